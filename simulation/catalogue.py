@@ -1,0 +1,109 @@
+"""The items that recommenders rank: names, positions in a space, attributes, captions, pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+
+from simulation.exceptions import CatalogueUnfit
+from stats.arguments import Floats, Integers
+
+GRID = 2.0**-23
+"""Coordinates are whole multiples of it, no item further than 1 from the origin. Products of two
+such positions, and their sums, are exact in double precision, whatever order they are added in:
+neither the batch nor its order moves a ranking, and the same distance is the same number."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """What products differ in; values of an ordered one are from the least to the most."""
+
+    name: str
+    values: tuple[str, ...]
+    is_ordered: bool = False
+    more: str = ""
+    less: str = ""
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """The attributes of all items; `codes` (n_items, n_attributes) are positions of values."""
+
+    kinds: tuple[Attribute, ...]
+    codes: Integers
+
+    def describe(self, item: int) -> dict[str, str]:
+        codes = self.codes[item]
+        return {kind.name: kind.values[code] for kind, code in zip(self.kinds, codes, strict=True)}
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Items by position from 0; `source` says what its embeddings are.
+
+    `is_stand_in` marks embeddings that were drawn for items whose own are not at hand: what is
+    simulated with them says how the programs behave, and nothing about the products.
+    """
+
+    ids: tuple[str, ...]
+    embeddings: Floats
+    source: str
+    attributes: Attributes | None = None
+    captions: tuple[str, ...] = ()
+    picture: Callable[[int], bytes] | None = field(default=None, compare=False)
+    is_stand_in: bool = False
+
+    def __post_init__(self) -> None:
+        if self.embeddings.ndim != 2 or len(self.embeddings) != len(self.ids):
+            shape = " x ".join(map(str, self.embeddings.shape))
+            raise CatalogueUnfit(f"There are {len(self.ids):,} ids, and embeddings of {shape}.")
+        if len(self.ids) < 2:
+            raise CatalogueUnfit("A catalogue needs at least two items.")
+        if not np.isfinite(self.embeddings).all():
+            row = int(np.flatnonzero(~np.isfinite(self.embeddings).all(axis=1))[0])
+            raise CatalogueUnfit(f"The embedding of {self.ids[row]} has a value that is no number.")
+        if len(set(self.ids)) < len(self.ids):
+            [(twice, _)] = Counter(self.ids).most_common(1)
+            raise CatalogueUnfit(f"The id {twice} is in the catalogue twice.")
+        if self.captions and len(self.captions) != len(self.ids):
+            raise CatalogueUnfit("A catalogue has a caption for each item, or none.")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def number_of(self) -> dict[str, int]:
+        """The position of each id."""
+        return {one: number for number, one in enumerate(self.ids)}
+
+    @cached_property
+    def positions(self) -> Floats:
+        """The embeddings, the longest scaled to 1, on the grid."""
+        longest = float(np.sqrt((self.embeddings**2).sum(axis=1)).max())
+        return on_grid(self.embeddings / (longest or 1.0))
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """A number of 64 bits for each id, whatever its position."""
+        digests = (blake2b(one.encode(), digest_size=8).digest() for one in self.ids)
+        return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+    def squared_distance(self, a: Integers, b: Integers) -> Floats:
+        """Between items in pairs."""
+        gap = self.positions[a] - self.positions[b]
+        distance: Floats = np.einsum("...d,...d->...", gap, gap)
+        return distance
+
+    def numbers(self, ids: Sequence[str]) -> Integers:
+        """The positions of ids, -1 of those that are not here."""
+        return np.array([self.number_of.get(one, -1) for one in ids], dtype=np.intp)
+
+
+def on_grid(values: Floats) -> Floats:
+    """The nearest positions on the grid."""
+    return np.asarray(np.rint(values / GRID) * GRID)

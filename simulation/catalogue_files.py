@@ -1,0 +1,127 @@
+"""Catalogues from files: a folder of our own, and the layouts of Shoes and FashionIQ.
+
+Embeddings are computed elsewhere and stored as NumPy's ``.npy``, a row for each item in the order
+of the names. A folder holds ``ids.txt`` and ``embeddings.npy``, and may hold ``attributes.csv``
+(``id`` and a column for each attribute; numbers are ordered) and ``captions.txt``, a line an item.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+
+from simulation.catalogue import Attribute, Attributes, Catalogue
+from simulation.exceptions import CatalogueUnfit
+from stats.arguments import Floats, Integers
+
+MOST_LEVELS = 10
+"""Numbers of an ordered attribute are put into so many classes of about the same size."""
+
+
+def read_folder(folder: Path) -> Catalogue:
+    """A catalogue of our own layout."""
+    ids = read_names(folder / "ids.txt")
+    attributes, captions = folder / "attributes.csv", folder / "captions.txt"
+    return Catalogue(
+        ids=tuple(ids),
+        embeddings=read_embeddings(folder / "embeddings.npy", len(ids)),
+        source=folder.name,
+        attributes=read_attributes(attributes, ids) if attributes.exists() else None,
+        captions=tuple(_lines(captions)) if captions.exists() else (),
+    )
+
+
+def read_shoes(names: Path, embeddings: Path) -> Catalogue:
+    """Shoes as in dialog-based image retrieval: picture names, a line each (eval_im_names.txt)."""
+    ids = read_names(names)
+    return Catalogue(tuple(ids), read_embeddings(embeddings, len(ids)), f"Shoes, {names.name}")
+
+
+def read_fashion_iq(split: Path, embeddings: Path) -> Catalogue:
+    """A category of FashionIQ: product numbers as a JSON list (split.dress.val.json)."""
+    try:
+        ids = json.loads(split.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CatalogueUnfit(f"{split.name} cannot be read: {error}.") from None
+    if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+        raise CatalogueUnfit(f"{split.name} is not a JSON list of product numbers.")
+    return Catalogue(tuple(ids), read_embeddings(embeddings, len(ids)), f"FashionIQ, {split.name}")
+
+
+def read_names(path: Path) -> list[str]:
+    """Names, one a line."""
+    names = [line.strip() for line in _lines(path)]
+    if "" in names:
+        raise CatalogueUnfit(f"Line {names.index('') + 1} of {path.name} is empty.")
+    return names
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogueUnfit(f"{path.name} cannot be read: {error}.") from None
+
+
+def read_embeddings(path: Path, n_items: int) -> Floats:
+    """A matrix with a row for each item; objects, which could be programs, are not read."""
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise CatalogueUnfit(f"{path.name} cannot be read as .npy: {error}.") from None
+    if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu":
+        raise CatalogueUnfit(f"{path.name} is not a matrix of numbers.")
+    if len(values) != n_items:
+        raise CatalogueUnfit(
+            f"{path.name} has {len(values):,} rows for {n_items:,} names. Store one row a name, "
+            "in their order."
+        )
+    return values.astype(np.float64)
+
+
+def read_attributes(path: Path, ids: list[str]) -> Attributes:
+    """The attributes of all ids, in any order of lines."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            names = [name for name in reader.fieldnames or () if name != "id"]
+            rows = {row.get("id", ""): row for row in reader}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CatalogueUnfit(f"{path.name} cannot be read: {error}.") from None
+    if missing := [one for one in ids if one not in rows]:
+        raise CatalogueUnfit(f"{path.name} has no line for {missing[0]}.")
+    if not names:
+        raise CatalogueUnfit(f"{path.name} has no column beside id.")
+    for one in ids:
+        if empty := [name for name in names if not rows[one][name]]:
+            raise CatalogueUnfit(f"{path.name}, {one}, {empty[0]}: there is no value.")
+    columns = [_attribute(name, [rows[one][name] for one in ids]) for name in names]
+    kinds = tuple(kind for kind, _ in columns)
+    return Attributes(kinds, np.column_stack([codes for _, codes in columns]))
+
+
+def _attribute(name: str, texts: list[str]) -> tuple[Attribute, Integers]:
+    try:
+        numbers = np.array([float(text) for text in texts])
+    except ValueError:
+        values = sorted(set(texts))
+        number = {value: at for at, value in enumerate(values)}
+        codes = np.array([number[text] for text in texts], dtype=np.intp)
+        return Attribute(name, tuple(values)), codes
+    return ordered_attribute(name, numbers, f"has more {name}", f"has less {name}")
+
+
+def ordered_attribute(
+    name: str, numbers: Floats, more: str, less: str
+) -> tuple[Attribute, Integers]:
+    """An attribute of a measured quantity, in classes of about the same size."""
+    if not np.isfinite(numbers).all():
+        raise CatalogueUnfit(f"The attribute {name} has a value that is no number.")
+    bounds = np.unique(np.quantile(numbers, np.linspace(0, 1, MOST_LEVELS + 1)[1:-1]))
+    codes = np.searchsorted(bounds, numbers, side="left")
+    _, codes = np.unique(codes, return_inverse=True)
+    values = tuple(f"level {level + 1}" for level in range(int(codes.max()) + 1))
+    return Attribute(name, values, is_ordered=True, more=more, less=less), codes.astype(np.intp)

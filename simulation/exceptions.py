@@ -1,0 +1,28 @@
+"""What can go wrong in simulations.
+
+SimulationError
+├── CatalogueUnfit     files of a catalogue cannot be used, or do not fit each other
+├── TargetsUnfit       judgments or first items that cannot be used with a catalogue
+├── CaptionsUnfit      a file of relative captions cannot be used
+└── CheckpointUnfit    a trained recommender cannot be read, or is of another catalogue
+"""
+
+
+class SimulationError(Exception):
+    """Something a person can mend; its text says what and how."""
+
+
+class CatalogueUnfit(SimulationError):
+    """Files of a catalogue cannot be used, or do not fit each other."""
+
+
+class TargetsUnfit(SimulationError):
+    """Judgments or first items that cannot be used with a catalogue."""
+
+
+class CaptionsUnfit(SimulationError):
+    """A file of relative captions cannot be used."""
+
+
+class CheckpointUnfit(SimulationError):
+    """A trained recommender cannot be read, or is of another catalogue."""

@@ -1,0 +1,321 @@
+"""Does the order of recommenders hold with people? Simulated outcomes against annotators' own.
+
+For each target annotators saw the final items of all recommenders, blind and shuffled, and said
+which would do. A simulated user has an outcome for each recommender and target, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from presentation.records import plain_values
+from simulation.users import Flags
+from stats.arguments import Floats, require_confidence
+from stats.correlation.spa import one_less_error, p_by_normal, pair_differences
+from stats.ranking.rank_similarity import tau_ap_b_rows, tau_b_rows
+from stats.significance.adjustments import holm
+
+MARGIN = 0.05
+N_DRAWS = 1000
+SIGNIFICANT = 0.05
+LEAST_TARGETS = 20
+COEFFICIENTS = ("tau_b", "tau_ap", "spa")
+
+
+@dataclass(frozen=True)
+class Bias:
+    """How much better a recommender is with a simulated user than with people.
+
+    `equivalent` says whether two one-sided t tests over targets place it within the margin.
+    `apart` is the bias less the mean of all recommenders': that alone changes their order.
+    """
+
+    user: str
+    recommender: str
+    bias: float
+    ci_low: float
+    ci_high: float
+    p_equivalence: float
+    equivalent: bool
+    apart: float
+    apart_low: float
+    apart_high: float
+
+    def record(self) -> dict[str, Any]:
+        return plain_values(vars(self))
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a user's order of recommenders agrees with people's, with percentile intervals.
+
+    `alike`, `opposite` and `undecided` count the pairs that differ significantly with people, by
+    what the simulated user says of them. `spa_gain` is against the first user, by the same draws.
+    """
+
+    user: str
+    values: dict[str, float]
+    limits: dict[str, tuple[float, float]]
+    alike: int
+    opposite: int
+    undecided: int
+    spa_gain: float = nan
+    gain_limits: tuple[float, float] = (nan, nan)
+    p: float = nan
+    p_adjusted: float = nan
+
+    def record(self) -> dict[str, Any]:
+        limits = {name: list(pair) for name, pair in self.limits.items()}
+        numbers = {"spa_gain": self.spa_gain, "p": self.p, "p_adjusted": self.p_adjusted}
+        return {
+            "user": self.user,
+            "values": plain_values(self.values),
+            "limits": limits,
+            "alike": self.alike,
+            "opposite": self.opposite,
+            "undecided": self.undecided,
+            "gain_limits": list(self.gain_limits),
+            **plain_values(numbers),
+        }
+
+
+def biases(
+    human: Floats,
+    simulated: Mapping[str, Floats],
+    recommenders: Sequence[str],
+    *,
+    margin: float = MARGIN,
+    confidence: float = 0.95,
+) -> list[Bias]:
+    """The bias of each simulated user for each recommender.
+
+    Outcomes are (n_recommenders, n_targets): shares of annotators, and a user's values.
+    """
+    _require(human, simulated, recommenders, confidence)
+    rows = []
+    for user, values in simulated.items():
+        gaps = values - human
+        apart = gaps - gaps.mean(axis=0)
+        for at, name in enumerate(recommenders):
+            mean, low, high = _t_limits(gaps[at], confidence)
+            p = _equivalence(gaps[at], margin)
+            own = _t_limits(apart[at], confidence)
+            rows.append(Bias(user, name, mean, low, high, p, p < 1 - confidence, *own))
+    return rows
+
+
+def _t_limits(values: Floats, confidence: float) -> tuple[float, float, float]:
+    mean, spread = float(values.mean()), float(values.std(ddof=1))
+    if spread < 1e-12:
+        return mean, nan, nan
+    half = float(stats.t.ppf((1 + confidence) / 2, len(values) - 1)) * spread / len(values) ** 0.5
+    return mean, mean - half, mean + half
+
+
+def _equivalence(gaps: Floats, margin: float) -> float:
+    """The larger p of two one-sided t tests (D. J. Schuirmann, 1987); NaN without any spread."""
+    if np.ptp(gaps) < 1e-12:
+        return nan
+    below = stats.ttest_1samp(gaps, -margin, alternative="greater").pvalue
+    above = stats.ttest_1samp(gaps, margin, alternative="less").pvalue
+    return float(max(below, above))
+
+
+def orders(
+    human: Floats,
+    simulated: Mapping[str, Floats],
+    recommenders: Sequence[str],
+    *,
+    confidence: float = 0.95,
+    n_draws: int = N_DRAWS,
+    seed: int = 0,
+) -> list[Order]:
+    """Agreement of each user's order with people's; targets are drawn again, the same for all.
+
+    The first user is what others are compared with (SimBase); p are two-sided, after Holm.
+    """
+    _require(human, simulated, recommenders, confidence)
+    rng = np.random.default_rng(seed)
+    n_targets = human.shape[1]
+    drawn = rng.multinomial(n_targets, np.full(n_targets, 1 / n_targets), size=n_draws)
+    weights = np.vstack([np.ones(n_targets), drawn]).astype(np.float64)
+    of_users = {name: _agreement(human, values, weights) for name, values in simulated.items()}
+    base = next(iter(of_users.values()))["spa"]
+    tail = (1 - confidence) / 2
+    rows, p = [], []
+    for number, (name, agreement) in enumerate(of_users.items()):
+        gain = agreement["spa"] - base
+        p.append(_two_sided(gain[1:]) if number else nan)
+        alike, opposite, undecided = _decided(human, simulated[name])
+        limits = {each: _percentiles(agreement[each][1:], tail) for each in COEFFICIENTS}
+        values = {each: float(agreement[each][0]) for each in COEFFICIENTS}
+        row = Order(name, values, limits, alike, opposite, undecided)
+        if number:
+            row = Order(
+                name, values, limits, alike, opposite, undecided,
+                spa_gain=float(gain[0]), gain_limits=_percentiles(gain[1:], tail), p=p[-1],
+            )  # fmt: skip
+        rows.append(row)
+    return [
+        Order(**vars(row) | {"p_adjusted": float(adjusted)})
+        for row, adjusted in zip(rows, holm(p), strict=True)
+    ]
+
+
+def _agreement(human: Floats, simulated: Floats, weights: Floats) -> dict[str, Floats]:
+    """Each coefficient under each row of targets' weights."""
+    total = weights.sum(axis=1)
+    first, second = ((weights @ side.T) / total[:, None] for side in (human, simulated))
+    p_human, p_simulated = (_pair_p(side, weights) for side in (human, simulated))
+    return {
+        "tau_b": tau_b_rows(first, second),
+        "tau_ap": tau_ap_b_rows(first, second),
+        "spa": one_less_error(p_human, p_simulated, np.ones_like(p_human)),
+    }
+
+
+def _pair_p(values: Floats, weights: Floats) -> Floats:
+    """For each draw and pair how likely sign flips are to reach the difference."""
+    gaps = pair_differences(values)
+    return p_by_normal(weights @ gaps.T, weights @ (gaps**2).T)
+
+
+def _decided(human: Floats, simulated: Floats) -> tuple[int, int, int]:
+    """Of pairs that people decide, those the user decides alike, oppositely, and not."""
+    one = np.ones((1, human.shape[1]))
+    p_human, p_simulated = (_pair_p(side, one)[0] for side in (human, simulated))
+    verdicts = [_verdict(p) for p in p_human], [_verdict(p) for p in p_simulated]
+    pairs = [(a, b) for a, b in zip(*verdicts, strict=True) if a]
+    alike = sum(a == b for a, b in pairs)
+    opposite = sum(a == -b for a, b in pairs)
+    return alike, opposite, len(pairs) - alike - opposite
+
+
+def _verdict(p: float) -> int:
+    """1 or -1 where a two-sided test finds the one or the other better, else 0."""
+    return int(p < SIGNIFICANT / 2) - int(p > 1 - SIGNIFICANT / 2)
+
+
+def _two_sided(draws: Floats) -> float:
+    n = len(draws) + 1
+    below, above = (draws <= 0).sum() + 1, (draws >= 0).sum() + 1
+    return float(min(1.0, 2 * min(below, above) / n))
+
+
+def _percentiles(draws: Floats, tail: float) -> tuple[float, float]:
+    defined = draws[~np.isnan(draws)]
+    if len(defined) < 0.95 * len(draws):
+        return nan, nan
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """A user chosen on some recommenders, predicting others.
+
+    `error` is its mean absolute bias on the others, `base_error` the first user's; `gain` the
+    difference, with percentiles over targets drawn again, the choice being made in each draw.
+    """
+
+    chosen: str
+    chosen_in: dict[str, float]
+    error: float
+    base_error: float
+    gain: float
+    gain_limits: tuple[float, float]
+
+    def record(self) -> dict[str, Any]:
+        return vars(self) | {"gain_limits": list(self.gain_limits)}
+
+
+def counterfactual(
+    human: Floats,
+    simulated: Mapping[str, Floats],
+    recommenders: Sequence[str],
+    chosen_on: Sequence[str],
+    *,
+    confidence: float = 0.95,
+    n_draws: int = N_DRAWS,
+    seed: int = 0,
+) -> Counterfactual:
+    """Choose the user with the least bias on some recommenders, and test it on all others.
+
+    `chosen_in` is the share of draws in which each user is chosen.
+    """
+    _require(human, simulated, recommenders, confidence)
+    is_known = np.isin(recommenders, chosen_on)
+    if not is_known.any() or is_known.all():
+        raise ValueError("chosen_on must name some of the recommenders, and not all")
+    n_targets = human.shape[1]
+    drawn = np.random.default_rng(seed).multinomial(
+        n_targets, np.full(n_targets, 1 / n_targets), size=n_draws
+    )
+    weights = np.vstack([np.ones(n_targets), drawn]) / n_targets
+    biases_of = np.stack([np.abs((values - human) @ weights.T) for values in simulated.values()])
+    known, others = biases_of[:, is_known].mean(axis=1), biases_of[:, ~is_known].mean(axis=1)
+    best = known.argmin(axis=0)
+    error = np.take_along_axis(others, best[None], axis=0)[0]
+    gain = others[0] - error
+    names = list(simulated)
+    counts = np.bincount(best[1:], minlength=len(names)) / n_draws
+    return Counterfactual(
+        chosen=names[best[0]],
+        chosen_in=dict(zip(names, counts.tolist(), strict=True)),
+        error=float(error[0]),
+        base_error=float(others[0, 0]),
+        gain=float(gain[0]),
+        gain_limits=_percentiles(gain[1:], (1 - confidence) / 2),
+    )
+
+
+def ceiling(ratings: Floats, *, n_splits: int = 100, seed: int = 0) -> dict[str, float]:
+    """How well halves of the annotators agree on the order, on average over splits.
+
+    `ratings` are (n_recommenders, n_targets, n_annotators), NaN where a target had fewer; whoever
+    judged a target judged all its final items. No simulated user agrees with people better than
+    people do, but by chance.
+    """
+    has = ~np.isnan(ratings).any(axis=0)
+    if ratings.ndim != 3 or (has.sum(axis=1) < 2).any():
+        raise ValueError("ratings must have at least two annotators for each target")
+    rng = np.random.default_rng(seed)
+    one = np.ones((1, ratings.shape[1]))
+    sums = dict.fromkeys(COEFFICIENTS, 0.0)
+    for _ in range(n_splits):
+        place = np.where(has, rng.random(has.shape), np.inf).argsort(axis=1).argsort(axis=1)
+        # Of an odd number the larger half is either.
+        first = place < (has.sum(axis=1) + rng.integers(0, 2))[:, None] // 2
+        halves = [_half_means(ratings, has & half) for half in (first, ~first)]
+        for name, values in _agreement(halves[0], halves[1], one).items():
+            sums[name] += float(values[0]) / n_splits
+    return sums
+
+
+def _half_means(ratings: Floats, chosen: Flags) -> Floats:
+    """(n_recommenders, n_targets)."""
+    return np.asarray((np.nan_to_num(ratings) * chosen).sum(axis=2) / chosen.sum(axis=1))
+
+
+def _require(
+    human: Floats,
+    simulated: Mapping[str, Floats],
+    recommenders: Sequence[str],
+    confidence: float,
+) -> None:
+    require_confidence(confidence)
+    if human.ndim != 2 or len(human) != len(recommenders):
+        raise ValueError("human must have a row for each recommender and a column for each target")
+    if len(human) < 2 or human.shape[1] < LEAST_TARGETS:
+        raise ValueError(f"human must have two recommenders and {LEAST_TARGETS} targets at least")
+    if not simulated:
+        raise ValueError("simulated must have at least one user")
+    for name, values in {"human": human, **simulated}.items():
+        if values.shape != human.shape or np.isnan(values).any():
+            raise ValueError(f"the outcomes of {name} must be complete, in the shape of human's")

@@ -1,0 +1,102 @@
+"""How a recommender is trained; defaults are those published for each kind, at a small width."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
+
+from simulation.exceptions import CheckpointUnfit
+from stats.arguments import require_one_of
+
+Kind = Literal["gru-sl", "gru-rl", "gru-rl-later", "ege"]
+Join = Literal["sum", "concatenation"]
+NextItem = Literal["nearest", "random"]
+PolicyTerms = Literal["each turn", "last turn"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """One kind of training; everything that decides its result, beside the data.
+
+    Attributes
+    ----------
+    kind : "gru-sl", "gru-rl", "gru-rl-later", "ege"
+    width : the size of item, critique and state vectors
+    join : whether the item shown and its critique are added or put side by side
+    unit_length : whether items and queries are scaled to length 1
+    n_turns, batch_size, learning_rate, epochs
+    margin : of the triplet loss (GRU-SL)
+    next_item : what is shown next in training: the nearest to the query, or any
+    n_negatives, temperature : of the cross-entropy (GRU-RL, EGE)
+    n_candidates : items that GRU-RL looks ahead from, at each turn
+    discount : of rewards (later GRU-RL, EGE)
+    policy_terms : "each turn", or "last turn", which a released program of EGE adds at every turn
+    freeze_items : whether the items' layer stays as it was (GRU-RL)
+    seed : of the parameters, of the split of items, and of every draw
+    """
+
+    kind: Kind
+    width: int = 64
+    join: Join = "sum"
+    unit_length: bool = False
+    n_turns: int = 5
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    epochs: int = 15
+    margin: float = 0.1
+    next_item: NextItem = "nearest"
+    n_negatives: int = 5
+    temperature: float = 0.2
+    n_candidates: int = 4
+    discount: float = 0.9
+    policy_terms: PolicyTerms = "each turn"
+    freeze_items: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_one_of(
+            kind=(self.kind, get_args(Kind)),
+            join=(self.join, get_args(Join)),
+            next_item=(self.next_item, get_args(NextItem)),
+            policy_terms=(self.policy_terms, get_args(PolicyTerms)),
+        )
+        counts = ("width", "n_turns", "batch_size", "epochs", "n_negatives", "n_candidates")
+        for name in counts:
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("learning_rate", "temperature"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+PUBLISHED = {
+    "gru-sl": TrainingSettings(kind="gru-sl"),
+    "gru-rl": TrainingSettings(
+        kind="gru-rl", learning_rate=1e-4, epochs=5, freeze_items=True
+    ),
+    "gru-rl-later": TrainingSettings(
+        kind="gru-rl-later", join="concatenation", unit_length=True, n_turns=10,
+        learning_rate=1e-4, discount=0.2, next_item="random",
+    ),
+    "ege": TrainingSettings(
+        kind="ege", join="concatenation", unit_length=True, n_turns=10, next_item="random"
+    ),
+}  # fmt: skip
+
+
+def settings_of(kind: str, **choices: Any) -> TrainingSettings:
+    """The published settings of a kind, with other choices where given."""
+    if kind not in PUBLISHED:
+        raise ValueError(f"kind must be one of {', '.join(PUBLISHED)}, not {kind!r}")
+    return replace(PUBLISHED[kind], **choices)
+
+
+def settings_from(record: dict[str, Any]) -> TrainingSettings:
+    """The settings of a checkpoint."""
+    try:
+        return TrainingSettings(**record)
+    except (TypeError, ValueError) as error:
+        raise CheckpointUnfit(f"The checkpoint's settings cannot be used: {error}.") from None

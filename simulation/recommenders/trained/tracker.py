@@ -1,0 +1,56 @@
+"""The network: what was shown and said, turn by turn, as a state; from it a point among items."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from simulation.recommenders.trained.settings import TrainingSettings
+
+
+class Tracker(nn.Module):
+    """A recurrent state tracker (X. Guo et al., 2018. Dialog-based interactive image retrieval.
+    NeurIPS 2018), with the value of a state under a critique for EGE (Y. Wu, C. Macdonald and I.
+    Ounis, 2021. Partially observable reinforcement learning for dialog-based interactive
+    recommendation. RecSys 2021). Layers after the encoders have no bias.
+    """
+
+    def __init__(self, n_features: int, critique_width: int, settings: TrainingSettings) -> None:
+        super().__init__()
+        width = settings.width
+        self.join, self.unit_length = settings.join, settings.unit_length
+        self.item = nn.Linear(n_features, width)
+        self.critique = nn.Linear(critique_width, width)
+        joined = width if settings.join == "sum" else 2 * width
+        self.response = nn.Linear(joined, width, bias=False)
+        self.cell = nn.GRUCell(width, width, bias=False)
+        self.head = nn.Linear(width, width, bias=False)
+        self.value = nn.Sequential(
+            nn.Linear(width, width, bias=False),
+            nn.Linear(width, width, bias=False),
+            nn.Linear(width, 1, bias=False),
+            nn.Tanh(),
+        )
+
+    def items(self, features: Tensor) -> Tensor:
+        """Items' points, (n, width)."""
+        return self._scaled(self.item(features))
+
+    def step(self, state: Tensor, shown: Tensor, critique: Tensor) -> Tensor:
+        """The state after a critique of the item shown, whose points are given."""
+        said = self.critique(critique)
+        joined = shown + said if self.join == "sum" else torch.cat([shown, said], dim=1)
+        after: Tensor = self.cell(self.response(joined), state)
+        return after
+
+    def query(self, state: Tensor) -> Tensor:
+        """The point that items are ranked by their distance from."""
+        return self._scaled(self.head(state))
+
+    def worth(self, query: Tensor, critiques: Tensor) -> Tensor:
+        """The value of queries (n, width): the highest under any critique (n, turns, width)."""
+        values: Tensor = self.value(query[:, None, :] + self.critique(critiques))
+        return values.squeeze(2).amax(dim=1)
+
+    def _scaled(self, points: Tensor) -> Tensor:
+        return nn.functional.normalize(points, dim=1) if self.unit_length else points

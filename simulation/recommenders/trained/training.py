@@ -1,0 +1,196 @@
+"""Training, epoch by epoch: resumable, and the same whether it was interrupted or not."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from simulation.catalogue import Catalogue
+from simulation.critics import Critic
+from simulation.dialogues import simulate
+from simulation.exceptions import CheckpointUnfit
+from simulation.outcomes import outcomes
+from simulation.recommenders.trained.checkpoints import Checkpoint, read_checkpoint
+from simulation.recommenders.trained.items import Items, fingerprint, items_of
+from simulation.recommenders.trained.losses import Batch, Trainer
+from simulation.recommenders.trained.recommender import TrainedRecommender
+from simulation.recommenders.trained.settings import TrainingSettings
+from simulation.recommenders.trained.tracker import Tracker
+from simulation.targets import Targets, drawn_starts, filled
+from simulation.users import sim_base
+from stats.arguments import Integers
+from stats.ranking import measure
+
+MOST_VALIDATED = 200
+STEEPEST = 5.0
+"""Gradients longer than this are shortened to it: recurrences otherwise leap now and then."""
+REINFORCED = ("gru-rl", "gru-rl-later")
+"""Kinds that go on from a supervised recommender of the same width and join."""
+Report = Callable[[dict[str, float]], None]
+
+
+def train(
+    catalogue: Catalogue,
+    critic: Critic,
+    settings: TrainingSettings,
+    path: Path,
+    *,
+    start_from: Path | None = None,
+    report: Report | None = None,
+    device: str | None = None,
+) -> Checkpoint:
+    """Train to the epochs of the settings, going on from the checkpoint at `path` if there is one.
+
+    GRU-RL starts from a supervised checkpoint, `start_from`. Each epoch's draws depend on the
+    seed and its number alone.
+    """
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    items = items_of(catalogue, critic, seed=settings.seed, device=device)
+    checkpoint = _begin(items, settings, path, start_from)
+    tracker = _tracker(items, settings, checkpoint.latest)
+    trainer = Trainer(tracker, items, settings)
+    if settings.kind == "gru-rl":
+        trainer.frozen = _tracker(items, settings, _first(checkpoint, start_from)).requires_grad_(
+            False
+        )
+    optimiser = _optimiser(tracker, settings)
+    if checkpoint.optimiser:
+        optimiser.load_state_dict(checkpoint.optimiser)
+    while checkpoint.epoch < settings.epochs:
+        started = perf_counter()
+        loss = _epoch(trainer, optimiser, checkpoint.epoch)
+        score = validation(tracker, items, settings)
+        is_best = all(score > each["validation"] for each in checkpoint.history)
+        checkpoint.latest = _state(tracker)
+        if is_best:
+            checkpoint.best = checkpoint.latest
+        checkpoint.optimiser = copy.deepcopy(optimiser.state_dict())
+        seconds = perf_counter() - started
+        checkpoint.history.append({"loss": loss, "validation": score, "seconds": seconds})
+        checkpoint.write(path)
+        if report is not None:
+            report({"epoch": checkpoint.epoch, **checkpoint.history[-1]})
+    return checkpoint
+
+
+def _begin(
+    items: Items, settings: TrainingSettings, path: Path, start_from: Path | None
+) -> Checkpoint:
+    """The checkpoint at the path, or one of no epoch."""
+    mark = fingerprint(items.catalogue, items.critic)
+    if path.exists():
+        checkpoint = read_checkpoint(path)
+        former = checkpoint.settings.record() | {"epochs": settings.epochs}
+        if checkpoint.fingerprint != mark or former != settings.record():
+            raise CheckpointUnfit(
+                f"{path.name} was trained on other items or with other settings. Name another file."
+            )
+        checkpoint.settings = settings
+        return checkpoint
+    if settings.kind in REINFORCED and start_from is None:
+        raise ValueError(
+            f"start_from must name a supervised checkpoint (gru-sl) for {settings.kind}"
+        )
+    parameters: dict[str, torch.Tensor] = {}
+    if start_from is not None:
+        former_checkpoint = read_checkpoint(start_from)
+        if former_checkpoint.fingerprint != mark:
+            raise CheckpointUnfit(f"{start_from.name} was trained on other items or critiques.")
+        parameters = former_checkpoint.best
+    return Checkpoint(
+        settings=settings,
+        fingerprint=mark,
+        catalogue=items.catalogue.source,
+        critic=items.critic.record(),
+        best=parameters,
+        latest=parameters,
+        optimiser={},
+        started_from=start_from.name if start_from else "",
+    )
+
+
+def _first(checkpoint: Checkpoint, start_from: Path | None) -> dict[str, torch.Tensor]:
+    """The parameters that GRU-RL looks ahead with: the supervised ones."""
+    if start_from is None:
+        raise ValueError("start_from must name the supervised checkpoint that gru-rl began with")
+    if start_from.name != checkpoint.started_from:
+        raise CheckpointUnfit(f"This training began with {checkpoint.started_from}.")
+    return read_checkpoint(start_from).best
+
+
+def _tracker(
+    items: Items, settings: TrainingSettings, parameters: dict[str, torch.Tensor]
+) -> Tracker:
+    with torch.random.fork_rng():
+        torch.manual_seed(settings.seed)
+        tracker = Tracker(items.features.shape[1], items.critic.width, settings)
+    if parameters:
+        try:
+            tracker.load_state_dict(parameters)
+        except RuntimeError:
+            raise CheckpointUnfit(
+                "The checkpoint to start from has another width or join. Train both alike."
+            ) from None
+    return tracker.to(items.features.device)
+
+
+def _optimiser(tracker: Tracker, settings: TrainingSettings) -> torch.optim.Optimizer:
+    if settings.freeze_items:
+        tracker.item.requires_grad_(False)
+    trained = [parameter for parameter in tracker.parameters() if parameter.requires_grad]
+    return torch.optim.Adam(trained, lr=settings.learning_rate)
+
+
+def _epoch(trainer: Trainer, optimiser: torch.optim.Optimizer, epoch: int) -> float:
+    """Every training item once as a target; the mean loss."""
+    losses = []
+    for batch in _batches(trainer, epoch):
+        optimiser.zero_grad()
+        loss = trainer.loss(batch)
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(trainer.tracker.parameters(), STEEPEST)
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    return float(np.mean(losses))
+
+
+def _batches(trainer: Trainer, epoch: int) -> Iterator[Batch]:
+    settings, n = trainer.settings, len(trainer.training)
+    rng = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
+    order = torch.randperm(n, generator=rng)
+    device = trainer.features.device
+    for low in range(0, n, settings.batch_size):
+        target = order[low : low + settings.batch_size]
+        start = torch.randint(n, (len(target),), generator=rng)
+        yield Batch(target.to(device), start.to(device), rng)
+
+
+def _state(tracker: Tracker) -> dict[str, torch.Tensor]:
+    return {name: value.detach().cpu().clone() for name, value in tracker.state_dict().items()}
+
+
+def validation(tracker: Tracker, items: Items, settings: TrainingSettings) -> float:
+    """Mean nDCG@10 over turns, with SimBase, of targets that are not for training."""
+    recommender = TrainedRecommender(tracker, items.catalogue, settings)
+    targets = held_out(items.catalogue, items.validation[:MOST_VALIDATED], seed=settings.seed)
+    log = simulate(
+        items.catalogue,
+        targets,
+        [sim_base()],
+        recommender,
+        items.critic,
+        n_turns=settings.n_turns,
+    )
+    values = outcomes(log, (measure("nDCG@10"),), qrels="target").values
+    return float(values.mean())
+
+
+def held_out(catalogue: Catalogue, items: Integers, *, seed: int) -> Targets:
+    """Items as targets without alternatives."""
+    none = filled([[] for _ in items])
+    return Targets(items, none, drawn_starts(catalogue, items, seed=seed), none)

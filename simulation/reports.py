@@ -1,0 +1,97 @@
+"""An experiment with all that is said of it: as a record for programs, and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from presentation.text_tables import text_table
+from simulation.comparisons import causes, compare_all
+from simulation.experiments import Experiment
+from simulation.sensitivity import sensitivity
+from simulation.tables import as_text, results_table
+from simulation.targets import Targets
+from stats.ranking.topic_means import TopicDifference
+
+
+def report(
+    experiment: Experiment,
+    *,
+    with_sensitivity: bool = False,
+    judged_otherwise: Mapping[str, Targets] | None = None,
+) -> dict[str, Any]:
+    """Everything, for ``--json``."""
+    record = experiment.record() | {
+        "results": [row.record() for row in experiment.rows()],
+        "table": results_table(experiment).record(),
+        "comparisons": [row.record() for row in compare_all(experiment)],
+        "causes": [row.record() for row in causes(experiment)],
+    }
+    if with_sensitivity:
+        rows = sensitivity(experiment, judged_otherwise=judged_otherwise)
+        record["sensitivity"] = [row.record() for row in rows]
+    return record
+
+
+def report_text(experiment: Experiment) -> str:
+    """The table at the last turn, what differs, the causes and the notes."""
+    table = results_table(experiment)
+    header, *rows = as_text(table)
+    parts = [
+        f"Turn {table.turn}, {len(experiment.targets):,} targets, {experiment.catalogue.source}"
+    ]
+    parts.append(text_table(header, rows))
+    parts.append("\n".join(_best(experiment)))
+    if compared := list(_compared(experiment)):
+        parts.append(text_table(("differs", "measure", "delta", "interval", "p (Holm)"), compared))
+    if rows := list(_causes(experiment)):
+        header = ("cause of the change from the first user", "measure", "qrels", "user", "total")
+        parts.append(text_table(header, rows))
+    parts.append("\n".join(_switches(experiment)))
+    notes = (*experiment.notes, *table.faults)
+    parts.append("\n".join(f"Note: {note}." for note in notes))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _best(experiment: Experiment) -> Iterator[str]:
+    for row in results_table(experiment).improvements:
+        if row.n_rows > 1 and row.best > row.base:
+            yield (
+                f"{row.recommender} {row.measure.name}: {row.best_user} is the best of "
+                f"{row.n_rows} rows; of equal ones the best would be {row.expected_gain_se:.2f} "
+                "standard errors above their mean"
+            )
+
+
+def _compared(experiment: Experiment) -> Iterator[tuple[str, ...]]:
+    for row in compare_all(experiment):
+        one = row.difference
+        if row.p_adjusted < 1 - experiment.settings.confidence:
+            yield (
+                f"{row.a} - {row.b}, {row.within}",
+                row.measure.name,
+                f"{one.delta:+.3f}",
+                _interval(one),
+                f"{row.p_adjusted:.4f}",
+            )
+
+
+def _causes(experiment: Experiment) -> Iterator[tuple[str, ...]]:
+    for row in causes(experiment):
+        effects = (row.of_qrels, row.of_user, row.total)
+        yield (
+            f"{row.user}, {row.recommender}",
+            row.measure.name,
+            *(f"{one.delta:+.3f} {_interval(one)}" for one in effects),
+        )
+
+
+def _interval(one: TopicDifference) -> str:
+    return f"[{one.ci_low:+.3f}, {one.ci_high:+.3f}]" if one.ci_low == one.ci_low else ""
+
+
+def _switches(experiment: Experiment) -> Iterator[str]:
+    for name, log in experiment.logs.items():
+        counts = zip(experiment.users, log.n_switches().tolist(), strict=True)
+        said = "; ".join(f"{user.name} {count:,}" for user, count in counts)
+        yield f"Critiques with an alternative in mind, {name}: {said}"

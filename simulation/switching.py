@@ -1,0 +1,215 @@
+"""Do people switch so? Decisions of annotators at a turn of recorded dialogues, loss and gain at
+random, held against the rules of simulated users.
+
+At a turn each annotator sees the target, the item before and the item now, and keeps the target,
+takes another, or leaves. The article's rule has people switch after a loss, the released program's
+after a gain: the sign of one coefficient decides between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from presentation.records import plain_values
+from simulation.users import MetaUser
+from stats.arguments import Floats, coded_in_order, require_confidence
+from stats.groups import sum_by
+from stats.inference.mixed_logistic import MarginalProbability, MixedLogistic, mixed_logistic
+from stats.inference.sign_flips import sign_flip_test
+from stats.significance.adjustments import holm
+
+COLUMNS = ("worker", "target", "turn", "delta", "choice")
+CHOICES = ("keep", "switch", "leave")
+LEAST_WORKERS = 6
+
+
+@dataclass(frozen=True)
+class Share:
+    """A mean with its interval over workers; NaN limits with a reason where there are too few."""
+
+    value: float
+    ci_low: float
+    ci_high: float
+    n: int
+    reason: str | None = None
+
+    def record(self) -> dict[str, Any]:
+        return plain_values(
+            {
+                "value": self.value,
+                "ci_low": self.ci_low,
+                "ci_high": self.ci_high,
+                "n": self.n,
+                "reason": self.reason,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class SwitchingStudy:
+    """What decides whether people switch.
+
+    `model` is logit P(switch) by loss, turn (centred) and their product, with intercepts of
+    workers and targets, of those who did not leave. `after_loss` and `after_gain` are its
+    probabilities at the mean turn. `nearest_excess` is by how much more often switchers took the
+    alternative nearest to what was shown than 1 in all alternatives; `leaves` the share who left.
+    """
+
+    model: MixedLogistic
+    after_loss: MarginalProbability
+    after_gain: MarginalProbability
+    nearest_excess: Share
+    leaves: Share
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "coefficients": [plain_values(vars(one)) for one in self.model.coefficients],
+            "deviations": plain_values(self.model.deviations),
+            "reason": self.model.reason,
+            "n": self.model.n,
+            "levels": self.model.levels,
+            "p_switch_after_loss": plain_values(vars(self.after_loss)),
+            "p_switch_after_gain": plain_values(vars(self.after_gain)),
+            "nearest_excess": self.nearest_excess.record(),
+            "leaves": self.leaves.record(),
+        }
+
+
+def switching_study(
+    decisions: pd.DataFrame, *, confidence: float = 0.95, seed: int = 0
+) -> SwitchingStudy:
+    """The model and shares of decisions, one a row.
+
+    Columns are worker, target, turn (the critique's, from 1), delta (how much nearer the item is to
+    the target than the one before), choice (keep, switch or leave) and, of who switched,
+    nearest (whether they took the alternative nearest to the item) and n_alternatives.
+    """
+    require_confidence(confidence)
+    _require_columns(decisions)
+    stayed = decisions[decisions["choice"] != "leave"]
+    loss = (stayed["delta"] < 0).astype(float)
+    turn = stayed["turn"] - stayed["turn"].mean()
+    model = mixed_logistic(
+        stayed["choice"] == "switch",
+        {"loss": loss, "turn": turn, "loss x turn": loss * turn},
+        {"worker": stayed["worker"], "target": stayed["target"]},
+        confidence=confidence,
+    )
+    left: Floats = np.asarray(decisions["choice"] == "leave", dtype=np.float64)
+    return SwitchingStudy(
+        model=model,
+        after_loss=model.probability({"loss": 1.0}, rng=seed),
+        after_gain=model.probability({"loss": 0.0}, rng=seed),
+        nearest_excess=_nearest_excess(decisions, confidence),
+        leaves=share_over_workers(decisions["worker"], left, confidence),
+    )
+
+
+def _require_columns(decisions: pd.DataFrame) -> None:
+    if missing := [name for name in COLUMNS if name not in decisions.columns]:
+        raise ValueError(f"decisions must have a column {missing[0]}")
+    if unknown := sorted(set(decisions["choice"]) - set(CHOICES)):
+        raise ValueError(f"choice must be keep, switch or leave, not {unknown[0]!r}")
+    if decisions["delta"].isna().any():
+        raise ValueError("delta must not be missing: the first turn has none to show")
+
+
+def _nearest_excess(decisions: pd.DataFrame, confidence: float) -> Share:
+    if not {"nearest", "n_alternatives"} <= set(decisions.columns):
+        return Share(np.nan, np.nan, np.nan, 0, "decisions do not say which alternative was taken")
+    switched = decisions[decisions["choice"] == "switch"]
+    # Where there is one alternative alone, taking it says nothing.
+    switched = switched[switched["n_alternatives"] > 1]
+    nearest = switched["nearest"].to_numpy(dtype=np.float64)
+    chance = 1 / switched["n_alternatives"].to_numpy(dtype=np.float64)
+    return share_over_workers(switched["worker"], nearest - chance, confidence)
+
+
+def share_over_workers(workers: pd.Series[Any], values: Floats, confidence: float) -> Share:
+    """A mean with Student's t interval, workers as clusters."""
+    if not len(values):
+        return Share(np.nan, np.nan, np.nan, 0, "no decisions")
+    mean = float(values.mean())
+    code, distinct = coded_in_order(workers, "worker")
+    n = len(distinct)
+    if n < LEAST_WORKERS:
+        return Share(mean, np.nan, np.nan, len(values), f"fewer than {LEAST_WORKERS} workers")
+    sums = sum_by(code, values - mean, n)
+    se = float(np.sqrt(n / (n - 1) * (sums**2).sum())) / len(values)
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * se
+    if not half:
+        return Share(mean, np.nan, np.nan, len(values), "all workers decided alike")
+    return Share(mean, mean - half, mean + half, len(values))
+
+
+def switch_probability(user: MetaUser, decisions: pd.DataFrame) -> Floats:
+    """How probable a switch is at each decision by a simulated user's rule."""
+    delta = decisions["delta"].to_numpy(dtype=np.float64)
+    is_spared = decisions["turn"].to_numpy() - 1 < user.n_spared
+    if user.kind == "base":
+        return np.zeros(len(delta))
+    if user.kind == "tol":
+        return np.where(is_spared, 0.0, 1.0)
+    changed = delta < 0 if user.switches_on == "loss" else delta > 0
+    if user.on_equal == "switch":
+        changed = changed | (delta == 0)
+    return np.where(changed & ~is_spared, user.p_switch, 0.0)
+
+
+@dataclass(frozen=True)
+class UserFit:
+    """How far a user's rule is from what people did: the mean squared error of its probability.
+
+    `gain` is how much smaller that is than the first user's, with its interval over workers.
+    """
+
+    user: str
+    brier: float
+    gain: Share
+    p: float
+    p_adjusted: float
+
+    def record(self) -> dict[str, Any]:
+        numbers = {"brier": self.brier, "p": self.p, "p_adjusted": self.p_adjusted}
+        return {"user": self.user, **plain_values(numbers), "gain": self.gain.record()}
+
+
+def compare_users(
+    decisions: pd.DataFrame,
+    users: Sequence[MetaUser],
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[UserFit]:
+    """The users' rules against people's decisions, the truest first; tests after Holm.
+
+    Users' settings must not have been chosen by these decisions.
+    """
+    _require_columns(decisions)
+    stayed = decisions[decisions["choice"] != "leave"]
+    switched = (stayed["choice"] == "switch").to_numpy(dtype=np.float64)
+    errors = [(switch_probability(user, stayed) - switched) ** 2 for user in users]
+    p = [np.nan, *_tests(stayed["worker"], errors, seed)]
+    rows = [
+        UserFit(
+            user=user.name,
+            brier=float(error.mean()),
+            gain=share_over_workers(stayed["worker"], errors[0] - error, confidence),
+            p=one,
+            p_adjusted=float(adjusted),
+        )
+        for user, error, one, adjusted in zip(users, errors, p, holm(p), strict=True)
+    ]
+    return sorted(rows, key=lambda row: row.brier)
+
+
+def _tests(workers: pd.Series[Any], errors: Sequence[Floats], seed: int) -> Iterator[float]:
+    for error in errors[1:]:
+        gap = errors[0] - error
+        yield sign_flip_test(workers, gap, rng=seed) if gap.any() else 1.0

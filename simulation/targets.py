@@ -1,0 +1,138 @@
+"""What simulated users look for: a target, what annotators accepted in its place, a first item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from simulation.catalogue import Catalogue
+from simulation.draws import START, uniform
+from simulation.exceptions import TargetsUnfit
+from stats.arguments import Integers
+
+NONE = -1
+
+
+@dataclass(frozen=True)
+class Targets:
+    """One dialogue a row: the target, its alternatives in the order of judgment, the first item.
+
+    `alternatives` (n_targets, widest) is filled up with -1. What the judgments say is kept:
+    a target may be among its own alternatives, and an alternative may come twice. `rejected` were
+    judged and not accepted.
+    """
+
+    target: Integers
+    alternatives: Integers
+    start: Integers
+    rejected: Integers
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    @cached_property
+    def accepted(self) -> Integers:
+        """The target and its alternatives, each once, filled up with -1."""
+        return _once(np.column_stack([self.target, self.alternatives]))
+
+    def part(self, rows: Integers) -> Targets:
+        return Targets(
+            self.target[rows], self.alternatives[rows], self.start[rows], self.rejected[rows]
+        )
+
+    def without_faults(self) -> Targets:
+        """The same without targets among their own alternatives, and without repetitions."""
+        others = np.where(self.alternatives == self.target[:, None], NONE, self.alternatives)
+        return replace(self, alternatives=_once(others))
+
+
+def _once(items: Integers) -> Integers:
+    """Each row's items once, in their order, to the left."""
+    rows = [list(dict.fromkeys(item for item in row if item != NONE)) for row in items.tolist()]
+    return filled(rows)
+
+
+def filled(rows: Sequence[Sequence[int]]) -> Integers:
+    """Rows of any length as a table, filled up with -1."""
+    table = np.full((len(rows), max(1, *map(len, rows)) if rows else 1), NONE, dtype=np.intp)
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
+    return table
+
+
+def targets_of(
+    catalogue: Catalogue,
+    accepted: Mapping[str, Iterable[str]],
+    *,
+    rejected: Mapping[str, Iterable[str]] | None = None,
+    starts: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> Targets:
+    """Targets by id with the ids of their alternatives; first items as named, or drawn.
+
+    A drawn one is any item but the target, by (seed, target).
+    """
+    if not accepted:
+        raise TargetsUnfit("There is no target with judgments.")
+    targets = list(accepted)
+    rows = [[target, *accepted[target]] for target in targets]
+    others = [list((rejected or {}).get(target, ())) for target in targets]
+    named = {one for row in (*rows, *others) for one in row}
+    unknown = sorted(named - catalogue.number_of.keys())
+    if unknown:
+        raise TargetsUnfit(
+            f"{len(unknown):,} judged items are not in the catalogue ({catalogue.source}): "
+            f"{', '.join(unknown[:5])}. Judge items of this catalogue, or name the one they are of."
+        )
+    numbers = [catalogue.numbers(row).tolist() for row in rows]
+    target = np.array([row[0] for row in numbers], dtype=np.intp)
+    start = drawn_starts(catalogue, target, seed=seed)
+    if starts is not None:
+        start = _named_starts(catalogue, targets, starts)
+    rejected_rows = filled([catalogue.numbers(row).tolist() for row in others])
+    return Targets(target, filled([row[1:] for row in numbers]), start, rejected_rows)
+
+
+def drawn_starts(catalogue: Catalogue, target: Integers, *, seed: int) -> Integers:
+    """For each target any other item, by (seed, target)."""
+    steps = uniform(START, seed, catalogue.keys[target]) * (len(catalogue) - 1)
+    return np.asarray((target + 1 + steps.astype(np.intp)) % len(catalogue))
+
+
+def _named_starts(
+    catalogue: Catalogue, targets: Sequence[str], starts: Mapping[str, str]
+) -> Integers:
+    for target in targets:
+        if target not in starts:
+            raise TargetsUnfit(f"The target {target} has no first item. Name one for each target.")
+        if starts[target] not in catalogue.number_of:
+            raise TargetsUnfit(
+                f"The first item {starts[target]} of target {target} is not in the catalogue."
+            )
+    return catalogue.numbers([starts[target] for target in targets])
+
+
+def from_judgments(
+    topics: Sequence[str],
+    documents: Sequence[str],
+    topic: Integers,
+    document: Integers,
+    grade: Integers,
+    *,
+    relevant_from: int = 1,
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Ids of what was judged relevant to each target, and of what was not, by line of the qrels.
+
+    A target of which nothing is relevant has no alternative, and stays. A grade below 0 says that
+    nobody judged.
+    """
+    accepted: dict[str, list[str]] = {name: [] for name in topics}
+    rejected: dict[str, list[str]] = {name: [] for name in topics}
+    for row, column, value in zip(topic.tolist(), document.tolist(), grade.tolist(), strict=True):
+        if value >= 0:
+            kept = accepted if value >= relevant_from else rejected
+            kept[topics[row]].append(documents[column])
+    return accepted, rejected

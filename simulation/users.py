@@ -1,0 +1,231 @@
+"""Simulated users: which item they have in mind at a turn, when they stop, when they leave.
+
+SimBase keeps its target. MetaSimTol takes an alternative after some turns, MetaSimProb then only
+with some probability, and only where the last recommendation was a loss. The article and the
+program released with it differ in six choices, each a parameter here (M. Vlachou, 2025.
+Fashion-AlterEval. RecSys 2025, algorithms 1 and 2, and its notebooks):
+
+============================  ==========  =======================
+choice                        ``paper``   ``released``
+============================  ==========  =======================
+``turn_base``                 1           0, so that a tolerance of t spares t + 1 turns
+``switches_on``               loss        gain: a distance is taken for a similarity
+``on_equal``                  keep        switch
+``alternative``               nearest     first judged, in MetaSimProb; nearest in MetaSimTol
+``target_among``              no          yes, appended last
+============================  ==========  =======================
+
+In both, an alternative is chosen anew at each turn, and a loss is measured to the original target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulation.catalogue import Catalogue
+from simulation.targets import NONE, Targets
+from stats.arguments import Floats, Integers, require_one_of
+from stats.inference.effect_sizes import effect_of_d
+
+Flags = NDArray[np.bool_]
+Kind = Literal["base", "tol", "prob"]
+Mode = Literal["paper", "released"]
+Change = Literal["loss", "gain"]
+Equal = Literal["keep", "switch"]
+Alternative = Literal["nearest", "first"]
+Accepts = Literal["target", "target and alternatives"]
+NAMES: dict[Kind, str] = {"base": "SimBase", "tol": "MetaSimTol", "prob": "MetaSimProb"}
+
+CHOICES = (
+    "turn_base", "switches_on", "on_equal", "alternative", "target_among", "sticky", "accepts",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What users know when they are about to critique, one row a dialogue.
+
+    `critique` counts critiques from 0; `delta` is how much nearer the item shown is to the
+    original target than the one before, NaN at first; `in_force` the item in mind at the last
+    turn; `draw` a uniform number.
+    """
+
+    critique: int
+    targets: Targets
+    shown: Integers
+    in_force: Integers
+    delta: Floats
+    draw: Floats
+
+
+class UserSimulator(Protocol):
+    """Says for each dialogue which item its user has in mind."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def accepts(self) -> Accepts: ...
+
+    @property
+    def leave_hazard(self) -> float: ...
+
+    def in_force(self, situation: Situation, catalogue: Catalogue) -> Integers: ...
+
+    def record(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetaUser:
+    """A user of any of the three kinds; every disputed choice is a field.
+
+    `accepts` says what ends the dialogue well, once it is shown first. `leave_hazard` is the
+    probability of leaving after each turn that did not end it.
+    """
+
+    kind: Kind
+    tolerance: int = 0
+    p_switch: float = 1.0
+    turn_base: Literal[0, 1] = 1
+    switches_on: Change = "loss"
+    on_equal: Equal = "keep"
+    alternative: Alternative = "nearest"
+    target_among: bool = False
+    sticky: bool = False
+    accepts: Accepts = "target and alternatives"
+    leave_hazard: float = 0.0
+    mode: str = "paper"
+
+    def __post_init__(self) -> None:
+        require_one_of(
+            kind=(self.kind, get_args(Kind)),
+            switches_on=(self.switches_on, get_args(Change)),
+            on_equal=(self.on_equal, get_args(Equal)),
+            alternative=(self.alternative, get_args(Alternative)),
+            accepts=(self.accepts, get_args(Accepts)),
+        )
+        if self.turn_base not in (0, 1):
+            raise ValueError(f"turn_base must be 0 or 1, not {self.turn_base}")
+        if self.tolerance < 0:
+            raise ValueError(f"tolerance must be at least 0, not {self.tolerance}")
+        for name in ("p_switch", "leave_hazard"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
+
+    @property
+    def name(self) -> str:
+        parts = [NAMES[self.kind]]
+        if self.kind != "base":
+            parts.append(f"tolerance {self.tolerance}")
+        if self.kind == "prob":
+            parts.append(f"P {self.p_switch:.3g}")
+        if self.leave_hazard:
+            parts.append(f"leaves {self.leave_hazard:g}")
+        if self.mode == "released":
+            parts.append("as released")
+        parts += [f"{name} {getattr(self, name)}" for name in self._own_choices()]
+        return " ".join([parts[0], *([", ".join(parts[1:])] if parts[1:] else [])])
+
+    def _own_choices(self) -> list[str]:
+        """The choices that are neither the article's nor the program's, whichever this follows."""
+        mode: Mode = "released" if self.mode == "released" else "paper"
+        usual = of_mode(self.kind, mode)
+        return [name for name in CHOICES if getattr(self, name) != getattr(usual, name)]
+
+    @property
+    def n_spared(self) -> int:
+        """Critiques that are of the target whatever happens."""
+        return self.tolerance + 1 - self.turn_base
+
+    def in_force(self, situation: Situation, catalogue: Catalogue) -> Integers:
+        """The item each user has in mind: the original target, or an alternative."""
+        target = situation.targets.target
+        switches = self._switches(situation)
+        chosen = self._chosen(situation, catalogue)
+        if self.sticky:
+            has_switched = situation.in_force != target
+            chosen = np.where(has_switched, situation.in_force, chosen)
+            switches = switches | has_switched
+        return np.where(switches & (chosen != NONE), chosen, target)
+
+    def _switches(self, situation: Situation) -> Flags:
+        n = len(situation.shown)
+        if self.kind == "base" or situation.critique < self.n_spared:
+            return np.zeros(n, dtype=bool)
+        if self.kind == "tol":
+            return np.ones(n, dtype=bool)
+        delta = situation.delta
+        changed = delta < 0 if self.switches_on == "loss" else delta > 0
+        if self.on_equal == "switch":
+            changed = changed | (delta == 0)
+        return np.asarray(changed & (situation.draw < self.p_switch))
+
+    def _chosen(self, situation: Situation, catalogue: Catalogue) -> Integers:
+        """The alternative to switch to, -1 where there is none."""
+        others = situation.targets.alternatives
+        if self.target_among:
+            others = with_target_last(others, situation.targets.target)
+        if self.alternative == "first":
+            return others[:, 0]
+        distance = catalogue.squared_distance(others, situation.shown[:, None])
+        nearest = np.where(others == NONE, np.inf, distance).argmin(axis=1)
+        return np.asarray(np.take_along_axis(others, nearest[:, None], axis=1)[:, 0])
+
+    def record(self) -> dict[str, Any]:
+        """Every choice by name, as a result keeps it."""
+        return {"name": self.name} | {
+            name: getattr(self, name) for name in self.__dataclass_fields__
+        }
+
+
+def with_target_last(alternatives: Integers, target: Integers) -> Integers:
+    """Alternatives with the target behind the last of each row."""
+    wider = np.column_stack([alternatives, np.full(len(target), NONE)])
+    wider[np.arange(len(target)), (alternatives != NONE).sum(axis=1)] = target
+    return wider
+
+
+def sim_base(**choices: Any) -> MetaUser:
+    """Keeps its target, and is content with nothing else."""
+    return replace(of_mode("base", "paper"), **choices)
+
+
+def meta_sim_tol(tolerance: int, *, mode: Mode = "paper", **choices: Any) -> MetaUser:
+    """Takes the nearest alternative once its tolerance is spent."""
+    user = replace(of_mode("tol", mode), tolerance=tolerance)
+    return replace(user, **choices)
+
+
+def meta_sim_prob(
+    tolerance: int, p_switch: float, *, mode: Mode = "paper", **choices: Any
+) -> MetaUser:
+    """Takes an alternative with a probability, after a loss, once its tolerance is spent."""
+    user = replace(of_mode("prob", mode), tolerance=tolerance, p_switch=p_switch)
+    return replace(user, **choices)
+
+
+def of_mode(kind: Kind, mode: Mode) -> MetaUser:
+    """The choices of the article, or of the program released with it."""
+    require_one_of(mode=(mode, get_args(Mode)))
+    if kind == "base":
+        return MetaUser(kind=kind, accepts="target", mode=mode)
+    if mode == "paper":
+        return MetaUser(kind=kind)
+    return MetaUser(
+        kind=kind,
+        turn_base=0,
+        switches_on="gain",
+        on_equal="switch",
+        alternative="first" if kind == "prob" else "nearest",
+        target_among=True,
+        mode="released",
+    )
+
+
+def p_switch_of_effect(d: float) -> float:
+    """The probability of switching that an effect size of its causes amounts to: .62 is .75."""
+    return effect_of_d(d).probability

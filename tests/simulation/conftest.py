@@ -1,0 +1,59 @@
+"""Catalogues small enough to work out by hand, and drawn ones with neighbours as alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from simulation.catalogue import Catalogue
+from simulation.drawn_products import drawn_catalogue
+from simulation.targets import Targets, targets_of
+from stats.arguments import Floats, Integers
+
+
+def line_catalogue(n_items: int = 11) -> Catalogue:
+    """Items p0, p1 … at the places 0, 1 … of a line."""
+    ids = tuple(f"p{place}" for place in range(n_items))
+    return Catalogue(ids, np.arange(n_items, dtype=float)[:, None], "a line")
+
+
+class Script:
+    """Recommends what it was told to, whatever anybody says."""
+
+    name = "script"
+
+    def __init__(self, catalogue: Catalogue, shown: Sequence[str]) -> None:
+        self.shown, self.n_items = catalogue.numbers(shown), len(catalogue)
+
+    def reset(self, start: Integers) -> Floats:
+        return np.zeros((len(start), 1))
+
+    def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:
+        return state + 1
+
+    def rank(self, state: Floats, depth: int, excluded: Integers | None = None) -> Integers:
+        first = self.shown[state[:, 0].astype(int) - 1]
+        others = (first[:, None] + np.arange(min(depth, self.n_items))) % self.n_items
+        return np.asarray(others)
+
+    def record(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+def neighbours(catalogue: Catalogue, n_targets: int, *, seed: int = 0) -> Targets:
+    """Drawn targets with some of their nearest items as alternatives, in any order."""
+    rng = np.random.default_rng(seed)
+    accepted = {}
+    for target in rng.choice(len(catalogue), n_targets, replace=False):
+        others = np.full(len(catalogue), target)
+        nearest = np.argsort(catalogue.squared_distance(np.arange(len(catalogue)), others))[1:6]
+        kept = rng.permutation(nearest)[: rng.integers(1, 5)]
+        accepted[catalogue.ids[target]] = [catalogue.ids[item] for item in kept]
+    return targets_of(catalogue, accepted, seed=seed)
+
+
+def drawn_shoes(n_items: int = 1200, n_targets: int = 120) -> tuple[Catalogue, Targets]:
+    catalogue = drawn_catalogue(n_items)
+    return catalogue, neighbours(catalogue, n_targets)

@@ -1,0 +1,84 @@
+"""Fashion-AlterEval's judgments of shoes drive the users over the ids they were made of.
+
+The products' own embeddings are not at hand: these are stand-ins, so that counts of the judgments
+are facts, and what recommenders reach is not.
+"""
+
+import re
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+import pytest
+
+from simulation.alternatives_files import read_dialogues
+from simulation.catalogue import Catalogue
+from simulation.critics import AttributeCritic
+from simulation.drawn_products import stand_in_catalogue
+from simulation.experiments import Settings, run_experiment
+from simulation.recommenders import EmbeddingRecommender
+from simulation.targets import Targets
+from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
+
+pytestmark = pytest.mark.shared_data
+
+
+@pytest.fixture
+def shoes(shared_data: Path) -> tuple[Catalogue, Targets]:
+    names = (shared_data / "shoes_captions" / "eval_im_names.txt").read_text().split()
+    categories = [re.sub(r"^img_womens_|_\d+\.jpg$", "", name) for name in names]
+    catalogue = stand_in_catalogue(names, categories)
+    folder = shared_data / "altereval"
+    targets = read_dialogues(
+        catalogue, folder / "alter_target_ids_shoes.csv", folder / "input_shoes_CRS_df.csv"
+    )
+    return catalogue, targets
+
+
+def test_the_dialogues_are_those_of_the_release(shoes: tuple[Catalogue, Targets]) -> None:
+    catalogue, targets = shoes
+    assert (len(catalogue), len(targets)) == (4658, 190)
+    assert (targets.alternatives[:, 0] == targets.target).sum() == 13
+    n_alternatives = (targets.alternatives >= 0).sum(axis=1)
+    assert (n_alternatives == 1).sum() == 68
+    # Itself alone, once or twice.
+    assert ((targets.accepted >= 0).sum(axis=1) == 1).sum() == 10
+
+
+def test_24_settings_over_all_targets_take_less_than_a_minute(
+    shoes: tuple[Catalogue, Targets],
+) -> None:
+    catalogue, targets = shoes
+    critic = AttributeCritic(catalogue)
+    users = [
+        sim_base(),
+        *(meta_sim_tol(tolerance) for tolerance in range(1, 6)),
+        *(
+            meta_sim_prob(tolerance, p)
+            for tolerance in range(1, 4)
+            for p in (0.25, 0.5, 0.75, 0.85, 0.95, 1.0)
+        ),
+    ]
+    assert len(users) == 24
+    started = process_time()
+    recommenders = [(EmbeddingRecommender(catalogue, critic), critic)]
+    experiment = run_experiment(catalogue, targets, users, recommenders, Settings())
+    rows = list(experiment.rows())
+    assert process_time() - started < 60
+    assert len(rows) == 24 * 3 * 10
+    assert "embeddings are stand-ins" in experiment.notes[0]
+
+
+def test_the_release_switches_at_a_rate_about_ten_times_the_articles(
+    shoes: tuple[Catalogue, Targets],
+) -> None:
+    catalogue, targets = shoes
+    critic = AttributeCritic(catalogue)
+    users = [meta_sim_prob(1, 1.0), meta_sim_prob(1, 1.0, mode="released")]
+    recommenders = [(EmbeddingRecommender(catalogue, critic, recency=0.9), critic)]
+    log = run_experiment(catalogue, targets, users, recommenders, Settings()).logs["embedding"]
+    paper, released = log.n_switches()
+    assert 4 < released / paper < 30
+    own = targets.alternatives[:, 0] == targets.target
+    assert not log.switched[1, :, own].any()
+    assert np.isfinite(log.delta[..., 1:]).all()

@@ -1,0 +1,145 @@
+"""Critiques in people's words, and the command that trains on them."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from simulation.captions import CaptionCritic, RelativeCaption, read_captions
+from simulation.critics import AttributeCritic
+from simulation.drawn_products import drawn_catalogue
+from simulation.exceptions import CaptionsUnfit
+from simulation.paired_captions import PairedCaptionCritic
+from tests.simulation.conftest import neighbours
+
+CAPTIONS = ["is a red sneaker", "has a much higher heel", "are blue with a strap", "is shinier"]
+
+
+def test_the_nearest_caption_is_said_for_a_critique() -> None:
+    catalogue = drawn_catalogue(300)
+    critic = CaptionCritic(AttributeCritic(catalogue, n_named=1), CAPTIONS)
+    critic.nearest.clear()
+    numbers = critic._numbers(["is sneaker", "has a higher heel", "is blue", "is dotted", "xyz"])
+    assert numbers.tolist()[:3] == [0, 1, 2]
+    assert numbers[4] == -1
+    shown, wanted = np.arange(100), np.arange(100, 200)
+    texts, vectors = critic.texts(shown, wanted), critic.vectors(shown, wanted)
+    own = AttributeCritic(catalogue, n_named=1).texts(shown, wanted)
+    for text, plain, vector in zip(texts, own, vectors, strict=True):
+        if vector.any():
+            assert text in CAPTIONS
+            assert np.linalg.norm(vector) == pytest.approx(1)
+            assert set(text.split()) & set(plain.split())
+        else:
+            assert text == plain
+
+
+def test_captions_of_shoes_and_of_fashion_iq(tmp_path: Path) -> None:
+    path = tmp_path / "captions.json"
+    path.write_text(json.dumps([{"RelativeCaption": " is red "}, {"captions": ["is longer", "a"]}]))
+    assert [one.text for one in read_captions(path)] == ["is red", "is longer", "a"]
+    for content, message in (
+        ("{", "captions.json cannot be read"),
+        ("[]", "captions.json is not a JSON list of captions"),
+        ('[{"RelativeCaption": "x"}, {"text": "y"}]', "Entry 2 of captions.json has neither"),
+        ('[{"RelativeCaption": " "}]', "captions.json holds no caption"),
+    ):
+        path.write_text(content)
+        with pytest.raises(CaptionsUnfit, match=message):
+            read_captions(path)
+
+
+@pytest.mark.shared_data
+def test_the_captions_of_shoes_say_what_attributes_would(shared_data: Path) -> None:
+    rows = read_captions(shared_data / "shoes_captions" / "relative_captions_shoes.json")
+    assert len(rows) == 10_751
+    assert all(row.reference.startswith("img_womens") for row in rows)
+    captions = [row.text for row in rows]
+    catalogue = drawn_catalogue(500)
+    critic = CaptionCritic(AttributeCritic(catalogue, n_named=1), captions)
+    assert 500 < critic.width < 1500
+    shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 300))
+    texts = critic.texts(shown, wanted)
+    assert sum(text in critic.captions for text in texts) > 280
+    numbers = critic._numbers(["has a higher heel", "is striped", "is red"])
+    assert [critic.captions[number] for number in numbers] == [
+        "has a higher heel",
+        "are black and white striped",
+        "is red",
+    ]
+
+
+def test_without_attributes_the_caption_of_the_pair_most_alike_is_said() -> None:
+    catalogue = drawn_catalogue(400)
+    critic = AttributeCritic(catalogue, n_named=1)
+    shown, wanted = np.random.default_rng(0).integers(0, 400, size=(2, 3000))
+    texts = critic.texts(shown, wanted)
+    rows = [
+        RelativeCaption(text, catalogue.ids[a], catalogue.ids[b])
+        for text, a, b in zip(texts, shown, wanted, strict=True)
+    ]
+    bare = replace(catalogue, attributes=None)
+    paired = PairedCaptionCritic(bare, rows)
+    # Pairs that were captioned are said what was said of them, or of a pair just alike.
+    different = shown != wanted
+    assert (np.array(paired.texts(shown, wanted)) == texts)[different].mean() > 0.99
+    a, b = np.random.default_rng(1).integers(0, 400, size=(2, 400))
+    said, true = np.array(paired.texts(a, b)), np.array(critic.texts(a, b))
+    by_chance = (np.random.default_rng(2).permutation(said) == true).mean()
+    assert (said == true).mean() > 2 * by_chance
+    one_by_one = [paired.texts(a[n : n + 1], b[n : n + 1])[0] for n in range(50)]
+    assert one_by_one == said[:50].tolist()
+    assert not paired.vectors(a[:1], a[:1]).any()
+    with pytest.raises(CaptionsUnfit, match="captions of 0 pairs of this catalogue's items"):
+        PairedCaptionCritic(bare, [RelativeCaption("is red", "x", "y")])
+
+
+def trained(tmp_path: Path, *arguments: object) -> str:
+    stream = StringIO()
+    options = ("--catalogue", "drawn:300", "--width", "16", "--turns", "3", "--epochs", "2")
+    call_command("train_recommender", *options, *map(str, arguments), stdout=stream)
+    return stream.getvalue()
+
+
+def test_a_recommender_is_trained_on_captions_and_simulated(tmp_path: Path) -> None:
+    captions, checkpoint = tmp_path / "captions.json", tmp_path / "mine.pt"
+    captions.write_text(json.dumps([{"RelativeCaption": text} for text in CAPTIONS]))
+    arguments = ("--kind", "gru-sl", "--output", checkpoint, "--captions", captions)
+    assert "mine.pt: gru-sl, 2 epochs" in trained(tmp_path, *arguments)
+    record = json.loads(trained(tmp_path, *arguments, "--json"))
+    assert len(record["history"]) == 2
+    assert record["trained_with"]["source"] == "captions.json"
+    catalogue = drawn_catalogue(300)
+    targets = neighbours(catalogue, 10)
+    lines = [
+        f"{catalogue.ids[one]} 0 {catalogue.ids[row[0]]} 1\n"
+        for one, row in zip(targets.target, targets.alternatives, strict=True)
+    ]
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("".join(lines))
+    stream = StringIO()
+    options = ("--catalogue", "drawn:300", "--qrels", str(qrels), "--recommender", str(checkpoint))
+    call_command("simulate", *options, "--captions", str(captions), "--json", stdout=stream)
+    result = json.loads(stream.getvalue())
+    assert result["recommenders"][0]["training"]["kind"] == "gru-sl"
+    assert any("with the critic it was trained with" in note for note in result["notes"])
+    with pytest.raises(Exception, match="critiques by nearest human caption"):
+        call_command("simulate", *options, stdout=stream)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--kind", "gru-rl"), "start_from must name a supervised checkpoint"),
+        (("--kind", "ege", "--learning-rate", "0"), "learning_rate must be above 0"),
+    ],
+)
+def test_training_that_cannot_be_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(CommandError, match=message):
+        trained(tmp_path, "--output", tmp_path / "x.pt", *arguments)

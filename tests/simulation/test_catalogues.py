@@ -1,0 +1,234 @@
+"""Catalogues drawn and read, what is refused of their files, and critiques of their items."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simulation.catalogue import Catalogue
+from simulation.catalogue_files import read_fashion_iq, read_folder, read_shoes
+from simulation.critics import AttributeCritic, DirectionCritic
+from simulation.dialogues import simulate
+from simulation.drawn_products import KINDS, drawn_catalogue, stand_in_catalogue
+from simulation.exceptions import CatalogueUnfit, TargetsUnfit
+from simulation.recommenders import EmbeddingRecommender, RandomRecommender
+from simulation.recommenders.nearest import nearest_items
+from simulation.sprites import read_sprite
+from simulation.targets import from_judgments, targets_of
+from simulation.top_items import top_items
+from simulation.users import sim_base
+from tests.simulation.conftest import line_catalogue, neighbours
+
+
+def test_a_smaller_drawn_catalogue_is_the_beginning_of_a_larger_one() -> None:
+    small, large = drawn_catalogue(50), drawn_catalogue(400)
+    assert large.ids[:50] == small.ids
+    assert (large.embeddings[:50] == small.embeddings).all()
+    assert not (drawn_catalogue(50, seed=1).embeddings == small.embeddings).any()
+
+
+def test_every_value_of_every_attribute_can_be_drawn_as_a_picture() -> None:
+    catalogue = drawn_catalogue(400)
+    attributes = catalogue.attributes
+    assert attributes is not None
+    assert catalogue.picture is not None
+    for column, kind in enumerate(KINDS):
+        for code in range(len(kind.values)):
+            item = int(np.flatnonzero(attributes.codes[:, column] == code)[0])
+            root = ElementTree.fromstring(catalogue.picture(item))
+            assert root.tag.endswith("svg")
+            words = "".join(root.itertext())
+            assert attributes.describe(item)["colour"] in words
+
+
+def test_products_that_share_attributes_lie_near_each_other() -> None:
+    catalogue = drawn_catalogue(600)
+    assert catalogue.attributes is not None
+    codes = catalogue.attributes.codes
+    a, b = np.random.default_rng(0).integers(0, 600, size=(2, 5000))
+    shared = (codes[a] == codes[b]).sum(axis=1)
+    distance = catalogue.squared_distance(a, b)
+    assert np.corrcoef(shared[a != b], distance[a != b])[0, 1] < -0.5
+
+
+def test_distances_are_exact() -> None:
+    catalogue = drawn_catalogue(300)
+    a, b = np.random.default_rng(0).integers(0, 300, size=(2, 500))
+    gaps = (catalogue.positions[a] - catalogue.positions[b])[:, ::-1]
+    assert (catalogue.squared_distance(a, b) == (gaps**2).sum(axis=1)).all()
+    assert np.abs(catalogue.positions).max() <= 1
+
+
+def test_the_best_items_are_those_of_a_full_sort_ties_by_position() -> None:
+    rng = np.random.default_rng(0)
+    for n_items, depth, levels in ((3000, 10, 50), (3000, 10, 10**6), (700, 3, 4), (90, 10, 5)):
+        scores = rng.integers(0, levels, size=(40, n_items)).astype(float)
+        expected = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
+        assert (top_items(scores, depth) == expected).all()
+
+
+def test_nearest_items_do_not_depend_on_the_batch() -> None:
+    catalogue = drawn_catalogue(3000)
+    points = np.random.default_rng(0).normal(size=(300, 64)) / 8
+    together = nearest_items(points, catalogue.positions, 10)
+    one_by_one = [nearest_items(point[None], catalogue.positions, 10)[0] for point in points]
+    assert (together == np.array(one_by_one)).all()
+    gaps = points[:, None] - catalogue.positions[:500]
+    assert (
+        nearest_items(points, catalogue.positions[:500], 1)[:, 0]
+        == (gaps**2).sum(axis=2).argmin(axis=1)
+    ).mean() > 0.99
+
+
+def test_no_item_comes_again_where_repeats_are_excluded() -> None:
+    catalogue = drawn_catalogue(300)
+    targets, critic = neighbours(catalogue, 20), AttributeCritic(catalogue)
+    for recommender in (EmbeddingRecommender(catalogue, critic), RandomRecommender(catalogue)):
+        log = simulate(catalogue, targets, [sim_base()], recommender, critic, repeats=False)
+        shown = np.sort(log.shown[0, 0], axis=1)
+        assert (shown[:, 1:] != shown[:, :-1]).all()
+
+
+def test_a_critique_names_what_differs_in_words_and_as_a_vector() -> None:
+    catalogue = drawn_catalogue(500)
+    assert catalogue.attributes is not None
+    critic = AttributeCritic(catalogue)
+    shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 200))
+    for text, a, b in zip(critic.texts(shown, wanted), shown, wanted, strict=True):
+        has, wants = catalogue.attributes.describe(a), catalogue.attributes.describe(b)
+        for part in text.split(" and "):
+            if part.startswith("is ") and part != "is what I am looking for":
+                value = part.removeprefix("is ")
+                assert value in wants.values()
+                assert value not in has.values()
+            elif "heel" in part:
+                heels = KINDS[6].values
+                rises = heels.index(wants["heel"]) > heels.index(has["heel"])
+                assert part == ("has a higher heel" if rises else "has a lower heel")
+    vectors = critic.vectors(shown, wanted)
+    assert (np.abs(vectors).sum(axis=1) <= 4).all()
+    assert (critic.vectors(shown, shown) == 0).all()
+    assert critic.texts(shown[:1], shown[:1]) == ["is what I am looking for"]
+
+
+def test_a_critique_by_directions_points_from_the_shown_to_the_wanted() -> None:
+    catalogue = drawn_catalogue(500)
+    critic = DirectionCritic(catalogue)
+    shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 200))
+    vectors = critic.vectors(shown, wanted)
+    assert (critic.vectors(wanted, shown) == -vectors).all()
+    assert (np.abs(vectors).sum(axis=1)[shown != wanted] == 3).all()
+    assert critic.texts(shown[:1], wanted[:1])[0].count("direction") == 3
+
+
+def test_the_sprite_is_a_catalogue_whose_neighbours_are_of_one_class(shared_data: Path) -> None:
+    catalogue = read_sprite(shared_data / "fashion_mnist" / "fashion-mnist-sprite.png")
+    assert len(catalogue) == 900
+    assert catalogue.picture is not None
+    assert catalogue.picture(0).startswith(b"\x89PNG")
+    nearest = nearest_items(catalogue.positions, catalogue.positions, 5)
+    assert (nearest[:, 0] == np.arange(900)).mean() > 0.99
+    same = (nearest[:, 1:] // 90 == np.arange(900)[:, None] // 90).mean()
+    assert same > 0.65
+    critic = AttributeCritic(catalogue)
+    text = critic.texts(np.array([0]), np.array([899]))[0]
+    assert "is ankle boot" in text
+
+
+def write_folder(folder: Path, **files: str | np.ndarray) -> Path:
+    folder.mkdir(exist_ok=True)
+    content: dict[str, str | np.ndarray] = {
+        "ids.txt": "a\nb\nc\n",
+        "embeddings.npy": np.eye(3),
+        "attributes.csv": "id,colour,heel\nb,red,2.5\na,blue,1\nc,red,9\n",
+    }
+    for name, value in (content | {k.replace("__", "."): v for k, v in files.items()}).items():
+        if isinstance(value, str):
+            (folder / name).write_text(value)
+        else:
+            np.save(folder / name, value)
+    return folder
+
+
+def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path: Path) -> None:
+    catalogue = read_folder(write_folder(tmp_path / "shop"))
+    assert catalogue.attributes is not None
+    assert catalogue.attributes.describe(0) == {"colour": "blue", "heel": "level 1"}
+    assert catalogue.attributes.describe(2) == {"colour": "red", "heel": "level 3"}
+    critic = AttributeCritic(catalogue)
+    assert critic.texts(np.array([0]), np.array([2])) == ["has more heel and is red"]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"embeddings__npy": np.eye(4)}, "embeddings.npy has 4 rows for 3 names"),
+        ({"embeddings__npy": np.array([[1.0], [np.nan], [0.0]])}, "The embedding of b has a value"),
+        ({"embeddings__npy": np.zeros(3)}, "embeddings.npy is not a matrix of numbers"),
+        ({"ids__txt": "a\na\nc\n"}, "The id a is in the catalogue twice"),
+        ({"ids__txt": "a\n\nc\n"}, "Line 2 of ids.txt is empty"),
+        ({"attributes__csv": "id,colour\na,red\nb,red\n"}, "attributes.csv has no line for c"),
+        (
+            {"attributes__csv": "id,colour\na,red\nb,\nc,red\n"},
+            "attributes.csv, b, colour: there is no value",
+        ),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(
+    tmp_path: Path, files: dict[str, str | np.ndarray], message: str
+) -> None:
+    with pytest.raises(CatalogueUnfit, match=message):
+        read_folder(write_folder(tmp_path / "shop", **files))
+
+
+def test_the_layouts_of_shoes_and_fashion_iq(tmp_path: Path) -> None:
+    features = tmp_path / "features.npy"
+    np.save(features, np.eye(2, dtype=np.float32))
+    (tmp_path / "eval_im_names.txt").write_text("img_1.jpg\nimg_2.jpg\n")
+    (tmp_path / "split.dress.val.json").write_text(json.dumps(["B01", "B02"]))
+    assert read_shoes(tmp_path / "eval_im_names.txt", features).ids == ("img_1.jpg", "img_2.jpg")
+    assert read_fashion_iq(tmp_path / "split.dress.val.json", features).ids == ("B01", "B02")
+    (tmp_path / "split.dress.val.json").write_text("{}")
+    with pytest.raises(CatalogueUnfit, match="is not a JSON list of product numbers"):
+        read_fashion_iq(tmp_path / "split.dress.val.json", features)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda c: targets_of(c, {}), "There is no target with judgments"),
+        (lambda c: targets_of(c, {"p1": ["x"]}), "1 judged items are not in the catalogue"),
+        (lambda c: targets_of(c, {"p1": []}, starts={}), "The target p1 has no first item"),
+        (lambda c: targets_of(c, {"p1": []}, starts={"p1": "x"}), "The first item x of target p1"),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused(
+    make: Callable[[Catalogue], object], message: str
+) -> None:
+    with pytest.raises(TargetsUnfit, match=message):
+        make(line_catalogue())
+
+
+def test_qrels_become_alternatives_in_the_order_of_their_lines() -> None:
+    accepted, rejected = from_judgments(
+        ["t1", "t2"],
+        ["a", "b", "c"],
+        np.array([0, 0, 0, 1]),
+        np.array([2, 0, 1, 1]),
+        np.array([1, 2, 0, -1]),
+    )
+    assert accepted == {"t1": ["c", "a"], "t2": []}
+    assert rejected == {"t1": ["b"], "t2": []}
+
+
+def test_stand_ins_are_marked_and_depend_on_the_id_alone() -> None:
+    catalogue = stand_in_catalogue(["a", "b", "c"], ["boots", "clogs", "boots"])
+    assert catalogue.is_stand_in
+    assert catalogue.attributes is not None
+    turned = stand_in_catalogue(["c", "a", "b"], ["boots", "boots", "clogs"])
+    assert turned.attributes is not None
+    assert (turned.attributes.codes[[1, 2, 0]] == catalogue.attributes.codes).all()
+    assert len({catalogue.attributes.codes[n, 0] for n in (0, 2)}) == 1

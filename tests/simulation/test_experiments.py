@@ -1,0 +1,195 @@
+"""Experiments: what they say of users and recommenders, and what no table may say."""
+
+import json
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+import pytest
+
+from presentation.theme import rendered, themed
+from simulation.comparisons import causes, compare_all
+from simulation.critics import AttributeCritic, Critic
+from simulation.experiments import Experiment, Settings, run_experiment
+from simulation.figures import by_p_switch, by_tolerance, by_turn
+from simulation.impossible_cells import impossible_cells
+from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
+from simulation.sensitivity import sensitivity, with_share_judged
+from simulation.tables import expected_maximum, improvement, results_table
+from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
+from stats.ranking import measure
+from tests.simulation.conftest import drawn_shoes
+
+NDCG = measure("nDCG@10")
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    catalogue, targets = drawn_shoes(900, 80)
+    critic = AttributeCritic(catalogue)
+    weak = EmbeddingRecommender(catalogue, critic, recency=0.0)
+    weak.name = "embedding, all equal"
+    users = [
+        sim_base(),
+        meta_sim_tol(1),
+        meta_sim_tol(3),
+        meta_sim_prob(1, 0.5),
+        meta_sim_prob(1, 1.0),
+    ]
+    recommenders: list[tuple[Recommender, Critic]] = [
+        (RandomRecommender(catalogue), critic),
+        (weak, critic),
+        (EmbeddingRecommender(catalogue, critic), critic),
+    ]
+    return run_experiment(catalogue, targets, users, recommenders, Settings(seeds=(0, 1)))
+
+
+def test_rows_are_means_over_targets_of_means_over_seeds(experiment: Experiment) -> None:
+    [row] = [
+        row
+        for row in experiment.rows([10])
+        if (row.recommender, row.user, row.measure)
+        == ("embedding", "MetaSimProb tolerance 1, P 0.5", NDCG)
+    ]
+    values = experiment.outcomes["embedding"].values[0, 3, :, :, 9]
+    assert row.mean.value == pytest.approx(values.mean())
+    assert row.mean.n_topics == 80
+    assert row.mean.ci_low < row.mean.value < row.mean.ci_high
+    assert 0 < row.judged < 1
+
+
+def test_the_record_names_everything_that_made_the_numbers(experiment: Experiment) -> None:
+    record = json.loads(json.dumps(experiment.record()))
+    assert record["catalogue"] == "900 drawn shoes, seed 0"
+    assert record["users"][3]["p_switch"] == 0.5
+    assert record["users"][3]["switches_on"] == "loss"
+    assert record["settings"]["carry"] == "same list"
+    assert "no user ever leaves before the last turn; people do" in record["notes"]
+
+
+def test_comparisons_are_one_family_of_holms(experiment: Experiment) -> None:
+    rows = compare_all(experiment)
+    # 4 users against the first, and 3 pairs of recommenders under 5 users, by 3 measures.
+    assert len(rows) == 3 * 3 * 4 + 3 * 3 * 5
+    smallest = min(rows, key=lambda row: row.difference.p)
+    assert smallest.p_adjusted == pytest.approx(min(1.0, smallest.difference.p * len(rows)))
+    of_random = [row for row in rows if row.what == "recommenders" and row.b == "embedding"]
+    assert all(
+        row.p_adjusted < 0.05 and row.difference.delta < 0 for row in of_random if row.a == "random"
+    )
+
+
+def test_two_by_two_adds_up_and_tells_the_qrels_from_the_user(experiment: Experiment) -> None:
+    for row in causes(experiment):
+        (base_one, base_all), (meta_one, meta_all) = row.means
+        assert row.of_user.delta + row.of_qrels.delta == pytest.approx(row.total.delta)
+        assert row.total.delta == pytest.approx(meta_all - base_one)
+        assert row.interaction.delta == pytest.approx((meta_all - base_all) - (meta_one - base_one))
+    # More relevant items raise RR though the user does nothing else.
+    [rr] = [
+        row
+        for row in causes(experiment, turn=3)
+        if (row.recommender, row.user, row.measure.name)
+        == ("embedding", "MetaSimProb tolerance 1, P 1", "RR@10")
+    ]
+    assert rr.of_qrels.ci_low > 0
+
+
+def test_the_table_has_both_kinds_of_percentage_and_marks_the_best_of_many(
+    experiment: Experiment,
+) -> None:
+    table = results_table(experiment)
+    assert [user for user, _ in table.rows] == [user.name for user in experiment.users]
+    best = next(each for each in table.improvements if each.recommender == "embedding")
+    column = table.columns.index(("embedding", NDCG))
+    assert best.best == max(means[column] for _, means in table.rows[1:])
+    assert best.n_rows == 4
+    assert table.faults == ()
+
+
+def test_percentages_of_the_article_are_symmetric() -> None:
+    # Table 3, shoes, EGE and MRR: 94.3 as printed is 178 of the base.
+    row = improvement("EGE", measure("RR@10"), 0.227, 0.632, "MetaSimTol", 8)
+    assert row.of_base == pytest.approx(178.4, abs=0.1)
+    assert row.symmetric == pytest.approx(94.3, abs=0.1)
+    assert np.isnan(improvement("x", NDCG, 0.0, 0.1, "y", 1).of_base)
+
+
+def test_the_best_of_five_equal_rows_is_a_standard_error_above() -> None:
+    assert expected_maximum(5) == pytest.approx(1.16296, abs=1e-5)
+    draws = np.random.default_rng(0).normal(size=(200_000, 3)).max(axis=1)
+    assert expected_maximum(3) == pytest.approx(draws.mean(), abs=0.01)
+
+
+def test_one_relevant_item_cannot_have_more_reciprocal_rank_than_gain() -> None:
+    rows = {
+        "SimBase, GRU-RL": {"nDCG": 0.099, "RR": 0.269},
+        "SimBase, EGE": {"nDCG": 0.30, "RR": 0.25},
+        "MetaSimTol 2, GRU-RL": {"nDCG": 0.099, "RR": 0.269},
+        "odd": {"Success": 0.5, "RR": 0.4},
+        "wrong": {"nDCG": 1.2, "RR": nan},
+    }
+    faults = impossible_cells(rows, single_relevant=["SimBase, GRU-RL", "SimBase, EGE"])
+    named = [fault.partition(":")[0] for fault in faults]
+    assert named[:3] == ["odd", "wrong", "SimBase, GRU-RL"]
+    assert named[3].startswith("SimBase, GRU-RL and MetaSimTol 2, GRU-RL have the very same values")
+    assert len(named) == 4
+
+
+def test_means_of_any_ranks_are_possible() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        rank = rng.integers(1, 101, size=rng.integers(1, 30))
+        cells = {
+            "nDCG": float(np.where(rank <= 10, 1 / np.log2(rank + 1), 0).mean()),
+            "RR": float((1 / rank).mean()),
+        }
+        assert impossible_cells({"row": cells}, single_relevant=["row"]) == []
+
+
+def test_the_order_of_recommenders_under_every_choice(experiment: Experiment) -> None:
+    small = replace(experiment, users=experiment.users[:1])
+    rows = sensitivity(replace(small, settings=Settings(measures=(NDCG,))))
+    assert {row.choice for row in rows} == {"qrels", "carry", "turn", "share judged"}
+    [own] = [row for row in rows if (row.choice, row.value) == ("turn", "10")]
+    assert own.tau == 1
+    [half] = [row for row in rows if (row.choice, row.value) == ("share judged", "0.5")]
+    assert half.tau_low <= half.tau <= half.tau_high
+    assert half.means["random"] < half.means["embedding"]
+
+
+def test_a_share_of_the_judgments_is_drawn_by_target_and_alternative() -> None:
+    catalogue, targets = drawn_shoes(900, 80)
+    half = with_share_judged(catalogue, targets, 0.5, seed=3)
+    n_all, n_half = ((each.alternatives >= 0).sum() for each in (targets, half))
+    assert 0.35 < n_half / n_all < 0.65
+    order = np.arange(80)[::-1]
+    again = with_share_judged(catalogue, targets.part(order), 0.5, seed=3)
+    assert (again.alternatives == half.alternatives[order]).all()
+    assert (
+        with_share_judged(catalogue, targets, 1.0, seed=3).alternatives == targets.alternatives
+    ).all()
+
+
+def test_pictures_are_drawn(experiment: Experiment) -> None:
+    for chart in (
+        by_turn(experiment, NDCG),
+        by_tolerance(experiment, NDCG),
+        by_p_switch(experiment, NDCG),
+    ):
+        picture = rendered(themed(chart), "svg").decode()
+        assert "embedding, all equal" in picture
+        assert "nDCG@10" in picture
+
+
+def test_two_users_of_the_same_name_are_refused() -> None:
+    catalogue, targets = drawn_shoes(900, 10)
+    critic = AttributeCritic(catalogue)
+    with pytest.raises(ValueError, match="users must have different names: SimBase"):
+        run_experiment(
+            catalogue,
+            targets,
+            [sim_base(), sim_base()],
+            [(RandomRecommender(catalogue), critic)],
+            Settings(),
+        )

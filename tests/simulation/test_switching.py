@@ -1,0 +1,122 @@
+"""The switching study, on crowds whose rule is known."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from simulation.switching import compare_users, share_over_workers, switching_study
+from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
+
+WORKER_SD, TARGET_SD = 0.8, 0.4
+
+
+def crowd(
+    seed: int,
+    *,
+    n_workers: int = 40,
+    n_each: int = 20,
+    intercept: float = -3.0,
+    loss: float = 4.0,
+    leaves: float = 0.1,
+    nearest: float = 0.6,
+    hurried: bool = False,
+) -> pd.DataFrame:
+    """Workers who switch after a loss with a probability, and sometimes leave."""
+    rng = np.random.default_rng(seed)
+    n, n_targets = n_workers * n_each, 40
+    worker, target = np.repeat(np.arange(n_workers), n_each), rng.integers(0, n_targets, n)
+    turn, delta = rng.integers(2, 9, n), rng.choice([-1.0, 1.0], n) * rng.uniform(0.05, 1, n)
+    logit = intercept + loss * (delta < 0)
+    logit = logit + rng.normal(0, WORKER_SD, n_workers)[worker]
+    logit = logit + rng.normal(0, TARGET_SD, n_targets)[target]
+    choice = np.where(rng.random(n) < expit(logit), "switch", "keep")
+    choice = np.where(rng.random(n) < leaves, "leave", choice)
+    return pd.DataFrame(
+        {
+            "worker": worker,
+            "target": target,
+            "turn": turn,
+            "delta": delta,
+            "choice": choice,
+            "n_alternatives": 4,
+            "nearest": rng.random(n) < nearest,
+        }
+    )
+
+
+def averaged(logit: float) -> float:
+    draws = np.random.default_rng(0).normal(0, np.hypot(WORKER_SD, TARGET_SD), 400_000)
+    return float(expit(logit + draws).mean())
+
+
+def test_the_rule_of_a_simulated_crowd_is_recovered_with_intervals_that_cover() -> None:
+    n_trials, held = 25, {"loss": 0, "turn": 0, "after loss": 0, "after gain": 0, "leaves": 0}
+    after_loss, after_gain = averaged(1.0), averaged(-3.0)
+    for seed in range(n_trials):
+        study = switching_study(crowd(seed))
+        loss, turn = study.model["loss"], study.model["turn"]
+        held["loss"] += loss.ci_low < 4.0 < loss.ci_high
+        held["turn"] += turn.ci_low < 0 < turn.ci_high
+        held["after loss"] += study.after_loss.ci_low < after_loss < study.after_loss.ci_high
+        held["after gain"] += study.after_gain.ci_low < after_gain < study.after_gain.ci_high
+        held["leaves"] += study.leaves.ci_low < 0.1 < study.leaves.ci_high
+    # Of 25 at 95 %, 20 or fewer have a probability of .001.
+    assert min(held.values()) > 20, held
+
+
+def test_one_coefficient_decides_between_the_article_and_the_release() -> None:
+    after_loss = switching_study(crowd(1)).model["loss"]
+    after_gain = switching_study(crowd(1, intercept=1.0, loss=-4.0)).model["loss"]
+    assert after_loss.ci_low > 0 > after_gain.ci_high
+
+
+def test_switchers_who_choose_at_random_take_the_nearest_by_chance() -> None:
+    chance = switching_study(crowd(2, nearest=0.25, n_workers=80)).nearest_excess
+    nearer = switching_study(crowd(2, nearest=0.6)).nearest_excess
+    assert chance.ci_low < 0 < chance.ci_high
+    assert nearer.ci_low > 0.2
+    assert nearer.value == pytest.approx(0.35, abs=0.1)
+
+
+def test_a_true_simulator_ranks_above_a_false_one() -> None:
+    users = [
+        sim_base(),
+        meta_sim_prob(1, 0.75, mode="released"),
+        meta_sim_prob(1, 0.75),
+        meta_sim_tol(1),
+    ]
+    rows = compare_users(crowd(3), users)
+    assert rows[0].user == "MetaSimProb tolerance 1, P 0.75"
+    assert rows[0].gain.ci_low > 0
+    assert rows[0].p_adjusted < 0.001
+    [released] = [row for row in rows if "released" in row.user]
+    assert released.gain.ci_high < 0
+    # On people who switch after gains the order is the other way.
+    turned = compare_users(crowd(3, intercept=1.0, loss=-4.0), users)
+    assert turned[0].user == "MetaSimProb tolerance 1, P 0.75, as released"
+
+
+def test_a_share_over_workers_is_not_that_of_independent_decisions() -> None:
+    workers = pd.Series(np.repeat(np.arange(10), 50))
+    values = np.repeat(np.arange(10) % 2, 50).astype(float)
+    share = share_over_workers(workers, values, 0.95)
+    # Ten workers who never change their mind are ten observations.
+    assert share.ci_high - share.ci_low == pytest.approx(2 * 2.262 * 0.5 / 3, rel=0.01)
+    assert share_over_workers(workers[:100], values[:100], 0.95).reason == "fewer than 6 workers"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"choice": "stay"}, "choice must be keep, switch or leave, not 'stay'"),
+        ({"delta": np.nan}, "delta must not be missing"),
+    ],
+)
+def test_decisions_that_cannot_be_read_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        switching_study(crowd(0).assign(**change))
+    with pytest.raises(ValueError, match="decisions must have a column worker"):
+        switching_study(crowd(0).drop(columns="worker"))
