@@ -27,7 +27,7 @@ LOCALE_DIR = BASE_DIR / "locale"
 SOURCE_LANGUAGE = "en"
 CODE_DIRS = (
     "accounts", "annotation", "config", "console", "hits", "marketplace", "metrics",
-    "presentation", "replications", "retrieval", "validation", "work",
+    "presentation", "replications", "retrieval", "simulation", "validation", "work",
 )  # fmt: skip
 # What a call of each name holds: the positions of its message, plural and context.
 KEYWORDS: dict[str, tuple[int | tuple[int, str], ...] | None] = {

@@ -62,6 +62,7 @@ def _is_expected(error: Exception) -> bool:
     from presentation.exceptions import PresentationError
     from replications.exceptions import ReplicationError
     from retrieval.exceptions import RetrievalError
+    from simulation.exceptions import SimulationError
     from work.exceptions import WorkError
 
     expected = (
@@ -74,6 +75,7 @@ def _is_expected(error: Exception) -> bool:
         | PresentationError
         | ReplicationError
         | RetrievalError
+        | SimulationError
         | WorkError
     )
     return isinstance(error, expected)

@@ -31,6 +31,15 @@ if not variables.is_address(SITE_URL):
         f"SITE_URL is '{SITE_URL}'; it must be an address such as https://assay.example.org."
     )
 
+# Names at which there is nothing but the Requester API, at `/` (docs/mturk-programs.md).
+MARKETPLACE_API_HOSTS = variables.host_names("MARKETPLACE_API_HOSTS")
+if urlsplit(SITE_URL).hostname in MARKETPLACE_API_HOSTS:
+    raise ImproperlyConfigured(
+        f"MARKETPLACE_API_HOSTS names {urlsplit(SITE_URL).hostname}, where SITE_URL has this "
+        "site's pages; the API needs a name of its own."
+    )
+ALLOWED_HOSTS += MARKETPLACE_API_HOSTS
+
 # As they stand: `env` takes a value that begins with a dollar sign for the name of another.
 OWN_MACHINE = is_own_machine(debug=DEBUG, site_url=SITE_URL, allowed_hosts=ALLOWED_HOSTS)
 SECRET_KEY, SECRET_KEY_FALLBACKS = signing_keys(
@@ -68,6 +77,7 @@ INSTALLED_APPS = [
     "metrics",
     "validation",
     "retrieval",
+    "simulation",
     "hits",
     "replications",
     "console",
@@ -76,6 +86,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.logs.RequestLog",
+    "marketplace.api.root.answer_at_root",
     "console.api.errors.answer_in_json",
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",

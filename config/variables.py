@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 YES, NO = ("true", "1", "yes", "y", "on", "ok"), ("false", "0", "no", "n", "off", "")
 HEADER = re.compile(r"[A-Za-z0-9-]+")
+HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 
 
 def is_address(url: str) -> bool:
@@ -61,6 +62,18 @@ def header(name: str) -> str | None:
             f"{name} is '{text}'; it must be the name of a header, such as X-Real-IP."
         )
     return text or None
+
+
+def host_names(name: str) -> list[str]:
+    """Host names with commas between, in lower case; none where none is set."""
+    names = [each.strip().lower() for each in os.environ.get(name, "").split(",") if each.strip()]
+    for each in names:
+        if not HOST_NAME.fullmatch(each):
+            raise ImproperlyConfigured(
+                f"{name} has '{each}'; it must be names of hosts, without ports, such as "
+                "mturk.assay.example.org."
+            )
+    return names
 
 
 def url_settings(name: str, what: str, example: str, read: Callable[[], Any]) -> dict[str, Any]:

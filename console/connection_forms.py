@@ -63,7 +63,7 @@ class ConnectionForm(forms.Form):
     endpoint_url = forms.URLField(
         label=gettext_lazy("Address"),
         assume_scheme="https",
-        help_text=gettext_lazy("Such as https://mturk-requester.us-east-1.amazonaws.com"),
+        help_text=gettext_lazy("Such as https://marketplace.example.org/requester"),
     )
     access_key_id = forms.CharField(label=gettext_lazy("Access key"), max_length=128)
     secret_access_key = forms.CharField(
@@ -75,5 +75,5 @@ class ConnectionForm(forms.Form):
     fees = forms.ChoiceField(
         label=gettext_lazy("Fees"),
         choices=Connection.Fees.choices,
-        help_text=gettext_lazy("Those of Amazon and of this site are known, whatever is chosen."),
+        help_text=gettext_lazy("Those of this site are known, whatever is chosen."),
     )

@@ -16,6 +16,7 @@ from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
 from console.exceptions import LicenseUnknown
 from presentation.row_files import RowFile
+from retrieval.exports.qrels import judgment_source, sizes_of
 
 UNKNOWN_LICENSE = "unknown"
 # Those that data are mostly given under, by the names that Hugging Face has for them.
@@ -59,6 +60,7 @@ def dataset_card(
         "## Tables\n\n" + "\n".join(_table_lines(tables)),
         _loading(tables),
         _protocol(document, None if version is None else version.number),
+        *([_collection(study)] if "qrels" in tables else []),
         _agreement(study),
         "## Annotators\n\nAnnotators stand under pseudonyms, which differ by study. The dataset "
         "has no account of a marketplace, no payment, and no words that annotators wrote.",
@@ -144,6 +146,42 @@ def _scale(question: ProtocolQuestion) -> str:
         return "Answers: " + "; ".join(_line(label) for label in labels) + "."
     ends = (question.low_label, question.middle_label, question.high_label)
     return "From " + " over ".join(_line(end) for end in ends if end) + "." if any(ends) else ""
+
+
+def _collection(study: Study) -> str:
+    """The sizes of the test collection, without the target counted as relevant and with it."""
+    source = judgment_source(study)
+    sizes = sizes_of(source)
+    rows = (
+        ("Topics assessed", sizes.n_assessed, None),
+        ("Topics with a relevant document", sizes.n_with_relevant, sizes.n_assessed),
+        ("Judged documents", sizes.n_judgments, None),
+        ("Relevant documents", sizes.n_relevant, sizes.n_relevant + sizes.n_assessed),
+        ("Relevant per topic that has any", sizes.mean_relevant, sizes.mean_relevant + 1),
+        ("Relevant per topic, of all", sizes.mean_relevant_of_all, sizes.mean_relevant_of_all + 1),
+        ("Judged per topic", sizes.judged_per_topic, None),
+        ("Share of judged documents that are relevant", sizes.prevalence, None),
+    )
+    cells = (f"| {name} | {_count(a)} | {_count(b)} |" for name, a, b in rows)
+    histogram = ", ".join(f"{n} in {count:,}" for n, count in sizes.histogram.items())
+    return "\n\n".join(
+        [
+            "## Test collection",
+            f"Qrels by {source.rule} of the assessors, round {source.round}. A topic is an item, a "
+            "document a candidate; with the target counted, each topic has one relevant document "
+            "more, which nobody judged.",
+            "\n".join(["| | judged | with the target |", "|---|---|---|", *cells]),
+            f"Relevant documents by topic: {histogram}.",
+        ]
+    )
+
+
+def _count(value: float | None) -> str:
+    if value is None:
+        return ""
+    if value != value:
+        return "undefined"
+    return f"{value:,.0f}" if value == int(value) else f"{value:.3f}"
 
 
 def _agreement(study: Study) -> str:

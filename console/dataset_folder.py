@@ -14,7 +14,6 @@ from django.db.models import Count, Q
 
 from annotation.exports import item_rows, judgment_rows, label_rows
 from annotation.models import Candidate, Judgment, Label, Study, Submission
-from annotation.qrels import qrel_rows
 from console.dataset_card import UNKNOWN_LICENSE, dataset_card, require_license
 from console.exceptions import FolderUnusable
 from hits.exports import public_submission_rows
@@ -23,6 +22,7 @@ from metrics.exports import score_rows
 from metrics.models import ScoringRun
 from presentation.files import write_whole
 from presentation.row_files import RowFile, row_parquet
+from retrieval.exports.qrels import has_qrels, qrel_rows
 
 # A dataset of the same study is the same file, whenever it was made.
 TIME = (1980, 1, 1, 0, 0, 0)
@@ -41,7 +41,7 @@ def dataset_tables(study: Study) -> dict[str, RowFile]:
     if ScoringRun.objects.of(study).exists():
         tables["scores"] = score_rows(study)
     judged = Judgment.objects.of(study).accepted().filter(submission__round=1)
-    if study.kind == Study.Kind.ALTERNATIVES and judged.exists():
+    if has_qrels(study) and judged.exists():
         tables["qrels"] = qrel_rows(study)
     return tables
 

@@ -28,7 +28,6 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
-from annotation.qrels import qrel_rows, stream_qrels
 from console.dataset_folder import dataset_zip
 from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
 from console.validation_view import correlations_of
@@ -38,6 +37,7 @@ from hits.practice_exports import practice_answer_rows
 from metrics.exports import score_rows
 from metrics.models import ScoringRun
 from presentation.row_files import FORMS, RowFile
+from retrieval.exports.qrels import has_qrels, qrel_rows, stream_qrels
 from validation.analysis.records import plain
 from validation.exports import sampled_item_rows
 from validation.rows import StoredResults
@@ -158,8 +158,8 @@ DOWNLOADS = {
 
 
 def file_names(study: Study) -> list[str]:
-    """The downloads that a study has: qrels of alternatives, and others once there is something
-    in them; asked for in one statement."""
+    """The downloads that a study has: qrels of alternatives and of graded documents, and others
+    once there is something in them; those asked for in one statement."""
     words = WrittenAnswer.objects.filter(submission__item__study=study)
     reasons = Submission.objects.of(study).exclude(justification="")
     rows = {
@@ -175,7 +175,7 @@ def file_names(study: Study) -> list[str]:
     stored = {f"has_{name}": Exists(of_name.order_by()) for name, of_name in rows.items()}
     has: dict[str, Any] = dict(Study.objects.filter(pk=study.pk).values(**stored).get())
     is_there = {
-        "qrels": study.kind != Study.Kind.RATING,
+        "qrels": has_qrels(study),
         "scores": has["has_scores"],
         "validation": has["has_scores"],
         "sampled": has["has_scores"] and has["has_drawn"],

@@ -17,7 +17,7 @@ from console.result_sentences import Scale, Standing, p_text
 from console.spans import Axis, Span
 from console.templatetags.numbers import coefficient, interval, percent
 from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, UNFLAGGED
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
 from validation.documents.terms import listed

@@ -24,6 +24,11 @@ from annotation.study_jobs import (
 from hits.jobs import APPLY_CHANGES
 from metrics.scoring_requests import asks_an_endpoint
 from metrics.study_judges import is_judge
+from retrieval.stored_audits import AUDIT
+from retrieval.stored_comparisons import COMPARE
+from retrieval.stored_evaluations import EVALUATE
+from retrieval.stored_machines import COMPARE_MACHINE
+from retrieval.stored_reuse import ESTIMATE_REUSE
 from work.models import Job
 
 COLLECTIONS = {COLLECT, COLLECT_NEW}
@@ -31,6 +36,9 @@ AT_A_MARKETPLACE = COLLECTIONS | {PUBLISH, CHECK_LAUNCH, CONNECT, REVIEW, APPLY_
 # What somebody may do who may also stop or resume a job of this kind.
 CONTROLLED_BY = {
     **dict.fromkeys((SCORE, PLAN_SCORE, RESULT, LABEL), Permission.ANALYSE),
+    **dict.fromkeys(
+        (EVALUATE, COMPARE, COMPARE_MACHINE, ESTIMATE_REUSE, AUDIT), Permission.ANALYSE
+    ),
     **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES), Permission.SPEND),
     REVIEW: Permission.REVIEW,
 }

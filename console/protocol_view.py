@@ -41,6 +41,7 @@ TEMPLATES = {
     "alternatives": gettext_lazy("Ticks among alternatives, with reasons"),
     "best_worst": gettext_lazy("Best and worst"),
     "e2e_ratings": gettext_lazy("Ratings of naturalness and quality (E2E)"),
+    "graded_relevance": gettext_lazy("Relevance of results, four grades or can't judge"),
     "likert_agreement": gettext_lazy("Agreement with statements (Likert)"),
     "practised_ratings": gettext_lazy("Ratings of appropriateness, with practice first"),
     "preference": gettext_lazy("Which one is better"),

@@ -10,7 +10,7 @@ from annotation.models import Study
 from console.human_results_view import PAIR_FIELDS, SYSTEM_FIELDS
 from console.result_sentences import Scale, Standing
 from validation.analysis.human_results import ALL
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.human_results import human_results_fingerprint
 from validation.models import HumanResultsPair, HumanResultsQuestion, HumanResultsSystem
 

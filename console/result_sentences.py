@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from console.templatetags.numbers import percent
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ALPHA, ORDER
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.rated_systems import (
     LEAST_P,
     has_too_few_items,

@@ -28,6 +28,7 @@ TEMPLATE_NAMES = {
     "alternatives": _("Alternatives to a target"),
     "best_worst": _("Best and worst"),
     "e2e_ratings": _("Quality and naturalness of descriptions"),
+    "graded_relevance": _("Relevance of results, four grades or can't judge"),
     "likert_agreement": _("Agreement with statements (Likert)"),
     "preference": _("Preference of two"),
     "practised_ratings": _("Appropriateness, with practice first"),

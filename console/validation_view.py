@@ -24,7 +24,7 @@ from validation.analysis.records import (
 from validation.analysis.settings import Settings
 from validation.documents.comparison_tables import comparisons_table
 from validation.documents.documents import Figure, Table
-from validation.documents.estimated_means import estimated_means_table
+from validation.documents.estimated_means import estimated_differences_table, estimated_means_table
 from validation.documents.figures import (
     forest_figure,
     heat_map_figure,
@@ -216,9 +216,19 @@ class ValidationView:
     @cached_property
     def estimated_means(self) -> Table:
         """By the metric that agrees with people best."""
+        return estimated_means_table(self.results, question=self.question, **self._best_metric)
+
+    @cached_property
+    def estimated_differences(self) -> Table:
+        """Of the same metric."""
+        return estimated_differences_table(
+            self.results, question=self.question, **self._best_metric
+        )
+
+    @cached_property
+    def _best_metric(self) -> dict[str, str]:
         records = [row.record for row in (*self.best.top, *self.best.behind)][:1]
-        source = {name: getattr(one, name) for one in records for name in ("metric", "signature")}
-        return estimated_means_table(self.results, question=self.question, **source)
+        return {name: getattr(one, name) for one in records for name in ("metric", "signature")}
 
     @property
     def methods(self) -> str:
@@ -348,6 +358,10 @@ TABLES: dict[str, tuple[str | Promise, Callable[[ValidationView], Table]]] = {
     "estimated-means": (
         gettext_lazy("The mean rating over all scored items, by every metric"),
         lambda view: estimated_means_table(view.results, question=view.question),
+    ),
+    "estimated-differences": (
+        gettext_lazy("Differences of systems over all scored items, by every metric"),
+        lambda view: estimated_differences_table(view.results, question=view.question),
     ),
     "comparisons": (
         gettext_lazy("Metrics tested pair by pair"),

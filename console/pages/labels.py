@@ -14,13 +14,13 @@ from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
 from annotation.exports import label_set_rows, labels_csv, labels_json
 from annotation.models import LabelSet
-from annotation.qrels import stream_label_qrels
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.forms import LabelSetForm
 from console.pages.downloads import record_export
 from console.pages.study import person, study_for, study_page
 from console.tables import page_of
 from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
+from retrieval.exports.qrels import has_qrels, stream_label_qrels
 
 FORMS: dict[str, tuple[str, Callable[[LabelSet], Iterator[str] | Iterator[bytes]]]] = {
     "csv": ("text/csv; charset=utf-8", labels_csv),
@@ -40,6 +40,7 @@ def labels(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page_of(request, sets.order_by("-version")),
         "form": LabelSetForm(study, rounds_of(study)) if study.n_judgments else None,
         "job": jobs_of(study).of_kind(LABEL).first(),
+        "has_qrels": has_qrels(study),
     }
     return study_page(request, study, "labels", context)
 

@@ -22,6 +22,7 @@ from console.stages import stage_facts
 from console.tables import page_of, search_words, sort_key
 from hits.archive import archive_study, restore_study, unfinished_work
 from hits.exceptions import HitsError
+from retrieval.models import Collection
 
 # Of which the newest are looked at for what needs a decision.
 MOST_STUDIES = 500
@@ -68,6 +69,9 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "figures": figures_of(row, progress),
         "jobs": jobs,
     }
+    if row.kind != Study.Kind.RATING:
+        collections = Collection.objects.visible_to(person(request)).filter(studies=row.pk)
+        context["collections"] = list(collections)
     return study_page(request, row, "study", context)
 
 

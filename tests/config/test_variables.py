@@ -29,6 +29,8 @@ WRONG = [
     ("DATABASE_URL", "hidden-word", "sqlite:////FOLDER/assay.sqlite3 or postgres://"),
     ("DATABASE_URL", "oracle://a:hidden-word@db/x", "sqlite:////FOLDER/assay.sqlite3 or postgres"),
     ("AWS_ENDPOINT_URL_MTURK", "marketplace", "it must be an address such as https://"),
+    ("MARKETPLACE_API_HOSTS", "mturk.example.org:443", "names of hosts, without ports, such as"),
+    ("MARKETPLACE_API_HOSTS", "api.example.org,127.0.0.1", "the API needs a name of its own"),
     ("SITE_URL", "http://127.0.0.1:99999", "it must be an address such as https://"),
 ]
 

@@ -16,6 +16,7 @@ from console.urls import urlpatterns
 from hits.models import Assignment, Batch, DraftDecision
 from metrics.models import ScoringRequest
 from tests.annotation.studies import rating_study
+from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.work import request_for_later
 from work.models import Job
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 PAGES = [
     *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
-    *("results", "search", "adjudication", "labels", "validation"),
+    *("results", "search", "adjudication", "labels", "reasons", "validation"),
     *("report", "downloads", "members"),
     *("review", "review-send", "review-rules", "review-reasons"),
 ]
@@ -124,6 +125,9 @@ OF_UPLOADS = {
     **dict.fromkeys(["upload-import", "upload-discard", "upload-picture"], UPLOAD),
 }
 OF_ANYONE_SIGNED_IN = {
+    "how-many": {},
+    "how-many-pilot": {},
+    "how-many-curve": {"form": "json"},
     "teams": {},
     "new-team": {},
     "new-study": {},
@@ -159,8 +163,17 @@ PUBLIC = {
     "trial-page": {"token": "x"},
     "trial-sent": {"token": "x"},
 }
+# Who may open them, and what they do, is in test_collection_roles.py and test_collections.py.
+OF_COLLECTIONS = OF_A_COLLECTION | {name: {} for name in COLLECTIONS}
 PRIVATE = (
-    OF_A_STUDY | LEADING_ON | ACTIONS | OF_TEAMS | ASKING_FIRST | OF_UPLOADS | OF_ANYONE_SIGNED_IN
+    OF_A_STUDY
+    | LEADING_ON
+    | ACTIONS
+    | OF_TEAMS
+    | ASKING_FIRST
+    | OF_UPLOADS
+    | OF_COLLECTIONS
+    | OF_ANYONE_SIGNED_IN
 )
 
 

@@ -26,6 +26,7 @@ from tests.console.test_access import (
     LEADING_ON,
     OF_A_STUDY,
     OF_ANYONE_SIGNED_IN,
+    OF_COLLECTIONS,
     OF_TEAMS,
     OF_UPLOADS,
     PUBLIC,
@@ -45,6 +46,7 @@ READ_IN_STRETCHES = {"download", "label-set"}
 NOT_PAGES = {
     *("logout", "schema", "join", "new-team"),
     *(*PUBLIC, *ACTIONS, *OF_TEAMS, *ASKING_FIRST, *LEADING_ON, *OF_UPLOADS),
+    *OF_COLLECTIONS,  # test_collections.py has what they cost
 }
 
 
@@ -94,7 +96,7 @@ def where(name, study):
     }
     parts = VISITED[name] | {"slug": study.slug}
     parts |= {part: row.pk for part, row in files.items() if part in parts}
-    return reverse(f"console:{name}", kwargs=parts if name in OF_A_STUDY else {})
+    return reverse(f"console:{name}", kwargs=parts if name in OF_A_STUDY else VISITED[name])
 
 
 def statements(browser, address, **query):

@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from playwright.sync_api import expect
 
 from accounts.teams import create_team
 from annotation.access import give_to_team
@@ -182,3 +183,16 @@ def test_what_went_wrong_with_a_connection_stands_below_its_name(page, researche
     problem = page.locator(".notice.error:visible")
     assert problem.bounding_box()["y"] >= address["y"] + address["height"]
     assert right_edge(page, problem) <= width
+
+
+@pytest.mark.parametrize("width", [DESK, TELEPHONE, SMALLEST])
+def test_how_many_topics_is_asked_and_drawn_within_the_window(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(reverse("console:how-many"))
+    page.get_by_role("link", name="A correlation", exact=True).press("Enter")
+    page.get_by_label("Power", exact=True).fill("0.8")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("97 items distinguish a correlation")).to_be_visible()
+    expect(page.locator("#curve svg")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert accessibility_problems(page) == []

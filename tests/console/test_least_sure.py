@@ -21,11 +21,11 @@ from metrics.models import ScoringRun
 from metrics.stored_scores import write_scores
 from stats.inference.looks import confidence_at_look
 from tests.annotation.importing import command_output
-from tests.annotation.studies import rate, rating_study
+from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.console.pages import words_of
 from tests.console.test_launch import check_page, fault_fields, faults, form_of, press
 from tests.console.work import work_off
-from validation.models import EstimatedMean
+from validation.models import EstimatedDifference, EstimatedMean
 
 pytestmark = pytest.mark.django_db(transaction=True)
 N_ITEMS = 60
@@ -103,7 +103,7 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_
     truth = np.mean([rating(n) for n in range(N_ITEMS)])
     assert row.ci_low < truth < row.ci_high
     assert row.ci_high - row.ci_low < row.people_high - row.people_low
-    estimate = command_estimate(rosa, study, tmp_path)
+    [estimate] = command_answer(rosa, study, tmp_path, "judge", look=2)["estimates"]
     for name in ("value", "ci_low", "ci_high", "effective_n"):
         assert estimate[name] == pytest.approx(getattr(row, name)), name
     assert estimate["people_only"]["ci_low"] == pytest.approx(row.people_low)
@@ -115,6 +115,36 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_
     assert "Launch more where the judge is least sure" in page
 
 
+def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, study, tmp_path):
+    for item in study.items.all():
+        add_candidates(item, ["beta"], are_systems=True)
+    both = {"alpha": 0, "beta": 6}
+    write_scores(
+        study=study,
+        metric="both",
+        signature="both|v:1",
+        values={
+            (f"d{n}", name): rating(n) + better + off(n + better)
+            for n in range(N_ITEMS)
+            for name, better in both.items()
+        },
+    )
+    batch = launch(rosa, study, how="sample", n_items=20)
+    for key in Hit.objects.of(batch).values_list("item__key", flat=True):
+        n = int(key[1:])
+        rate(study, "Ann", key, {"alpha": rating(n), "beta": rating(n) + 6 + n % 3})
+    compute(study, VALIDATION)
+    row = EstimatedDifference.objects.get(score_set__metric="both")
+    assert (row.a, row.b, row.n_labelled, row.n) == ("alpha", "beta", 20, 60)
+    assert row.ci_low < -7 < row.ci_high < 0
+    difference = command_answer(rosa, study, tmp_path, "both", look=1)["differences"][0]
+    for name in ("value", "ci_low", "ci_high", "p", "p_adjusted"):
+        assert difference[name] == pytest.approx(getattr(row, name)), name
+    address = reverse("console:validation-table", args=[study.slug, "estimated-differences"])
+    page = words_of(rosa.get(address).content.decode())
+    assert f"{row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]" in page.replace("−", "-")
+
+
 def chances_of(batch) -> dict[str, float]:
     rows = SampledItem.objects.filter(sample=batch.item_sample)
     assert {row.item_id for row in rows} == set(
@@ -123,20 +153,20 @@ def chances_of(batch) -> dict[str, float]:
     return dict(rows.values_list("item__key", "probability"))
 
 
-def command_estimate(rosa, study, folder):
+def command_answer(rosa, study, folder, metric, *, look):
     """What the command says of the file that the page offers."""
     answer = rosa.get(reverse("console:download", args=[study.slug, "sampled.csv"]))
     text = b"".join(answer.streaming_content).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert len(rows) == 2 * N_ITEMS
+    assert {row["metric"] for row in rows} >= {"judge", "other"}
     path = folder / "sampled.csv"
     path.write_text(text)
     output = command_output(
         *("prediction_powered", path, "--human", "human", "--judge", "judge", "--item", "item"),
-        *("--batch", "batch", "--probability", "probability", "--where", "metric=judge"),
-        *("--looks", "5", "--look", "2", "--json"),
+        *("--batch", "batch", "--probability", "probability", "--where", f"metric={metric}"),
+        *("--system", "system", "--looks", "5", "--look", str(look), "--json"),
     )
-    return json.loads(output)["estimates"][0]
+    return json.loads(output)
 
 
 def test_the_offer_is_held_until_enough_items_are_rated(rosa, study):

@@ -21,7 +21,7 @@ from tests.annotation.studies import (
 from tests.annotation.test_comparisons import compare, compared_study
 from tests.console.filled import add_batch, add_scores
 from tests.console.pages import words_of
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.models import (
     HumanResults,
     HumanResultsPair,

@@ -31,8 +31,10 @@ from hits.submissions import set_status
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import JudgeConnection, ScoringRequest
 from tests.annotation.studies import rating_study
+from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.pages import words_of
+from tests.console.test_access import OF_ANYONE_SIGNED_IN
 from tests.console.work import request_for_later
 from work.models import Job
 
@@ -61,7 +63,14 @@ PAGES_OF_A_STUDY = {
                 "search",
                 "annotators",
             ),
-            *("disagreement", "agreement-picture", "adjudication", "labels", "validation"),
+            *(
+                "disagreement",
+                "agreement-picture",
+                "adjudication",
+                "labels",
+                "reasons",
+                "validation",
+            ),
             *("validation-picture", "validation-table", "report", "report-file", "work", "members"),
             "former-publish",
         ],
@@ -145,7 +154,10 @@ OF_UPLOADS = {
     *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
     "upload-picture",
 }
-SIGNED_IN = {"studies", "teams", "new-team", "new-study", "api-root", "api-study-list", "schema"}
+SIGNED_IN = {
+    *("studies", "teams", "new-team", "new-study", "api-root", "api-study-list", "schema"),
+    *("how-many", "how-many-curve", "how-many-pilot"),
+}
 # Whose tests say what they do: sign-in, invitations by a secret link, pictures by their hash.
 OPEN = {
     "letter-keys",
@@ -186,7 +198,7 @@ OPERATORS = {
 }
 SIGNED_REQUESTS = {
     *("requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"),
-    *("appeals", "answer_appeal", "shared_devices"),
+    *("appeals", "answer_appeal", "shared_devices", "webhook_secret"),
 }
 MARKETPLACE_OPEN = {
     *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),
@@ -351,6 +363,8 @@ def test_every_address_has_a_line():
         | SIGNED_IN
         | OF_UPLOADS
         | OPEN
+        | COLLECTIONS
+        | OF_A_COLLECTION.keys()  # tried in test_collection_roles.py
     )
     marketplace = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN
     assert set(all_names()) == names | ACCOUNT | in_marketplace(marketplace) | {
@@ -458,7 +472,8 @@ def test_nobody_gets_in_without_signing_in(study):
         status = status_of(client, name, where, is_action=is_action)
         assert status == (401 if name.startswith("api-") else 302), name
     for name in SIGNED_IN:
-        assert client.get(reverse(f"console:{name}")).status_code in (302, 401)
+        where = reverse(f"console:{name}", kwargs=OF_ANYONE_SIGNED_IN.get(name))
+        assert client.get(where).status_code in (302, 401), name
 
 
 def test_a_guest_of_one_study_sees_that_one_alone(study, users):

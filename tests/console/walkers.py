@@ -56,6 +56,15 @@ class Walker:
         self.hands.press(stages.get_by_role("link", name=re.compile(f"^{name}")).first)
         self.see_heading(name)
 
+    def press_page(self, name: str) -> None:
+        """A collection's page, from the list of them, which a telephone unfolds."""
+        folded = self.page.locator("nav.stages.narrow summary")
+        if folded.is_visible():
+            self.hands.press(folded)
+        pages = self.page.get_by_role("navigation", name="Pages of the collection")
+        self.hands.press(pages.get_by_role("link", name=re.compile(f"^.?\\s*{name}")).first)
+        self.see_heading(name)
+
     def invite(self, role: str) -> str:
         """On a team's page: the link by which Nina joins the team."""
         self.write("E-mail address", "nina@example.org")

@@ -37,8 +37,11 @@ from marketplace.money.deposits import deposit
 from marketplace.money.payouts import make_batch
 from marketplace.recruiting.channels import PROLIFIC, ChannelValues, invite, open_channel
 from marketplace.urls import urlpatterns as marketplace_patterns
+from retrieval.collections import create_collection
 from tests.annotation.studies import doubt, rating_study, ticked_study
 from tests.config.test_headers import SANDBOXED, names
+from tests.console.collection_addresses import PAGES_OF_A_COLLECTION, address_of
+from tests.console.evaluated_collection import evaluated_collection
 from tests.console.filled import add_assignment, add_batch
 from tests.console.test_access import ACTIONS, OF_A_STUDY, PRIVATE, PUBLIC, STORED
 from tests.console.work import request_for_later
@@ -101,6 +104,11 @@ def check(answer, where) -> None:
     assert answer.status_code >= 400 or not page.strip() or "⟦" in page, where
 
 
+# A report, tables and runs are files.
+FILES_OF_A_COLLECTION = {
+    *("collection-file-content", "collection-download", "collection-table"),
+    "collection-pool-file",
+}
 # The worker's page has a table of its own (hits/page_texts.py).
 NOT_MARKED = {"protocol-preview", "try-item", "trial-page"}
 
@@ -262,6 +270,22 @@ def test_what_the_marketplaces_forms_refuse_and_confirm(marketplace, settings, w
             client.force_login(get_user_model().objects.get(username=who))
         for form in ({}, {"label": "Laptop", "labels": "Q", "reason": "12:30", "country": "CA"}):
             check(client.post(where, form, follow=True), (name, who, form))
+
+
+def test_the_pages_of_collections(client, researcher):
+    client.force_login(researcher)
+    team = create_team(name="Lab", owner=researcher)
+    check(client.get(reverse("console:new-collection")), "new-collection")
+    create_collection(name="Empty", team=team, actor=researcher)
+    evaluated_collection(team, researcher)
+    names = (one for one in PAGES_OF_A_COLLECTION if one not in FILES_OF_A_COLLECTION)
+    for name in names:
+        check(client.get(address_of(name)), name)
+    for name in ("collection", "files", "evaluation", "trust", "machine", "reuse", "audit"):
+        end = "" if name == "collection" else f"{name}/"
+        check(client.get(f"/collections/empty/{end}"), (name, "empty"))
+        check(client.post(f"/collections/tracks/{end}", {}), (name, "refused"))
+    check(client.get(reverse("console:collections")), "collections")
 
 
 def test_the_pages_of_accounts_and_teams(client, researcher):

@@ -5,12 +5,12 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Study, Submission
-from annotation.qrels import study_qrels
 from console.demonstration import demonstrate
 from console.samples import Crowd
 from hits.local_site import prepare_database
 from presentation.counts import count_of
 from presentation.progress import bar
+from retrieval.exports.qrels import study_qrels
 from validation.analysis import EVERY_CONDITION, Settings
 from validation.study_validation import study_report
 

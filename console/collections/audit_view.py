@@ -1,0 +1,236 @@
+"""An audit of files as its page shows it: what can be used, and what is wrong, file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import groupby
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from console.code_names import code_name
+from console.collections.result_view import Fold, ResultView, text_column
+from retrieval.audit.text import SIZES
+from retrieval.models import AuditedFile, AuditFact
+from validation.documents.documents import Column, Number, Table
+
+FILE = text_column(gettext_noop("File"))
+
+NUMBERS = {
+    "n_topics": gettext_noop("topics"),
+    "n_documents": gettext_noop("documents"),
+    "n_lines": gettext_noop("lines"),
+    "n_rows": gettext_noop("rows"),
+    "n_negative": gettext_noop("grades below 0"),
+    "n_tied": gettext_noop("documents that are tied with another"),
+    "n_infinite": gettext_noop("infinite scores"),
+    "n_targets": gettext_noop("targets"),
+    "n_alternatives": gettext_noop("alternatives"),
+    "n_empty_rows": gettext_noop("rows without a judgment"),
+    "n_hits": gettext_noop("HITs"),
+    "n_workers": gettext_noop("workers"),
+    "n_slots": gettext_noop("slots"),
+    "n_pairs": gettext_noop("pairs"),
+    "n_different": gettext_noop("judged differently"),
+    "n_judged": gettext_noop("judged"),
+    "n_distinct": gettext_noop("distinct"),
+}
+
+
+class AuditedFileView:
+    """A file with its findings, claims and numbers."""
+
+    def __init__(self, file: AuditedFile) -> None:
+        self.file = file
+        findings = list(file.findings.all())
+        self.refused = [one for one in findings if one.severity == "refused"]
+        self.defects = [one for one in findings if one.severity == "defect"]
+        self.notes = [one for one in findings if one.severity == "note"]
+        self.claims = list(file.claims.all())
+
+    @cached_property
+    def facts(self) -> list[AuditFact]:
+        return list(self.file.facts.all())
+
+    def fact(self, section: str, name: str) -> float:
+        """A number that was counted of the file; 0 where it was not."""
+        found = (one.number for one in self.facts if (one.section, one.name) == (section, name))
+        return next(found, None) or 0
+
+    @property
+    def kind(self) -> str:
+        return {
+            "judged pools": _("judged pools"),
+            "alternatives": _("alternatives"),
+            "dialogue starts": _("dialogue starts"),
+            "batch": _("a Mechanical Turk batch"),
+            "qrels": _("qrels"),
+            "run": _("a run"),
+            "unknown": _("not recognised, not audited"),
+        }[self.file.kind]
+
+    @property
+    def sign(self) -> str:
+        """As the stages' signs: done, look, needs you."""
+        return "needs-you" if self.refused else "warning" if self.defects else "done"
+
+    @property
+    def finding(self) -> str:
+        """What is wrong, in a few words."""
+        if self.file.kind == "unknown":
+            return self.kind
+        if self.refused:
+            n = len(self.refused)
+            said = ngettext("%(n)d line refused", "%(n)d lines refused", n) % {"n": n}
+        elif self.defects:
+            n = len(self.defects)
+            said = ngettext("%(n)d kind of defect", "%(n)d kinds of defects", n) % {"n": n}
+        else:
+            said = _("no defect")
+        return f"{self.kind}: {said}"
+
+    @property
+    def numbers(self) -> list[Table]:
+        """What was counted: a table for each section that has rows, and one of single numbers."""
+        single = [one for one in self.facts if one.row is None]
+        tables = [self._single(single)] if single else []
+        rows = sorted(
+            (one for one in self.facts if one.row is not None), key=lambda one: one.section
+        )
+        for section, of_section in groupby(rows, key=lambda one: one.section):
+            tables.append(self._section(section, list(of_section)))
+        return tables
+
+    def _single(self, facts: list[AuditFact]) -> Table:
+        name = f"numbers-{self.file.pk}"
+        rows = [(words_of(one.section), words_of(one.name), fact_cell(one)) for one in facts]
+        columns = (text_column(_("Of")), text_column(_("Name")), Column(_("Value")))
+        caption = _("Counted in {name}").format(name=self.file.file_name)
+        return Table(name, caption, columns, rows)
+
+    def _section(self, section: str, facts: list[AuditFact]) -> Table:
+        names = list(dict.fromkeys(one.name for one in facts))
+        by_row: dict[int, dict[str, AuditFact]] = {}
+        for one in facts:
+            by_row.setdefault(one.row or 0, {})[one.name] = one
+        rows = [
+            tuple(fact_cell(each[name]) if name in each else "" for name in names)
+            for _number, each in sorted(by_row.items())
+        ]
+        columns = tuple(text_column(words_of(name)) for name in names)
+        name = f"{section}-{self.file.pk}".replace("_", "-")
+        caption = _("{section} of {name}").format(
+            section=words_of(section), name=self.file.file_name
+        )
+        return Table(name, caption, columns, rows)
+
+
+class AuditView(ResultView):
+    """All audited files together."""
+
+    @cached_property
+    def files(self) -> list[AuditedFileView]:
+        rows = self.version.audited_files.prefetch_related("findings", "claims", "facts")
+        return [AuditedFileView(row) for row in rows]
+
+    @property
+    def said_first(self) -> str:
+        known = [one for one in self.files if one.file.kind != "unknown"]
+        refused = [one for one in known if one.refused]
+        n_defects = sum(len(one.defects) for one in known)
+        if not known:
+            return _("No file was recognised.")
+        if refused:
+            return ngettext(
+                "%(n)d file would be misread, and cannot be used as it is.",
+                "%(n)d files would be misread, and cannot be used as they are.",
+                len(refused),
+            ) % {"n": len(refused)}
+        if n_defects:
+            return ngettext(
+                "%(n)d kind of defect was found.", "%(n)d kinds of defects were found.", n_defects
+            ) % {"n": n_defects}
+        return _("No defect was found.")
+
+    @property
+    def details(self) -> list[str]:
+        unknown = [one.file.file_name for one in self.files if one.file.kind == "unknown"]
+        n = len(self.files)
+        sentences = [ngettext("%(n)d file was read.", "%(n)d files were read.", n) % {"n": n}]
+        sentences += self._totals()
+        if unknown:
+            sentences.append(_("Not recognised: {names}.").format(names=", ".join(unknown)))
+        wrong = [
+            (one.file.file_name, claim)
+            for one in self.files
+            for claim in one.claims
+            if claim.explanation
+        ]
+        if wrong:
+            sentences.append(
+                ngettext(
+                    "%(n)d published number is not what the files give.",
+                    "%(n)d published numbers are not what the files give.",
+                    len(wrong),
+                )
+                % {"n": len(wrong)}
+            )
+        return sentences
+
+    def _totals(self) -> Iterator[str]:
+        """Of all files of judged pools together."""
+        pools = [one for one in self.files if one.file.kind == "judged pools" and one.facts]
+        if pools:
+            yield _(
+                "{repeats} of {rows} rows of judged pools show a picture more than once, {targets} "
+                "the target as its own candidate."
+            ).format(
+                rows=f"{sum(one.file.n_rows for one in pools):,}",
+                repeats=f"{sum(one.fact('repeats', 'n_rows') for one in pools):,.0f}",
+                targets=f"{sum(one.fact('own_targets', 'n_rows') for one in pools):,.0f}",
+            )
+
+    def _folds(self) -> Iterator[Fold]:
+        """For downloads; the page lists findings file by file."""
+        caption = _("Findings")
+        columns = (
+            *(FILE, text_column(_("Severity")), text_column(_("Name")), text_column(_("Text"))),
+            *(Column(_("n")), Column(_("of")), text_column(_("Lines"))),
+        )
+        rows = [
+            (
+                *(each.file.file_name, one.severity, one.name, one.text),
+                *(one.n, Number(None if one.of is None else float(one.of), 0), one.lines),
+            )
+            for each in self.files
+            for one in (*each.refused, *each.defects, *each.notes)
+        ]
+        yield Fold(caption, f"{len(rows)}", Table("findings", caption, columns, rows))
+        caption = _("Published numbers")
+        of_claims = (
+            *(FILE, text_column(_("Name")), Column(_("Claimed")), Column(_("Counted"))),
+            text_column(_("Explanation")),
+        )
+        claims = [
+            (
+                *(each.file.file_name, one.name, Number(one.claimed), Number(one.counted, 4)),
+                one.explanation,
+            )
+            for each in self.files
+            for one in each.claims
+        ]
+        yield Fold(caption, f"{len(claims)}", Table("claims", caption, of_claims, claims))
+
+
+def fact_cell(fact: AuditFact) -> str | Number:
+    """A number, whole where it is, or the text."""
+    if fact.number is None:
+        return fact.text
+    return Number(fact.number, 0 if fact.number.is_integer() else 4)
+
+
+def words_of(code: str) -> str:
+    """A code as words: `n_documents` becomes `documents`."""
+    named = SIZES | NUMBERS
+    return _(named[code]) if code in named else code_name(code).removeprefix("n ")

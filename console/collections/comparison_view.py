@@ -1,0 +1,387 @@
+"""How far to trust an evaluation: the runs' order under several qrels, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
+from retrieval.models import (
+    AnyTwoAssessors,
+    ChangedPair,
+    ComparedQrels,
+    RankingCoefficient,
+    RankingPair,
+)
+from validation.documents.documents import Column, Number, P, Table
+from validation.documents.terms import listed
+
+QRELS, AGAINST = text_column(gettext_noop("Qrels")), text_column(gettext_noop("against"))
+MEASURE, RUN = text_column(gettext_noop("Measure")), text_column(gettext_noop("Run"))
+MOST_SENTENCES = 6
+UNKNOWN = RankingCoefficient()
+Row = tuple[str | int | Number | P, ...]
+
+
+class ComparisonView(ResultView):
+    """Runs ranked under several qrels, by the first primary measure."""
+
+    @cached_property
+    def sets(self) -> list[ComparedQrels]:
+        return list(self.version.compared_qrels.all())
+
+    @cached_property
+    def measure(self) -> str:
+        rules = self.version.rules
+        names = [pair.measure for pair in self.all_pairs]
+        return next((name for name in rules.get("primary", []) if name in names), names[0])
+
+    @cached_property
+    def coefficients(self) -> dict[tuple[int, str], RankingCoefficient]:
+        """By the key of their pair of rankings, and by use."""
+        rows = RankingCoefficient.objects.filter(pair__version=self.version)
+        return {(one.pair_id, one.use): one for one in rows.select_related("pair")}
+
+    @cached_property
+    def all_pairs(self) -> list[RankingPair]:
+        return [one.pair for (_key, use), one in self.coefficients.items() if use == "tau_b"]
+
+    @cached_property
+    def pairs(self) -> list[RankingPair]:
+        """Of the measure, between the qrels of which sentences speak."""
+        compared = set(self.compared)
+        return [
+            pair
+            for pair in self.all_pairs
+            if pair.measure == self.measure and {pair.first, pair.second} <= compared
+        ]
+
+    @cached_property
+    def compared(self) -> list[str]:
+        """The qrels that were handed in, or where no two of them rank the runs, all."""
+        handed_in = [one.name for one in self.sets if one.kind != "derived"]
+        return handed_in if len(handed_in) > 1 else [one.name for one in self.sets]
+
+    @cached_property
+    def any_two(self) -> list[AnyTwoAssessors]:
+        """One row where there are assessors."""
+        return list(self.version.any_two_assessors.all())
+
+    @cached_property
+    def machines(self) -> set[str]:
+        return {one.name for one in self.sets if one.kind == "machine"}
+
+    @property
+    def said_first(self) -> str:
+        names = listed(self.compared)
+        if len(self.compared) > MOST_SENTENCES:
+            names = _("{n} qrels").format(n=len(self.compared))
+        worst = max(pair.n_swapped_significantly for pair in self.pairs)
+        if worst:
+            return _("Who judged changes which run is better by {measure}.").format(
+                measure=self.measure
+            )
+        if any(pair.n_swapped for pair in self.pairs):
+            return _(
+                "The order of the runs by {measure} changes with {names} only where no test "
+                "decides which run is better."
+            ).format(measure=self.measure, names=names)
+        return _("The runs come in the same order by {measure} under {names}.").format(
+            measure=self.measure, names=names
+        )
+
+    @property
+    def details(self) -> list[str]:
+        order = sorted(self.pairs, key=lambda pair: -pair.n_swapped_significantly)
+        sentences = [self._sentence(pair) for pair in order[:MOST_SENTENCES]]
+        if len(order) > MOST_SENTENCES:
+            sentences.append(_("All pairs of qrels are in the tables below."))
+        sentences += map(any_two_sentence, self.any_two)
+        if self.machines:
+            sentences.append(
+                _(
+                    "{names}: a machine judged. High agreement over all runs does not say that "
+                    "the best are told apart, nor that runs of its own model are not favoured."
+                ).format(names=listed(sorted(self.machines)))
+            )
+        return sentences
+
+    def _sentence(self, pair: RankingPair) -> str:
+        tau = self.coefficients[pair.pk, "tau_b"]
+        said = _("{first} and {second}: tau-b {tau} over {runs} runs and {topics} topics;").format(
+            first=pair.first,
+            second=pair.second,
+            tau=in_words(tau.value, tau.ci_low, tau.ci_high)
+            if tau.value is not None
+            else _("undefined"),
+            runs=tau.n_systems,
+            topics=f"{tau.n_topics:,}",
+        )
+        swapped = ngettext(
+            "%(n)d of %(all)d pairs of runs swaps, %(significant)d where a test had decided.",
+            "%(n)d of %(all)d pairs of runs swap, %(significant)d where a test had decided.",
+            pair.n_swapped,
+        ) % {
+            "n": pair.n_swapped,
+            "all": pair.n_pairs,
+            "significant": pair.n_swapped_significantly,
+        }
+        return f"{said} {swapped}"
+
+    def _folds(self) -> Iterator[Fold]:
+        yield self._similarities()
+        yield self._significance()
+        yield self._changed()
+        yield self._rankings()
+        yield self._labels()
+        yield self._any_two()
+        yield self._designs()
+        yield self._crossed()
+        yield self._described()
+
+    def _similarities(self) -> Fold:
+        columns = (
+            MEASURE,
+            QRELS,
+            AGAINST,
+            Column(_("tau-b")),
+            Column(_("tau_AP")),
+            Column(_("RBO")),
+        )
+        has_top = any(use == "top" for _key, use in self.coefficients)
+        rows = [self._similarity(pair, has_top) for pair in self.all_pairs]
+        top = (Column(_("tau-b of the best")),) if has_top else ()
+        caption = _("How alike the rankings are")
+        note = _(
+            "1 is the same order; intervals are for new topics. tau_AP and RBO weigh the top most. "
+            "With few runs tau-b is coarse."
+        )
+        table = Table("rankings-compared", caption, (*columns, *top), rows, note=note)
+        values = [self.coefficients[pair.pk, "tau_b"].value for pair in self.pairs]
+        known = [value for value in values if value is not None]
+        finding = _("tau-b {least} or more").format(least=f"{min(known):.2f}") if known else ""
+        return Fold(caption, finding.replace("-0", "\N{MINUS SIGN}0"), table)
+
+    def _similarity(self, pair: RankingPair, has_top: bool) -> Row:
+        uses = ("tau_b", "tau_ap", "rbo", *(("top",) if has_top else ()))
+        rows = [self.coefficients.get((pair.pk, use), UNKNOWN) for use in uses]
+        cells = (estimate(one.value, one.ci_low, one.ci_high, one.reason) for one in rows)
+        return (pair.measure, pair.first, pair.second, *cells)
+
+    def _significance(self) -> Fold:
+        titles = (
+            _("Pairs"),
+            _("Swapped"),
+            _("decided before"),
+            _("Kept"),
+            _("Lost"),
+            _("Gained"),
+            _("Reversed"),
+        )
+        caption = _("What stays significant")
+        names = ("n_pairs", "n_swapped", "n_swapped_significantly", "n_kept", "n_lost", "n_gained")
+        rows = [
+            (
+                *(pair.measure, pair.first, pair.second),
+                *(getattr(pair, name) for name in (*names, "n_reversed")),
+            )
+            for pair in self.all_pairs
+        ]
+        columns = (MEASURE, QRELS, AGAINST, *map(Column, titles))
+        note = _("Of pairs of runs: whether p, adjusted by Holm's method, is below .05 under each.")
+        kept = sum(pair.n_kept for pair in self.pairs)
+        decided = kept + sum(pair.n_lost + pair.n_reversed for pair in self.pairs)
+        finding = _("{kept} of {n} decided differences kept").format(kept=kept, n=decided)
+        return Fold(caption, finding, Table("significance", caption, columns, rows, note=note))
+
+    def _changed(self) -> Fold:
+        caption = _("Pairs of runs that change")
+        columns = (
+            *(MEASURE, QRELS, AGAINST, RUN, text_column(_("and"))),
+            *(
+                Column(_("Difference")),
+                Column(_("under the other")),
+                Column(_("p")),
+                Column(_("p there")),
+            ),
+            text_column(_("What changes")),
+        )
+        changed = ChangedPair.objects.filter(pair__version=self.version).order_by("pk")
+        pairs = {pair.pk: pair for pair in self.all_pairs}
+        rows = [
+            (
+                *(pairs[one.pair_id].measure, pairs[one.pair_id].first, pairs[one.pair_id].second),
+                *(one.a, one.b, Number(one.delta_first, 4), Number(one.delta_second, 4)),
+                *(P(one.p_first), P(one.p_second), change_name(one.change)),
+            )
+            for one in changed
+        ]
+        return Fold(caption, f"{len(rows):,}", Table("changed-pairs", caption, columns, rows))
+
+    def _rankings(self) -> Fold:
+        caption = _("Rankings")
+        columns = (MEASURE, QRELS, Column(_("Rank")), RUN, Column(_("Mean")), Column(_("Topics")))
+        rows = [
+            (
+                *(one.measure, one.qrels, one.rank, one.run),
+                *(estimate(one.mean, one.ci_low, one.ci_high, decimals=4), one.n_topics),
+            )
+            for one in self.version.ranked.all()
+        ]
+        finding = _("under {n} qrels").format(n=len(self.sets))
+        return Fold(caption, finding, Table("rankings", caption, columns, rows))
+
+    def _labels(self) -> Fold:
+        caption = _("How far the labels agree")
+        columns = (
+            *(
+                QRELS,
+                AGAINST,
+                Column(_("Topics")),
+                Column(_("Documents")),
+                Column(_("Both relevant")),
+            ),
+            *(Column(_("Overlap")), Column(_("Kappa"))),
+        )
+        pairs = list(self.version.label_pairs.all())
+        rows = [
+            (
+                *(one.first, one.second, one.n_topics, one.n_documents, one.n_both_relevant),
+                estimate(one.overlap, one.overlap_low, one.overlap_high, one.overlap_reason),
+                estimate(one.kappa, one.kappa_low, one.kappa_high, one.kappa_reason),
+            )
+            for one in pairs
+        ]
+        note = _(
+            "Overlap: relevant to both, of those relevant to either. Intervals are for new topics."
+        )
+        known = [one.kappa for one in pairs if one.kappa is not None]
+        finding = (
+            _("kappa from {least} to {most}").format(
+                least=f"{min(known):.2f}", most=f"{max(known):.2f}"
+            )
+            if known
+            else ""
+        )
+        return Fold(caption, finding, Table("labels", caption, columns, rows, note=note))
+
+    def _any_two(self) -> Fold:
+        caption = _("Any two assessors of a document")
+        titles = (
+            *(_("Assessors"), _("Documents"), _("Pairs of grades")),
+            *(_("Overlap"), _("Krippendorff's alpha")),
+        )
+        rows = [
+            (
+                *(one.n_assessors, one.n_documents, one.n_pairs_of_labels),
+                estimate(one.overlap, one.overlap_low, one.overlap_high, one.overlap_reason),
+                estimate(one.alpha, one.alpha_low, one.alpha_high, one.alpha_reason),
+            )
+            for one in self.any_two
+        ]
+        note = " ".join(one.warnings.replace("\n", "; ") for one in self.any_two)
+        columns = tuple(map(Column, titles))
+        return Fold(caption, "", Table("any-two-assessors", caption, columns, rows, note=note))
+
+    def _designs(self) -> Fold:
+        caption = _("One assessor a topic at random")
+        titles = (
+            _("Draws"),
+            _("Topics with a choice"),
+            _("tau-b, mean"),
+            _("5 %"),
+            _("Median"),
+            _("95 %"),
+        )
+        columns = (
+            MEASURE,
+            text_column(_("Merged")),
+            *map(Column, titles),
+            text_column(_("Often swap")),
+        )
+        rows: list[Row] = [
+            (
+                *(one.measure, one.merged, one.n_draws, one.n_topics_with_choice),
+                *(Number(value, 3) for value in (one.mean, one.q05, one.median, one.q95)),
+                one.often_swapped,
+            )
+            for one in self.version.designs.all()
+        ]
+        finding = _("as if each topic had had one of them")
+        return Fold(caption, finding, Table("random-assessor", caption, columns, rows))
+
+    def _crossed(self) -> Fold:
+        caption = _("Means over topics and assessors")
+        columns = (
+            *(
+                MEASURE,
+                RUN,
+                Column(_("Mean")),
+                Column(_("bootstrap, low")),
+                Column(_("bootstrap, high")),
+            ),
+            *(Column(_("Topics")), Column(_("Assessors"))),
+        )
+        rows = [
+            (
+                *(one.measure, one.run),
+                estimate(one.mean, one.ci_low, one.ci_high, one.reason, 4),
+                *(Number(one.bootstrap_low, 4), Number(one.bootstrap_high, 4)),
+                *(one.n_topics, one.n_assessors),
+            )
+            for one in self.version.crossed.all()
+        ]
+        finding = _("both taken for samples")
+        return Fold(caption, finding, Table("crossed-means", caption, columns, rows))
+
+    def _described(self) -> Fold:
+        caption = _("The qrels")
+        titles = (_("Topics"), _("left out"), _("Judged"), _("Relevant"), _("Pooled, not judged"))
+        columns = (QRELS, text_column(_("Kind")), *map(Column, titles), text_column(_("Rule")))
+        rows = [
+            (
+                *(one.name, kind_name(one.kind), one.n_topics, one.n_topics_left_out),
+                *(one.n_judged, one.n_relevant, one.n_unjudged, one.rule),
+            )
+            for one in self.sets
+        ]
+        return Fold(caption, f"{len(rows)}", Table("qrels", caption, columns, rows))
+
+
+def any_two_sentence(one: AnyTwoAssessors) -> str:
+    """How far assessors agree whoever they are."""
+    overlap, alpha = (
+        _("undefined") if value is None else in_words(value, low, high)
+        for value, low, high in (
+            (one.overlap, one.overlap_low, one.overlap_high),
+            (one.alpha, one.alpha_low, one.alpha_high),
+        )
+    )
+    return _(
+        "Any two of the {n} assessors, on a document that both judged: overlap {overlap}, "
+        "Krippendorff's alpha {alpha}."
+    ).format(n=one.n_assessors, overlap=overlap, alpha=alpha)
+
+
+def change_name(change: str) -> str:
+    """What becomes of a difference, in words."""
+    return {
+        "kept": _("significant under both"),
+        "lost": _("significance lost"),
+        "gained": _("significance gained"),
+        "reversed": _("significant the other way"),
+        "neither": _("significant under neither"),
+    }[change]
+
+
+def kind_name(kind: str) -> str:
+    """Whence qrels come, in words."""
+    return {
+        "given": _("people"),
+        "machine": _("a machine"),
+        "assessor": _("an assessor"),
+        "derived": _("derived"),
+    }[kind]

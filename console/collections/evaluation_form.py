@@ -1,0 +1,172 @@
+"""What an evaluation asks for: qrels, runs, measures, and how they are treated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from retrieval.exceptions import RetrievalError
+from retrieval.models import Collection, CollectionFile
+from retrieval.stored_evaluations import settings_of
+
+COMMON = (
+    "nDCG@10",
+    "RR@10",
+    "Success@1",
+    "P@5",
+    "P@10",
+    "R@100",
+    "AP",
+    "Bpref",
+    "RBP",
+    "Judged@10",
+)
+# Between names, not inside of one's brackets.
+SEPARATOR = re.compile(r"[;\n]|,(?![^()]*\))")
+
+
+class EvaluationForm(forms.Form):
+    """Runs against qrels, as `evaluate_runs` takes them."""
+
+    qrels = forms.ChoiceField(label=gettext_lazy("Qrels"))
+    runs = forms.MultipleChoiceField(
+        label=gettext_lazy("Runs"), widget=forms.CheckboxSelectMultiple
+    )
+    measures = forms.MultipleChoiceField(
+        label=gettext_lazy("Measures"),
+        required=False,
+        choices=[(name, name) for name in COMMON],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    others = forms.CharField(
+        label=gettext_lazy("Other measures"),
+        required=False,
+        max_length=1000,
+        help_text=gettext_lazy(
+            "With commas between: nDCG(dcg='exp-log2')@10, P(rel=2)@5, infAP, RBP(p=0.9), "
+            "nDCG(judged_only=True)@10; trec_eval's names too."
+        ),
+    )
+    primary = forms.CharField(
+        label=gettext_lazy("Primary measures"),
+        required=False,
+        max_length=1000,
+        initial="nDCG@10",
+        help_text=gettext_lazy(
+            "Their tests are corrected together, and the answer is of the first. Empty: all."
+        ),
+    )
+    missing = forms.ChoiceField(
+        label=gettext_lazy("Topics that a run lacks"),
+        choices=[
+            ("common", gettext_lazy("compare on the topics that both runs have")),
+            ("zero", gettext_lazy("count 0 for whoever lacks them")),
+        ],
+    )
+    ties = forms.ChoiceField(
+        label=gettext_lazy("Documents of the same score"),
+        choices=[
+            ("falling", gettext_lazy("by name, last name first, as trec_eval")),
+            ("rising", gettext_lazy("by name, first name first")),
+        ],
+    )
+    leave_out_without_relevant = forms.BooleanField(
+        label=gettext_lazy("Leave topics out that have no relevant document, for all runs"),
+        required=False,
+    )
+    double = forms.BooleanField(
+        label=gettext_lazy("Compare scores as 64-bit floats, as trec_eval 10 does"), required=False
+    )
+    test = forms.ChoiceField(
+        label=gettext_lazy("Test"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("randomisation; McNemar's for Success")),
+            ("randomisation", gettext_lazy("randomisation")),
+            ("t", gettext_lazy("paired t")),
+            ("mcnemar", gettext_lazy("McNemar's exact test, for Success alone")),
+        ],
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"), min_value=0, max_value=2**31 - 1, initial=0
+    )
+
+    DEFAULT_MEASURES: tuple[str, ...] = ("nDCG@10", "RR@10", "Judged@10")
+
+    def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        self.usable = usable_files(collection)
+        for name, kind in (("qrels", CollectionFile.Kind.QRELS), ("runs", CollectionFile.Kind.RUN)):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = choices_of(self.usable, kind)
+        self.fields["measures"].initial = list(self.DEFAULT_MEASURES)
+        self.fields["runs"].initial = [key for key, _name in choices_of(self.usable, "run")]
+
+    @property
+    def qrels_file(self) -> CollectionFile:
+        """The qrels that were chosen."""
+        return self.usable[int(self.cleaned_data["qrels"])]
+
+    @property
+    def run_files(self) -> list[CollectionFile]:
+        """The runs that were chosen."""
+        return [self.usable[int(key)] for key in self.cleaned_data["runs"]]
+
+    @property
+    def problem_when_empty(self) -> str:
+        """Why nothing can be evaluated yet; empty where something can."""
+        kinds = {file.kind for file in self.usable.values()}
+        if CollectionFile.Kind.RUN not in kinds:
+            return _("An evaluation needs runs and qrels; there are no runs yet.")
+        if CollectionFile.Kind.QRELS not in kinds:
+            return _("An evaluation needs runs and qrels; there are no qrels yet.")
+        return ""
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        try:
+            settings_of(self.rules)
+        except RetrievalError as refused:
+            self.add_error("others", str(refused))
+        return data
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The settings as they are stored with what comes of them."""
+        data = self.cleaned_data
+        return {
+            "measures": [*data.get("measures", []), *_names(data.get("others", ""))],
+            "primary": _names(data.get("primary", "")),
+            "missing": data.get("missing", "common"),
+            "ties": data.get("ties", "falling"),
+            "leave_out_without_relevant": data.get("leave_out_without_relevant", False),
+            "single_precision": not data.get("double", False),
+            "test": data.get("test") or None,
+            "confidence": 0.95,
+            "seed": data.get("seed") or 0,
+        }
+
+
+def _names(text: str) -> Sequence[str]:
+    return [name.strip() for name in SEPARATOR.split(text) if name.strip()]
+
+
+def usable_files(collection: Collection) -> dict[int, CollectionFile]:
+    """The collection's runs and qrels, people's first, by key."""
+    rows = collection.files.usable().defer("faults").order_by("-made_by", "name")
+    return {row.pk: row for row in rows}
+
+
+def choices_of(files: Mapping[int, CollectionFile], kind: str) -> list[tuple[str, str]]:
+    """Files of a kind, for a field to choose from."""
+    return [
+        (str(row.pk), f"{row.name} ({row.family})" if row.family else row.name)
+        for row in files.values()
+        if row.kind == kind
+    ]

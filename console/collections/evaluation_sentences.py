@@ -1,0 +1,171 @@
+"""What an evaluation comes to, in sentences: first which run is best, and whether it is sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.result_sentences import p_text
+from console.templatetags.numbers import percent
+from retrieval.evaluation_records import SIGNIFICANT
+from retrieval.models import EvaluatedMeasure, RunPair, RunResult
+from validation.documents.terms import listed
+
+# Fewer topics give no answer, as fewer items give none on Results.
+LEAST_TOPICS = 10
+MOST_NAMED = 3
+# Runs of which a reader should know that much less was judged.
+UNEVEN, INCOMPLETE = 0.1, 0.9
+# Which would be written as 100 %.
+ALL = 0.995
+
+
+def figure(value: float | None) -> str:
+    """Three decimals, with a minus that lines up; undefined is a dash."""
+    return "–" if value is None else f"{value:.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{figure(low)}, {figure(high)}]"
+
+
+@dataclass(frozen=True)
+class EvaluationAnswer:
+    """The answer of one measure; `results` are from the greatest mean on."""
+
+    measure: EvaluatedMeasure
+    results: Sequence[RunResult]
+    pairs: Sequence[RunPair]
+    n_topics: int
+
+    @cached_property
+    def first(self) -> RunResult:
+        return self.results[0]
+
+    @cached_property
+    def rivals(self) -> list[RunResult]:
+        """The runs that no test sets behind the first."""
+        behind = {
+            (pair.b_id if pair.a_id == self.first.run_id else pair.a_id)
+            for pair in self.pairs
+            if self.first.run_id in (pair.a_id, pair.b_id)
+            and pair.p_adjusted is not None
+            and pair.p_adjusted < SIGNIFICANT
+        }
+        return [row for row in self.results[1:] if row.run_id not in behind]
+
+    @property
+    def said_first(self) -> str:
+        """Which run is best by this measure, in words that need no statistics."""
+        names = {"run": self.first.run.name, "measure": self.measure.name}
+        if self.first.mean is None:
+            return _("{measure} is undefined for every run.").format(**names)
+        if len(self.results) == 1:
+            return _("{run} is the only run: its {measure} is {mean}.").format(
+                mean=figure(self.first.mean), **names
+            )
+        if self.n_topics < LEAST_TOPICS:
+            return _("Too few topics for an answer.")
+        if self.rivals:
+            return _("It is not decided which run is best by {measure}.").format(**names)
+        return _("{run} is best by {measure}.").format(**names)
+
+    @property
+    def details(self) -> list[str]:
+        return list(self._details())
+
+    def _details(self) -> Iterator[str]:
+        if len(self.results) > 1 and self.first.mean is not None:
+            yield from self._lead()
+        yield from self._judged()
+
+    def _lead(self) -> Iterator[str]:
+        pair = next(
+            each
+            for each in self.pairs
+            if {each.a_id, each.b_id} == {self.first.run_id, self.results[1].run_id}
+        )
+        yield self._lead_text(pair)
+        if self.n_topics < LEAST_TOPICS:
+            yield _("Below {n} topics chance decides too much to name a best run.").format(
+                n=LEAST_TOPICS
+            )
+        elif not self.measure.is_primary:
+            yield _("This measure is not primary: its tests are not corrected, and decide nothing.")
+        elif self.rivals:
+            named = [row.run.name for row in self.rivals]
+            yield _("{runs} may be as good as {first}, or better.").format(
+                runs=listed(_shortened(named)), first=self.first.run.name
+            )
+        else:
+            n = len(self.pairs)
+            yield ngettext(
+                "If the two were equally good, a lead this large would be rare: p %(p)s, adjusted "
+                "for %(n)d comparison and all primary measures.",
+                "If the two were equally good, a lead this large would be rare: p %(p)s, adjusted "
+                "for %(n)d comparisons and all primary measures.",
+                n,
+            ) % {"p": p_text(pair.p_adjusted), "n": n}
+
+    def _lead_text(self, pair: RunPair) -> str:
+        is_turned = pair.a_id != self.first.run_id
+        delta, low, high = pair.delta, pair.ci_low, pair.ci_high
+        if is_turned:
+            delta, low, high = _minus(delta), _minus(high), _minus(low)
+        return _("{first} leads {second} by {delta} {interval}, on {n} topics.").format(
+            first=self.first.run.name,
+            second=self.results[1].run.name,
+            delta=figure(delta),
+            interval=interval_text(low, high),
+            n=f"{pair.n_topics:,}",
+        )
+
+    def _judged(self) -> Iterator[str]:
+        judged = sorted(
+            (row.judged, row.run.name) for row in self.results if row.judged is not None
+        )
+        if not judged:
+            return
+        (least, run_of_least), (most, run_of_most) = judged[0], judged[-1]
+        if most - least >= UNEVEN:
+            yield _(
+                "Where {measure} looks, {most} of {best}'s documents were judged and {least} of "
+                "{worst}'s. What nobody judged counts as not relevant, which favours {best}."
+            ).format(
+                measure=self.measure.name,
+                most=percent(most),
+                best=run_of_most,
+                least=percent(least),
+                worst=run_of_least,
+            )
+        elif least < INCOMPLETE:
+            yield _(
+                "Where {measure} looks, {least} or more of each run's documents were judged; what "
+                "nobody judged counts as not relevant."
+            ).format(measure=self.measure.name, least=percent(least))
+        elif least >= ALL:
+            yield _("Where {measure} looks, everything that the runs show was judged.").format(
+                measure=self.measure.name
+            )
+        else:
+            yield _("Where {measure} looks, {least} or more of each run was judged.").format(
+                measure=self.measure.name, least=percent(least)
+            )
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _shortened(names: list[str]) -> list[str]:
+    if len(names) <= MOST_NAMED:
+        return names
+    rest = len(names) - MOST_NAMED + 1
+    return [
+        *names[: MOST_NAMED - 1],
+        ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest},
+    ]

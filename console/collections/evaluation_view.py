@@ -1,0 +1,222 @@
+"""A stored evaluation as its page shows it: the answer, the means, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from console.collections.evaluation_sentences import EvaluationAnswer, figure, interval_text
+from console.spans import Axis, Span
+from presentation.theme import Picture
+from retrieval.charts.topics import differences, differences_in_words, topic_differences
+from retrieval.evaluation_records import SIGNIFICANT
+from retrieval.evaluation_rows import StoredEvaluation
+from retrieval.models import EvaluatedMeasure, RunResult, VersionFile
+from validation.documents.documents import Column, Number, P, Table
+
+RUN, MEASURE = (
+    Column(gettext_noop("Run"), is_number=False),
+    Column(gettext_noop("Measure"), is_number=False),
+)
+
+
+@dataclass(frozen=True)
+class MeanRow:
+    """A run in the table of means."""
+
+    result: RunResult
+    span: Span | None
+
+    @property
+    def value(self) -> str:
+        return figure(self.result.mean)
+
+    @property
+    def interval(self) -> str:
+        return interval_text(self.result.ci_low, self.result.ci_high)
+
+    @property
+    def complete(self) -> str:
+        return figure(self.result.mean_complete)
+
+
+class EvaluationView:
+    """An evaluation under one of its measures, with the two runs that the chart sets apart."""
+
+    def __init__(self, rows: StoredEvaluation, query: Mapping[str, str]) -> None:
+        self.rows, self.version = rows, rows.version
+        names = {one.name: one for one in rows.measures}
+        self.measure: EvaluatedMeasure = names.get(query.get("measure", ""), rows.measures[0])
+        self.query = query
+
+    @cached_property
+    def results(self) -> list[RunResult]:
+        return self.rows.results[self.measure.pk]
+
+    @cached_property
+    def answer(self) -> EvaluationAnswer:
+        pairs = self.rows.pairs.get(self.measure.pk, [])
+        return EvaluationAnswer(self.measure, self.results, pairs, self.version.n_topics)
+
+    @cached_property
+    def axis(self) -> Axis:
+        """From 0 to 1, or as far as a value lies beyond."""
+        limits = [value for row in self.results for value in (row.ci_high, row.mean) if value]
+        return Axis(0.0, max([1.0, *limits]), 0.25)
+
+    @property
+    def tick_labels(self) -> list[str]:
+        return [f"{value:g}" for value, _x in self.axis.ticks]
+
+    @cached_property
+    def means(self) -> list[MeanRow]:
+        return [
+            MeanRow(row, self.axis.span(row.mean, row.ci_low, row.ci_high)) for row in self.results
+        ]
+
+    @cached_property
+    def lacks_topics(self) -> bool:
+        return any(run.n_missing for run in self.rows.runs)
+
+    @cached_property
+    def compared(self) -> tuple[VersionFile, VersionFile] | None:
+        """The two runs of the chart: those that the address names, or the first two."""
+        names = {run.name: run for run in self.rows.runs}
+        first, second = ([row.run for row in self.results] + [None, None])[:2]
+        a = names.get(self.query.get("a", ""), first)
+        b = names.get(self.query.get("b", ""), second)
+        return None if a is None or b is None or a == b else (a, b)
+
+    @cached_property
+    def chart(self) -> TopicChart | None:
+        if self.compared is None:
+            return None
+        return TopicChart(self.rows, self.measure, *self.compared)
+
+    @property
+    def kept_query(self) -> list[tuple[str, str]]:
+        """What of the address stays when other runs are compared."""
+        return [("version", str(self.version.number)), ("measure", self.measure.name)]
+
+    @property
+    def chart_query(self) -> str:
+        """The chart's address, after its name."""
+        runs = [(name, run.name) for name, run in zip("ab", self.compared or (), strict=False)]
+        return urlencode([*self.kept_query, *runs])
+
+    @cached_property
+    def pairs_finding(self) -> str:
+        pairs = self.rows.pairs.get(self.measure.pk, [])
+        n = sum(1 for row in pairs if row.p_adjusted is not None and row.p_adjusted < SIGNIFICANT)
+        if not self.measure.is_primary:
+            return _("not primary: p is not corrected")
+        decided = ngettext("%(n)d differs", "%(n)d differ", n) % {"n": n}
+        return _("{decided}, {rest} not decided").format(decided=decided, rest=len(pairs) - n)
+
+    @cached_property
+    def pairs_table(self) -> Table:
+        return pairs_table(self.rows, [self.measure])
+
+    @cached_property
+    def means_table(self) -> Table:
+        return means_table(self.rows)
+
+
+class TopicChart:
+    """Two runs topic by topic, as `console/_chart.html` and the addresses of pictures read it."""
+
+    name = "topics"
+
+    def __init__(
+        self, rows: StoredEvaluation, one: EvaluatedMeasure, a: VersionFile, b: VersionFile
+    ) -> None:
+        self.a, self.b, self.measure = a, b, one
+        self.frame = differences(*rows.values_by_topic(one, (a, b)))
+
+    @property
+    def title(self) -> str:
+        return _("{a} and {b} topic by topic").format(a=self.a, b=self.b)
+
+    @property
+    def words(self) -> str:
+        return differences_in_words(self.frame, a=str(self.a), b=str(self.b))
+
+    def draw(self) -> Picture:
+        names: dict[str, Any] = {"a": str(self.a), "b": str(self.b), "measure": self.measure.name}
+        return topic_differences(self.frame, **names)
+
+
+def means_table(rows: StoredEvaluation) -> Table:
+    """Every run's mean of every measure, with what it rests on."""
+    columns = (
+        RUN,
+        MEASURE,
+        Column(_("Mean")),
+        Column(_("Judged")),
+        Column(_("Topics")),
+        Column(_("Complete")),
+    )
+    return Table(
+        "means",
+        _("Means over topics"),
+        columns,
+        [
+            (
+                row.run.name,
+                one.name,
+                Number(row.mean, 4, row.ci_low, row.ci_high, reason=row.reason),
+                Number(row.judged),
+                row.n_topics,
+                Number(row.mean_complete, 4),
+            )
+            for one in rows.measures
+            for row in rows.results[one.pk]
+        ],
+        note=_(
+            "Judged: the share of judged documents where the measure looks. Complete: the mean "
+            "with 0 for the topics that a run lacks."
+        ),
+    )
+
+
+def pairs_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Table:
+    """Every two runs compared."""
+    columns = (
+        MEASURE,
+        RUN,
+        Column(_("against"), is_number=False),
+        Column(_("Difference")),
+        Column(_("Test"), is_number=False),
+        Column(_("p")),
+        Column(_("p, adjusted")),
+        Column(_("Topics")),
+    )
+    return Table(
+        "comparisons",
+        _("Comparisons"),
+        columns,
+        [
+            (
+                one.name,
+                row.a.name,
+                row.b.name,
+                Number(row.delta, 4, row.ci_low, row.ci_high, reason=row.reason),
+                row.test,
+                P(row.p),
+                P(row.p_adjusted),
+                row.n_topics,
+            )
+            for one in measures
+            for row in rows.pairs.get(one.pk, [])
+        ],
+        note=_(
+            "Differences over the topics that count for both. p is adjusted by Holm's method over "
+            "all pairs and primary measures; each interval is of its pair alone."
+        ),
+    )

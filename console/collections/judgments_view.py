@@ -1,0 +1,143 @@
+"""How the judging of a collection's studies stands: rounds, agreement between them, qrels."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Count
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.models import AgreementVersion, RoundCoefficient, Study, Submission
+from console.glossary import title_of
+from console.templatetags.numbers import coefficient, interval
+from hits.models import Batch
+from retrieval.exports.grades import RULES
+from retrieval.models import Collection, CollectionFile
+
+KAPPAS = ("cohen_kappa", "krippendorff_alpha")
+RULE_TITLES = {
+    "majority": gettext_lazy("what more than half of the annotators said"),
+    "any": gettext_lazy("the highest grade of any annotator"),
+    "all": gettext_lazy("the lowest grade of all annotators"),
+    "votes": gettext_lazy("how many annotators found it relevant"),
+}
+
+
+@dataclass(frozen=True)
+class RoundOfStudy:
+    """What was judged in a round."""
+
+    round: int
+    n_items: int
+    n_submissions: int
+    n_annotators: int
+
+    @property
+    def text(self) -> str:
+        items = ngettext("{n} target", "{n} targets", self.n_items).format(n=f"{self.n_items:,}")
+        people = ngettext("{n} annotator", "{n} annotators", self.n_annotators)
+        return _("Round {round}: {items}, judged by {people}.").format(
+            round=self.round, items=items, people=people.format(n=f"{self.n_annotators:,}")
+        )
+
+
+@dataclass
+class StudyJudgments:
+    """A study of the collection, with its rounds and what two rounds say of each other."""
+
+    study: Study
+    rounds: list[RoundOfStudy] = field(default_factory=list)
+    coefficients: list[RoundCoefficient] = field(default_factory=list)
+    is_current: bool = False
+    again: Batch | None = None
+    qrels: list[CollectionFile] = field(default_factory=list)
+
+    @property
+    def n_items(self) -> int:
+        return int(self.study.n_items)  # type: ignore[attr-defined]
+
+    @property
+    def standing(self) -> str:
+        first = self.rounds[0] if self.rounds else None
+        if first is None:
+            return _("Nothing is judged yet.")
+        return _("{n} of {total} targets are judged.").format(
+            n=f"{first.n_items:,}", total=f"{self.n_items:,}"
+        )
+
+    @property
+    def has_second_round(self) -> bool:
+        return len(self.rounds) > 1
+
+    @cached_property
+    def kappas(self) -> list[RoundCoefficient]:
+        """The coefficients of the first two rounds by other annotators, kappa first."""
+        rows = [one for one in self.coefficients if one.by == "another annotator"]
+        return sorted(
+            (one for one in rows if one.name in KAPPAS), key=lambda one: KAPPAS.index(one.name)
+        )
+
+    @property
+    def agreement(self) -> list[str]:
+        """How well the rounds agree, in sentences."""
+        return [sentence_of(one) for one in self.kappas]
+
+
+def sentence_of(row: RoundCoefficient) -> str:
+    """A coefficient of two rounds with its interval, or why it is undefined."""
+    names = {"name": title_of(row.name), "earlier": row.earlier, "later": row.later}
+    if row.value is None:
+        return _("{name} of rounds {earlier} and {later} is undefined: {reason}.").format(
+            reason=row.reason, **names
+        )
+    text = _(
+        "{name} of rounds {earlier} and {later}: {value} {interval}, of {n} pairs of judgments; "
+        "the interval takes targets as clusters."
+    )
+    return text.format(
+        value=coefficient(row.value), interval=interval(row), n=f"{row.n_pairs:,}", **names
+    )
+
+
+def judged_studies(collection: Collection) -> list[StudyJudgments]:
+    """The collection's studies as they stand; as many queries for one as for many."""
+    studies = list(collection.studies.with_n_items().order_by("title", "pk"))
+    rows = {study.pk: StudyJudgments(study) for study in studies}
+    for each in _rounds(studies):
+        rows[each.pop("item__study")].rounds.append(RoundOfStudy(**each))
+    for version in AgreementVersion.objects.filter(study__in=studies):
+        study = rows[version.study_id].study
+        rows[version.study_id].is_current = version.judgments_version == study.judgments_version
+    coefficients = RoundCoefficient.objects.filter(version__study__in=studies, name__in=KAPPAS)
+    for row in coefficients.select_related("version").order_by("earlier", "later", "pk"):
+        rows[row.version.study_id].coefficients.append(row)
+    for batch in Batch.objects.filter(study__in=studies, round=1).order_by("pk"):
+        rows[batch.study_id].again = batch
+    files = collection.files.qrels().filter(study__in=studies).defer("faults")
+    by_study: dict[int, list[CollectionFile]] = defaultdict(list)
+    for file in files:
+        by_study[file.study_id or 0].append(file)
+    for pk, listed in by_study.items():
+        rows[pk].qrels = listed
+    return list(rows.values())
+
+
+def _rounds(studies: Sequence[Study]) -> Iterable[dict[str, Any]]:
+    submissions = Submission.objects.filter(item__study__in=studies).accepted()
+    counts = submissions.order_by().values("item__study", "round")
+    rows = counts.annotate(
+        n_items=Count("item", distinct=True),
+        n_submissions=Count("pk", distinct=True),
+        n_annotators=Count("annotator", distinct=True),
+    ).order_by("item__study", "round")
+    return [dict(row) for row in rows]
+
+
+def rule_choices() -> list[tuple[str, str]]:
+    """How several annotators' judgments may become one grade."""
+    return [(rule, str(RULE_TITLES[rule])) for rule in RULES]

@@ -1,0 +1,135 @@
+"""A machine's labels beside people's, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from console.collections.evaluation_sentences import figure
+from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
+from retrieval.evaluation_records import SIGNIFICANT
+from retrieval.models import MachineEstimate, MachineFacts, ModelBias
+from validation.documents.documents import Column, Number, P, Table
+
+RUN, MEASURE = text_column(gettext_noop("Run")), text_column(gettext_noop("Measure"))
+
+
+class MachineView(ResultView):
+    """What a machine's labels make of the runs, and people's of a sample."""
+
+    @cached_property
+    def facts(self) -> MachineFacts:
+        return self.version.machine_facts
+
+    @cached_property
+    def estimates(self) -> list[MachineEstimate]:
+        return list(self.version.machine_estimates.all())
+
+    @cached_property
+    def biases(self) -> list[ModelBias]:
+        return list(self.version.model_biases.all())
+
+    @cached_property
+    def measure(self) -> str:
+        names = [one.measure for one in self.estimates]
+        primary = self.version.rules.get("primary", [])
+        return next((name for name in primary if name in names), names[0])
+
+    @property
+    def said_first(self) -> str:
+        gaps = [
+            one
+            for one in self.estimates
+            if one.measure == self.measure and one.gap_ci_low is not None
+        ]
+        if not gaps:
+            return _("How far the machine's {measure} is from people's is not known.").format(
+                measure=self.measure
+            )
+        if all(one.gap_ci_low is not None and one.gap_ci_low > 0 for one in gaps):
+            return _("The machine's {measure} is higher than people's for every run.").format(
+                measure=self.measure
+            )
+        if all(one.gap_ci_high is not None and one.gap_ci_high < 0 for one in gaps):
+            return _("The machine's {measure} is lower than people's for every run.").format(
+                measure=self.measure
+            )
+        return _("The machine's {measure} is not the same way off for every run.").format(
+            measure=self.measure
+        )
+
+    @property
+    def details(self) -> list[str]:
+        return [*self._sample(), *self._bias()]
+
+    def _sample(self) -> Iterator[str]:
+        facts = self.facts
+        yield _("People judged {people} topics, the machine {machine}; both judged {both}.").format(
+            people=f"{facts.n_topics_people:,}",
+            machine=f"{facts.n_topics_machine:,}",
+            both=f"{facts.n_topics_both:,}",
+        )
+        yield _(
+            "Calibrated means are what people would say of all topics, by the machine's labels and "
+            "the sample of people's; the two are never merged."
+        )
+
+    def _bias(self) -> Iterator[str]:
+        one = next((each for each in self.biases if each.measure == self.measure), None)
+        if one is None or one.difference is None:
+            yield _("Whether it favours systems of its own model is not known: name such runs.")
+            return
+        favours = one.p is not None and one.p < SIGNIFICANT
+        text = (
+            _("It rates runs of its own model {value} higher than others, beside people.")
+            if favours and one.difference > 0
+            else _("That it rates runs of its own model higher is not shown: difference {value}.")
+        )
+        yield text.format(value=in_words(one.difference, one.ci_low, one.ci_high))
+        if one.tau is not None:
+            yield _("The runs' order by people and by the machine: tau-b {tau}.").format(
+                tau=figure(one.tau)
+            )
+
+    def _folds(self) -> Iterator[Fold]:
+        caption = _("Means by machine and by people")
+        titles = (_("Machine"), _("People"), _("Machine less people"), _("Calibrated"), _("Worth"))
+        rows = [
+            (
+                *(one.run, one.measure),
+                estimate(one.machine_mean, one.machine_ci_low, one.machine_ci_high),
+                estimate(one.people_mean, one.people_ci_low, one.people_ci_high),
+                estimate(one.gap, one.gap_ci_low, one.gap_ci_high),
+                estimate(one.calibrated, one.calibrated_ci_low, one.calibrated_ci_high, one.reason),
+                Number(one.effective_n, 0),
+            )
+            for one in self.estimates
+        ]
+        note = _("Worth: of how many topics judged by people the calibrated mean is worth.")
+        columns = (RUN, MEASURE, *map(Column, titles))
+        finding = _("machine {machine}, people {people}").format(
+            machine=self.facts.machine, people=self.facts.qrels
+        )
+        table = Table("machine-and-people", caption, columns, rows, note=note)
+        yield Fold(caption, finding, table)
+        yield self._biases()
+
+    def _biases(self) -> Fold:
+        caption = _("Runs that share the machine's model")
+        titles = (
+            *(_("Too high by"), _("others by"), _("Difference"), _("p"), _("tau-b")),
+            _("tau-b without them"),
+        )
+        rows = [
+            (
+                *(one.measure, Number(one.gap_sharing, 3), Number(one.gap_others, 3)),
+                estimate(one.difference, one.ci_low, one.ci_high, one.reason),
+                *(P(one.p), Number(one.tau, 3), Number(one.tau_without, 3)),
+            )
+            for one in self.biases
+        ]
+        table = Table("model-bias", caption, (MEASURE, *map(Column, titles)), rows)
+        return Fold(caption, ", ".join(self.version.rules.get("sharing", [])), table)

@@ -1,0 +1,231 @@
+"""What the Pool page asks for: the sources, how candidates are taken from them, and the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.forms import BoundField
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.upload_forms import TEMPLATE_NAMES
+from retrieval.models import Collection, CollectionFile, CollectionVersion
+from retrieval.models.files import NAME_LENGTH
+from retrieval.pools.lint import FAULTS
+from retrieval.stored_pools import source_name
+
+QUOTAS, DEPTH, TAKE = "quotas", "depth", "take"
+METHODS = [
+    (QUOTAS, gettext_lazy("Quotas: so many of each source, in turns")),
+    (DEPTH, gettext_lazy("Depth: the first of every source")),
+    (TAKE, gettext_lazy("Take: the first of all sources, fused by rank")),
+]
+OF_RUNS, NAMED = "runs", "named"
+MOST_A_TOPIC, MOST_NAMED = 200, 20_000
+KIND = CollectionFile.Kind
+RELEVANCE_TEMPLATES = ("alternatives", "graded_relevance")
+
+
+class SourceForm(forms.Form):
+    """Vectors of documents, or the catalogue of what can be shown."""
+
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What it is"),
+        choices=[
+            (KIND.CATALOGUE, gettext_lazy("the catalogue: titles and pictures")),
+            (KIND.EMBEDDINGS, gettext_lazy("embeddings: a vector for each document")),
+        ],
+    )
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        help_text=gettext_lazy(
+            "A catalogue is a table with the columns docno, title and image, or a zip of it with "
+            "the pictures. Embeddings are Parquet, or a zip with a .npy file and an .ids file "
+            "that has a name a line."
+        ),
+        allow_empty_file=True,
+    )
+    name = forms.CharField(
+        label=gettext_lazy("Name (optional)"), required=False, max_length=NAME_LENGTH
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+
+
+def _whole(label: Any, initial: int | None = None, **options: Any) -> forms.IntegerField:
+    return forms.IntegerField(label=label, initial=initial, **{"min_value": 0} | options)
+
+
+class PoolForm(forms.Form):
+    """How a pool is to be made."""
+
+    targets = forms.ChoiceField(label=gettext_lazy("Targets"))
+    named = forms.CharField(
+        label=gettext_lazy("Names of the targets"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=gettext_lazy("Of documents or topics, a line each."),
+    )
+    method = forms.ChoiceField(label=gettext_lazy("Candidates by"), choices=METHODS)
+    n = _whole(
+        gettext_lazy("Depth, or how many to take"),
+        10,
+        min_value=1,
+        max_value=1000,
+        required=False,
+        help_text=gettext_lazy("Not of quotas, which have a number for each source."),
+    )
+    uniform = _whole(
+        gettext_lazy("Drawn at random from the rest"),
+        0,
+        max_value=MOST_A_TOPIC,
+        help_text=gettext_lazy(
+            "Of each topic: a sample from which prevalence and infAP can be estimated."
+        ),
+    )
+    cap = _whole(
+        gettext_lazy("A document is in so many pools at most"),
+        0,
+        help_text=gettext_lazy("0 for no limit. Keeps hubs from filling every pool."),
+    )
+    excluded = forms.CharField(
+        label=gettext_lazy("Never to be pooled"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=gettext_lazy("Names of documents, a line each."),
+    )
+    catalogue = forms.ChoiceField(label=gettext_lazy("Catalogue"), required=False)
+    seed = _whole(gettext_lazy("Seed"), 7, max_value=2**31 - 1)
+
+    def __init__(
+        self,
+        files: Sequence[CollectionFile],
+        samples: Sequence[CollectionVersion],
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        self.sources = [file for file in files if file.kind in (KIND.RUN, KIND.EMBEDDINGS)]
+        self.catalogues = [file for file in files if file.kind == KIND.CATALOGUE]
+        self.samples = samples
+        of_samples = [(str(one.pk), _sample_title(one)) for one in samples]
+        self._choose("targets", [*of_samples, *_target_choices()])
+        none = ("", _("none: names alone"))
+        catalogues = [(str(file.pk), file.name) for file in self.catalogues]
+        self._choose("catalogue", [*catalogues, none])
+        for file in self.sources:
+            self.fields[f"use_{file.pk}"] = forms.BooleanField(
+                label=file.name, required=False, initial=True
+            )
+            self.fields[f"quota_{file.pk}"] = _whole(
+                _("Quota of {name}").format(name=file.name),
+                3,
+                max_value=MOST_A_TOPIC,
+                required=False,
+            )
+
+    def _choose(self, name: str, choices: list[tuple[str, Any]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = choices
+
+    def source_rows(self) -> list[tuple[CollectionFile, BoundField, BoundField]]:
+        """Each source with its two fields."""
+        return [(file, self[f"use_{file.pk}"], self[f"quota_{file.pk}"]) for file in self.sources]
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if not any(data.get(f"use_{file.pk}") for file in self.sources):
+            raise forms.ValidationError(_("Choose at least one source of candidates."))
+        method = data.get("method")
+        if method == QUOTAS and not self._quotas(data):
+            raise forms.ValidationError(_("Give at least one source a quota."))
+        if method in (DEPTH, TAKE) and not data.get("n") and "n" not in self.errors:
+            self.add_error("n", _("Say how many."))
+        if data.get("targets") == NAMED and not data.get("named", "").split():
+            self.add_error("named", _("Name at least one target."))
+        if len(data.get("named", "").split()) > MOST_NAMED:
+            self.add_error("named", _("Name {n} at most.").format(n=f"{MOST_NAMED:,}"))
+        return data
+
+    def _quotas(self, data: dict[str, Any]) -> dict[str, int]:
+        return {
+            source_name(file): data[f"quota_{file.pk}"]
+            for file in self.sources
+            if data.get(f"use_{file.pk}") and data.get(f"quota_{file.pk}")
+        }
+
+    @property
+    def chosen_files(self) -> list[CollectionFile]:
+        """The files that the pool is made of."""
+        data = self.cleaned_data
+        chosen = [file for file in self.sources if data[f"use_{file.pk}"]]
+        if data["method"] == QUOTAS:
+            chosen = [file for file in chosen if data.get(f"quota_{file.pk}")]
+        return [*chosen, *(one for one in self.catalogues if str(one.pk) == data["catalogue"])]
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The plan and the targets as plain values."""
+        data = self.cleaned_data
+        method, where = data["method"], data["targets"]
+        rules: dict[str, Any] = {name: data[name] for name in ("uniform", "cap", "seed")}
+        rules |= {method: self._quotas(data) if method == QUOTAS else data["n"]}
+        if where == NAMED:
+            rules["targets"] = list(dict.fromkeys(data["named"].split()))
+        elif where != OF_RUNS:
+            rules["sample"] = int(where)
+        if excluded := data["excluded"].split():
+            rules["excluded"] = sorted(set(excluded))
+        return rules
+
+
+def _target_choices() -> list[tuple[str, str]]:
+    return [(OF_RUNS, _("the topics of the runs")), (NAMED, _("those that I name"))]
+
+
+def _sample_title(sample: CollectionVersion) -> str:
+    text = _("sample {number}, of {n} targets")
+    return text.format(number=sample.number, n=f"{sample.n_topics:,}")
+
+
+class PoolStudyForm(forms.Form):
+    """What the study of a pool is called and what its annotators are asked; which faults pass."""
+
+    title = forms.CharField(label=gettext_lazy("Name of the study"), max_length=128)
+    template = forms.ChoiceField(
+        label=gettext_lazy("What annotators are asked"),
+        help_text=gettext_lazy("Its protocol can be changed until it is launched."),
+    )
+    allowed = forms.MultipleChoiceField(
+        label=gettext_lazy("Judge it although"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(
+        self, collection: Collection, faults: Sequence[str], *args: Any, **kwargs: Any
+    ) -> None:
+        initial = {"title": collection.name}
+        super().__init__(*args, **{"label_suffix": "", "initial": initial} | kwargs)
+        template, allowed = self.fields["template"], self.fields["allowed"]
+        assert isinstance(template, forms.ChoiceField)
+        assert isinstance(allowed, forms.MultipleChoiceField)
+        template.choices = [(name, TEMPLATE_NAMES[name]) for name in RELEVANCE_TEMPLATES]
+        allowed.choices = [(name, FAULT_TITLES[name]) for name in faults]
+
+
+FAULT_TITLES = {
+    "repeat": gettext_lazy("a candidate is twice in a pool"),
+    "content": gettext_lazy("the same picture or text is twice in a pool, under two names"),
+    "target": gettext_lazy("a target is among its own candidates, by name or looks"),
+    "hub": gettext_lazy("a candidate is in the pools of many targets"),
+    "quota": gettext_lazy("a source's quota is not met"),
+    "short": gettext_lazy("there are fewer candidates than planned"),
+    "picture": gettext_lazy("a document has no picture that can be shown"),
+    "unknown": gettext_lazy("the catalogue does not have a document"),
+}
+assert set(FAULT_TITLES) == set(FAULTS)

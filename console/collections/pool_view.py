@@ -1,0 +1,136 @@
+"""A stored pool as its page shows it: the answer, what is wrong, and where candidates come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Count
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from console.collections.pool_forms import FAULT_TITLES
+from retrieval.models import (
+    CandidateSource,
+    CollectionVersion,
+    PooledTopic,
+    PoolFinding,
+    PoolReplacement,
+)
+
+FINDINGS_SHOWN = 50
+REASONS: dict[str, str | Promise] = {
+    "target": gettext_lazy("is the target, or looks the same"),
+    "pooled": gettext_lazy("another slot has it"),
+    "content": gettext_lazy("another slot has the same picture or text"),
+    "cap": gettext_lazy("is in as many pools as the limit allows"),
+    "excluded": gettext_lazy("is never to be pooled"),
+    "unknown": gettext_lazy("is not in the catalogue"),
+    "picture": gettext_lazy("its picture cannot be shown"),
+}
+
+
+@dataclass(frozen=True)
+class FaultCount:
+    """Faults of one name."""
+
+    name: str
+    n: int
+
+    @property
+    def title(self) -> str:
+        return str(FAULT_TITLES[self.name])
+
+
+class PoolView:
+    """A pool, and one of its topics in full."""
+
+    def __init__(self, version: CollectionVersion, topic: str = "") -> None:
+        self.version, self.topic_name = version, topic
+        self.summary = version.pool_summary
+
+    @cached_property
+    def faults(self) -> list[FaultCount]:
+        rows = PoolFinding.objects.filter(version=self.version).order_by("name")
+        return [
+            FaultCount(row["name"], row["n"]) for row in rows.values("name").annotate(n=Count("pk"))
+        ]
+
+    @cached_property
+    def findings(self) -> list[PoolFinding]:
+        return list(PoolFinding.objects.filter(version=self.version)[:FINDINGS_SHOWN])
+
+    @cached_property
+    def sources(self) -> list[CandidateSource]:
+        return list(self.version.candidate_sources.all())
+
+    @cached_property
+    def replacements(self) -> list[tuple[str, int]]:
+        rows = PoolReplacement.objects.filter(topic__version=self.version)
+        counts = Counter(dict(rows.order_by().values_list("reason").annotate(n=Count("pk"))))
+        return [(str(REASONS[reason]), n) for reason, n in counts.most_common()]
+
+    @property
+    def answer(self) -> str:
+        """How many candidates of how many targets."""
+        row, n = self.summary, self.version.n_topics
+        targets = ngettext("{n} target", "{n} targets", n).format(n=f"{n:,}")
+        each = (
+            ngettext("{n} candidate each", "{n} candidates each", row.n_least).format(n=row.n_least)
+            if row.n_least == row.n_most
+            else _("{least} to {most} candidates each").format(least=row.n_least, most=row.n_most)
+        )
+        return _(
+            "{targets} with {each}: {slots} judgments to make, of {documents} documents."
+        ).format(
+            targets=targets, each=each, slots=f"{row.n_slots:,}", documents=f"{row.n_documents:,}"
+        )
+
+    @property
+    def soundness(self) -> str:
+        if not self.faults:
+            return _("Nothing is wrong with it.")
+        n = sum(fault.n for fault in self.faults)
+        text = ngettext("{n} fault is to be looked at.", "{n} faults are to be looked at.", n)
+        return text.format(n=f"{n:,}")
+
+    @property
+    def hubs(self) -> str:
+        """How unevenly the candidates are spread."""
+        row = self.summary
+        text = ngettext(
+            "{n} document is in at least {share} of the pools and takes {slots} of the slots; "
+            "{anti} of the documents are in none.",
+            "{n} documents are in at least {share} of the pools and take {slots} of the slots; "
+            "{anti} of the documents are in none.",
+            row.n_hubs,
+        )
+        return text.format(
+            n=f"{row.n_hubs:,}",
+            share=f"{row.hub_share:.0%}",
+            slots=f"{row.hub_slots:.1%}",
+            anti=f"{row.anti_hubs:.1%}",
+        )
+
+    @cached_property
+    def topic(self) -> PooledTopic | None:
+        """The topic that is shown in full, at first the first."""
+        rows = PooledTopic.objects.filter(version=self.version)
+        named = rows.filter(topic=self.topic_name).first() if self.topic_name else None
+        return named or rows.first()
+
+    @cached_property
+    def slots(self) -> list[dict[str, Any]]:
+        """The candidates of that topic with what was passed over for each."""
+        if self.topic is None:
+            return []
+        passed: dict[int, list[str]] = {}
+        for row in self.topic.replacements.all():
+            said = f"{row.docno} ({row.source} {row.source_rank}): {REASONS[row.reason]}"
+            passed.setdefault(row.slot, []).append(said)
+        return [
+            {"slot": slot, "passed": passed.get(slot.slot, [])} for slot in self.topic.slots.all()
+        ]

@@ -1,0 +1,229 @@
+"""What comparing qrels, estimating reuse and auditing ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.collections.evaluation_form import EvaluationForm, choices_of
+from console.collections.forms import SeveralFilesField
+from retrieval.models import Collection, CollectionFile
+from retrieval.stored_comparisons import FEWEST
+
+
+class ComparisonForm(EvaluationForm):
+    """Runs under several qrels, as `compare_qrels` takes them."""
+
+    qrels = forms.MultipleChoiceField(
+        label=gettext_lazy("Qrels to compare"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    assessors = forms.ChoiceField(
+        label=gettext_lazy("Several assessors' grades"),
+        required=False,
+        help_text=gettext_lazy(
+            "How far any two of them agree, and what one of them alone would have said of the "
+            "runs; other qrels may be left out."
+        ),
+    )
+    truth = forms.ChoiceField(
+        label=gettext_lazy("Held against"),
+        required=False,
+        help_text=gettext_lazy("Where one of them is taken for the truth; else all are alike."),
+    )
+    top = forms.IntegerField(
+        label=gettext_lazy("The best runs by themselves"),
+        required=False,
+        min_value=2,
+        max_value=10_000,
+        help_text=gettext_lazy("How many: agreement over all may hide that the best change."),
+    )
+
+    DEFAULT_MEASURES = ("nDCG@10",)
+
+    def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
+        super().__init__(collection, *args, **kwargs)
+        qrels = choices_of(self.usable, CollectionFile.Kind.QRELS)
+        self.fields["qrels"].initial = [key for key, _name in qrels]
+        truth = self.fields["truth"]
+        assert isinstance(truth, forms.ChoiceField)
+        truth.choices = [("", _("none of them")), *((name, name) for _key, name in qrels)]
+        self._choose_assessors()
+
+    def _choose_assessors(self) -> None:
+        """Offer files of several assessors, the first of them chosen; no field without any."""
+        of_assessors = choices_of(self.usable, CollectionFile.Kind.ASSESSORS)
+        if not of_assessors:
+            del self.fields["assessors"]
+            return
+        field = self.fields["assessors"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [("", _("none")), *of_assessors]
+        field.initial = of_assessors[0][0]
+        self.order_fields(["qrels", "assessors"])
+
+    @property
+    def qrels_files(self) -> list[CollectionFile]:
+        """The qrels that were chosen."""
+        return [self.usable[int(key)] for key in self.cleaned_data["qrels"]]
+
+    @property
+    def assessors_file(self) -> CollectionFile | None:
+        """The file of several assessors' grades that was chosen."""
+        key = self.cleaned_data.get("assessors")
+        return self.usable[int(key)] if key else None
+
+    @property
+    def problem_when_empty(self) -> str:
+        n = Counter(file.kind for file in self.usable.values())
+        if n["run"] < FEWEST or (n["qrels"] < FEWEST and not n["assessors"]):
+            return _(
+                "A comparison needs two runs and two qrels, of two assessors, rounds or rules, or "
+                "one file with several assessors' grades."
+            )
+        return ""
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        return super().rules | {"truth": data.get("truth") or None, "top": data.get("top")}
+
+
+class ReuseForm(EvaluationForm):
+    """Runs left out of their pool, as `evaluate_runs --reusability` takes them."""
+
+    pool_depth = forms.IntegerField(
+        label=gettext_lazy("Depth of the pool"),
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        help_text=gettext_lazy(
+            "How many of each run's first documents were pooled, such as 10. Empty: as many as are "
+            "in the qrels of every pooled run; where runs begin with what is never pooled, such as "
+            "their own target, type it, and count that document."
+        ),
+    )
+    outside = forms.MultipleChoiceField(
+        label=gettext_lazy("Runs that were not pooled"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    DEFAULT_MEASURES = ("nDCG@10",)
+
+    def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
+        super().__init__(collection, *args, **kwargs)
+        del self.fields["test"]
+        outside = self.fields["outside"]
+        assert isinstance(outside, forms.ChoiceField)
+        outside.choices = choices_of(self.usable, CollectionFile.Kind.RUN)
+
+    @property
+    def problem_when_empty(self) -> str:
+        kinds = [file.kind for file in self.usable.values()]
+        if kinds.count("run") < FEWEST or "qrels" not in kinds:
+            return _("Leaving one out needs two pooled runs or more, and the qrels of their pool.")
+        return ""
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        outside = [self.usable[int(key)].name for key in data.get("outside", [])]
+        return super().rules | {"pool_depth": data.get("pool_depth"), "outside": outside}
+
+
+class AuditForm(forms.Form):
+    """Files to audit: sent for it, and those that are here."""
+
+    uploads = SeveralFilesField(
+        label=gettext_lazy("Files"),
+        required=False,
+        help_text=gettext_lazy(
+            "All files of a folder at once: Mechanical Turk batches, CSV files of alternatives and "
+            "dialogue starts, qrels, runs. They are read, and not kept."
+        ),
+        allow_empty_file=True,
+    )
+    stored = forms.MultipleChoiceField(
+        label=gettext_lazy("Files of this collection"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        rows = collection.files.usable().defer("faults").order_by("kind", "name")
+        self.stored_files = {str(row.pk): row for row in rows}
+        stored = self.fields["stored"]
+        assert isinstance(stored, forms.ChoiceField)
+        stored.choices = [(key, row.name) for key, row in self.stored_files.items()]
+
+    @property
+    def chosen_files(self) -> list[CollectionFile]:
+        """The collection's own files that were chosen."""
+        return [self.stored_files[key] for key in self.cleaned_data["stored"]]
+
+
+class MachineForm(EvaluationForm):
+    """A machine's labels beside people's, as `evaluate_runs --machine` takes them."""
+
+    machine = forms.ChoiceField(label=gettext_lazy("Qrels by a machine"))
+    sharing = forms.MultipleChoiceField(
+        label=gettext_lazy("Runs whose systems share its model"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    sample = forms.ChoiceField(
+        label=gettext_lazy("What was drawn for people"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("find out from the files")),
+            ("topics", gettext_lazy("whole topics")),
+            ("labels", gettext_lazy("single documents")),
+        ],
+    )
+
+    DEFAULT_MEASURES = ("nDCG@10",)
+
+    def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
+        super().__init__(collection, *args, **kwargs)
+        del self.fields["test"]
+        by_machine = CollectionFile.MadeBy.MACHINE
+        machines = {key: row for key, row in self.usable.items() if row.made_by == by_machine}
+        people = {key: row for key, row in self.usable.items() if row.made_by != by_machine}
+        for name, files, kind in (
+            ("qrels", people, CollectionFile.Kind.QRELS),
+            ("machine", machines, CollectionFile.Kind.QRELS),
+            ("sharing", self.usable, CollectionFile.Kind.RUN),
+        ):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = choices_of(files, kind)
+        self.order_fields(["qrels", "machine", "sample", "runs", "sharing"])
+
+    @property
+    def machine_file(self) -> CollectionFile:
+        """The machine's qrels that were chosen."""
+        return self.usable[int(self.cleaned_data["machine"])]
+
+    @property
+    def problem_when_empty(self) -> str:
+        kinds = {(file.kind, file.made_by) for file in self.usable.values()}
+        needed = {("run", "people"), ("qrels", "people"), ("qrels", "machine")}
+        if needed - kinds:
+            return _(
+                "This needs runs, qrels by people of a sample, and qrels that say they are by a "
+                "machine."
+            )
+        return ""
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        sharing = [self.usable[int(key)].name for key in data.get("sharing", [])]
+        return super().rules | {"sharing": sharing, "sample": data.get("sample") or None}

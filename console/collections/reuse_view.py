@@ -1,0 +1,309 @@
+"""How far a collection may be used for systems that were not pooled, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import pandas as pd
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from console.collections.evaluation_sentences import figure
+from console.collections.result_view import Fold, ResultView, estimate, text_column
+from console.templatetags.numbers import percent
+from presentation.theme import Picture
+from retrieval.charts.reuse import (
+    depths_in_words,
+    left_out_forest,
+    left_out_in_words,
+    relevant_by_depth,
+)
+from retrieval.models import (
+    JudgedPool,
+    LeftOutEffect,
+    LeftOutUnit,
+    PooledRun,
+    PoolRank,
+    ReuseExpectation,
+)
+from validation.documents.documents import Column, Number, Table
+
+RUN, MEASURE = text_column(gettext_noop("Run")), text_column(gettext_noop("Measure"))
+FAMILY = text_column(gettext_noop("Family"))
+LITTLE_JUDGED = 0.8
+
+
+DEPTHS = "depth", "n_judged", "n_relevant", "n_new_relevant"
+
+
+@dataclass(frozen=True)
+class ReuseChart:
+    """A chart as `console/_chart.html` and the addresses of pictures read it."""
+
+    name: str
+    title: str
+    words: str
+    frame: pd.DataFrame
+    draw: Callable[[], Picture]
+
+
+class ReuseView(ResultView):
+    """What leaving each run and family out of the pool does."""
+
+    @cached_property
+    def pool(self) -> JudgedPool:
+        return self.version.pool
+
+    @cached_property
+    def expectations(self) -> list[ReuseExpectation]:
+        return list(self.version.expectations.all())
+
+    @cached_property
+    def main(self) -> ReuseExpectation:
+        """That of the first primary measure, by families where there are any."""
+        rules = self.version.rules
+        names = [*rules.get("primary", []), *rules["measures"]]
+        ranked = sorted(
+            self.expectations,
+            key=lambda one: (
+                names.index(one.measure) if one.measure in names else len(names),
+                one.unit != "group",
+            ),
+        )
+        return ranked[0]
+
+    @cached_property
+    def runs(self) -> list[PooledRun]:
+        return list(self.version.pooled_runs.all())
+
+    @cached_property
+    def effects(self) -> list[LeftOutEffect]:
+        """On the runs that are left out themselves."""
+        rows = LeftOutEffect.objects.filter(unit__version=self.version, is_left_out=True)
+        return list(rows.select_related("unit").order_by("pk"))
+
+    @cached_property
+    def charts(self) -> list[ReuseChart]:
+        """Those that have something to draw."""
+        return [chart for chart in (self._forest(), self._curve()) if len(chart.frame)]
+
+    @property
+    def query(self) -> str:
+        return f"version={self.version.number}"
+
+    def _forest(self) -> ReuseChart:
+        measure = self.main.measure
+        rows = [
+            (one.run, one.unit.unit, one.change, one.ci_low, one.ci_high)
+            for one in self.effects
+            if one.measure == measure and one.change is not None
+        ]
+        frame = pd.DataFrame(rows, columns=["run", "unit", "change", "ci_low", "ci_high"])
+        return ReuseChart(
+            "left-out",
+            _("What each run loses outside the pool"),
+            left_out_in_words(frame, measure) if len(frame) else "",
+            frame,
+            partial(left_out_forest, frame, measure=measure),
+        )
+
+    def _curve(self) -> ReuseChart:
+        rows = [tuple(getattr(one, name) for name in DEPTHS) for one in self.depths]
+        frame = pd.DataFrame(rows, columns=list(DEPTHS))
+        return ReuseChart(
+            "depths",
+            _("Relevant documents by the pool's depth"),
+            depths_in_words(frame) if len(frame) else "",
+            frame,
+            partial(relevant_by_depth, frame),
+        )
+
+    @cached_property
+    def depths(self) -> list[PoolRank]:
+        return list(self.version.ranks.all())
+
+    @property
+    def said_first(self) -> str:
+        one = self.main
+        if one.underestimate is None:
+            return _("Nothing is known of how {measure} would treat an outside system.").format(
+                measure=one.measure
+            )
+        if one.underestimate >= 0:
+            return _("Expect {measure} of an outside system to be {value} too low.").format(
+                measure=one.measure, value=figure(one.underestimate)
+            )
+        return _("Expect {measure} of an outside system to be {value} too high.").format(
+            measure=one.measure, value=figure(-one.underestimate)
+        )
+
+    @property
+    def details(self) -> list[str]:
+        return [*self._interval(), *self._pool(), *self._judged()]
+
+    def _interval(self) -> Iterator[str]:
+        one = self.main
+        if one.underestimate is None:
+            yield _("Why: {reason}.").format(reason=one.reason)
+            return
+        left_out = (
+            ngettext("%(n)d family left out", "%(n)d families left out", one.n_left_out)
+            if one.unit == "group"
+            else ngettext("%(n)d system left out", "%(n)d systems left out", one.n_left_out)
+        ) % {"n": one.n_left_out}
+        if one.ci_low is None or one.ci_high is None:
+            yield _("By {left_out}; too few for an interval: {reason}.").format(
+                left_out=left_out, reason=one.reason
+            )
+            return
+        yield _("For one further such system: {low} to {high} too low, by {left_out}.").format(
+            low=figure(one.ci_low), high=figure(one.ci_high), left_out=left_out
+        )
+        if one.unit == "system":
+            yield _(
+                "No runs share a family here, so that relatives of a run that is left out still "
+                "vouch for what it found: a new kind of system will suffer more."
+            )
+
+    def _pool(self) -> Iterator[str]:
+        share = percent(self.pool.last_share)
+        names = {"depth": self.pool.pool_depth, "share": share}
+        if self.pool.is_rising:
+            yield _(
+                "The pool is shallow: its rank {depth} still brought {share} of all relevant "
+                "documents, so that a deeper one would hold more."
+            ).format(**names)
+        else:
+            yield _("The pool's rank {depth} brought {share} of all relevant documents.").format(
+                **names
+            )
+
+    def _judged(self) -> Iterator[str]:
+        little = [
+            run
+            for run in self.runs
+            if run.judged_at_10 is not None and run.judged_at_10 < LITTLE_JUDGED
+        ]
+        if little:
+            least = min(little, key=lambda run: run.judged_at_10 or 0)
+            yield _("Of {run}'s first ten documents {share} were judged.").format(
+                run=least.run, share=percent(least.judged_at_10)
+            )
+
+    def _folds(self) -> Iterator[Fold]:
+        yield self._expected()
+        yield self._left_out()
+        yield self._systems()
+        yield self._depths()
+        yield self._sources()
+
+    def _expected(self) -> Fold:
+        caption = _("What an outside system must expect")
+        columns = (MEASURE, text_column(_("Left out")), Column(_("Too low by")), Column(_("by")))
+        rows = [
+            (
+                *(one.measure, unit_name(one.unit)),
+                estimate(one.underestimate, one.ci_low, one.ci_high, one.reason, 4),
+                one.n_left_out,
+            )
+            for one in self.expectations
+        ]
+        note = _("A value below 0 says too high: bpref and condensed lists can rise.")
+        finding = _("by {n} measures").format(n=len({one.measure for one in self.expectations}))
+        return Fold(caption, finding, Table("expectations", caption, columns, rows, note=note))
+
+    def _left_out(self) -> Fold:
+        caption = _("Each run and family left out")
+        columns = (
+            *(
+                text_column(_("Left out")),
+                Column(_("Judged lost")),
+                Column(_("Relevant lost")),
+                RUN,
+            ),
+            *(
+                MEASURE,
+                Column(_("Mean")),
+                Column(_("without")),
+                Column(_("Change")),
+                Column(_("Rank")),
+            ),
+            *(Column(_("without")), Column(_("Judged")), Column(_("without"))),
+        )
+        rows = [
+            (
+                *(unit_label(one.unit), one.unit.n_judged_lost, one.unit.n_relevant_lost, one.run),
+                *(one.measure, Number(one.mean, 4), Number(one.mean_without, 4)),
+                estimate(one.change, one.ci_low, one.ci_high, decimals=4),
+                *(one.rank, one.rank_without, Number(one.judged), Number(one.judged_without)),
+            )
+            for one in self.effects
+        ]
+        lost = max((one.unit.n_relevant_lost for one in self.effects), default=0)
+        finding = _("at most {n} relevant documents lost").format(n=f"{lost:,}")
+        return Fold(caption, finding, Table("left-out", caption, columns, rows))
+
+    def _systems(self) -> Fold:
+        caption = _("What each run brought")
+        columns = (
+            *(RUN, FAMILY, text_column(_("Pooled")), Column(_("Judged@10")), Column(_("Judged"))),
+            *(
+                Column(_("Relevant")),
+                Column(_("judged by it alone")),
+                Column(_("relevant by it alone")),
+            ),
+            Column(_("relevant by its family alone")),
+        )
+        rows = [
+            (
+                *(one.run, one.group if one.group != one.run else "–"),
+                *(_("yes") if one.is_pooled else _("no"), Number(one.judged_at_10)),
+                *(one.n_judged, one.n_relevant, one.n_judged_only, one.n_relevant_only),
+                one.n_relevant_group_only,
+            )
+            for one in self.runs
+        ]
+        unique = sum(one.n_relevant_only for one in self.runs if one.is_pooled)
+        finding = _("{n} relevant documents that one run alone has").format(n=f"{unique:,}")
+        return Fold(caption, finding, Table("systems", caption, columns, rows))
+
+    def _depths(self) -> Fold:
+        caption = _("Relevant documents by the pool's depth")
+        titles = (_("Depth"), _("Judged"), _("Relevant"), _("new"), _("new relevant"))
+        rows = [
+            (one.depth, one.n_judged, one.n_relevant, one.n_new_judged, one.n_new_relevant)
+            for one in self.depths
+        ]
+        finding = _("still rising") if self.pool.is_rising else _("no longer rising")
+        return Fold(caption, finding, Table("depths", caption, tuple(map(Column, titles)), rows))
+
+    def _sources(self) -> Fold:
+        caption = _("Share of relevant documents by source")
+        columns = (
+            *(
+                text_column(_("Source")),
+                Column(_("Judged")),
+                Column(_("Relevant")),
+                Column(_("Prevalence")),
+            ),
+        )
+        rows = [
+            (
+                *(one.source, one.n_judged, one.n_relevant),
+                estimate(one.prevalence, one.ci_low, one.ci_high, one.reason),
+            )
+            for one in self.version.sources.all()
+        ]
+        finding = ngettext("%(n)d source", "%(n)d sources", len(rows)) % {"n": len(rows)}
+        return Fold(caption, finding, Table("sources", caption, columns, rows))
+
+
+def unit_name(unit: str) -> str:
+    return _("a family") if unit == "group" else _("a system")
+
+
+def unit_label(unit: LeftOutUnit) -> str:
+    """What is left out, by name."""
+    return _("family {name}").format(name=unit.name) if unit.unit == "group" else unit.name

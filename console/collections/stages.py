@@ -1,0 +1,84 @@
+"""The pages of a collection, and how it stands with each, for the navigation at their left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from django.db.models import Count, Q, Value
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.stages import DONE, LATER, NEEDS_YOU, Stage
+from retrieval.models import Collection, CollectionFile, CollectionVersion
+
+KIND, RESULT = CollectionFile.Kind, CollectionVersion.Kind
+USABLE = Q(n_lines__isnull=False, n_faults=0)
+
+
+def _counts(collection: Collection) -> Counter[str]:
+    """Usable files by kind, faulty ones, and results by kind, in one statement."""
+    files = (
+        collection.files.order_by()
+        .values("kind")
+        .annotate(n=Count("pk", filter=USABLE), n_faulty=Count("pk", filter=Q(n_faults__gt=0)))
+    )
+    results = (
+        CollectionVersion.objects.filter(collection=collection)
+        .order_by()
+        .values("kind")
+        .annotate(n=Count("pk"), n_faulty=Value(0))
+    )
+    counts: Counter[str] = Counter()
+    for kind, n, n_faulty in files.union(results, all=True).values_list("kind", "n", "n_faulty"):
+        counts[kind] += n
+        counts["faulty"] += n_faulty
+    return counts
+
+
+def stages_of_collection(collection: Collection) -> list[Stage]:
+    """Each page of the collection, in the order in which one goes through them."""
+    return list(_stages(collection.slug, _counts(collection)))
+
+
+def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
+    prepare, answer = _("Prepare"), _("Answer")
+    n_runs, n_qrels = counts[KIND.RUN], counts[KIND.QRELS] + counts[KIND.ASSESSORS]
+    state = NEEDS_YOU if counts["faulty"] else DONE if n_runs and n_qrels else LATER
+    sizes = _sizes(n_runs, n_qrels)
+    yield _stage(slug, "collection-files", _("Runs and qrels"), state, prepare, sizes)
+    n_samples, n_pools = counts[RESULT.TARGETS], counts[RESULT.POOL]
+    state = DONE if n_samples else LATER
+    sizes = (
+        ngettext("%(n)d sample", "%(n)d samples", n_samples) % {"n": n_samples} if n_samples else ""
+    )
+    yield _stage(slug, "collection-targets", _("Targets"), state, prepare, sizes)
+    state = DONE if n_pools else LATER
+    sizes = ngettext("%(n)d pool", "%(n)d pools", n_pools) % {"n": n_pools} if n_pools else ""
+    yield _stage(slug, "collection-pools", _("Pool"), state, prepare, sizes)
+    state = DONE if n_qrels else LATER
+    yield _stage(slug, "collection-judgments", _("Judgments"), state, prepare)
+    state = DONE if counts[RESULT.EVALUATION] else LATER
+    yield _stage(slug, "collection-evaluation", _("Evaluation"), state, answer)
+    for name, kind, title in (
+        ("collection-trust", RESULT.COMPARISON, _("How far to trust it")),
+        ("collection-machine", RESULT.MACHINE, _("A machine's labels")),
+        ("collection-reuse", RESULT.REUSE, _("Reuse for other systems")),
+        ("collection-audit", RESULT.AUDIT, _("Audit of files")),
+    ):
+        yield _stage(slug, name, title, DONE if counts[kind] else LATER, answer)
+    state = DONE if counts[RESULT.REPORT] else LATER
+    yield _stage(slug, "collection-report", _("Report"), state, answer)
+
+
+def _sizes(n_runs: int, n_qrels: int) -> str:
+    """How many runs and qrels there are; empty where there is nothing."""
+    if not n_runs and not n_qrels:
+        return ""
+    runs = ngettext("%(n)d run", "%(n)d runs", n_runs) % {"n": n_runs}
+    return _("{runs}, {n} qrels").format(runs=runs, n=n_qrels)
+
+
+def _stage(slug: str, name: str, title: str, state: str, group: str, detail: str = "") -> Stage:
+    return Stage(name, title, reverse(f"console:{name}", args=[slug]), state, detail, group)

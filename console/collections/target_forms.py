@@ -1,0 +1,132 @@
+"""What the Targets page asks for: by what targets are stratified, and how many are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, get_args
+
+import numpy as np
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.uploads import plain_file_name
+from retrieval.exceptions import RetrievalError
+from retrieval.models import CollectionFile
+from retrieval.pools.targets import read_target_values
+from stats.ranking.query_difficulty import Predictor
+
+MOST_BYTES, MOST_TARGETS = 5 * 1024 * 1024, 50_000
+COLUMN = "column"
+PREDICTORS = {
+    "max": gettext_lazy("the highest score"),
+    "mean": gettext_lazy("the mean of the first scores"),
+    "sigma_k": gettext_lazy("the spread of the first scores (sigma k)"),
+    "sigma_max": gettext_lazy("the greatest spread at any depth (sigma max)"),
+    "n_sigma": gettext_lazy("the spread of the scores near the first (n(sigma x%))"),
+    "nqc": gettext_lazy("NQC: the spread, over the catalogue's score"),
+    "wig": gettext_lazy("WIG: how far the first scores exceed the catalogue's"),
+    "smv": gettext_lazy("SMV: magnitude and spread, over the catalogue's score"),
+}
+
+
+class TargetsForm(forms.Form):
+    """Targets to draw."""
+
+    n = forms.IntegerField(
+        label=gettext_lazy("Targets to draw"), min_value=1, max_value=MOST_TARGETS, initial=200
+    )
+    by = forms.ChoiceField(
+        label=gettext_lazy("Strata by"),
+        initial="nqc",
+        help_text=gettext_lazy("Predictors of how hard a target is, from a list's scores."),
+    )
+    source = forms.ChoiceField(
+        label=gettext_lazy("Scores of"),
+        required=False,
+        help_text=gettext_lazy("Neither is looked at where a column is used."),
+    )
+    file = forms.FileField(
+        label=gettext_lazy("File with the column"),
+        required=False,
+        help_text=gettext_lazy("CSV with the columns target (and topic) and the one to use."),
+    )
+    column = forms.CharField(
+        label=gettext_lazy("Name of the column"), required=False, max_length=100
+    )
+    strata = forms.IntegerField(
+        label=gettext_lazy("Strata, between quantiles"), min_value=1, max_value=100, initial=4
+    )
+    allocation = forms.ChoiceField(
+        label=gettext_lazy("Of each stratum"),
+        choices=[
+            ("equal", gettext_lazy("as many")),
+            ("proportional", gettext_lazy("a share that is its own")),
+        ],
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"), min_value=0, max_value=2**31 - 1, initial=7
+    )
+
+    def __init__(self, sources: Sequence[CollectionFile], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        self.sources = {str(file.pk): file for file in sources}
+        by, source = self.fields["by"], self.fields["source"]
+        assert isinstance(by, forms.ChoiceField)
+        assert isinstance(source, forms.ChoiceField)
+        named = [(name, PREDICTORS[name]) for name in get_args(Predictor)]
+        by.choices = [*named, (COLUMN, _("a column of a file"))]
+        source.choices = [(key, file.name) for key, file in self.sources.items()]
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("by") == COLUMN:
+            self._read_column(data)
+        elif data.get("by") and not data.get("source") and "source" not in self.errors:
+            self.add_error("source", _("A predictor looks at the scores of a run or of vectors."))
+        return data
+
+    def _read_column(self, data: dict[str, Any]) -> None:
+        file, column = data.get("file"), data.get("column", "").strip()
+        if not file:
+            self.add_error("file", _("Choose a file that has the column."))
+        elif not column:
+            self.add_error("column", _("Name the column."))
+        elif file.size > MOST_BYTES:
+            self.add_error("file", _("It has more than {n} MiB.").format(n=MOST_BYTES // 1024**2))
+        else:
+            try:
+                data["values"] = _values_of(file, column)
+            except RetrievalError as refused:
+                self.add_error("file", str(refused))
+
+    @property
+    def chosen_files(self) -> list[CollectionFile]:
+        data = self.cleaned_data
+        return [] if data["by"] == COLUMN else [self.sources[data["source"]]]
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """How targets are drawn, as plain values."""
+        data = self.cleaned_data
+        rules = {name: data[name] for name in ("n", "strata", "allocation", "seed")}
+        if data["by"] != COLUMN:
+            return rules | {"predictor": data["by"]}
+        signature = f"file:{data['file'].name}"
+        return rules | {
+            "column": data["column"].strip(),
+            "values": data["values"],
+            "signature": signature,
+        }
+
+
+def _values_of(file: Any, column: str) -> list[tuple[str, str, float | None]]:
+    """Topic, document and number of each target of a file; None where it has no number."""
+    with TemporaryDirectory(prefix="assay-targets-") as folder:
+        path = Path(folder) / plain_file_name(file.name)
+        path.write_bytes(file.read())
+        targets, values = read_target_values(path, column)
+    numbers = (None if np.isnan(value) else float(value) for value in values)
+    return [(one.topic, one.docno, value) for one, value in zip(targets, numbers, strict=True)]

@@ -1,0 +1,128 @@
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.management.numbers import natural, positive
+from console.simulations import Request, run_request, targets_of_qrels
+from presentation.files import write_whole
+from presentation.progress import bar
+from presentation.theme import rendered, themed
+from simulation.experiments import Experiment, Settings
+from simulation.figures import pictures
+from simulation.names import CATALOGUES, RECOMMENDERS, USERS
+from simulation.outcomes import Carry, Qrels
+from simulation.reports import report, report_text
+from simulation.users import Mode
+from stats.ranking import measure
+
+
+class Command(BaseCommand):
+    help = (
+        "Simulate users who accept what annotators accepted, with conversational recommenders, "
+        "and evaluate every turn. Works on plain files; needs no study and no database."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--catalogue", required=True, metavar="NAME", help=CATALOGUES)
+        group = parser.add_mutually_exclusive_group(required=True)
+        group.add_argument(
+            "--qrels",
+            type=Path,
+            metavar="FILE",
+            help="targets as topics, alternatives as documents",
+        )
+        group.add_argument(
+            "--dialogues",
+            type=Path,
+            nargs=2,
+            metavar="FILE",
+            help="Fashion-AlterEval's alternatives and first items, by position in the catalogue",
+        )
+        parser.add_argument("--starts", type=Path, metavar="FILE", help="CSV of target and start")
+        parser.add_argument(
+            "--captions", type=Path, metavar="FILE", help="critiques in these words"
+        )
+        parser.add_argument("--recommender", action="append", metavar="NAME", help=RECOMMENDERS)
+        parser.add_argument("--user", action="append", metavar="NAME", help=USERS)
+        parser.add_argument("--mode", choices=get_args(Mode), default="paper")
+        parser.add_argument("--turn-base", type=int, choices=(0, 1))
+        parser.add_argument("--sticky", action="store_true", help="who switched stays with it")
+        parser.add_argument("--leave-hazard", type=float, default=0.0, metavar="P")
+        parser.add_argument("--turns", type=positive, default=10)
+        parser.add_argument("--seed", type=natural, action="append")
+        parser.add_argument("--evaluate", choices=get_args(Qrels), default=get_args(Qrels)[1])
+        parser.add_argument("--carry", choices=get_args(Carry), default=get_args(Carry)[0])
+        parser.add_argument("--measure", action="append", metavar="NAME")
+        parser.add_argument("--no-repeats", action="store_true", help="no item is shown twice")
+        parser.add_argument("--sensitivity", action="store_true", help="in --json")
+        parser.add_argument(
+            "--other-qrels",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="of the same targets, such as another round's, for --sensitivity",
+        )
+        parser.add_argument("--log", type=Path, metavar="FILE", help="every turn as JSON Lines")
+        parser.add_argument("--figures", type=Path, metavar="FOLDER", help="SVGs, by measure")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, log: Path | None, figures: Path | None, **options: Any) -> None:
+        try:
+            request = _request(options)
+            experiment = run_request(request, progress=bar("simulate"))
+            record = _record(request, experiment, options) if options["json"] else None
+        except ValueError as error:
+            raise CommandError(f"{error}.") from None
+        if log is not None:
+            logs = experiment.logs.items()
+            rows = ({"recommender": name} | row for name, each in logs for row in each.rows())
+            write_whole(log, (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+        if figures is not None:
+            figures.mkdir(parents=True, exist_ok=True)
+            for name, picture in pictures(experiment).items():
+                write_whole(figures / f"{name}.svg", [rendered(themed(picture), "svg")])
+        text = json.dumps(record, indent=1) if record else report_text(experiment)
+        self.stdout.write(text)
+
+
+def _record(request: Request, experiment: Experiment, options: dict[str, Any]) -> dict[str, Any]:
+    others = {
+        path.name: targets_of_qrels(request, experiment.catalogue, path)
+        for path in options["other_qrels"]
+    }
+    with_sensitivity = options["sensitivity"] or bool(others)
+    return report(experiment, with_sensitivity=with_sensitivity, judged_otherwise=others)
+
+
+def _request(options: dict[str, Any]) -> Request:
+    choices: dict[str, Any] = {"leave_hazard": options["leave_hazard"]}
+    if options["turn_base"] is not None:
+        choices["turn_base"] = options["turn_base"]
+    if options["sticky"]:
+        choices["sticky"] = True
+    names = options["measure"] or ["nDCG@10", "RR@10", "Success@1"]
+    seeds = tuple(dict.fromkeys(options["seed"] or [0]))
+    settings = Settings(
+        n_turns=options["turns"],
+        seeds=seeds,
+        repeats=not options["no_repeats"],
+        measures=tuple(measure(name) for name in dict.fromkeys(names)),
+        qrels=options["evaluate"],
+        carry=options["carry"],
+    )
+    return Request(
+        catalogue=options["catalogue"],
+        qrels=options["qrels"],
+        dialogues=options["dialogues"],
+        starts=options["starts"],
+        captions=options["captions"],
+        recommenders=tuple(options["recommender"] or ["embedding"]),
+        users=tuple(options["user"] or ["base", "tol:3", "prob:3:0.75"]),
+        mode=options["mode"],
+        choices=choices,
+        settings=settings,
+    )

@@ -1,0 +1,60 @@
+"""Audits of collections that were made anywhere: their files sent, and what is wrong with them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from accounts.roles import Permission
+from console.collections.audit_view import AuditView
+from console.collections.result_forms import AuditForm
+from console.pages.collections.collection import collection_for, collection_page
+from console.pages.collections.results import job_of, version_for
+from console.pages.study import may, person
+from retrieval.collection_files import store_file
+from retrieval.exceptions import RetrievalError
+from retrieval.models import Collection, CollectionFile, CollectionVersion
+from retrieval.stored_audits import AUDIT, delete_leftovers, request_audit
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def audit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may analyse request."""
+    is_post = request.method == "POST"
+    collection = collection_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
+    form = AuditForm(collection, *((request.POST, request.FILES) if is_post else ()))
+    if is_post and form.is_valid() and _request(request, collection, form):
+        messages.success(request, _("Auditing in the background; this page follows it."))
+        return redirect("console:collection-audit", slug)
+    versions = CollectionVersion.objects.of(collection, CollectionVersion.Kind.AUDIT)
+    version = version_for(request, versions)
+    context = {
+        "form": form if may(request, Permission.ANALYSE) else None,
+        "view": AuditView(version) if version else None,
+        "versions": versions,
+        "job": job_of(collection, AUDIT),
+    }
+    status = 422 if form.errors else 200
+    return collection_page(request, collection, "audit", context, status=status)
+
+
+def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> bool:
+    """Keep the files until they are audited; whether none was refused."""
+    delete_leftovers(collection)
+    actor, sent = person(request), []
+    try:
+        for file in form.cleaned_data["uploads"]:
+            kind = CollectionFile.Kind.AUDITED
+            sent.append(store_file(collection=collection, file=file, actor=actor, kind=kind))
+        request_audit(collection=collection, files=[*sent, *form.chosen_files], actor=actor)
+    except RetrievalError as refused:
+        for row in sent:
+            row.delete()
+        form.add_error("uploads", str(refused))
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""Runs evaluated: requested, shown, taken away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.audit import record
+from accounts.roles import Permission
+from console.collections.evaluation_form import EvaluationForm
+from console.collections.evaluation_view import EvaluationView, means_table, pairs_table
+from console.pages.collections.collection import collection_for, collection_page
+from console.pages.collections.results import job_of, version_for
+from console.pages.pictures import FORMS as PICTURE_FORMS
+from console.pages.pictures import picture_in
+from console.pages.study import may, person
+from presentation.row_files import FORMS as ROW_FORMS
+from retrieval.evaluation_rows import StoredEvaluation
+from retrieval.exceptions import RetrievalError
+from retrieval.models import CollectionVersion
+from retrieval.stored_evaluations import EVALUATE, request_evaluation
+from validation.documents.latex import table_latex
+from validation.documents.plain import table_csv
+
+KIND = CollectionVersion.Kind.EVALUATION
+JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may analyse request."""
+    is_post = request.method == "POST"
+    collection = collection_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
+    form = EvaluationForm(collection, request.POST if is_post else None)
+    if is_post and form.is_valid():
+        try:
+            request_evaluation(
+                collection=collection,
+                qrels=form.qrels_file,
+                runs=form.run_files,
+                rules=form.rules,
+                actor=person(request),
+            )
+        except RetrievalError as refused:
+            form.add_error(None, str(refused))
+        else:
+            messages.success(request, _("Evaluating in the background; this page follows it."))
+            return redirect("console:collection-evaluation", slug)
+    versions = CollectionVersion.objects.of(collection, KIND)
+    version = version_for(request, versions)
+    context = {
+        "form": form if may(request, Permission.ANALYSE) else None,
+        "problem": "" if version else form.problem_when_empty,
+        "view": EvaluationView(StoredEvaluation(version), request.GET) if version else None,
+        "versions": versions,
+        "job": job_of(collection, EVALUATE),
+    }
+    status = 422 if form.errors else 200
+    return collection_page(request, collection, "evaluation", context, status=status)
+
+
+@require_safe
+def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind. The chart of two runs, topic by
+    topic, as specification, data or file."""
+    collection = collection_for(request, slug)
+    version = version_for(request, CollectionVersion.objects.of(collection, KIND))
+    view = EvaluationView(StoredEvaluation(version), request.GET) if version else None
+    figure = view.chart if view else None
+    if figure is None or chart != figure.name or form not in PICTURE_FORMS:
+        raise Http404(f"There is no chart {chart}.{form}.")
+    return picture_in(
+        form,
+        request,
+        name=f"{slug}-{chart}",
+        draw=figure.draw,
+        data=lambda: figure.frame.to_csv(index=False),
+    )
+
+
+def _topics(form: str) -> Callable[[StoredEvaluation], Iterator[str] | Iterator[bytes]]:
+    write = ROW_FORMS[form][1]
+    return lambda rows: write(rows.topic_rows())
+
+
+def _json(rows: StoredEvaluation) -> Iterator[str]:
+    yield json.dumps(rows.record() | {"version": rows.version.number}, indent=1)
+
+
+DOWNLOADS: dict[str, tuple[str, Callable[[StoredEvaluation], Any]]] = {
+    "evaluation.json": (JSON, _json),
+    "means.csv": (CSV, lambda rows: [table_csv(means_table(rows))]),
+    "means.tex": (TEX, lambda rows: [table_latex(means_table(rows))]),
+    "comparisons.csv": (CSV, lambda rows: [table_csv(pairs_table(rows, rows.measures))]),
+    "comparisons.tex": (TEX, lambda rows: [table_latex(pairs_table(rows, rows.measures))]),
+    **{f"topics.{form}": (kind, _topics(form)) for form, (kind, _write) in ROW_FORMS.items()},
+}
+
+
+@require_safe
+def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
+    """Access: those who may export."""
+    collection = collection_for(request, slug, Permission.EXPORT)
+    version = version_for(request, CollectionVersion.objects.of(collection, KIND))
+    if version is None or name not in DOWNLOADS:
+        raise Http404(f"There is no download {name}.")
+    content_type, write = DOWNLOADS[name]
+    response = StreamingHttpResponse(write(StoredEvaluation(version)), content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{slug}-{version.number}-{name}"'
+    if request.method == "GET":
+        details = {"file": name, "version": version.number}
+        record(
+            team=collection.team,
+            actor=person(request),
+            action="export",
+            subject=slug,
+            details=details,
+        )
+    return response

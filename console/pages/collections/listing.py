@@ -1,0 +1,93 @@
+"""Test collections: those one may see, a new one, what one is, and its end."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.roles import Permission
+from console.collections.forms import CollectionForm, StudiesForm
+from console.forms import problems_of
+from console.pages.collections.collection import collection_for, collection_page
+from console.pages.study import may, person
+from console.tables import page_of
+from retrieval.collections import create_collection, delete_collection, link_studies
+from retrieval.models import Collection, CollectionFile
+
+
+@require_safe
+def collections(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; lists the collections of one's teams, but for who adjudicates blind."""
+    kinds = CollectionFile.Kind
+    rows = (
+        Collection.objects.visible_to(person(request))
+        .select_related("team")
+        .annotate(
+            n_runs=Count("files", filter=Q(files__kind=kinds.RUN)),
+            n_qrels=Count("files", filter=Q(files__kind__in=(kinds.QRELS, kinds.ASSESSORS))),
+        )
+        .order_by("name", "pk")
+    )
+    return render(request, "console/collections/list.html", {"page": page_of(request, rows)})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_collection(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; for a team, those who may edit its studies."""
+    user = person(request)
+    form = CollectionForm(user, request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        collection = create_collection(name=data["name"], team=data["team"], actor=user)
+        messages.success(request, _("“{name}” is made.").format(name=collection.name))
+        return redirect("console:collection-files", collection.slug)
+    status = 422 if form.errors else 200
+    return render(request, "console/collections/new.html", {"form": form}, status=status)
+
+
+@require_safe
+def collection(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind."""
+    row = collection_for(request, slug)
+    studies = list(row.studies.order_by("title"))
+    form = None
+    if may(request, Permission.EDIT):
+        form = StudiesForm(row, initial={"studies": [study.pk for study in studies]})
+    context = {"studies": studies, "form": form}
+    return collection_page(request, row, "overview", context, stage="collection")
+
+
+@require_POST
+def set_studies(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit."""
+    row = collection_for(request, slug, Permission.EDIT)
+    form = StudiesForm(row, request.POST)
+    if form.is_valid():
+        studies = form.cleaned_data["studies"]
+        link_studies(collection=row, studies=studies, actor=person(request))
+        messages.success(request, _("The collection's studies were saved."))
+    else:
+        messages.error(request, problems_of(form))
+    return redirect("console:collection", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, slug: str) -> HttpResponse:
+    """First what goes with it, then doing it, once its short name was typed.
+
+    Access: owners of the team.
+    """
+    row = collection_for(request, slug, Permission.OWN)
+    problem = ""
+    if request.method == "POST":
+        if request.POST.get("name", "").strip() == row.slug:
+            delete_collection(collection=row, actor=person(request))
+            messages.success(request, _("“{title}” is deleted.").format(title=row.name))
+            return redirect("console:collections")
+        problem = _("Nothing was deleted: type {name} to confirm.").format(name=row.slug)
+    context = {"n_files": row.files.count(), "problem": problem}
+    return collection_page(request, row, "delete", context, status=422 if problem else 200)

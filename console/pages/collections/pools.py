@@ -1,0 +1,191 @@
+"""Pools of a collection: their sources, how they are made, what they came to, and their study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Exists, OuterRef
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.audit import record
+from accounts.roles import Permission
+from console.collections.pool_forms import PoolForm, PoolStudyForm, SourceForm
+from console.collections.pool_view import PoolView
+from console.pages.collections.collection import collection_for, collection_page
+from console.pages.study import may, person
+from retrieval.collection_files import store_file
+from retrieval.exceptions import CollectionUnfit, RetrievalError
+from retrieval.file_readings import request_reading, subject_of
+from retrieval.models import Collection, CollectionFile, CollectionVersion, PoolStudy, VersionFile
+from retrieval.pool_studies import STUDY_OF_POOL, request_study
+from retrieval.pools.pool_files import pool_csv
+from retrieval.stored_pools import MAKE_POOL, request_pool, stored_pool
+from work.models import Job
+
+KIND = CollectionFile.Kind
+POOL, TARGETS = CollectionVersion.Kind.POOL, CollectionVersion.Kind.TARGETS
+POOLS_SHOWN = 20
+FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def pools(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may edit make pools."""
+    is_post = request.method == "POST"
+    collection = collection_for(request, slug, Permission.EDIT if is_post else Permission.VIEW)
+    form = _form(collection, request.POST if is_post else None)
+    if is_post and form.is_valid():
+        try:
+            request_pool(
+                collection=collection,
+                files=form.chosen_files,
+                rules=form.rules,
+                actor=person(request),
+            )
+        except RetrievalError as refused:
+            form.add_error(None, str(refused))
+        else:
+            return redirect("console:collection-pools", slug)
+    return _page(request, collection, form, SourceForm())
+
+
+def _form(collection: Collection, data: Any = None) -> PoolForm:
+    files = list(collection.files.usable().order_by("kind", "name"))
+    samples = list(CollectionVersion.objects.of(collection, TARGETS)[:POOLS_SHOWN])
+    begin = {"targets": str(samples[0].pk)} if samples else {"targets": "runs"}
+    catalogues = [file for file in files if file.kind == KIND.CATALOGUE]
+    begin |= {"catalogue": str(catalogues[-1].pk)} if catalogues else {}
+    return PoolForm(files, samples, data, initial=begin)
+
+
+def _page(
+    request: HttpRequest, collection: Collection, form: PoolForm, source_form: SourceForm
+) -> HttpResponse:
+    versions = CollectionVersion.objects.of(collection, POOL).select_related("pool_summary")
+    sources = collection.files.filter(kind__in=(KIND.EMBEDDINGS, KIND.CATALOGUE))
+    context = {
+        "form": form,
+        "source_form": source_form,
+        "may_make": may(request, Permission.EDIT),
+        "versions": versions[:POOLS_SHOWN],
+        "sources": sources.defer("faults"),
+        "faulty": sources.filter(n_faults__gt=0),
+        "job": _job(collection),
+    }
+    status = 422 if form.errors or source_form.errors else 200
+    return collection_page(request, collection, "pools", context, status=status)
+
+
+def _job(collection: Collection) -> Job | None:
+    """The last job of pools that is not done."""
+    jobs = Job.objects.about(subject_of(collection)).of_kind(MAKE_POOL, STUDY_OF_POOL)
+    return jobs.first()
+
+
+@require_POST
+def add_source(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit. Stores vectors or a catalogue, and has it read."""
+    collection = collection_for(request, slug, Permission.EDIT)
+    form = SourceForm(request.POST, request.FILES)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            file = store_file(
+                collection=collection, file=data["file"], actor=person(request), kind=data["kind"]
+            )
+        except CollectionUnfit as refused:
+            form.add_error("file", str(refused))
+        else:
+            if data["name"].strip():
+                CollectionFile.objects.filter(pk=file.pk).update(name=data["name"].strip())
+            request_reading(collection=collection, files=[file], requested_by=person(request))
+            return redirect("console:collection-pools", slug)
+    return _page(request, collection, _form(collection), form)
+
+
+def pool_for(
+    request: HttpRequest, slug: str, number: int, permission: Permission = Permission.VIEW
+) -> CollectionVersion:
+    """A pool of a collection that one may see."""
+    collection = collection_for(request, slug, permission)
+    catalogues = VersionFile.objects.filter(version=OuterRef("pk"), kind=KIND.CATALOGUE)
+    versions = CollectionVersion.objects.of(collection, POOL)
+    versions = versions.annotate(has_catalogue=Exists(catalogues))
+    version = get_object_or_404(versions.select_related("pool_summary"), number=number)
+    version.collection = collection
+    return version
+
+
+@require_safe
+@never_cache
+def pool(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind."""
+    return _pool_page(request, pool_for(request, slug, number))
+
+
+def _pool_page(
+    request: HttpRequest, version: CollectionVersion, form: PoolStudyForm | None = None
+) -> HttpResponse:
+    view = PoolView(version, request.GET.get("topic", "").replace("\0", ""))
+    may_edit = may(request, Permission.EDIT)
+    names = [fault.name for fault in view.faults]
+    context = {
+        "view": view,
+        "version": version,
+        "form": (form or PoolStudyForm(version.collection, names)) if may_edit else None,
+        "studies": PoolStudy.objects.filter(version=version).select_related("study"),
+        "job": _job(version.collection),
+    }
+    status = 422 if form and form.errors else 200
+    return collection_page(
+        request, version.collection, "pool", context, stage="collection-pools", status=status
+    )
+
+
+@require_POST
+def make_study(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: those who may edit. Refused while a fault of the pool is not allowed."""
+    version = pool_for(request, slug, number, Permission.EDIT)
+    names = [fault.name for fault in PoolView(version).faults]
+    form = PoolStudyForm(version.collection, names, request.POST)
+    if form.is_valid():
+        try:
+            request_study(version=version, actor=person(request), **form.cleaned_data)
+        except RetrievalError as refused:
+            form.add_error(None, str(refused))
+        else:
+            messages.success(request, _("The study is being made."))
+            return redirect("console:collection-pool", slug, number)
+    return _pool_page(request, version, form)
+
+
+@require_safe
+def pool_file(request: HttpRequest, slug: str, number: int, form: str) -> HttpResponse:
+    """Access: those who may export. The pool as the command's files hold it."""
+    version = pool_for(request, slug, number, Permission.EXPORT)
+    if form not in FORMS:
+        raise Http404(f"There is no pool as {form}.")
+    parts = _parts(version, form)
+    response = StreamingHttpResponse(parts, content_type=FORMS[form])
+    file_name = f"{slug}-pool-{number}.{form}"
+    response["Content-Disposition"] = f'attachment; filename="{file_name}"'
+    if request.method == "GET":
+        team, details = version.collection.team, {"file": file_name}
+        record(team=team, actor=person(request), action="export", subject=slug, details=details)
+    return response  # type: ignore[return-value]
+
+
+def _parts(version: CollectionVersion, form: str) -> Iterator[str]:
+    stored = stored_pool(version)
+    if form == "csv":
+        yield from pool_csv(stored)
+    else:
+        yield f"{json.dumps(stored.record(), indent=1)}\n"

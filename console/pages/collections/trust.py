@@ -1,0 +1,225 @@
+"""How far to trust an evaluation: runs under several qrels, and each left out of its pool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.audit import record
+from accounts.models import User
+from accounts.roles import Permission
+from console.collections.audit_view import AuditView
+from console.collections.comparison_view import ComparisonView
+from console.collections.evaluation_form import EvaluationForm
+from console.collections.machine_view import MachineView
+from console.collections.result_forms import ComparisonForm, MachineForm, ReuseForm
+from console.collections.result_view import ResultView
+from console.collections.reuse_view import ReuseView
+from console.pages.collections.collection import collection_for, collection_page
+from console.pages.collections.results import job_of, version_for
+from console.pages.pictures import FORMS as PICTURE_FORMS
+from console.pages.pictures import picture_in
+from console.pages.study import may, person
+from retrieval.exceptions import RetrievalError
+from retrieval.models import Collection, CollectionVersion
+from retrieval.stored_comparisons import COMPARE, request_comparison
+from retrieval.stored_machines import COMPARE_MACHINE, request_machine
+from retrieval.stored_reuse import ESTIMATE_REUSE, request_reuse
+from validation.documents.latex import table_latex
+from validation.documents.plain import table_csv
+
+Kind = CollectionVersion.Kind
+CONTENT_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "tex": "application/x-tex",
+    "json": "application/json",
+}
+
+
+@dataclass(frozen=True)
+class ResultPage:
+    """A page of results: its form, what it requests, how it is shown."""
+
+    name: str
+    kind: str
+    job_kind: str
+    title: str | Promise
+    form: type[EvaluationForm]
+    view: type[ResultView]
+    request: Callable[[Collection, EvaluationForm, User], object]
+
+
+def _request_comparison(collection: Collection, form: EvaluationForm, actor: User) -> object:
+    assert isinstance(form, ComparisonForm)
+    return request_comparison(
+        collection=collection,
+        qrels=form.qrels_files,
+        assessors=form.assessors_file,
+        runs=form.run_files,
+        rules=form.rules,
+        actor=actor,
+    )
+
+
+def _request_reuse(collection: Collection, form: EvaluationForm, actor: User) -> object:
+    return request_reuse(
+        collection=collection,
+        qrels=form.qrels_file,
+        runs=form.run_files,
+        rules=form.rules,
+        actor=actor,
+    )
+
+
+def _request_machine(collection: Collection, form: EvaluationForm, actor: User) -> object:
+    assert isinstance(form, MachineForm)
+    return request_machine(
+        collection=collection,
+        qrels=form.qrels_file,
+        machine=form.machine_file,
+        runs=form.run_files,
+        rules=form.rules,
+        actor=actor,
+    )
+
+
+TRUST = ResultPage(
+    "collection-trust",
+    Kind.COMPARISON,
+    COMPARE,
+    gettext_lazy("How far to trust it"),
+    ComparisonForm,
+    ComparisonView,
+    _request_comparison,
+)
+REUSE = ResultPage(
+    "collection-reuse",
+    Kind.REUSE,
+    ESTIMATE_REUSE,
+    gettext_lazy("Reuse for other systems"),
+    ReuseForm,
+    ReuseView,
+    _request_reuse,
+)
+MACHINE = ResultPage(
+    "collection-machine",
+    Kind.MACHINE,
+    COMPARE_MACHINE,
+    gettext_lazy("A machine's labels"),
+    MachineForm,
+    MachineView,
+    _request_machine,
+)
+VIEWS: dict[str, type[ResultView]] = {
+    Kind.COMPARISON: ComparisonView,
+    Kind.REUSE: ReuseView,
+    Kind.AUDIT: AuditView,
+    Kind.MACHINE: MachineView,
+}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def trust(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may analyse request."""
+    return _page(request, slug, TRUST)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def reuse(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may analyse request."""
+    return _page(request, slug, REUSE)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def machine(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may analyse request."""
+    return _page(request, slug, MACHINE)
+
+
+def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
+    is_post = request.method == "POST"
+    collection = collection_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
+    form = page.form(collection, request.POST if is_post else None)
+    if is_post and form.is_valid():
+        try:
+            page.request(collection, form, person(request))
+        except RetrievalError as refused:
+            form.add_error(None, str(refused))
+        else:
+            messages.success(request, _("Computing in the background; this page follows it."))
+            return redirect(f"console:{page.name}", slug)
+    versions = CollectionVersion.objects.of(collection, page.kind)
+    version = version_for(request, versions)
+    context = {
+        "page": page,
+        "form": form if may(request, Permission.ANALYSE) else None,
+        "problem": "" if version else form.problem_when_empty,
+        "view": page.view(version) if version else None,
+        "versions": versions,
+        "job": job_of(collection, page.job_kind),
+    }
+    status = 422 if form.errors else 200
+    return collection_page(request, collection, "result", context, stage=page.name, status=status)
+
+
+@require_safe
+def reuse_picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind. A chart of what runs lose outside
+    the pool, as specification, data or file."""
+    collection = collection_for(request, slug)
+    version = version_for(request, CollectionVersion.objects.of(collection, Kind.REUSE))
+    charts = {one.name: one for one in ReuseView(version).charts} if version else {}
+    if chart not in charts or form not in PICTURE_FORMS:
+        raise Http404(f"There is no chart {chart}.{form}.")
+    figure = charts[chart]
+    return picture_in(
+        form,
+        request,
+        name=f"{slug}-{chart}",
+        draw=figure.draw,
+        data=lambda: figure.frame.to_csv(index=False),
+    )
+
+
+@require_safe
+def table(request: HttpRequest, slug: str, kind: str, name: str, form: str) -> HttpResponse:
+    """Access: those who may export. A table of a result, or all of them as JSON."""
+    collection = collection_for(request, slug, Permission.EXPORT)
+    if kind not in VIEWS or form not in CONTENT_TYPES:
+        raise Http404(f"There is no table {name}.{form}.")
+    version = version_for(request, CollectionVersion.objects.of(collection, kind))
+    if version is None:
+        raise Http404(f"There is no result of {kind} yet.")
+    content = "".join(_content(VIEWS[kind](version), name, form))
+    response = HttpResponse(content, content_type=CONTENT_TYPES[form])
+    file_name = f"{slug}-{kind}-{version.number}-{name}.{form}"
+    response["Content-Disposition"] = f'attachment; filename="{file_name}"'
+    if request.method == "GET":
+        details = {"file": file_name}
+        actor, team = person(request), collection.team
+        record(team=team, actor=actor, action="export", subject=slug, details=details)
+    return response
+
+
+def _content(view: ResultView, name: str, form: str) -> Iterator[str]:
+    if form == "json" and name == "all":
+        yield json.dumps(view.record(), indent=1)
+    elif name not in view.tables:
+        raise Http404(f"There is no table {name}.")
+    elif form == "json":
+        yield json.dumps(view.tables[name].records(), indent=1)
+    else:
+        yield (table_csv if form == "csv" else table_latex)(view.tables[name])

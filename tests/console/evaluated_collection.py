@@ -1,0 +1,78 @@
+"""A collection with every result that its pages show."""
+
+from accounts.models import Team, User
+from console.collections.reports import request_report
+from retrieval.models import Collection, CollectionFile, CollectionVersion
+from retrieval.pool_studies import request_study
+from retrieval.stored_audits import request_audit
+from retrieval.stored_comparisons import request_comparison
+from retrieval.stored_evaluations import request_evaluation
+from retrieval.stored_machines import request_machine
+from retrieval.stored_pools import request_pool
+from retrieval.stored_reuse import request_reuse
+from retrieval.stored_targets import request_sample
+from tests.retrieval.collections import add_file, filled_collection, qrels_text
+from work.execution import run_job
+from work.models import Job
+
+RULES = {"measures": ["nDCG@10", "RR@10"], "primary": ["nDCG@10"]}
+
+
+def evaluated_collection(team: Team, owner: User) -> Collection:
+    """Its first job evaluates; every one is done."""
+    collection = filled_collection(team, owner)
+    second = add_file(collection, "second.txt", qrels_text(relevant=7))
+    machine = add_file(collection, "machine.txt", qrels_text(relevant=9))
+    machine.made_by = CollectionFile.MadeBy.MACHINE
+    machine.save()
+    collection.files.filter(name__in=["bm25", "rm3"]).update(family="lexical")
+    files = collection.files.all()
+    qrels, runs = files.get(name="qrels.txt"), list(files.runs())
+    common = {"collection": collection, "actor": owner}
+    of_runs = {**common, "runs": runs, "rules": RULES}
+    jobs = [
+        request_evaluation(qrels=qrels, **of_runs),
+        request_comparison(qrels=list(files.qrels()), **of_runs),
+        request_reuse(qrels=qrels, **of_runs | {"rules": RULES | {"pool_depth": 10}}),
+        request_machine(
+            qrels=second,
+            machine=machine,
+            **of_runs | {"rules": RULES | {"sharing": ["dense"]}},
+        ),
+        request_audit(files=[qrels, second, *runs], **common),
+    ]
+    for job in jobs:
+        run_job(job.pk)
+        job.refresh_from_db()
+        assert job.state == Job.State.DONE, job.message
+    add_pool(collection, owner)
+    run_job(request_report(collection=collection, actor=owner).pk)
+    return collection
+
+
+def add_pool(collection: Collection, owner: User) -> None:
+    """A pool of the runs, which has a study."""
+    runs = list(collection.files.runs())
+    quotas = {run.name: 3 for run in runs}
+    job = request_pool(
+        collection=collection, files=runs, rules={"quotas": quotas, "seed": 7}, actor=owner
+    )
+    run_job(job.pk)
+    add_sample(collection, owner)
+    version = CollectionVersion.objects.get(collection=collection, kind="pool")
+    job = request_study(
+        version=version,
+        title="Pooled",
+        template="graded_relevance",
+        allowed=["hub", "quota", "short"],
+        actor=owner,
+    )
+    run_job(job.pk)
+
+
+def add_sample(collection: Collection, owner: User) -> None:
+    """Ten targets by how hard they seem to a run."""
+    rules = {"n": 10, "strata": 2, "allocation": "equal", "seed": 7, "predictor": "nqc"}
+    run = collection.files.runs()[0]
+    job = request_sample(collection=collection, files=[run], rules=rules, actor=owner)
+    run_job(job.pk)

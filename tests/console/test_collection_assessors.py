@@ -1,0 +1,158 @@
+"""Several assessors' grades in one file of a collection: recognised, used as the command does."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+
+from accounts.teams import create_team
+from retrieval.models import AnyTwoAssessors, CollectionVersion, RankingPair
+from tests.console.pages import words_of
+from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text, sent
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+FILES, TRUST = "/collections/tracks/files/", "/collections/tracks/trust/"
+SKILLS = (("bm25", 0.5, 2), ("dense", 3.0, 1), ("rm3", 0.5, 3))
+ASSESSORS = ("ada", "ben", "cem")
+
+
+def grades_text(*, n_topics=25, seed=4, names=ASSESSORS):
+    """Each assessor turns a tenth of the grades; assessor by assessor."""
+    rng = np.random.default_rng(seed)
+    return "".join(
+        f"t{topic} {name} d{document} {int((document < 5) != (rng.random() < 0.1))}\n"
+        for topic in range(n_topics)
+        for name in names
+        for document in range(30)
+    )
+
+
+@pytest.fixture
+def collection(researcher):
+    return filled_collection(create_team(name="Lab", owner=researcher), researcher)
+
+
+def form_of(collection, assessors, **more):
+    return {
+        "qrels": [],
+        "assessors": assessors.pk,
+        "runs": [file.pk for file in collection.files.runs()],
+        "measures": ["nDCG@10"],
+        "primary": "nDCG@10",
+        "missing": "common",
+        "ties": "falling",
+        "seed": "0",
+    } | more
+
+
+def said_by_command(tmp_path, *options, text):
+    (tmp_path / "jg.txt").write_text(text)
+    (tmp_path / "qrels.txt").write_text(qrels_text())
+    for tag, skill, seed in SKILLS:
+        path = tmp_path / f"{tag}.run"
+        path.write_text(run_text(tag, skill=skill, seed=seed))
+        options += ("--run", str(path))
+    out = io.StringIO()
+    call_command(
+        "compare_qrels",
+        *("--assessors", str(tmp_path / "jg.txt"), *options),
+        *("--measure", "nDCG@10", "--primary", "nDCG@10", "--json"),
+        stdout=out,
+    )
+    return json.loads(out.getvalue())
+
+
+def page_of(client, where):
+    answer = client.get(where)
+    assert answer.status_code == 200
+    return words_of(answer.content.decode())
+
+
+def test_two_grades_of_a_document_by_two_assessors_are_told_from_qrels(rosa, collection):
+    files = [sent("jg.txt", grades_text()), sent("other.txt", qrels_text(relevant=7))]
+    assert rosa.post(FILES, {"uploads": files}).status_code == 302
+    kinds = dict(collection.files.values_list("name", "kind"))
+    assert (kinds["jg.txt"], kinds["other.txt"]) == ("assessors", "qrels")
+    file = collection.files.get(name="jg.txt")
+    assert (file.n_assessors, file.n_topics, file.n_documents) == (3, 25, 30)
+    assert (file.n_lines, file.is_usable) == (25 * 3 * 30, True)
+    assert "3 assessors" in page_of(rosa, FILES)
+    assert rosa.get(f"{FILES}{file.pk}/").status_code == 200
+
+
+def test_a_document_twice_by_one_assessor_is_refused_by_line(rosa, collection):
+    text = "t0 ada d1 1\nt0 ben d1 0\nt0 ada d1 0\n"
+    rosa.post(FILES, {"uploads": [sent("jg.txt", text)]})
+    page = page_of(rosa, FILES)
+    assert "Line 3: document d1 of topic t0 by ada is in line 1 already." in page
+
+
+def test_grades_sent_as_qrels_are_refused_with_what_to_choose(rosa, collection):
+    rosa.post(FILES, {"uploads": [sent("jg.txt", grades_text())], "kind": "qrels"})
+    page = page_of(rosa, FILES)
+    assert "choose “qrels of several assessors”" in page
+    assert "is in line" in page
+
+
+@pytest.mark.parametrize("with_qrels", [False, True])
+def test_a_comparison_of_assessors_holds_what_the_command_prints(
+    rosa, collection, tmp_path, with_qrels
+):
+    text = grades_text()
+    file = add_file(collection, "jg.txt", text)
+    qrels = [collection.files.qrels().get().pk] if with_qrels else []
+    assert rosa.post(TRUST, form_of(collection, file, qrels=qrels)).status_code == 302
+    options = ["--qrels", f"qrels.txt={tmp_path / 'qrels.txt'}"] if with_qrels else []
+    said = said_by_command(tmp_path, *options, text=text)
+    version = CollectionVersion.objects.get()
+    one, row = said["assessors"], AnyTwoAssessors.objects.get(version=version)
+    counts = ("n_assessors", "n_pairs_of_labels", "n_documents")
+    assert {name: getattr(row, name) for name in counts} == {name: one[name] for name in counts}
+    for name in ("overlap", "alpha"):
+        keys = {"": "value", "_low": "ci_low", "_high": "ci_high"}
+        for end, key in keys.items():
+            assert getattr(row, f"{name}{end}") == pytest.approx(one[name][key])
+        assert getattr(row, f"{name}_method") == one[name]["ci_method"]
+    assert row.warnings.splitlines() == one["warnings"]
+    kinds = list(version.compared_qrels.values_list("name", "kind"))
+    assert kinds == [(each["name"], each["kind"]) for each in said["qrels"]]
+    for pair in said["pairs"]:
+        stored = RankingPair.objects.get(first=pair["first"], second=pair["second"])
+        assert stored.coefficients.get(use="tau_b").value == pytest.approx(pair["tau_b"]["value"])
+        assert stored.n_swapped == pair["n_swapped"]
+    assert RankingPair.objects.count() == len(said["pairs"])
+    [design], [drawn] = said["random_assessor"], version.designs.all()
+    assert drawn.mean == pytest.approx(design["tau_b"]["mean"])
+    assert drawn.q05 == pytest.approx(design["tau_b"]["q05"])
+    crossed = {each.run: each for each in version.crossed.all()}
+    assert len(crossed) == len(said["crossed"]) == 3
+    for each in said["crossed"]:
+        assert crossed[each["run"]].mean == pytest.approx(each["mean"])
+        assert crossed[each["run"]].ci_low == pytest.approx(each["ci_low"])
+    assert list(version.notes.values_list("text", flat=True)) == said["notes"]
+    page = page_of(rosa, TRUST)
+    assert "Any two of the 3 assessors, on a document that both judged: overlap" in page
+    assert "Any two assessors of a document" in page
+
+
+def test_assessors_who_judged_some_topics_each_are_compared_by_what_is_derived(rosa, collection):
+    """Nobody ranks the runs alone, so the page speaks of union, intersection and majority."""
+    lines = grades_text().splitlines(keepends=True)
+    left_out = {("ada", "t0"), ("ben", "t1"), ("cem", "t2")}
+    text = "".join(line for line in lines if tuple(line.split()[1::-1]) not in left_out)
+    rosa.post(TRUST, form_of(collection, add_file(collection, "jg.txt", text)))
+    kinds = set(CollectionVersion.objects.get().compared_qrels.values_list("kind", flat=True))
+    assert kinds == {"derived"}
+    page = page_of(rosa, TRUST)
+    assert "union and intersection: tau-b" in page
+
+
+def test_without_two_qrels_or_several_assessors_nothing_is_compared(rosa, collection):
+    file = add_file(collection, "jg.txt", grades_text())
+    answer = rosa.post(TRUST, form_of(collection, file) | {"assessors": ""})
+    assert answer.status_code == 422
+    assert "Choose two qrels or more" in words_of(answer.content.decode())
+    assert not Job.objects.filter(kind="compare_collection_qrels").exists()

@@ -1,0 +1,177 @@
+"""Targets, judgments and the report of a collection, on their pages."""
+
+import csv
+from io import StringIO
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from accounts.teams import create_team
+from console.results import AGREEMENT, compute
+from retrieval.collections import create_collection, link_studies
+from retrieval.models import CollectionFile, CollectionVersion, ReportSentence, SampledTarget
+from retrieval.stored_evaluations import request_evaluation
+from tests.annotation.studies import add_candidates, alternatives_study, tick
+from tests.console.pages import words_of
+from tests.retrieval.collections import add_file
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+DOCUMENTS = ("a", "b", "c", "d")
+
+
+@pytest.fixture
+def team(researcher):
+    return create_team(name="Lab", owner=researcher)
+
+
+@pytest.fixture
+def collection(researcher, team):
+    return create_collection(name="Tracks", team=team, actor=researcher)
+
+
+def run_of(tag, n_topics=12, best="a"):
+    order = [best, *(name for name in DOCUMENTS if name != best)]
+    return "".join(
+        f"t{topic:02} Q0 {name} {rank} {10 - rank - topic / 100:.3f} {tag}\n"
+        for topic in range(n_topics)
+        for rank, name in enumerate(order, 1)
+    )
+
+
+@pytest.fixture
+def study(researcher, team, collection):
+    """Twelve topics: Ann ticked a everywhere; Bob judged three again, and ticked b in one."""
+    study = alternatives_study("ticks", owner=researcher, team=team)
+    study.items.all().delete()
+    for topic in range(12):
+        item = study.items.create(key=f"t{topic:02}", position=topic, context="Target")
+        add_candidates(item, DOCUMENTS)
+        submission = tick(study, "Ann", item.key, ["a"])
+        submission.justification = "The same colour and shape."
+        submission.save()
+    for topic in range(3):
+        ticked = ["b"] if topic == 2 else ["a"]
+        tick(study, "Bob", f"t{topic:02}", ticked, round=2)
+    link_studies(collection=collection, studies=[study], actor=researcher)
+    return study
+
+
+def page(client, name, status=200, **query):
+    answer = client.get(reverse(f"console:collection-{name}", args=["tracks"]), query)
+    assert answer.status_code == status
+    return words_of(answer.content.decode())
+
+
+def test_targets_are_drawn_by_a_predictor_and_downloaded_with_their_probability(rosa, collection):
+    run = add_file(collection, "bm25.run", run_of("bm25"))
+    form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 1}
+    rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
+    assert Job.objects.get(kind="sample_targets").state == "done"
+    assert SampledTarget.objects.count() == 6
+    assert "Sample 1: 6 targets, by max of bm25." in page(rosa, "targets")
+    address = reverse("console:collection-targets-file", args=["tracks", 1])
+    answer = rosa.get(address)
+    rows = list(csv.DictReader(StringIO(b"".join(answer).decode())))
+    assert [float(row["probability"]) for row in rows] == [0.5] * 6
+    assert {row["stratum"] for row in rows} == {"1", "2", "3"}
+
+
+def test_targets_are_drawn_by_any_column_of_a_file(rosa, collection):
+    table = "target,clicks\n" + "".join(f"p{n},{n}\n" for n in range(10))
+    file = SimpleUploadedFile("clicks.csv", table.encode())
+    form = {"n": 4, "by": "column", "column": "clicks", "file": file, "strata": 2}
+    form |= {"allocation": "proportional", "seed": 3}
+    rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
+    drawn = SampledTarget.objects.values_list("topic", "value", "stratum", "inclusion")
+    assert {(row[2], row[3]) for row in drawn} == {("1", 0.4), ("2", 0.4)}
+    assert all(topic == f"p{value:.0f}" for topic, value, _, _ in drawn)
+    assert CollectionVersion.objects.get().rules["column"] == "clicks"
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ({"by": "column"}, "Choose a file that has the column."),
+        ({"source": ""}, "A predictor looks at the scores of a run or of vectors."),
+        ({"n": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection, change, refusal):
+    run = add_file(collection, "bm25.run", run_of("bm25"))
+    form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 1}
+    answer = rosa.post(reverse("console:collection-targets", args=["tracks"]), form | change)
+    assert answer.status_code == 422
+    assert refusal in words_of(answer.content.decode())
+    assert not Job.objects.filter(kind="sample_targets").exists()
+
+
+def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study):
+    before = page(rosa, "judgments")
+    assert "12 of 12 targets are judged." in before
+    assert "Round 2: 3 targets, judged by 1 annotator." in before
+    assert "Compute agreement" in before
+    compute(study, AGREEMENT)
+    after = page(rosa, "judgments")
+    # a and b of twelve pairs: each ticked 3 of 12, together in 2
+    assert "Cohen's kappa of rounds 1 and 2: 0.56" in after
+    assert "of 12 pairs of judgments" in after
+    assert "Compute agreement" not in after
+
+
+def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, study):
+    address = reverse("console:collection-study-qrels", args=["tracks", study.pk])
+    for round_ in (1, 2):
+        rosa.post(address, {"round": round_, "rule": "majority"})
+    first, second = CollectionFile.objects.qrels().order_by("pk")
+    assert (first.n_topics, first.n_relevant, first.round, first.study) == (12, 12, "1", study)
+    assert (second.n_topics, second.n_lines, second.n_relevant) == (3, 12, 3)
+    content = b"".join(bytes(part.content) for part in second.parts.all()).decode()
+    assert content.splitlines()[8:10] == ["t02 0 a 0", "t02 0 b 1"]
+    assert "Ticks, round 1, majority" in page(rosa, "judgments").replace("ticks", "Ticks")
+
+
+def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, collection, study):
+    compute(study, AGREEMENT)
+    address = reverse("console:collection-study-qrels", args=["tracks", study.pk])
+    rosa.post(address, {"round": 1, "rule": "majority"})
+    good, bad = (
+        add_file(collection, f"{tag}.run", run_of(tag, best=best))
+        for tag, best in (("good", "a"), ("bad", "b"))
+    )
+    request_evaluation(
+        collection=collection,
+        qrels=collection.files.qrels().get(),
+        runs=[good, bad],
+        rules={"measures": ["nDCG@10"], "primary": ["nDCG@10"]},
+        actor=researcher,
+    )
+    assert "Write the report" in page(rosa, "report")
+    rosa.post(reverse("console:collection-report", args=["tracks"]))
+    text = page(rosa, "report")
+    assert "12 topics, 48 documents judged, of which 12 are relevant" in text
+    assert "Cohen's kappa of rounds 1 and 2: 0.56" in text
+    assert "good: nDCG@10 1.00" in text.replace("1.000", "1.00")
+    assert "no system was left out of the pool" in text
+    assert "below 20 topics intervals are a rough guide" in text
+    file = rosa.get(reverse("console:collection-report-file", args=["tracks", 1]))
+    content = words_of(file.content.decode())
+    sentences = ReportSentence.objects.values_list("text", flat=True)
+    assert all(" ".join(one.split()) in content for one in sentences)
+
+
+def test_a_report_is_written_once_for_the_same_results_and_says_when_it_is_old(
+    rosa, researcher, collection, study
+):
+    address = reverse("console:collection-report", args=["tracks"])
+    rosa.post(address)
+    assert "Nothing may be concluded yet: no run was evaluated." in page(rosa, "report")
+    rosa.post(address)
+    assert CollectionVersion.objects.filter(kind="report").count() == 1
+    rosa.post(
+        reverse("console:collection-study-qrels", args=["tracks", study.pk]),
+        {"round": 1, "rule": "any"},
+    )
+    rosa.post(address)
+    assert CollectionVersion.objects.filter(kind="report").count() == 2

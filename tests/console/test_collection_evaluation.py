@@ -1,0 +1,204 @@
+"""Runs evaluated on a collection's page: what is stored, said, and handed out."""
+
+import csv
+import io
+import json
+
+import pytest
+from django.core.management import call_command
+
+from accounts.teams import create_team
+from retrieval.models import CollectionVersion, RunPair, RunResult, TopicValue
+from retrieval.stored_evaluations import EVALUATE
+from tests.console.pages import words_of
+from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text
+from work.models import Job
+from work.request import request_job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+PAGE = "/collections/tracks/evaluation/"
+
+
+@pytest.fixture
+def collection(researcher):
+    return filled_collection(create_team(name="Lab", owner=researcher), researcher)
+
+
+def form_of(collection, **more):
+    files = collection.files.all()
+    form = {
+        "qrels": files.get(name="qrels.txt").pk,
+        "runs": [file.pk for file in files.filter(kind="run")],
+        "measures": ["nDCG@10", "RR@10", "Judged@10"],
+        "primary": "nDCG@10, RR@10",
+        "missing": "common",
+        "ties": "falling",
+        "seed": "0",
+    }
+    return form | more
+
+
+@pytest.fixture
+def evaluated(rosa, collection):
+    answer = rosa.post(PAGE, form_of(collection))
+    assert answer.status_code == 302, answer.content.decode()
+    return CollectionVersion.objects.get()
+
+
+def commanded(tmp_path, *options):
+    """What the command says of the same files."""
+    (tmp_path / "qrels.txt").write_text(qrels_text())
+    runs = []
+    for tag, skill, seed in (("bm25", 0.5, 2), ("dense", 3.0, 1), ("rm3", 0.5, 3)):
+        path = tmp_path / f"{tag}.run"
+        path.write_text(run_text(tag, skill=skill, seed=seed))
+        runs += ["--run", str(path)]
+    out = io.StringIO()
+    call_command(
+        "evaluate_runs",
+        *("--qrels", str(tmp_path / "qrels.txt"), *runs, "--json", *options),
+        stdout=out,
+    )
+    return json.loads(out.getvalue())
+
+
+def test_the_page_computes_what_the_command_computes(rosa, evaluated, tmp_path):
+    command = commanded(
+        tmp_path,
+        *(part for name in ("nDCG@10", "RR@10", "Judged@10") for part in ("--measure", name)),
+        *("--primary", "nDCG@10", "--primary", "RR@10"),
+    )
+    page = json.loads(b"".join(rosa.get(f"{PAGE}evaluation.json")))
+    assert page.pop("version") == 1
+    order = lambda row: (row["measure"], row.get("run", row.get("a")), row.get("b", ""))  # noqa: E731
+    for name in ("results", "comparisons"):
+        assert sorted(page.pop(name), key=order) == sorted(command.pop(name), key=order)
+    assert sorted(page.pop("runs"), key=str) == sorted(command.pop("runs"), key=str)
+    assert page == command
+
+
+def test_the_first_sentence_names_the_best_run_and_says_that_it_is_sure(rosa, evaluated):
+    page = words_of(rosa.get(PAGE).content.decode())
+    assert "dense is best by nDCG@10." in page
+    assert "If the two were equally good, a lead this large would be rare: p" in page
+    assert "everything that the runs show was judged" in page
+
+
+def test_runs_that_are_alike_are_not_called_better(rosa, collection):
+    runs = collection.files.filter(name__in=["bm25", "rm3"])
+    rosa.post(PAGE, form_of(collection, runs=[run.pk for run in runs]))
+    page = words_of(rosa.get(PAGE).content.decode())
+    assert "It is not decided which run is best by nDCG@10." in page
+    assert "may be as good as" in page
+
+
+def test_below_ten_topics_no_run_is_called_best(rosa, collection):
+    few = add_file(collection, "few.txt", qrels_text(n_topics=6))
+    rosa.post(PAGE, form_of(collection, qrels=few.pk))
+    assert "Too few topics for an answer." in words_of(rosa.get(PAGE).content.decode())
+
+
+def test_what_was_judged_stands_beside_every_mean_and_unevenness_is_said(rosa, collection):
+    # Of the documents beyond the twelfth nothing is known: the poor runs show more of them.
+    half = add_file(collection, "half.txt", qrels_text(judged=12))
+    rosa.post(PAGE, form_of(collection, qrels=half.pk))
+    page = words_of(rosa.get(PAGE).content.decode())
+    assert "What nobody judged counts as not relevant, which favours dense." in page
+    judged = dict(
+        RunResult.objects.filter(measure__name="nDCG@10").values_list("run__name", "judged")
+    )
+    assert judged["dense"] > judged["bm25"] + 0.1
+
+
+def test_the_same_is_not_computed_twice(rosa, collection, evaluated):
+    rosa.post(PAGE, form_of(collection))
+    assert CollectionVersion.objects.count() == 1
+    assert "computed of the same before" in Job.objects.first().message
+    rosa.post(PAGE, form_of(collection, seed="7"))
+    assert list(CollectionVersion.objects.values_list("number", flat=True)) == [1, 2]
+
+
+def test_an_earlier_result_has_an_address_and_survives_its_files(rosa, collection, evaluated):
+    rosa.post(PAGE, form_of(collection, measures=["AP"], primary=""))
+    collection.files.all().delete()
+    page = words_of(rosa.get(f"{PAGE}?version=1").content.decode())
+    assert "dense is best by nDCG@10." in page
+    assert "Result 1: 25 topics of qrels.txt" in page
+    assert rosa.get(f"{PAGE}?version=9").status_code == 404
+    assert rosa.get(f"{PAGE}?version=x").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"measures": [], "others": ""}, "Choose at least one measure."),
+        ({"others": "nDCG@ten"}, "nDCG@ten"),
+        ({"primary": "AP"}, "AP is primary and no measure of this evaluation."),
+        ({"test": "mcnemar"}, "McNemar's test compares values of 0 and 1"),
+        ({"runs": []}, "This field is required."),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused_with_its_reason(rosa, collection, more, said):
+    answer = rosa.post(PAGE, form_of(collection, **more))
+    assert answer.status_code == 422
+    assert said in words_of(answer.content.decode())
+    assert not CollectionVersion.objects.exists()
+    assert not Job.objects.filter(kind="evaluate_collection").exists()
+
+
+def test_a_refusal_of_the_evaluation_itself_is_shown_on_the_page(rosa, collection):
+    elsewhere = add_file(collection, "other.run", "x1 Q0 d1 1 1.0 other\n")
+    rosa.post(PAGE, form_of(collection, runs=[elsewhere.pk]))
+    page = words_of(rosa.get(PAGE).content.decode())
+    assert "Evaluating runs failed." in page
+    assert "has no topic of" in page
+
+
+def test_measures_with_settings_are_typed_with_commas_between(rosa, collection):
+    others = "nDCG(dcg='exp-log2')@10, P(rel=1, judged_only=True)@5"
+    rosa.post(PAGE, form_of(collection, others=others))
+    names = set(CollectionVersion.objects.get().measures.values_list("name", flat=True))
+    assert "nDCG(dcg='exp-log2')@10" in names
+    assert any(name.startswith("P(") for name in names)
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "svg"])
+def test_two_runs_are_drawn_topic_by_topic(rosa, evaluated, form):
+    answer = rosa.get(f"{PAGE}topics.{form}/picture/", {"a": "dense", "b": "rm3"})
+    assert answer.status_code == 200
+    content = answer.content.decode()
+    if form == "json":
+        assert len(next(iter(json.loads(content)["datasets"].values()))) == 25
+    elif form == "csv":
+        rows = list(csv.DictReader(io.StringIO(content)))
+        assert len(rows) == 25
+        assert float(rows[0]["difference"]) >= float(rows[-1]["difference"])
+
+
+def test_the_tables_are_handed_out_in_their_forms(rosa, evaluated):
+    means = list(csv.DictReader(io.StringIO(b"".join(rosa.get(f"{PAGE}means.csv")).decode())))
+    assert len(means) == 9
+    stored = RunResult.objects.get(run__name="dense", measure__name="nDCG@10")
+    row = next(row for row in means if (row["Run"], row["Measure"]) == ("dense", "nDCG@10"))
+    assert str(stored.mean) in row["Mean"]
+    assert b"toprule" in b"".join(rosa.get(f"{PAGE}means.tex"))
+    topics = b"".join(rosa.get(f"{PAGE}topics.csv")).decode()
+    assert len(topics.splitlines()) == 1 + TopicValue.objects.count()
+    assert rosa.get(f"{PAGE}other.csv").status_code == 404
+
+
+def test_rows_go_with_their_collection(collection, evaluated):
+    assert RunPair.objects.count() == 9
+    collection.delete()
+    assert not CollectionVersion.objects.exists()
+    assert not TopicValue.objects.exists()
+
+
+def test_what_is_to_be_computed_of_a_deleted_collection_is_refused_once(rosa, collection):
+    rosa.post(PAGE, form_of(collection))
+    arguments = Job.objects.get().arguments
+    collection.delete()
+    request_job(kind=EVALUATE, subject="of-nothing", arguments=arguments, requested_by=None)
+    job = Job.objects.get(subject="of-nothing")
+    assert (job.state, job.attempts) == ("failed", 1)
+    assert "The collection was deleted meanwhile." in job.message

@@ -1,0 +1,313 @@
+"""How far to trust an evaluation, on a collection's pages: other qrels, reuse, audits."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from django.core.management import call_command
+
+from accounts.teams import create_team
+from retrieval.models import (
+    AuditFinding,
+    CollectionFile,
+    CollectionVersion,
+    LeftOutEffect,
+    MachineEstimate,
+    RankingPair,
+    ReuseExpectation,
+)
+from tests.console.collection_addresses import address_of
+from tests.console.evaluated_collection import evaluated_collection
+from tests.console.pages import words_of
+from tests.retrieval.collections import (
+    add_file,
+    filled_collection,
+    qrels_text,
+    run_text,
+    sent,
+)
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+TRUST, REUSE, AUDIT = (f"/collections/tracks/{name}/" for name in ("trust", "reuse", "audit"))
+MACHINE = "/collections/tracks/machine/"
+TABLES = "/collections/tracks/tables"
+SKILLS = (("bm25", 0.5, 2), ("dense", 3.0, 1), ("rm3", 0.5, 3))
+
+
+@pytest.fixture
+def collection(researcher):
+    return filled_collection(create_team(name="Lab", owner=researcher), researcher)
+
+
+def form_of(collection, **more):
+    files = collection.files.all()
+    form = {
+        "qrels": [file.pk for file in files.qrels()],
+        "runs": [file.pk for file in files.runs()],
+        "measures": ["nDCG@10"],
+        "primary": "nDCG@10",
+        "missing": "common",
+        "ties": "falling",
+        "seed": "0",
+    }
+    return form | more
+
+
+def written(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    return str(path)
+
+
+def command_output(name, *options):
+    out = io.StringIO()
+    call_command(name, *options, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def run_options(tmp_path):
+    for tag, skill, seed in SKILLS:
+        yield from ("--run", written(tmp_path, f"{tag}.run", run_text(tag, skill=skill, seed=seed)))
+
+
+def page_of(client, where):
+    answer = client.get(where)
+    assert answer.status_code == 200
+    return words_of(answer.content.decode())
+
+
+def test_a_comparison_holds_what_the_command_prints(rosa, collection, tmp_path):
+    add_file(collection, "second.txt", qrels_text(relevant=7))
+    assert rosa.post(TRUST, form_of(collection)).status_code == 302
+    first = written(tmp_path, "qrels.txt", qrels_text())
+    second = written(tmp_path, "second.txt", qrels_text(relevant=7))
+    said = command_output(
+        "compare_qrels",
+        *("--qrels", f"qrels.txt={first}", "--qrels", f"second.txt={second}"),
+        *run_options(tmp_path),
+        *("--measure", "nDCG@10", "--primary", "nDCG@10"),
+    )
+    for pair in said["pairs"]:
+        row = RankingPair.objects.get(
+            first=pair["first"], second=pair["second"], measure=pair["measure"]
+        )
+        for use in ("tau_b", "tau_ap", "rbo"):
+            stored = row.coefficients.get(use=use)
+            assert stored.value == pytest.approx(pair[use]["value"])
+            assert stored.ci_low == pytest.approx(pair[use]["ci_low"])
+        assert (row.n_swapped, row.n_kept) == (pair["n_swapped"], pair["significance"]["kept"])
+    assert RankingPair.objects.count() == len(said["pairs"])
+
+
+def test_qrels_that_order_runs_alike_are_said_to(rosa, collection):
+    add_file(collection, "second.txt", qrels_text(relevant=5, judged=29))
+    rosa.post(TRUST, form_of(collection))
+    page = page_of(rosa, TRUST)
+    assert "The runs come in the same order by nDCG@10 under qrels.txt and second.txt." in page
+    assert "tau-b 1.000" in page
+
+
+def test_qrels_under_which_another_run_is_better_are_said_to_change_the_answer(rosa, collection):
+    """The second assessor finds relevant what the first does not, and the other way round."""
+    turned = "".join(
+        f"t{topic} 0 d{document} {int(document >= 25)}\n"
+        for topic in range(25)
+        for document in range(30)
+    )
+    add_file(collection, "turned.txt", turned)
+    rosa.post(TRUST, form_of(collection))
+    page = page_of(rosa, TRUST)
+    assert "Who judged changes which run is better by nDCG@10." in page
+    assert "significant the other way" in page
+
+
+def test_a_machines_qrels_are_never_merged_with_peoples_and_are_named(rosa, collection):
+    machine = add_file(collection, "machine.txt", qrels_text(relevant=7))
+    CollectionFile.objects.filter(pk=machine.pk).update(made_by="machine")
+    rosa.post(TRUST, form_of(collection))
+    version = CollectionVersion.objects.get()
+    kinds = dict(version.compared_qrels.values_list("name", "kind"))
+    assert kinds == {"qrels.txt": "given", "machine.txt": "machine"}
+    assert "machine.txt: a machine judged." in page_of(rosa, TRUST)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"top": "1"}, "greater than or equal to 2"),
+        ({"measures": []}, "Choose at least one measure."),
+        ({"one_run": True}, "Choose two runs or more"),
+        ({"one_qrels": True}, "Choose two qrels or more"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_with_its_reason(rosa, collection, more, said):
+    add_file(collection, "second.txt", qrels_text(relevant=7))
+    form = form_of(collection)
+    form["runs"] = form["runs"][:1] if more.pop("one_run", False) else form["runs"]
+    form["qrels"] = form["qrels"][:1] if more.pop("one_qrels", False) else form["qrels"]
+    answer = rosa.post(TRUST, form | more)
+    assert answer.status_code == 422
+    assert said in words_of(answer.content.decode())
+    assert not Job.objects.filter(kind="compare_collection_qrels").exists()
+
+
+def test_with_one_set_of_qrels_the_page_says_what_is_missing(rosa, collection):
+    assert "A comparison needs two runs and two qrels" in page_of(rosa, TRUST)
+
+
+def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
+    collection.files.filter(name__in=["bm25", "rm3"]).update(family="lexical")
+    qrels = collection.files.get(name="qrels.txt").pk
+    answer = rosa.post(REUSE, form_of(collection, qrels=qrels, pool_depth="10"))
+    assert answer.status_code == 302
+    said = command_output(
+        "evaluate_runs",
+        *("--qrels", written(tmp_path, "qrels.txt", qrels_text())),
+        *run_options(tmp_path),
+        *("--measure", "nDCG@10", "--reusability", "--pool-depth", "10"),
+        *("--group", "lexical=bm25,rm3"),
+    )["reusability"]
+    stored = {(one.measure, one.unit): one for one in ReuseExpectation.objects.all()}
+    assert len(stored) == len(said["expectations"])
+    for one in said["expectations"]:
+        assert stored[one["measure"], one["unit"]].underestimate == pytest.approx(
+            one["underestimate"]
+        )
+    n_effects = sum(len(unit["effects"]) for unit in said["left_out"])
+    assert LeftOutEffect.objects.count() == n_effects
+    page = page_of(rosa, REUSE)
+    assert re.search(r"Expect nDCG@10 of an outside system to be \d\.\d{3} too (low|high)\.", page)
+    assert "families left out" in page
+    assert "What each run loses outside the pool" in page
+    drawn = {
+        name: rosa.get(address_of("collection-reuse-picture").replace("left-out.json", name))
+        for name in ("left-out.csv", "depths.csv", "left-out.svg", "none.csv")
+    }
+    changes = {
+        (row["run"], row["unit"]): float(row["change"])
+        for row in csv.DictReader(drawn["left-out.csv"].content.decode().splitlines())
+    }
+    effects = LeftOutEffect.objects.filter(is_left_out=True, measure="nDCG@10")
+    assert changes == {(one.run, one.unit.unit): pytest.approx(one.change) for one in effects}
+    assert drawn["depths.csv"].content.decode().startswith("depth,n_judged,n_relevant")
+    assert b"<svg" in drawn["left-out.svg"].content
+    assert drawn["none.csv"].status_code == 404
+
+
+def test_a_pool_of_which_nothing_is_known_is_refused_on_the_page(rosa, collection):
+    shallow = add_file(collection, "shallow.txt", "t0 0 d99 1\n")
+    rosa.post(REUSE, form_of(collection, qrels=shallow.pk))
+    page = page_of(rosa, REUSE)
+    assert "Leaving systems out failed." in page
+    assert "Not all first documents of the runs are in shallow.txt" in page
+    assert "Under “Depth of the pool”, type how many" in page
+    assert "--pool-depth" not in page
+
+
+def test_runs_that_begin_with_their_target_are_left_out_once_the_depth_is_typed(rosa, collection):
+    collection.files.runs().delete()
+    for tag, skill, seed in SKILLS:
+        own = "".join(f"t{topic} Q0 target{topic} 0 99 {tag}\n" for topic in range(25))
+        add_file(collection, f"{tag}.run", own + run_text(tag, skill=skill, seed=seed))
+    form = form_of(collection, qrels=collection.files.qrels().get().pk)
+    rosa.post(REUSE, form)
+    assert "where every run begins with its own target" in page_of(rosa, REUSE)
+    assert not CollectionVersion.objects.exists()
+    rosa.post(REUSE, form | {"pool_depth": "11"})
+    assert CollectionVersion.objects.get().pool.pool_depth == 11
+    assert "of an outside system to be" in page_of(rosa, REUSE)
+
+
+def test_a_single_run_cannot_be_left_out_of_its_pool(rosa, collection):
+    form = form_of(collection, qrels=collection.files.qrels().get().pk)
+    answer = rosa.post(REUSE, form | {"outside": form["runs"][:2]})
+    assert answer.status_code == 422
+    assert "Choose two pooled runs or more" in words_of(answer.content.decode())
+
+
+def test_a_machines_labels_stand_beside_peoples_as_the_command_has_them(rosa, collection, tmp_path):
+    machine = add_file(collection, "machine.txt", qrels_text(relevant=9))
+    CollectionFile.objects.filter(pk=machine.pk).update(made_by="machine")
+    sample = add_file(collection, "sample.txt", qrels_text(n_topics=15))
+    sharing = collection.files.get(name="dense").pk
+    form = form_of(collection, qrels=sample.pk, machine=machine.pk, sharing=[sharing])
+    assert rosa.post(MACHINE, form).status_code == 302
+    said = command_output(
+        "evaluate_runs",
+        *("--qrels", written(tmp_path, "sample.txt", qrels_text(n_topics=15))),
+        *("--machine", written(tmp_path, "machine.txt", qrels_text(relevant=9))),
+        *run_options(tmp_path),
+        *("--measure", "nDCG@10", "--shares-model", "dense"),
+    )["machine"]
+    stored = {one.run: one for one in MachineEstimate.objects.all()}
+    assert len(stored) == len(said["estimates"]) == 3
+    for one in said["estimates"]:
+        row = stored[one["run"]]
+        for name in ("machine_mean", "people_mean", "calibrated", "calibrated_ci_low"):
+            assert getattr(row, name) == pytest.approx(one[name]), name
+    page = page_of(rosa, MACHINE)
+    assert "People judged 15 topics, the machine 25; both judged 15." in page
+    assert "by people and by the machine: tau-b" in page
+
+
+def test_without_a_machines_qrels_the_page_says_what_is_missing(rosa, collection):
+    assert "qrels that say they are by a machine" in page_of(rosa, MACHINE)
+
+
+def test_an_audit_says_what_would_be_misread_and_keeps_no_file(rosa, collection):
+    bad = run_text("dense", n_topics=2).replace("t0 Q0", "t0 Q0 extra", 1)
+    files = [sent("bad.run", bad), sent("notes.md", "hello\n"), sent("q.txt", qrels_text())]
+    assert rosa.post(AUDIT, {"uploads": files}).status_code == 302
+    page = page_of(rosa, AUDIT)
+    assert "1 file would be misread, and cannot be used as it is." in page
+    assert "Line 1: it has 7 columns" in page
+    assert "Not recognised: notes.md." in page
+    assert not collection.files.filter(kind="audited").exists()
+    names = set(CollectionVersion.objects.get().files.values_list("name", flat=True))
+    assert names == {"bad.run", "notes.md", "q.txt"}
+
+
+def test_an_audit_takes_the_collections_own_files_and_leaves_them(rosa, collection):
+    stored = [file.pk for file in collection.files.all()]
+    rosa.post(AUDIT, {"stored": stored})
+    assert collection.files.count() == 4
+    assert CollectionVersion.objects.get().audited_files.count() == 4
+    page = page_of(rosa, AUDIT)
+    assert "4 files were read." in page
+
+
+def test_an_audit_of_nothing_is_refused(rosa, collection):
+    answer = rosa.post(AUDIT, {})
+    assert answer.status_code == 422
+    assert "Choose at least one file to audit." in words_of(answer.content.decode())
+
+
+@pytest.mark.shared_data
+def test_the_audit_of_a_released_collection_counts_its_defects(rosa, collection, shared_data):
+    """Fashion-AlterEval's files: a picture twice in a page, and targets as their own candidates."""
+    names = sorted((shared_data / "altereval").glob("*.csv"))
+    rosa.post(AUDIT, {"uploads": [sent(path.name, path.read_bytes()) for path in names]})
+    version = CollectionVersion.objects.get()
+    assert version.audited_files.count() == len(names)
+    of_pools = AuditFinding.objects.filter(file__kind="judged pools", severity="defect")
+    assert sum(of_pools.filter(name="repeated_picture").values_list("n", flat=True)) == 128
+    assert sum(of_pools.filter(name="target_in_pool").values_list("n", flat=True)) == 51
+    page = page_of(rosa, AUDIT)
+    assert "kinds of defects were found." in page
+    assert "128 of 399 rows of judged pools show a picture more than once, 51 the target" in page
+
+
+def test_tables_are_handed_out_as_csv_latex_and_json(rosa, researcher):
+    evaluated_collection(create_team(name="Lab", owner=researcher), researcher)
+    rankings = rosa.get(f"{TABLES}/comparison/rankings.csv").content.decode()
+    rows = list(csv.DictReader(io.StringIO(rankings)))
+    assert {row["Run"] for row in rows} == {"bm25", "dense", "rm3"}
+    assert "toprule" in rosa.get(f"{TABLES}/reuse/left-out.tex").content.decode()
+    everything = json.loads(rosa.get(f"{TABLES}/audit/all.json").content)
+    assert everything["kind"] == "audit"
+    assert "findings" in everything["tables"]
+    for missing in ("comparison/none.csv", "nothing/rankings.csv", "reuse/left-out.xls"):
+        assert rosa.get(f"{TABLES}/{missing}").status_code == 404

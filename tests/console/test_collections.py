@@ -1,0 +1,85 @@
+"""Test collections on their pages: made, linked to studies, deleted."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import AuditEntry
+from accounts.teams import create_team
+from retrieval.collections import create_collection
+from retrieval.models import Collection
+from tests.annotation.studies import ticked_study
+from tests.console.collection_addresses import PAGES_OF_A_COLLECTION
+from tests.console.collection_addresses import address_of as address
+from tests.console.evaluated_collection import evaluated_collection
+from tests.console.pages import words_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+MOST_STATEMENTS = 15
+
+
+@pytest.fixture
+def team(researcher):
+    return create_team(name="Lab", owner=researcher)
+
+
+@pytest.fixture
+def collection(researcher, team):
+    return create_collection(name="Tracks", team=team, actor=researcher)
+
+
+def test_a_collection_is_made_by_a_form_and_written_into_the_log(rosa, team):
+    answer = rosa.post("/new-collection/", {"name": "Shoes 2026", "team": team.pk})
+    assert answer.url == "/collections/shoes-2026/files/"
+    row = Collection.objects.get()
+    assert (row.name, row.team, row.created_by.username) == ("Shoes 2026", team, "rosa")
+    assert AuditEntry.objects.filter(action="collection.create", subject="shoes-2026").exists()
+
+
+def test_two_collections_of_one_name_have_two_addresses(rosa, team):
+    for _ in range(2):
+        rosa.post("/new-collection/", {"name": "Shoes", "team": team.pk})
+    assert set(Collection.objects.values_list("slug", flat=True)) == {"shoes", "shoes-2"}
+
+
+def test_a_collection_without_a_name_or_in_anothers_team_is_not_made(rosa, team, colleague):
+    other = create_team(name="Other", owner=colleague)
+    for form in ({"name": "", "team": team.pk}, {"name": "Shoes", "team": other.pk}):
+        answer = rosa.post("/new-collection/", form)
+        assert answer.status_code == 422
+        assert "Nothing was made yet" in words_of(answer.content.decode())
+    assert not Collection.objects.exists()
+
+
+def test_who_is_in_no_team_is_sent_to_make_one(rosa):
+    page = words_of(rosa.get("/new-collection/").content.decode())
+    assert "Make a team" in page
+
+
+def test_studies_of_the_team_are_linked_and_others_are_not(rosa, researcher, team, collection):
+    ours = ticked_study(owner=researcher, team=team)
+    theirs = ticked_study("theirs", owner=researcher)
+    rosa.post(address("collection-studies"), {"studies": [theirs.pk]})
+    assert not collection.studies.exists()
+    rosa.post(address("collection-studies"), {"studies": [ours.pk]})
+    assert list(collection.studies.all()) == [ours]
+    assert ours.title in words_of(rosa.get(address("collection")).content.decode())
+
+
+def test_a_collection_is_deleted_when_its_short_name_is_typed(rosa, collection):
+    assert rosa.post(address("collection-delete"), {"name": "track"}).status_code == 422
+    assert Collection.objects.exists()
+    assert rosa.post(address("collection-delete"), {"name": "tracks"}).url == "/collections/"
+    assert not Collection.objects.exists()
+    assert AuditEntry.objects.filter(action="collection.delete", subject="tracks").exists()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES_OF_A_COLLECTION))
+def test_a_page_asks_the_database_a_few_things(rosa, researcher, team, name):
+    evaluated_collection(team, researcher)
+    rosa.get(address(name))
+    with CaptureQueriesContext(connection) as queries:
+        answer = rosa.get(address(name))
+        assert answer.status_code == 200
+        assert answer.getvalue() is not None
+    assert len(queries) <= MOST_STATEMENTS

@@ -1,0 +1,91 @@
+"""A collection in a browser: files sent, runs evaluated, pages on a desk and on a telephone."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from accounts.roles import Permission
+from accounts.teams import create_team
+from retrieval.models import Collection
+from tests.accessibility import accessibility_problems
+from tests.browsers import opened_page, sign_in
+from tests.console.collection_addresses import PAGES_OF_A_COLLECTION, address_of
+from tests.console.conftest import PASSWORD
+from tests.console.evaluated_collection import evaluated_collection
+from tests.console.test_layout_in_a_browser import sideways
+from tests.pictures import keep_picture
+from tests.retrieval.collections import qrels_text, run_text
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("_immediate_tasks"),
+]
+DESK, TELEPHONE, SMALLEST = 1280, 390, 320
+FILES = {name for name, needed in PAGES_OF_A_COLLECTION.items() if needed is Permission.EXPORT}
+NO_PAGES = FILES | {"collection-picture", "collection-reuse-picture", "collection-work"}
+
+
+@pytest.fixture
+def page(chromium, live_server, researcher):
+    """The researcher Rosa's browser."""
+    viewport = {"width": DESK, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+        sign_in(page, "/login/", "rosa", PASSWORD)
+        yield page
+
+
+@pytest.fixture
+def team(researcher):
+    return create_team(name="Lab", owner=researcher)
+
+
+def sent_files():
+    files = {"qrels.txt": qrels_text(), "bad.run": "t0 Q0 d1 1 high dense\n"}
+    for tag, skill, seed in (("dense", 3.0, 1), ("bm25", 0.5, 2)):
+        files[f"{tag}.run"] = run_text(tag, skill=skill, seed=seed)
+    return [
+        {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
+        for name, text in files.items()
+    ]
+
+
+def test_a_collection_is_made_filled_and_evaluated_by_the_keyboard(page, team):
+    page.goto("/collections/")
+    page.get_by_role("link", name="Make your first collection").press("Enter")
+    page.get_by_label("Name of the collection").fill("Shoes")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/collections/shoes/files/")
+    page.get_by_label("Files").set_input_files(sent_files())
+    page.get_by_role("button", name="Add the files").press("Enter")
+    expect(page.get_by_text("bad.run cannot be used: 1 fault.")).to_be_visible()
+    expect(page.get_by_text("Line 1: the score high is not a number.")).to_be_visible()
+    page.get_by_role("button", name="Remove bad.run").press("Enter")
+    expect(page.get_by_role("heading", name="2 runs")).to_be_visible()
+    page.get_by_role("link", name="Evaluation").first.press("Enter")
+    page.get_by_role("button", name="Evaluate").press("Enter")
+    expect(page.get_by_text("dense is best by nDCG@10.")).to_be_visible()
+    page.locator("figure.chart canvas, figure.chart svg").first.wait_for()
+    assert accessibility_problems(page) == []
+    page.get_by_role("link", name="RR@10").press("Enter")
+    expect(page.get_by_text("by RR@10")).not_to_have_count(0)
+    assert Collection.objects.get().versions.count() == 1
+
+
+def test_every_page_is_accessible_and_none_scrolls_sideways_on_a_telephone(page, team, researcher):
+    evaluated_collection(team, researcher)
+    wrong = {}
+    where = {name: address_of(name) for name in PAGES_OF_A_COLLECTION.keys() - NO_PAGES}
+    where |= {name: reverse(f"console:{name}") for name in ("collections", "new-collection")}
+    for name, address in where.items():
+        page.set_viewport_size({"width": DESK, "height": 900})
+        page.goto(address)
+        page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+        wrong[name] = accessibility_problems(page)
+        keep_picture(page)
+        for width in (SMALLEST, TELEPHONE):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.wait_for_timeout(100)
+            keep_picture(page)
+            wrong[name] += [(width, each) for each in sideways(page)]
+    assert {name: problems for name, problems in wrong.items() if problems} == {}

@@ -1,0 +1,107 @@
+"""The page of reasons: the terms that they mention, and the reasons themselves."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Submission, WrittenAnswer
+from tests.annotation.studies import alternatives_study, rated_study, tick, ticked_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+
+@pytest.fixture
+def study(researcher):
+    study = ticked_study(owner=researcher)
+    Submission.objects.filter(item__key="boot").update(justification="Same heel and colour")
+    Submission.objects.filter(item__key="gown").update(justification="Another colour")
+    submission = Submission.objects.get(item__key="boot")
+    for docno, text in (("clog", "striped as well"), ("flat", "<b>too</b> flat")):
+        candidate = submission.item.candidates.get(key=docno)
+        WrittenAnswer.objects.create(
+            submission=submission, candidate=candidate, question="reason", text=text
+        )
+    return study
+
+
+@pytest.fixture
+def page(rosa, study):
+    def read(**query):
+        return rosa.get(reverse("console:reasons", args=[study.slug]), query).content.decode()
+
+    return read
+
+
+def words(page):
+    return " ".join(page.split())
+
+
+def test_terms_are_counted_for_relevant_documents_and_for_others(page):
+    text = words(page())
+    assert "Of 2 for something relevant" in text
+    assert "Of 2 others" in text
+    row = text[text.index(">colour</a>") :].partition("</tr>")[0]
+    assert row.count("0.50") == 2
+    assert ">price<" not in text  # nobody mentions it
+
+
+def test_reasons_stand_beside_what_they_are_about(page):
+    text = words(page())
+    assert text.count('class="said-of"') == 4
+    assert "the page, with 2 relevant" in text
+    assert "the page, with nothing relevant" in text
+    assert "&lt;b&gt;too&lt;/b&gt; flat" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "reasons"),
+    [
+        ({"term": "colour"}, ["Same heel and colour", "Another colour"]),
+        ({"about": "other"}, ["&lt;b&gt;too&lt;/b&gt; flat", "Another colour"]),
+        ({"term": "colour", "about": "relevant"}, ["Same heel and colour"]),
+        ({"q": "STRIPED"}, ["striped as well"]),
+        ({"q": "velvet"}, []),
+        ({"term": "nothing", "round": "9"}, [
+            "Same heel and colour", "striped as well", "&lt;b&gt;too&lt;/b&gt; flat",
+            "Another colour",
+        ]),
+    ],
+)  # fmt: skip
+def test_the_address_chooses_reasons(page, query, reasons):
+    cells = [part.partition("</td>")[0] for part in page(**query).split('class="said-of">')[1:]]
+    assert cells == reasons
+
+
+def test_studies_without_reasons_say_so(rosa, researcher):
+    for study in (
+        alternatives_study("bare", owner=researcher),
+        rated_study("rated", owner=researcher),
+        ticked_study("silent", owner=researcher),
+    ):
+        text = rosa.get(reverse("console:reasons", args=[study.slug])).content.decode()
+        assert "Reasons will appear here once annotators have written why" in text
+
+
+def test_the_labels_of_alternatives_lead_to_reasons(rosa, study, researcher):
+    link = reverse("console:reasons", args=[study.slug])
+    assert link in rosa.get(reverse("console:labels", args=[study.slug])).content.decode()
+    rated = rated_study("rated", owner=researcher)
+    text = rosa.get(reverse("console:labels", args=["rated"])).content.decode()
+    assert reverse("console:reasons", args=[rated.slug]) not in text
+
+
+def test_more_reasons_cost_no_more_statements(rosa, researcher):
+    counts = []
+    for n in (2, 40):
+        pools = {f"t{k}": ("a", "b") for k in range(n)}
+        study = alternatives_study(f"of-{n}", pools=pools, owner=researcher)
+        for topic in pools:
+            tick(study, "Ann", topic, {"a"})
+        Submission.objects.of(study).update(justification="the same heel")
+        address = reverse("console:reasons", args=[study.slug])
+        rosa.get(address)
+        with CaptureQueriesContext(connection) as queries:
+            rosa.get(address)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 15

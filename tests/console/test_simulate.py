@@ -1,0 +1,174 @@
+"""The command ``simulate``, on plain files."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from simulation.drawn_products import drawn_catalogue
+from tests.simulation.conftest import neighbours
+
+DRAWN = "drawn:400"
+
+
+@pytest.fixture
+def qrels(tmp_path: Path) -> Path:
+    """Qrels of 30 targets by an annotator who accepts neighbours."""
+    catalogue = drawn_catalogue(400)
+    targets = neighbours(catalogue, 30)
+    lines = [
+        f"{catalogue.ids[target]} 0 {catalogue.ids[item]} 1"
+        for target, row in zip(targets.target, targets.alternatives, strict=True)
+        for item in row
+        if item >= 0
+    ]
+    path = tmp_path / "qrels.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def output(*arguments: Any) -> str:
+    stream = StringIO()
+    call_command("simulate", *map(str, arguments), stdout=stream)
+    return stream.getvalue()
+
+
+def test_an_experiment_from_qrels_as_json(qrels: Path) -> None:
+    arguments = ("--catalogue", DRAWN, "--qrels", qrels, "--recommender", "embedding",
+                 "--recommender", "random", "--user", "base", "--user", "prob:1:d=0.62",
+                 "--turns", 5, "--seed", 0, "--json")  # fmt: skip
+    record = json.loads(output(*arguments))
+    assert record["settings"]["n_turns"] == 5
+    assert record["users"][1]["p_switch"] == pytest.approx(0.7548, abs=5e-5)
+    assert len(record["results"]) == 2 * 2 * 3 * 5
+    assert {row["compared"] for row in record["comparisons"]} == {"users", "recommenders"}
+    assert record == json.loads(output(*arguments))
+
+
+def test_the_same_as_a_table_with_a_log(qrels: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    text = output("--catalogue", DRAWN, "--qrels", qrels, "--log", log, "--mode", "released")
+    assert "best - base, symmetric %" in text
+    assert "MetaSimProb tolerance 3, P 0.75, as released" in text
+    assert "Note: no user ever leaves before the last turn; people do." in text
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {row["user"] for row in rows} == {
+        "SimBase as released",
+        "MetaSimTol tolerance 3, as released",
+        "MetaSimProb tolerance 3, P 0.75, as released",
+    }
+    assert all(row["critique"] for row in rows if row["in_force"])
+
+
+def test_choices_of_one_user_and_the_order_under_all_others(qrels: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second.txt"
+    lines = qrels.read_text().splitlines()
+    second.write_text("".join(f"{line[:-1]}{number % 2}\n" for number, line in enumerate(lines)))
+    record = json.loads(
+        output(
+            "--catalogue",
+            DRAWN,
+            "--qrels",
+            qrels,
+            "--recommender",
+            "embedding",
+            "--recommender",
+            "random",
+            "--user",
+            "prob:1:1",
+            "--measure",
+            "RR@10",
+            "--user",
+            "prob:1:1,mode=released,turn_base=1,sticky=yes",
+            "--turns",
+            3,
+            "--other-qrels",
+            second,
+            "--json",
+        )
+    )
+    user = record["users"][1]
+    assert user["name"].endswith("P 1, as released, turn_base 1, sticky True")
+    assert (user["switches_on"], user["turn_base"], user["sticky"]) == ("gain", 1, True)
+    choices = {(row["choice"], row["value"]) for row in record["sensitivity"]}
+    assert {("user", user["name"]), ("judgments", "second.txt")} <= choices
+    [own] = [
+        row for row in record["sensitivity"]
+        if (row["choice"], row["user"]) == ("judgments", "MetaSimProb tolerance 1, P 1")
+    ]  # fmt: skip
+    assert own["tau"] == 1
+    second.write_text("shoe-000001 0 shoe-000002 1\n")
+    with pytest.raises(CommandError, match=r"of the same targets; second\.txt is not"):
+        output("--catalogue", DRAWN, "--qrels", qrels, "--other-qrels", second, "--json")
+
+
+def test_pictures_are_files(qrels: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "figures"
+    output("--catalogue", DRAWN, "--qrels", qrels, "--turns", 4, "--figures", folder)
+    names = sorted(path.name for path in folder.iterdir())
+    assert len(names) == 9
+    assert "turns-nDCG@10.svg" in names
+    assert all(path.read_text().startswith("<svg") for path in folder.iterdir())
+
+
+def test_first_items_are_those_of_a_file(qrels: Path, tmp_path: Path) -> None:
+    targets = sorted({line.split()[0] for line in qrels.read_text().splitlines()})
+    starts, log = tmp_path / "starts.csv", tmp_path / "log.jsonl"
+    starts.write_text("target,start\n" + "".join(f"{one},shoe-000399\n" for one in targets))
+    output("--catalogue", DRAWN, "--qrels", qrels, "--starts", starts, "--log", log)
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {row["shown"] for row in rows if row["turn"] == 0} == {"shoe-000399"}
+    starts.write_text("target,item\n")
+    with pytest.raises(Exception, match=r"starts\.csv has no column start"):
+        output("--catalogue", DRAWN, "--qrels", qrels, "--starts", starts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--catalogue", "shop"), "catalogue must be one of FOLDER"),
+        (("--user", "tol"), "user 'tol': it must be one of base"),
+        (("--user", "tol:1,speed=2"), "'speed' is no choice; there are mode"),
+        (("--user", "tol:1,sticky=1"), "sticky must be yes or no"),
+        (("--user", "prob:1:2"), "user 'prob:1:2': p_switch must lie between 0 and 1"),
+        (("--recommender", "best"), "recommender must be one of random"),
+        (("--recommender", "embedding:7"), "recency must lie between 0 and 1"),
+        (("--measure", "nDCG@100"), "measures look further than the 10 items"),
+        (("--measure", "NDGC"), "measure must be one of"),
+    ],
+)
+def test_names_that_mean_nothing_are_refused(
+    qrels: Path, arguments: tuple[str, str], message: str
+) -> None:
+    given = ("--catalogue", DRAWN) if "--catalogue" not in arguments else ()
+    with pytest.raises(CommandError, match=message):
+        output(*given, "--qrels", qrels, *arguments)
+
+
+def test_dialogues_of_the_released_layout(tmp_path: Path) -> None:
+    alternatives, starts = tmp_path / "alternatives.csv", tmp_path / "starts.csv"
+    alternatives.write_text('target_img_id,target_alt_id\n3,"u3,5,9-t0"\n4,"u4,7-t0"\n')
+    starts.write_text('qid,docno,docid,rank\n"u3,5,9-t0",x,20,0\n"u4,7-t0",y,21,0\n')
+    text = output("--catalogue", DRAWN, "--dialogues", alternatives, starts)
+    assert "2 targets, 400 drawn shoes" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('3,"u3-t0"', "Line 2 of alternatives.csv, target_alt_id: 'u3-t0' is not u1,2-t0"),
+        ('3,"u3,6-t0"', r"Line 2 of alternatives.csv, target_alt_id: starts.csv lacks u3,6-t0"),
+        ('3,"u3,999-t0"', "alternatives.csv names item 999, and the catalogue"),
+    ],
+)
+def test_dialogues_that_cannot_be_read_are_refused_by_line(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    alternatives, starts = tmp_path / "alternatives.csv", tmp_path / "starts.csv"
+    alternatives.write_text(f"target_img_id,target_alt_id\n{line}\n")
+    starts.write_text('qid,docno,docid,rank\n"u3,5-t0",x,20,0\n"u3,999-t0",x,20,0\n')
+    with pytest.raises(Exception, match=message):
+        output("--catalogue", DRAWN, "--dialogues", alternatives, starts)
