@@ -2,7 +2,8 @@
 
 Each row simulates studies of which the truth is known. An interval's row has the share that
 holds the truth, their mean width, and how often there was none, with a reason; a test's the share
-of rejections at .05 where nothing differs, and where something does.
+of rejections at .05 where nothing differs, and where something does, and how often there was no
+p, or one with a note that this study's data are too few for it.
 
 It runs in parts: ``--part`` names one or more (all by default), ``--trials`` how many studies a
 row (by default each part's own: 2,000 where a study is cheap), ``--minutes`` when to stop. Rows
@@ -27,7 +28,9 @@ from benchmarks.coverage_cases import IntervalCase, TestCase
 from benchmarks.coverage_correlations import correlation_intervals, metric_tests
 from benchmarks.coverage_judges import judge_intervals, judge_tests
 from benchmarks.coverage_means import mean_intervals, mean_tests
+from benchmarks.coverage_pools import pool_intervals
 from benchmarks.coverage_powered import powered_intervals
+from benchmarks.coverage_rankings import ranking_intervals
 from benchmarks.coverage_reports import report_intervals, report_tests
 from benchmarks.coverage_topics import topic_intervals
 
@@ -41,13 +44,15 @@ INTERVALS = (
     *mean_intervals(),
     *judge_intervals(),
     *topic_intervals(),
+    *pool_intervals(),
+    *ranking_intervals(),
 )
 TESTS = (*mean_tests(), *metric_tests(), *report_tests(), *judge_tests())
 TRIALS = {
     "kappa": 300, "alpha": 1000, "correlation": 400, "correlation_of_many_cells": 100,
     "new_systems": 200, "ceilings": 200, "metrics": 200, "metrics_drawn": 100,
     "preferences": 300, "alt_test": 300, "agreement_of_many": 1000, "powered_quantiles": 300,
-    "powered_correlations": 1000,
+    "powered_correlations": 1000, "pool_bias": 500, "rankings": 400,
 }  # fmt: skip
 """Studies a row where 2,000 would take too long."""
 
@@ -84,9 +89,8 @@ class Row:
     def line(self) -> str:
         """As a line of the table."""
         cells = [self.part, self.setting, *(_cell(value) for value in (self.first, self.second))]
-        if self.kind == "interval":
-            cells.append(f"{self.none:.2f}")
-        return "| " + " | ".join([*cells, str(self.trials), self.noted]) + " |\n"
+        cells += [f"{self.none:.2f}", str(self.trials), self.noted]
+        return "| " + " | ".join(cells) + " |\n"
 
     @property
     def counts(self) -> bool:
@@ -120,11 +124,11 @@ def interval_row(case: IntervalCase, trials: int, seed: int) -> Row:
 def test_row(case: TestCase, trials: int, seed: int) -> Row:
     """Rejections at .05 where nothing differs, and where something does."""
     rng = _rng(case.part, case.setting, seed)
-    shares = []
-    for differs in (False, True):
-        p = np.array([case.draw(rng, differs) for _ in range(trials)])
-        shares.append(float((p < 0.05).mean()))
-    return Row("test", case.part, case.setting, *shares, 0.0, trials, seed, source(), case.noted)
+    drawn = [np.array([case.draw(rng, how) for _ in range(trials)]) for how in (False, True)]
+    known = [p[~np.isnan(p)] for p in drawn]
+    shares = [float((p < 0.05).mean()) if len(p) else float("nan") for p in known]
+    none = 1 - len(known[0]) / trials
+    return Row("test", case.part, case.setting, *shares, none, trials, seed, source(), case.noted)
 
 
 def stored_rows(path: Path) -> dict[tuple[str, str, str], Row]:
@@ -155,7 +159,7 @@ def tables(rows: list[Row]) -> Iterator[str]:
     """Both tables, and whether they are as they should be."""
     for kind, head in (
         ("interval", "| interval | setting | coverage | mean width | none | studies | noted |\n"),
-        ("test", "| test | setting | type I error | power | studies | noted |\n"),
+        ("test", "| test | setting | type I error | power | none | studies | noted |\n"),
     ):
         of_kind = [row for row in rows if row.kind == kind]
         if of_kind:

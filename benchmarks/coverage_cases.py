@@ -22,7 +22,8 @@ class IntervalCase:
 
 @dataclass(frozen=True)
 class TestCase:
-    """A row: `draw` gives p of one simulated study in which something differs, or nothing."""
+    """A row: `draw` gives p of one simulated study in which something differs, or nothing; NaN
+    where the product notes that p of this study is a rough guide."""
 
     part: str
     setting: str
@@ -31,5 +32,6 @@ class TestCase:
 
 
 FEW_ITEMS, FEW_OF_A_CLASS, FEW_LABELS, FEW_CARRY = "items", "rarer class", "labels", "spread"
-AT_ONE_END = "one end"
 FEW_OTHERS = "other values"
+FEW_GROUPS_LEFT_OUT = "families"
+FEW_ASSESSORS = "assessors"

@@ -1,6 +1,7 @@
 """Simulated ratings of systems and shares, for `benchmarks.coverage`: means and their tests."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -9,10 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.coverage_cases import AT_ONE_END, FEW_ITEMS, Floats, IntervalCase, Limits, TestCase
-from stats.inference.crossed_means import mean_over_items_and_annotators
+from benchmarks.coverage_cases import FEW_ITEMS, Floats, IntervalCase, Limits, TestCase
+from stats.inference.crossed_means import MeanOfCells, mean_over_items_and_annotators
 from stats.inference.ordered_ratings import OrderedComparison, ordered_comparison
 from stats.inference.rogan_gladen import corrected_share
+from stats.inference.scale_ends import (
+    FEWEST_OFF_END,
+    MANY_AT_ONE_END,
+    items_off_the_end,
+    share_at_one_end,
+)
+
+Integers = NDArray[np.intp]
 
 
 def corrected(rng: np.random.Generator, *, theta: float, m: int) -> Limits:
@@ -30,7 +39,7 @@ def corrected(rng: np.random.Generator, *, theta: float, m: int) -> Limits:
 
 def _cells(
     rng: np.random.Generator, n_items: int, n_annotators: int, share: float
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+) -> tuple[Integers, Integers, Floats]:
     items, annotators = np.indices((n_items, n_annotators)).reshape(2, -1)
     values = rng.normal(size=n_items)[items] + 0.5 * rng.normal(size=n_annotators)[annotators]
     values = values + rng.normal(size=len(items))
@@ -52,22 +61,64 @@ def crossed_p(
     return mean_over_items_and_annotators(items, annotators, values + 0.8 * differs).p
 
 
-def skewed_p(
-    rng: np.random.Generator, differs: bool, *, n_items: int, n_annotators: int, floor: float
-) -> float:
+HIGHEST = 3.0
+"""The end of the scale, in standard deviations of what lies behind it."""
+JITTER = 0.1
+"""Ratings near the floor lie within about a thirtieth of the scale."""
+
+
+@dataclass(frozen=True)
+class SkewedRatings:
     """Two systems of the same mean, of which one is rated at the floor of the scale but for a few
     items, and the other evenly: their differences are skewed, as `floor` of the ratings lie there.
     """
-    shape = n_items, n_annotators
-    # annotators agree, so that the few items above the floor carry the mean
-    of_items, of_cells = rng.normal(size=(n_items, 1)), rng.normal(size=shape)
-    latent = np.sqrt(0.8) * of_items + np.sqrt(0.2) * of_cells
-    cut = float(stats.norm.ppf(floor))
-    at_floor = np.maximum(latent, cut) - _mean_above(cut)
-    even = 0.1 * rng.normal(size=shape)
-    items, annotators = np.indices(shape).reshape(2, -1)
-    values = (at_floor - even).ravel() + 0.8 * differs
-    return mean_over_items_and_annotators(items, annotators, values).p
+
+    n_items: int
+    n_annotators: int
+    floor: float
+    share: float = 1.0
+    jitter: float = 0.0
+
+    def interval(self, rng: np.random.Generator) -> Limits:
+        """Of the mean of the system at the floor."""
+        items, annotators, rated, _ = self._draw(rng)
+        mean = self._mean(items, annotators, rated, rated)
+        return (mean.ci_low, mean.ci_high, self._truth) if mean else (np.nan,) * 3
+
+    def p(self, rng: np.random.Generator, differs: bool) -> float:
+        """Of the difference of both; NaN where the product notes it as a rough guide."""
+        items, annotators, rated, even = self._draw(rng)
+        difference = rated - self._truth - even + 0.8 * differs
+        mean = self._mean(items, annotators, rated, difference)
+        return mean.p if mean else np.nan
+
+    @property
+    def _truth(self) -> float:
+        return _mean_above(self._cut) + self.jitter / 2
+
+    @property
+    def _cut(self) -> float:
+        return float(stats.norm.ppf(self.floor))
+
+    def _draw(self, rng: np.random.Generator) -> tuple[Integers, Integers, Floats, Floats]:
+        shape = self.n_items, self.n_annotators
+        # annotators agree, so that the few items above the floor carry the mean
+        of_items, of_cells = rng.normal(size=(self.n_items, 1)), rng.normal(size=shape)
+        latent = np.sqrt(0.8) * of_items + np.sqrt(0.2) * of_cells
+        even = 0.1 * rng.normal(size=shape)
+        present = rng.random(shape) < self.share
+        items, annotators = np.nonzero(present)
+        rated = np.maximum(latent, self._cut) + self.jitter * rng.random(shape)
+        return items, annotators, rated[present], even[present]
+
+    def _mean(
+        self, items: Integers, annotators: Integers, rated: Floats, values: Floats
+    ) -> MeanOfCells | None:
+        ends = {"low": float(rated.min()), "high": float(max(rated.max(), HIGHEST))}
+        if items_off_the_end(items, rated, **ends) < FEWEST_OFF_END:
+            return None
+        skewed = share_at_one_end(rated, **ends) >= MANY_AT_ONE_END
+        return mean_over_items_and_annotators(items, annotators, values, skewed=skewed)
 
 
 def _mean_above(cut: float) -> float:
@@ -127,8 +178,22 @@ def mean_intervals() -> Iterator[IntervalCase]:
         draw = partial(crossed_mean, n_items=n_items, n_annotators=n_annotators, share=rated)
         kind = f"{n_items} items, {n_annotators} annotators, {rated:.0%} rated"
         yield IntervalCase("systems", kind, draw)
+    for kind, ratings, noted in _skewed_settings():
+        yield IntervalCase("skewed_systems", kind, ratings.interval, noted)
     for setting, sizes in _ordinal_settings():
         yield IntervalCase("ordinal_systems", setting, partial(ordinal_lead, **sizes))
+
+
+def _skewed_settings() -> Iterator[tuple[str, SkewedRatings, str]]:
+    sizes = [*product((10, 15, 19, 20, 50), (3, 6), (0.5, 0.8), (1.0,))]
+    sizes += [*product((20, 50), (6, 12), (0.5, 0.8), (0.4,)), (50, 12, 0.9, 1.0)]
+    ratings = [SkewedRatings(*size) for size in sizes]
+    ratings += [SkewedRatings(*size, jitter=JITTER) for size in sizes if size[0] >= 20]
+    for one in ratings:
+        kind = f"{one.n_items} items, {one.n_annotators} annotators, {one.floor:.0%} "
+        kind += "near the floor" if one.jitter else "at the floor"
+        rated = "" if one.share == 1.0 else f", {one.share:.0%} rated"
+        yield kind + rated, one, FEW_ITEMS if one.n_items < 20 else ""
 
 
 def _ordinal_settings() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -143,10 +208,7 @@ def mean_tests() -> Iterator[TestCase]:
         draw = partial(crossed_p, n_items=n_items, n_annotators=n_annotators, share=share)
         kind = f"{n_items} items, {n_annotators} annotators, {share:.0%} rated"
         yield TestCase("systems", kind, draw)
-    for n_items, n_annotators, floor in product((10, 15, 19, 20, 50), (3, 6), (0.5, 0.8)):
-        sizes = {"n_items": n_items, "n_annotators": n_annotators, "floor": floor}
-        kind = f"{n_items} items, {n_annotators} annotators, {floor:.0%} at the floor"
-        noted = FEW_ITEMS if n_items < 20 else AT_ONE_END
-        yield TestCase("skewed_systems", kind, partial(skewed_p, **sizes), noted)
+    for kind, ratings, noted in _skewed_settings():
+        yield TestCase("skewed_systems", kind, ratings.p, noted)
     for setting, sizes in _ordinal_settings():
         yield TestCase("ordinal_systems", setting, partial(ordinal_p, **sizes))

@@ -1,0 +1,146 @@
+"""Evaluation of runs beside pytrec_eval and ir_measures: ``python -m benchmarks.evaluation``.
+
+A drawn run of 100 documents for each of 10,000 topics, and 50 judgments a topic. From files, each
+reads both and computes the measures for each topic; on arrays, each has what it takes in memory.
+Every time is the least of some repetitions, taken in turns; values are compared before they are
+timed.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytrec_eval
+
+from retrieval.evaluation import lists_of_run, positions
+from retrieval.trec_files import read_qrels, read_run
+from stats.ranking import judged_lists, measure
+
+MEASURES = ("nDCG@10", "AP", "RR", "P@10", "R@100")
+OF_PYTREC_EVAL = {"ndcg_cut.10", "map", "recip_rank", "P.10", "recall.100"}
+OF_IR_MEASURES = [ir_measures.parse_measure(name) for name in MEASURES]
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def drawn(n_topics: int, n_documents: int, n_judged: int, seed: int) -> tuple[Columns, Columns]:
+    """Topic, document and score of each line of a run; topic, document and grade of qrels."""
+    rng = np.random.default_rng(seed)
+    size = 10 * n_topics
+    columns = []
+    for each in (n_documents, n_judged):
+        start = rng.integers(size, size=(n_topics, 1))
+        # A stride that is prime to all but itself names no document twice in a topic.
+        documents = (start + 7919 * np.arange(each)) % size
+        columns.append((np.repeat(np.arange(n_topics), each), documents.ravel()))
+    scores = rng.normal(size=len(columns[0][0])).round(4)
+    grades = rng.integers(0, 3, size=len(columns[1][0]))
+    # A third of the judgments are of documents in the list.
+    topic, document = columns[1]
+    within = np.arange(len(topic)) % n_judged < n_judged // 3
+    document[within] = columns[0][1].reshape(n_topics, -1)[:, : n_judged // 3].ravel()
+    keep = np.unique(topic * size + document, return_index=True)[1]
+    return (*columns[0], scores), (topic[keep], document[keep], grades[keep])
+
+
+def write_files(folder: Path, run: Columns, qrels: Columns) -> tuple[Path, Path]:
+    """Both in TREC's formats."""
+    paths = folder / "run", folder / "qrels"
+    lines = zip(*(column.tolist() for column in run), strict=True)
+    paths[0].write_text("".join(f"t{t} Q0 doc{d} 0 {s} drawn\n" for t, d, s in lines))
+    lines = zip(*(column.tolist() for column in qrels), strict=True)
+    paths[1].write_text("".join(f"t{t} 0 doc{d} {g}\n" for t, d, g in lines))
+    return paths
+
+
+def of_files(run: Path, qrels: Path) -> list[float]:
+    grades, one = read_qrels(qrels), read_run(run)
+    lists = lists_of_run(grades, one, positions(one.topics, grades.topics), True)["falling"]
+    return [float(measure(name).values(lists).mean()) for name in MEASURES]
+
+
+def of_files_by_pytrec_eval(run: Path, qrels: Path) -> list[float]:
+    with qrels.open() as file:
+        grades = pytrec_eval.parse_qrel(file)
+    with run.open() as file:
+        return of_dictionaries(grades, pytrec_eval.parse_run(file))
+
+
+def of_dictionaries(grades: Any, run: Any) -> list[float]:
+    per_topic = pytrec_eval.RelevanceEvaluator(grades, OF_PYTREC_EVAL).evaluate(run)
+    names = ("ndcg_cut_10", "map", "recip_rank", "P_10", "recall_100")
+    return [float(np.mean([row[name] for row in per_topic.values()])) for name in names]
+
+
+def of_files_by_ir_measures(run: Path, qrels: Path) -> list[float]:
+    grades = list(ir_measures.read_trec_qrels(str(qrels)))
+    return of_rows(grades, list(ir_measures.read_trec_run(str(run))))
+
+
+def of_rows(grades: Any, run: Any) -> list[float]:
+    means = ir_measures.calc_aggregate(OF_IR_MEASURES, grades, run)
+    return [float(means[one]) for one in OF_IR_MEASURES]
+
+
+def of_arrays(run: Columns, qrels: Columns, n_topics: int) -> list[float]:
+    lists = judged_lists(*run, *qrels, n_topics=n_topics)
+    return [float(measure(name).values(lists).mean()) for name in MEASURES]
+
+
+def least_seconds(timed: dict[str, Callable[[], Any]], repetitions: int) -> dict[str, float]:
+    """Of each, in turns, so that what else the machine does falls on all."""
+    least = dict.fromkeys(timed, float("inf"))
+    for _ in range(repetitions):
+        for name, compute in timed.items():
+            begun = perf_counter()
+            compute()
+            least[name] = min(least[name], perf_counter() - begun)
+    return least
+
+
+def main() -> None:
+    """Time all three from files and on arrays, and print ratios to the first."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topics", type=int, default=10_000)
+    parser.add_argument("--documents", type=int, default=100)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    run, qrels = drawn(options.topics, options.documents, 50, options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        files = write_files(Path(folder), run, qrels)
+        with files[1].open() as file:
+            grades = pytrec_eval.parse_qrel(file)
+        with files[0].open() as file:
+            ranked = pytrec_eval.parse_run(file)
+        rows = [list(ir_measures.read_trec_qrels(str(files[1])))]
+        rows += [list(ir_measures.read_trec_run(str(files[0])))]
+        tables: dict[str, dict[str, Callable[[], Any]]] = {
+            "from files": {
+                "Assay": lambda: of_files(*files),
+                "pytrec_eval": lambda: of_files_by_pytrec_eval(*files),
+                "ir_measures": lambda: of_files_by_ir_measures(*files),
+            },
+            "in memory": {
+                "Assay": lambda: of_arrays(run, qrels, options.topics),
+                "pytrec_eval": lambda: of_dictionaries(grades, ranked),
+                "ir_measures": lambda: of_rows(*rows),
+            },
+        }
+        sys.stdout.write("| | program | seconds | of Assay's time |\n|---|---|---|---|\n")
+        for title, timed in tables.items():
+            values = [compute() for compute in timed.values()]
+            np.testing.assert_allclose(values, [values[0]] * len(values), atol=1e-6)
+            seconds = least_seconds(timed, options.repetitions)
+            for name, taken in seconds.items():
+                ratio = taken / seconds["Assay"]
+                sys.stdout.write(f"| {title} | {name} | {taken:.2f} | {ratio:.2f} |\n")
+
+
+if __name__ == "__main__":
+    main()
