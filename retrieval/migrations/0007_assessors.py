@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ('alpha_method', models.CharField(blank=True, max_length=60)),
                 ('alpha_reason', models.CharField(blank=True, max_length=300)),
                 ('warnings', models.TextField(blank=True, help_text='One a line.')),
-                ('version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='any_two_assessors', to='retrieval.collectionversion')),
+                ('version', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='any_two_assessors', to='retrieval.collectionversion')),
             ],
             options={
                 'ordering': ['pk'],

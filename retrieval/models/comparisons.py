@@ -145,7 +145,7 @@ class LabelPair(OfVersion):
 class AnyTwoAssessors(OfVersion):
     """How far any two assessors of a document agree, whoever they are."""
 
-    version = models.ForeignKey(
+    version = models.OneToOneField(
         CollectionVersion, on_delete=models.CASCADE, related_name="any_two_assessors"
     )
     n_assessors = models.PositiveIntegerField()

@@ -12,7 +12,10 @@ from retrieval.models.files import NAME_LENGTH, CollectionFile
 class CollectionVersionQuerySet(models.QuerySet["CollectionVersion"]):
     def of(self, collection: Collection, kind: str) -> CollectionVersionQuerySet:
         """The newest first."""
-        return self.filter(collection=collection, kind=kind).order_by("-number")
+        versions = self.filter(collection=collection, kind=kind).order_by("-number")
+        if kind == CollectionVersion.Kind.COMPARISON:
+            return versions.select_related("any_two_assessors")
+        return versions
 
 
 class CollectionVersion(models.Model):
