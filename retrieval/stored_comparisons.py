@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 COMPARE = "compare_collection_qrels"
-FORM = 2
+FORM = 3
 """Of the rows; those of another form are not taken for the same."""
 FEWEST = 2
 MOST_SWAPS = 3
@@ -98,7 +98,10 @@ def compare_collection(running: RunningJob) -> str:
     collection, files = files_of(running)
     rules = running.arguments["rules"]
     kind = CollectionVersion.Kind.COMPARISON
-    fingerprint = fingerprint_of(FORM, files, rules)
+    qrels_files = [file for file in files if file.kind == Kind.QRELS]
+    # Whoever describes a file anew, as another assessor's, has it compared anew.
+    described = [[file.name, file.judgments, file.assessor] for file in qrels_files]
+    fingerprint = fingerprint_of(FORM, files, {**rules, "described": described})
 
     def compute() -> CollectionVersion:
         with opened_files(files) as (runs, qrels):
@@ -122,14 +125,16 @@ def compare_collection(running: RunningJob) -> str:
                 n_topics=compared.n_topics,
             )
             write_files(version, files)
-            _write(version, compared)
+            _write(version, compared, qrels_files)
         return version
 
     return once(collection, kind, fingerprint, compute)
 
 
-def _write(version: CollectionVersion, compared: QrelsCompared) -> None:
-    write_rows(ComparedQrels, ({"version": version, **vars(one)} for one in compared.qrels))
+def _write(
+    version: CollectionVersion, compared: QrelsCompared, files: Iterable[CollectionFile]
+) -> None:
+    write_rows(ComparedQrels, _sets(version, compared, files))
     write_rows(RankedRun, _ranked(version, compared))
     for pair in compared.pairs:
         _write_pair(version, pair)
@@ -139,6 +144,20 @@ def _write(version: CollectionVersion, compared: QrelsCompared) -> None:
     write_rows(AssessorDesign, (_design(version, one) for one in compared.random_assessor))
     write_rows(CrossedRunMean, _crossed(version, compared))
     write_notes(version, compared.notes)
+
+
+def _sets(
+    version: CollectionVersion, compared: QrelsCompared, files: Iterable[CollectionFile]
+) -> Iterator[dict[str, Any]]:
+    """The sets of labels, with whose judgments they are where a file's description says so."""
+    by_name = {file.name: file for file in files}
+    for one in compared.qrels:
+        row = {"version": version, **vars(one)}
+        if one.kind == "assessor":
+            row |= {"judgments": one.name, "assessor": one.name}
+        elif one.kind != "derived" and (file := by_name.get(one.name)):
+            row |= {"judgments": file.judgments, "assessor": file.assessor, "rule": file.rule}
+        yield row
 
 
 def _design(version: CollectionVersion, design: RandomDesign) -> dict[str, Any]:

@@ -25,6 +25,12 @@ class ComparedQrels(OfVersion):
     name = name_field()
     kind = models.CharField(max_length=10, help_text="given, machine, assessor or derived.")
     rule = reason_field()
+    judgments = models.CharField(
+        max_length=LONGEST_NAME,
+        blank=True,
+        help_text="Which they were made of: qrels of the same, by two rules, are one assessor's.",
+    )
+    assessor = models.CharField(max_length=LONGEST_NAME, blank=True, help_text="Who judged.")
     n_topics = models.PositiveIntegerField()
     n_topics_left_out = models.PositiveIntegerField()
     n_judged = models.PositiveBigIntegerField()

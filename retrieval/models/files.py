@@ -116,6 +116,14 @@ class CollectionFile(models.Model):
         return self.name
 
     @property
+    def judgments(self) -> str:
+        """Which judgments qrels were made of, whatever the rule; empty where nothing says."""
+        whose = self.study.slug if self.study else self.assessor
+        if not whose:
+            return ""
+        return f"{whose}, round {self.round}" if self.round else whose
+
+    @property
     def is_usable(self) -> bool:
         return self.n_lines is not None and not self.n_faults
 

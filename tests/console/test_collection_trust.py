@@ -9,15 +9,18 @@ import pytest
 from django.core.management import call_command
 
 from accounts.teams import create_team
+from retrieval.collection_files import describe_file
 from retrieval.models import (
     AuditFinding,
     CollectionFile,
     CollectionVersion,
+    ComparedQrels,
     LeftOutEffect,
     MachineEstimate,
     RankingPair,
     ReuseExpectation,
 )
+from tests.annotation.studies import rating_study
 from tests.console.collection_addresses import address_of
 from tests.console.evaluated_collection import evaluated_collection
 from tests.console.pages import words_of
@@ -311,3 +314,31 @@ def test_tables_are_handed_out_as_csv_latex_and_json(rosa, researcher):
     assert "findings" in everything["tables"]
     for missing in ("comparison/none.csv", "nothing/rankings.csv", "reuse/left-out.xls"):
         assert rosa.get(f"{TABLES}/{missing}").status_code == 404
+
+
+def test_compared_qrels_say_whose_judgments_they_were_made_of(rosa, researcher, collection):
+    study = rating_study("plates", owner=researcher, n_items=1)
+    second = add_file(collection, "second.txt", qrels_text(relevant=7))
+    described = {"rule": "majority", "round": "2"}
+    describe_file(file=second, actor=researcher, assessor="Ann", **described)
+    third = add_file(collection, "third.txt", qrels_text(relevant=8))
+    collection.files.filter(pk=third.pk).update(study=study, round="1", rule="any")
+    answer = rosa.post(TRUST, form_of(collection))
+    assert answer.status_code == 302
+    rows = {one.name: one for one in ComparedQrels.objects.all()}
+    whose = {name: (one.judgments, one.assessor, one.rule) for name, one in rows.items()}
+    assert whose["qrels.txt"] == ("", "", "")
+    assert whose["second.txt"] == ("Ann, round 2", "Ann", "majority")
+    assert whose["third.txt"] == ("plates, round 1", "", "any")
+    assert whose["union"][:2] == ("", "")
+
+
+def test_qrels_that_are_described_anew_are_compared_anew(rosa, researcher, collection):
+    second = add_file(collection, "second.txt", qrels_text(relevant=7))
+    rosa.post(TRUST, form_of(collection))
+    rosa.post(TRUST, form_of(collection))
+    comparisons = CollectionVersion.objects.filter(kind="comparison")
+    assert comparisons.count() == 1
+    describe_file(file=second, actor=researcher, assessor="Ann")
+    rosa.post(TRUST, form_of(collection))
+    assert comparisons.count() == 2
