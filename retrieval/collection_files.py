@@ -21,6 +21,7 @@ from accounts.audit import record
 from annotation.exceptions import AnnotationError
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
 from retrieval.exceptions import CollectionUnfit
+from retrieval.file_kinds import problem_of_table, problem_of_text, problem_of_vectors
 from retrieval.models import Collection, CollectionFile, FilePart
 from retrieval.models.files import NAME_LENGTH
 
@@ -55,6 +56,7 @@ def store_file(
     for part in file.chunks(PART_BYTES):
         digest.update(part)
     start = next(iter(file.chunks(PART_BYTES)))
+    _require_sort(kind, start)
     kind = kind or _kind_of(start)
     _require_new(collection, kind, digest.hexdigest())
     name = plain_file_name(file.name)
@@ -98,16 +100,56 @@ def _require_new(collection: Collection, kind: str, digest: str) -> None:
         raise CollectionUnfit(_("The same file is here already, as {name}.").format(name=same.name))
 
 
-def _kind_of(start: bytes) -> str:
-    """What a file's first lines say it is: a run has six columns, qrels four."""
-    if start.startswith(GZIP):
-        try:
-            start = zlib.decompressobj(wbits=31).decompress(start, PART_BYTES)
-        except zlib.error:
-            start = b""
+def _require_sort(kind: str, start: bytes) -> None:
+    """Refuse a picture or a workbook, and a run that is sent as qrels, before it is stored."""
+    if kind in (Kind.CATALOGUE, Kind.EMBEDDINGS):
+        problem = (problem_of_table if kind == Kind.CATALOGUE else problem_of_vectors)(start)
+    elif kind == Kind.AUDITED:
+        return
+    else:
+        start = _unpacked_start(start)
+        problem = problem_of_text(start) or _problem_of_columns(kind, start)
+    if problem:
+        raise CollectionUnfit(problem[0].upper() + problem[1:])
+
+
+def _problem_of_columns(kind: str, start: bytes) -> str:
+    """That a file which is said to be a run has the columns of qrels, or the other way round."""
+    width = next(iter(_widths(start)), 0)
+    if kind == Kind.RUN and width == 4:
+        return _(
+            "it has four columns, as qrels have (topic iteration docno grade); a run has six. "
+            "Send it as qrels."
+        )
+    if kind in (Kind.QRELS, Kind.ASSESSORS) and width == 6:
+        return _(
+            "it has six columns, as a run has (topic Q0 docno rank score tag); qrels have four. "
+            "Send it as a run."
+        )
+    return ""
+
+
+def _unpacked_start(start: bytes) -> bytes:
+    """The first bytes of a file, where it is compressed those of its content."""
+    if not start.startswith(GZIP):
+        return start
+    try:
+        return zlib.decompressobj(wbits=31).decompress(start, PART_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _widths(start: bytes) -> list[int]:
+    """How many columns the first lines have, the commonest number first."""
     lines = [line.split() for line in start.splitlines()[:LINES_LOOKED_AT]]
     widths = Counter(len(cells) for cells in lines if cells and not cells[0].startswith(b"#"))
-    for width, _n in widths.most_common():
+    return [width for width, _n in widths.most_common()]
+
+
+def _kind_of(start: bytes) -> str:
+    """What a file's first lines say it is: a run has six columns, qrels four."""
+    start = _unpacked_start(start)
+    for width in _widths(start):
         if width == 4 and _has_two_of_a_document(start):
             return Kind.ASSESSORS
         if width in COLUMNS:

@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from presentation.counts import count_of
 from presentation.progress import Progress, silently
+from retrieval.evaluation_notes import notes_of
 from retrieval.evaluation_records import (
     Evaluation,
     RunsCompared,
@@ -24,13 +24,7 @@ from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers
 from stats.ranking import JudgedLists, Measure, Ties, judged_lists
 from stats.ranking.incomplete_judgments import judged
-from stats.ranking.judged_lists import score_keys
-from stats.ranking.topic_means import (
-    LEAST_OTHERS,
-    LEAST_TOPICS,
-    compare_over_topics,
-    mean_over_topics,
-)
+from stats.ranking.topic_means import compare_over_topics, mean_over_topics
 from stats.significance.adjustments import holm
 
 Flags = NDArray[np.bool_]
@@ -51,7 +45,8 @@ def evaluate_runs(
     require_scale(grades, settings.measures)
     results: list[RunValues] = []
     counts: list[TopicCounts] = []
-    for name, run in progress(zip(run_names(runs), runs, strict=True), len(runs)):
+    named = dict(zip(run_names(runs), runs, strict=True))
+    for name, run in progress(named.items(), len(named)):
         position = positions(run.topics, grades.topics)
         listed = np.zeros(len(grades.topics), dtype=bool)
         listed[position[position >= 0]] = True
@@ -71,7 +66,7 @@ def evaluate_runs(
         runs=tuple(counts),
         settings=settings,
     )
-    return replace(evaluation, notes=tuple(_notes(evaluation, runs)))
+    return replace(evaluation, notes=tuple(notes_of(evaluation, named)))
 
 
 def require_scale(grades: RelevanceGrades, measures: Sequence[Measure]) -> None:
@@ -200,55 +195,3 @@ def _paired(a: Floats, b: Floats, settings: Settings) -> tuple[Floats, Floats]:
         return np.nan_to_num(a), np.nan_to_num(b)
     both = ~(np.isnan(a) | np.isnan(b))
     return a[both], b[both]
-
-
-def _notes(evaluation: Evaluation, runs: Sequence[Run]) -> Iterator[str]:
-    """What a reader must know beside the numbers."""
-    yield from _notes_of_topics(evaluation)
-    for row in evaluation.results:
-        if abs(row.other_ties - row.mean.value) > 1e-9:
-            yield (
-                f"tied scores move {row.measure.name} of {row.run}: {row.mean.value:.4f}, or "
-                f"{row.other_ties:.4f} were ties broken the other way"
-            )
-    for name, run in zip(run_names(runs), runs, strict=True):
-        if run.n_infinite:
-            yield f"{name} has {count_of(run.n_infinite, 'infinite score')}"
-        if evaluation.settings.single_precision and _differs_in_double(run):
-            yield (
-                f"{name} has scores that are tied as 32-bit floats and differ as 64-bit ones, by "
-                "which trec_eval 10 orders them"
-            )
-
-
-def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
-    if len(evaluation.topics) < LEAST_TOPICS:
-        yield f"below {LEAST_TOPICS} topics intervals are a rough guide"
-    for row in evaluation.results:
-        if row.n_others < LEAST_OTHERS <= LEAST_TOPICS <= row.mean.n_topics:
-            most = f"all but {count_of(row.n_others, 'topic')}" if row.n_others else "all topics"
-            yield (
-                f"{row.measure.name} of {row.run}: {most} have the same value, which makes its "
-                "interval a rough guide"
-            )
-    for each in evaluation.runs:
-        if each.n_missing:
-            topics = count_of(each.n_missing, "topic")
-            yield f"{each.run} lacks {topics}; mean_complete counts 0 for what a run lacks"
-        if each.n_foreign:
-            topics = count_of(each.n_foreign, "topic")
-            yield f"{each.run} has {topics} without judgments, which nothing here counts"
-    if without := evaluation.n_without_relevant:
-        left_out = evaluation.settings.leave_out_without_relevant
-        counted = "left out for all runs" if left_out else "counted as 0"
-        yield f"{count_of(without, 'topic')} without a relevant document: {counted}"
-
-
-def _differs_in_double(run: Run) -> bool:
-    """Whether two scores of a topic are the same in single precision and not in double."""
-    keys = score_keys(run.topic, run.score.astype(np.float32))
-    if keys is None:
-        return False
-    order = np.argsort(keys)
-    same = keys[order[1:]] == keys[order[:-1]]
-    return bool((same & (run.score[order[1:]] != run.score[order[:-1]])).any())

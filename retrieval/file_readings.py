@@ -17,6 +17,7 @@ from annotation.readers.rows import storable
 from annotation.uploads import AT_ONCE_BYTES
 from retrieval.collection_files import files_on_disk, free_name, is_packed, require_bearable
 from retrieval.exceptions import CollectionUnfit, FileFaults, TrecFileFaults
+from retrieval.file_warnings import WARNINGS_KEPT, contradicting_lines
 from retrieval.models import Collection, CollectionFile, FileTopic
 from retrieval.models.files import NAME_LENGTH
 from retrieval.source_files import catalogue_facts, vectors_facts
@@ -152,6 +153,8 @@ def run_facts(run: Run) -> dict[str, Any]:
         "n_documents": len(run.documents),
         "n_tied": _n_tied(run),
         "n_infinite": run.n_infinite,
+        "n_warnings": len(run.contradicting),
+        "warnings": storable(list(map(list, contradicting_lines(run, WARNINGS_KEPT)))),
     }
 
 

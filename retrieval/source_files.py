@@ -14,8 +14,10 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, unpacked
+from annotation.readers.rows import storable
 from annotation.readers.tables import READ_AT_ONCE
 from retrieval.exceptions import PoolFileFaults
+from retrieval.file_warnings import WARNINGS_KEPT, unshown_pictures
 from retrieval.pools.catalogue import Catalogue, read_catalogue
 from retrieval.pools.vectors import Vectors, read_vectors
 
@@ -108,4 +110,10 @@ def catalogue_facts(path: Path) -> dict[str, Any]:
     """What a catalogue's row says of it."""
     with opened_catalogue(path) as catalogue:
         n = len(catalogue.documents)
-        return {"n_lines": n, "n_documents": n}
+        unshown = unshown_pictures(catalogue)
+        return {
+            "n_lines": n,
+            "n_documents": n,
+            "n_warnings": len(unshown),
+            "warnings": storable([list(one) for one in unshown[:WARNINGS_KEPT]]),
+        }

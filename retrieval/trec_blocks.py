@@ -39,6 +39,8 @@ class Columns:
     document: Integers
     value: Floats
     tags: frozenset[str]
+    rank: Floats
+    """Of a run; NaN where it is no whole number. Empty of qrels."""
 
     def has_a_pair_twice(self) -> bool:
         pairs = np.sort(self.topic * (len(self.documents) or 1) + self.document)
@@ -49,7 +51,9 @@ def columns_of(
     topics: Sequence[str],
     documents: Sequence[str],
     values: Sequence[float],
+    *,
     tags: Iterable[str] = (),
+    ranks: Sequence[float] = (),
 ) -> Columns:
     """The columns of lines that were read one by one."""
     import pyarrow as pa
@@ -58,7 +62,15 @@ def columns_of(
         _in_order([pa.array(column, pa.string()).dictionary_encode()])
         for column in (topics, documents)
     )
-    return Columns(names, titles, topic, document, np.array(values, float), frozenset(tags))
+    return Columns(
+        names,
+        titles,
+        topic,
+        document,
+        np.array(values, float),
+        frozenset(tags),
+        np.array(ranks, float),
+    )
 
 
 def read_in_blocks(blocks: Iterable[bytes], kind: BlockKind) -> Columns | None:
@@ -66,6 +78,7 @@ def read_in_blocks(blocks: Iterable[bytes], kind: BlockKind) -> Columns | None:
     topics: list[Any] = []
     documents: list[Any] = []
     values: list[Floats] = []
+    ranks: list[Floats] = [np.empty(0)]
     tags: set[str] = set()
     for block in blocks:
         table = _table(block, kind)
@@ -76,11 +89,13 @@ def read_in_blocks(blocks: Iterable[bytes], kind: BlockKind) -> Columns | None:
         documents += table["docno"].chunks
         values.append(numbers)
         if kind == "run":
+            ranks.append(_ranks(table["rank"]))
             tags |= {tag for part in table["tag"].chunks for tag in part.dictionary.to_pylist()}
     if not values:
         return None
     (names, topic), (titles, document) = _in_order(topics), _in_order(documents)
-    columns = Columns(names, titles, topic, document, np.concatenate(values), frozenset(tags))
+    value, rank = np.concatenate(values), np.concatenate(ranks)
+    columns = Columns(names, titles, topic, document, value, frozenset(tags), rank)
     return None if columns.has_a_pair_twice() else columns
 
 
@@ -95,8 +110,9 @@ def _table(block: bytes, kind: BlockKind) -> pa.Table | None:
     text, delimiter = single
     coded = pa.dictionary(pa.int32(), pa.string())
     types = {"topic": coded, "docno": coded, "value": pa.string(), "tag": coded}
-    wanted = [name for name in NAMES[kind] if name in types]
-    try:
+    wanted = [name for name in NAMES[kind] if name in (*types, "rank")]
+
+    def read(type_of_rank: pa.DataType) -> pa.Table:
         return csv.read_csv(
             pa.py_buffer(text),
             read_options=csv.ReadOptions(
@@ -106,11 +122,19 @@ def _table(block: bytes, kind: BlockKind) -> pa.Table | None:
                 delimiter=delimiter, quote_char=False, ignore_empty_lines=False
             ),
             convert_options=csv.ConvertOptions(
-                include_columns=wanted, column_types=types, strings_can_be_null=False
+                include_columns=wanted,
+                column_types=types | {"rank": type_of_rank},
+                strings_can_be_null=False,
             ),
         )
-    except pa.ArrowInvalid:
-        return None
+
+    # Nothing is ordered by ranks, which may be anything.
+    for type_of_rank in (pa.int64(), pa.string()):
+        try:
+            return read(type_of_rank)
+        except pa.ArrowInvalid:
+            continue
+    return None
 
 
 def _single_spaced(block: bytes) -> tuple[bytes, str] | None:
@@ -175,6 +199,15 @@ def _numbers(parts: Sequence[Any], kind: BlockKind) -> Floats | None:
     values = np.concatenate(columns)
     is_grade = kind == "run" or bool((np.abs(values) <= HIGHEST_GRADE).all())
     return values if is_grade else None
+
+
+def _ranks(column: Any) -> Floats:
+    """The ranks of a block; NaN for all where one is no whole number."""
+    import pyarrow as pa
+
+    if column.type != pa.int64() or column.null_count:
+        return np.full(len(column), np.nan)
+    return np.asarray(column.to_numpy(), dtype=np.float64)
 
 
 def _in_order(parts: Sequence[Any]) -> tuple[list[str], Integers]:

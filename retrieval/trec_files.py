@@ -12,14 +12,16 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from math import isnan
+from dataclasses import dataclass, field
+from math import isnan, nan
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
 
 from retrieval.exceptions import TrecFileFaults
+from retrieval.file_kinds import LOOKED_AT, problem_of_text
+from retrieval.run_ranks import contradicting
 from retrieval.trec_blocks import BYTE_ORDER_MARK, BlockKind, Columns, columns_of, read_in_blocks
 from stats.arguments import Floats, Integers
 from stats.ranking.judged_lists import HIGHEST_GRADE, LOWEST_GRADE
@@ -33,6 +35,7 @@ BLOCK_BYTES = 32 * 1024**2
 MOST_BYTES = 16 * 1024**3
 """Of a file, unpacked: lists of a thousand documents for 300,000 topics."""
 MOST_FAULTS = 1000
+LONGEST_QUOTED = 40
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Run:
     score : ndarray of float, shape (n_lines,)
     n_infinite : int
         Scores that are infinite, which sort well and are rarely meant.
+    contradicting : ndarray of int, shape (n, 2)
+        Lines whose rank is worse and whose score is greater than those of another line, and that
+        other line.
     """
 
     path: Path
@@ -61,6 +67,7 @@ class Run:
     document: Integers
     score: Floats
     n_infinite: int = 0
+    contradicting: Integers = field(default_factory=lambda: np.empty((0, 2), dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,13 @@ def read_run(path: Path) -> Run:
     read = _read(path, "run")
     tag = next(iter(read.tags)) if len(read.tags) == 1 else ""
     columns = read.topics, read.documents, read.topic, read.document, read.value
-    return Run(path, tag, *columns, n_infinite=int(np.isinf(read.value).sum()))
+    return Run(
+        path,
+        tag,
+        *columns,
+        n_infinite=int(np.isinf(read.value).sum()),
+        contradicting=contradicting(read.topic, read.rank, read.value),
+    )
 
 
 def read_qrels(path: Path) -> RelevanceGrades:
@@ -100,6 +113,7 @@ def _as_grades(path: Path, read: Columns) -> RelevanceGrades:
 def read_assessors(path: Path) -> dict[str, RelevanceGrades]:
     """Each assessor's qrels of a file that names the assessor in column 2 (qrels_jg)."""
     try:
+        _require_text(path)
         with _opened(path) as file:
             lines = _lines_of(path, file, "qrels_jg")
     except (OSError, EOFError, zlib.error) as error:
@@ -137,13 +151,16 @@ def each_line(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _read(path: Path, kind: BlockKind) -> Columns:
     try:
+        _require_text(path)
         with _opened(path) as file:
             columns = read_in_blocks(_blocks(path, file), kind)
         if columns is None:
             with _opened(path) as file:
                 lines = _lines_of(path, file, kind)
                 topics, documents = zip(*lines.line_of_pair, strict=True)
-                columns = columns_of(topics, documents, lines.values, lines.tags)
+                columns = columns_of(
+                    topics, documents, lines.values, tags=lines.tags, ranks=lines.ranks
+                )
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
     return columns
@@ -164,6 +181,14 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         if file.read(3) != BYTE_ORDER_MARK:
             file.seek(0)
         yield file
+
+
+def _require_text(path: Path) -> None:
+    """Refuse a picture or a workbook in one sentence, before each of its lines is."""
+    with _opened(path) as file:
+        problem = problem_of_text(file.read(LOOKED_AT))
+    if problem:
+        raise TrecFileFaults(path, [(None, problem)])
 
 
 def _blocks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
@@ -204,6 +229,7 @@ class _Lines:
         self.line_of_pair: dict[tuple[str, ...], int] = {}
         self.values: list[float] = []
         self.tags: set[str] = set()
+        self.ranks: list[float] = []
 
     def take(self, number: int, line: bytes) -> str | None:
         """Keep a line's values, or say what is wrong with it."""
@@ -232,7 +258,9 @@ class _Lines:
                 "Keep one of the two."
             )
         self.values.append(value)
-        self.tags |= {named["tag"]} if "tag" in named else set()
+        if "tag" in named:
+            self.tags.add(named["tag"])
+            self.ranks.append(float(named["rank"]) if INTEGER.fullmatch(named["rank"]) else nan)
         return None
 
 
@@ -241,13 +269,19 @@ def _number(named: dict[str, str]) -> tuple[str | None, float]:
     if "grade" in named:
         text = named["grade"]
         if not INTEGER.fullmatch(text):
-            return f"the grade {text} is not a whole number.", 0
+            return f"the grade {_quoted(text)} is not a whole number.", 0
         if not LOWEST_GRADE <= int(text) <= HIGHEST_GRADE:
             return f"the grade {text} is not between {LOWEST_GRADE} and {HIGHEST_GRADE}.", 0
         return None, int(text)
     text = named["score"]
     if not NUMBER.fullmatch(text):
-        return f"the score {text} is not a number.", 0
+        return f"the score {_quoted(text)} is not a number.", 0
     if isnan(score := float(text)):
         return "the score is NaN, which has no place in an order.", 0
     return None, score
+
+
+def _quoted(text: str) -> str:
+    """A cell as a message may repeat it: its beginning, without characters nobody can read."""
+    readable = "".join(one if one.isprintable() else "\ufffd" for one in text[:LONGEST_QUOTED])
+    return readable + ("…" if len(text) > LONGEST_QUOTED else "")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, models
+from django.db import DatabaseError, DataError, NotSupportedError, ProgrammingError, models
 from django.db.models import F
 from django.utils import timezone
 
@@ -21,6 +21,9 @@ from work.registry import job_kind
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+# Of values and statements, which no second attempt changes. A row that another one precludes
+# (IntegrityError) may be of two jobs at once, and is tried again.
+PERMANENT = (DataError, ProgrammingError, NotSupportedError)
 # What a worker runs right now, for the signal that ends it (work.workers).
 current: list[RunningJob] = []
 
@@ -153,6 +156,9 @@ def _run(running: RunningJob) -> None:
         logger.warning("%s", lost)
     except JobPostponed as postponed:
         _retry(running, str(postponed).rstrip("."))
+    except PERMANENT as error:
+        logger.exception("'%s' (job %s) cannot be stored", job, job.pk)
+        running.finish(Job.State.FAILED, _unstorable(error))
     except DatabaseError:
         # Of the database, which may be away: the row says what comes next once it is back.
         logger.exception("'%s' (job %s) broke off", job, job.pk)
@@ -163,6 +169,11 @@ def _run(running: RunningJob) -> None:
             return
         logger.exception("'%s' (job %s) broke off", job, job.pk)
         _retry(running, f"Unexpected error: {type(error).__name__}. The site's log has the rest")
+
+
+def _unstorable(error: Exception) -> str:
+    name = type(error).__name__
+    return f"The database cannot take what it was given ({name}). The site's log has the rest."
 
 
 def _retry(running: RunningJob, reason: str) -> None:

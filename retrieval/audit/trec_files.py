@@ -227,18 +227,12 @@ def _tied(run: Run) -> Integers:
 
 def _ranked_otherwise(run: Run) -> list[int]:
     """A line of each topic in which a worse rank has a greater score, in the file's order."""
-    topics: dict[str, list[tuple[int, float, int]]] = {}
-    for number, (topic, _, _, rank, score, _) in each_line(run.path):
-        if rank.isascii() and rank.isdigit():
-            topics.setdefault(topic, []).append((int(rank), float(score), number))
-    lines = []
-    for rows in topics.values():
-        rows.sort(key=lambda row: row[0])
-        ranks, scores = (np.array([row[column] for row in rows]) for column in (0, 1))
-        worse = np.flatnonzero((np.diff(scores) > 0) & (np.diff(ranks) > 0))
-        if len(worse):
-            lines.append(rows[worse[0] + 1][2])
-    return sorted(lines)
+    if not len(run.contradicting):
+        return []
+    rows = run.contradicting[:, 0]
+    _topics, first = np.unique(run.topic[rows], return_index=True)
+    of_a_topic = set(rows[first].tolist())
+    return [number for at, (number, _) in enumerate(each_line(run.path)) if at in of_a_topic]
 
 
 def _against(grades: RelevanceGrades, run: Run) -> tuple[list[Finding], dict[str, Any] | None]:

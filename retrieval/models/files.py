@@ -93,6 +93,10 @@ class CollectionFile(models.Model):
     n_dimensions = models.PositiveIntegerField(default=0, help_text="Of embeddings.")
     faults = models.JSONField(default=list, help_text="The first of them: line and text.")
     n_faults = models.PositiveIntegerField(default=0)
+    warnings = models.JSONField(
+        default=list, help_text="The first of them: line and text; the file is used all the same."
+    )
+    n_warnings = models.PositiveBigIntegerField(default=0)
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.SET_NULL,

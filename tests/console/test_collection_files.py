@@ -1,9 +1,12 @@
 """Runs and qrels of a collection: sent, read, described, removed."""
 
 import gzip
+from io import BytesIO
 
 import pytest
 from django.urls import reverse
+from openpyxl import Workbook
+from PIL import Image
 
 from accounts.models import AuditEntry
 from accounts.teams import create_team
@@ -156,3 +159,67 @@ def test_sending_no_file_is_refused(rosa, collection):
     answer = rosa.post(FILES, {"family": "", "kind": ""})
     assert answer.status_code == 422
     assert "This field is required." in words_of(answer.content.decode())
+
+
+def _binary(kind: str) -> bytes:
+    if kind == "xlsx":
+        content = BytesIO()
+        Workbook().save(content)
+        return content.getvalue()
+    content = BytesIO()
+    Image.effect_noise((64, 64), 60).save(content, "PNG")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind", "problem"),
+    [
+        ("a.png", _binary("png"), "", "It is a picture (PNG), and not text."),
+        ("a.png", _binary("png"), "run", "It is a picture (PNG), and not text."),
+        ("a.xlsx", _binary("xlsx"), "", "It is an Excel workbook, and not text."),
+        ("a.xlsx", _binary("xlsx"), "qrels", "It is an Excel workbook, and not text."),
+        ("a.run", run_text("dense"), "qrels", "It has six columns, as a run has"),
+        ("q.txt", qrels_text(), "run", "It has four columns, as qrels have"),
+        ("a.bin", bytes(range(256)) * 9, "", "It is not text"),
+    ],
+)
+def test_the_wrong_kind_of_file_is_refused_in_a_sentence(
+    rosa, collection, name, content, kind, problem
+):
+    answer = rosa.post(FILES, {"uploads": [sent(name, content)], "kind": kind})
+    assert answer.status_code == 422
+    page = words_of(answer.content.decode())
+    assert f"{name}: {problem}" in page
+    assert "\ufffd" not in page
+    assert not collection.files.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "problem"),
+    [
+        (_binary("png"), "catalogue", "It is a picture (PNG), and not a table."),
+        (_binary("png"), "embeddings", "It is a picture (PNG). Vectors are Parquet"),
+        (_binary("xlsx"), "embeddings", "It is an Excel workbook. Vectors are Parquet"),
+        (run_text("dense"), "embeddings", "It is text. Vectors are Parquet"),
+        (bytes(range(256)) * 9, "embeddings", "It is another kind of file. Vectors are Parquet"),
+    ],
+)
+def test_the_wrong_kind_of_source_is_refused_in_a_sentence(
+    rosa, collection, content, kind, problem
+):
+    data = {"kind": kind, "file": sent("a.file", content), "name": ""}
+    answer = rosa.post("/collections/tracks/pools/sources/", data)
+    assert answer.status_code == 422
+    assert problem in words_of(answer.content.decode())
+    assert not collection.files.exists()
+
+
+def test_ranks_that_contradict_scores_are_shown_by_line_and_the_run_is_used(rosa, collection):
+    lines = [f"t1 Q0 d{n} {n} {n / 10} x" for n in range(1, 31)]
+    run = add_file(collection, "a.run", "\n".join(lines))
+    assert (run.is_usable, run.n_warnings, len(run.warnings)) == (True, 29, 20)
+    assert "29 ranks contradict their scores" in words_of(rosa.get(FILES).content.decode())
+    page = words_of(rosa.get(f"{FILES}{run.pk}/").content.decode())
+    assert "The rank and the score contradict each other in 29 lines." in page
+    assert "Line 2: document d2 of topic t1 has rank 2 and score 0.2" in page
+    assert "The first 20 are listed." in page

@@ -170,6 +170,25 @@ def test_scores_that_only_single_precision_ties_are_said(evaluate: Evaluate):
     assert not any("trec_eval 10" in note for note in in_double["notes"])
 
 
+def test_an_evaluation_says_that_it_orders_by_score_where_ranks_say_otherwise(evaluate: Evaluate):
+    runs = {"x": "1 Q0 a 1 1 x\n1 Q0 b 2 2 x\n", "y": "1 Q0 a 1 2 y\n1 Q0 b 2 1 y\n"}
+    record = evaluate("1 0 a 1\n", runs, "--measure", "RR")
+    assert (row(record, "x", "RR")["mean"], row(record, "y", "RR")["mean"]) == (0.5, 1.0)
+    [note] = [note for note in record["notes"] if "contradict" in note]
+    assert note.startswith("ranks and scores of x contradict each other in 1 line: lists are")
+    assert "by falling score" in note
+
+
+def test_a_run_that_begins_with_its_own_target_is_noted(evaluate: Evaluate):
+    runs = {
+        "x": "a Q0 a 1 2 x\na Q0 b 2 1 x\nb Q0 b 1 2 x\nb Q0 a 2 1 x\nc Q0 a 1 2 x\n",
+        "y": "a Q0 b 1 2 y\na Q0 a 2 1 y\n",
+    }
+    record = evaluate("a 0 b 1\nb 0 a 1\nc 0 a 1\n", runs, "--measure", "RR")
+    [note] = [note for note in record["notes"] if "begins with" in note]
+    assert note.startswith("x begins with the target itself in 2 of 3 topics")
+
+
 def test_an_interval_that_nothing_supports_is_not_given(evaluate: Evaluate):
     record = evaluate("1 0 a 1\n2 0 a 1\n", {"x": "1 Q0 a 1 1 x\n2 Q0 a 1 1 x\n"})
     result = row(record, "x", "RR@10")

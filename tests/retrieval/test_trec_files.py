@@ -1,13 +1,16 @@
 """Runs and qrels as files: read as trec_eval reads them, refused by line where it would misread."""
 
 import gzip
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from retrieval.exceptions import TrecFileFaults
+from retrieval.file_warnings import contradicting_lines
 from retrieval.trec_blocks import read_in_blocks
-from retrieval.trec_files import read_qrels, read_run
+from retrieval.trec_files import read_assessors, read_qrels, read_run
 from tests.retrieval.conftest import WriteFile
 
 RUN = "1 Q0 b 1 2.5 t\n1 Q0 a 2 -1e-3 t\n"
@@ -165,3 +168,71 @@ def test_of_very_many_faults_the_first_are_listed_and_the_others_counted(file: W
     with pytest.raises(TrecFileFaults) as refused:
         read_run(file("f", "x\n" * 30))
     assert "... and 10 more." in str(refused.value)
+
+
+def test_ranks_that_contradict_scores_are_named_by_line(file: WriteFile):
+    text = (
+        "# of two systems\nt1 Q0 a 1 0.9 x\nt1 Q0 b 2 0.95 x\nt1 Q0 c 3 0.1 x\n"
+        "t2 Q0 a 2 0.5 x\nt2 Q0 b 1 0.4 x\n"
+    )
+    run = read_run(file("a.run", text))
+    assert list(contradicting_lines(run, 20)) == [
+        (
+            3,
+            "document b of topic t1 has rank 2 and score 0.95, which is more than the 0.9 of a at "
+            "rank 1.",
+        ),
+        (
+            5,
+            "document a of topic t2 has rank 2 and score 0.5, which is more than the 0.4 of b at "
+            "rank 1.",
+        ),
+    ]
+    assert len(list(contradicting_lines(run, 1))) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "n"),
+    [
+        ("t1 Q0 a 1 3 x\nt1 Q0 b 2 2 x\n", 0),
+        ("t1 Q0 a 1 2 x\nt1 Q0 b 2 2 x\n", 0),  # a tie has no order
+        ("t1 Q0 a 0 2 x\nt1 Q0 b 0 3 x\n", 0),  # nor have ranks that are all the same
+        ("t1 Q0 a - 2 x\nt1 Q0 b - 3 x\n", 0),  # nor those that are not numbers
+        ("t1 Q0 a 2 2 x\nt2 Q0 b 1 1 x\n", 0),  # nor two topics
+        ("t1 Q0 a 1 2 x\nt1 Q0 b 2 3 x\nt1 Q0 c 3 4 x\n", 2),  # distances
+        ("t1 Q0 b 2 3 x\nt2 Q0 b 1 3 x\nt1 Q0 a 1 2 x\n", 1),  # wherever the lines are
+        ("t1 Q0 a 1 9 x\nt1 Q0 c 2 5 x\nt1 Q0 b 1 4 x\n", 1),  # one of two at a rank
+    ],
+)
+def test_contradictions_are_counted_alike_in_blocks_and_by_line(
+    file: WriteFile, lines: str, n: int
+):
+    for name, before in (("blocks.run", ""), ("lines.run", "# read line by line\n")):
+        assert len(read_run(file(name, before + lines)).contradicting) == n
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "it is a picture (PNG), and not text."),
+        (b"PK\x03\x04" + b"\0" * 26 + b"xl/workbook.xml" + b"\0" * 99, "it is an Excel workbook"),
+        ("t1 0 a 1\n".encode("utf-16"), "it is text in UTF-16. Save it as UTF-8."),
+        (bytes(range(256)) * 20, "it is not text"),
+    ],
+)
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_assessors])
+def test_binary_files_are_refused_in_a_sentence_without_their_content(
+    file: WriteFile, read: Callable[[Path], object], content: bytes, problem: str
+):
+    with pytest.raises(TrecFileFaults) as refused:
+        read(file("a.run", content))
+    [(line, text)] = refused.value.faults
+    assert line is None
+    assert text.startswith(problem)
+    assert text.isprintable()
+
+
+def test_messages_repeat_the_start_of_a_cell_and_no_unreadable_character(file: WriteFile):
+    with pytest.raises(TrecFileFaults) as refused:
+        read_qrels(file("q.txt", f"t1 0 a \x01{'9' * 99}x\n"))
+    assert f"the grade \ufffd{'9' * 39}… is not" in str(refused.value)

@@ -5,7 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import (
+    DataError,
+    IntegrityError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    connection,
+    transaction,
+)
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
@@ -243,6 +251,33 @@ def test_a_running_job_that_is_stopped_ends_at_its_next_step_and_is_resumed(
     work_off()
     assert (state_of(job), job.message) == (State.DONE, "All done.")
     assert done == list(range(400))
+
+
+@pytest.mark.parametrize("error", [DataError, ProgrammingError, NotSupportedError])
+def test_what_the_database_cannot_take_fails_at_once(kind, work_off, error):
+    def store(running):
+        raise error("value too long")
+
+    kind(store, max_attempts=3)
+    job = request_job(kind="job")
+    work_off()
+    assert state_of(job) == State.FAILED
+    assert job.attempts == 1
+    assert job.message == (
+        f"The database cannot take what it was given ({error.__name__}). The site's log has the "
+        "rest."
+    )
+
+
+@pytest.mark.parametrize("error", [OperationalError, IntegrityError])
+def test_a_database_that_is_away_is_asked_again(kind, work_off, error):
+    def store(running):
+        raise error("away")
+
+    kind(store, max_attempts=3)
+    job = request_job(kind="job")
+    work_off()
+    assert (state_of(job), job.message) == (State.QUEUED, "The database refused it.")
 
 
 def test_a_job_that_breaks_off_after_it_was_stopped_is_not_tried_again(kind, work_off):

@@ -1,0 +1,93 @@
+"""What a reader of an evaluation must know beside its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from presentation.counts import count_of
+from retrieval.evaluation_records import Evaluation
+from retrieval.trec_files import Run
+from stats.ranking.judged_lists import score_keys
+from stats.ranking.topic_means import LEAST_OTHERS, LEAST_TOPICS
+
+
+def notes_of(evaluation: Evaluation, runs: Mapping[str, Run]) -> Iterator[str]:
+    """What a reader must know beside the numbers."""
+    yield from _notes_of_topics(evaluation)
+    for row in evaluation.results:
+        if abs(row.other_ties - row.mean.value) > 1e-9:
+            yield (
+                f"tied scores move {row.measure.name} of {row.run}: {row.mean.value:.4f}, or "
+                f"{row.other_ties:.4f} were ties broken the other way"
+            )
+    for name, run in runs.items():
+        yield from _notes_of_order(name, run)
+        if run.n_infinite:
+            yield f"{name} has {count_of(run.n_infinite, 'infinite score')}"
+        if evaluation.settings.single_precision and _differs_in_double(run):
+            yield (
+                f"{name} has scores that are tied as 32-bit floats and differ as 64-bit ones, by "
+                "which trec_eval 10 orders them"
+            )
+
+
+def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
+    if len(evaluation.topics) < LEAST_TOPICS:
+        yield f"below {LEAST_TOPICS} topics intervals are a rough guide"
+    for row in evaluation.results:
+        if row.n_others < LEAST_OTHERS <= LEAST_TOPICS <= row.mean.n_topics:
+            most = f"all but {count_of(row.n_others, 'topic')}" if row.n_others else "all topics"
+            yield (
+                f"{row.measure.name} of {row.run}: {most} have the same value, which makes its "
+                "interval a rough guide"
+            )
+    for each in evaluation.runs:
+        if each.n_missing:
+            topics = count_of(each.n_missing, "topic")
+            yield f"{each.run} lacks {topics}; mean_complete counts 0 for what a run lacks"
+        if each.n_foreign:
+            topics = count_of(each.n_foreign, "topic")
+            yield f"{each.run} has {topics} without judgments, which nothing here counts"
+    if without := evaluation.n_without_relevant:
+        left_out = evaluation.settings.leave_out_without_relevant
+        counted = "left out for all runs" if left_out else "counted as 0"
+        yield f"{count_of(without, 'topic')} without a relevant document: {counted}"
+
+
+def _notes_of_order(name: str, run: Run) -> Iterator[str]:
+    """By what a run was ordered, where its ranks say otherwise, and whether it lists targets."""
+    if n := len(run.contradicting):
+        lines = count_of(n, "line")
+        yield (
+            f"ranks and scores of {name} contradict each other in {lines}: lists are ordered by "
+            "falling score, as trec_eval orders them, and ranks are not looked at"
+        )
+    if n := _n_begun_with_their_topic(run):
+        yield (
+            f"{name} begins with the target itself in {n:,} of {count_of(len(run.topics), 'topic')}"
+            ", which takes the first rank from what was retrieved: leave targets out of runs"
+        )
+
+
+def _n_begun_with_their_topic(run: Run) -> int:
+    """Topics named as a document, which no other document of their list exceeds in score."""
+    number = dict(zip(run.documents, range(len(run.documents)), strict=True))
+    itself = np.array([number.get(topic, -1) for topic in run.topics], dtype=np.intp)
+    is_itself = itself[run.topic] == run.document
+    if not is_itself.any():
+        return 0
+    best = np.full(len(run.topics), -np.inf)
+    np.maximum.at(best, run.topic, run.score)
+    return int((run.score[is_itself] >= best[run.topic[is_itself]]).sum())
+
+
+def _differs_in_double(run: Run) -> bool:
+    """Whether two scores of a topic are the same in single precision and not in double."""
+    keys = score_keys(run.topic, run.score.astype(np.float32))
+    if keys is None:
+        return False
+    order = np.argsort(keys)
+    same = keys[order[1:]] == keys[order[:-1]]
+    return bool((same & (run.score[order[1:]] != run.score[order[:-1]])).any())
