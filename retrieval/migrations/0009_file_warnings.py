@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0007_assessors'),
+        ('retrieval', '0008_judgments_of_qrels'),
     ]
 
     operations = [
