@@ -1,11 +1,31 @@
 """How gunicorn runs where `serve` starts it; its own workers end with it."""
 
+import contextlib
+import os
+import shutil
+import tempfile
+
 from work.parent import end_with_parent, end_with_supervisor
 
 # As soon as this is read: loading the site takes seconds, and the supervisor may end meanwhile.
 end_with_supervisor()
 
+# Where the processes add up what they count, so that whichever is asked for /metrics answers for
+# all of this machine. Before the library is loaded, which looks once.
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+own_folder = None
+if COUNTS not in os.environ:
+    # A disk that cannot be written to is no reason not to start: each process counts for itself.
+    with contextlib.suppress(OSError):
+        own_folder = os.environ[COUNTS] = tempfile.mkdtemp(prefix="assay-metrics-")
+
 
 def post_fork(arbiter: object, worker: object) -> None:
     """Let no worker outlive the process that forked it."""
     end_with_parent()
+
+
+def on_exit(arbiter: object) -> None:
+    """Leave no counts behind."""
+    if own_folder:
+        shutil.rmtree(own_folder, ignore_errors=True)

@@ -1,18 +1,23 @@
 """Whether the site works, for load balancers and monitors."""
 
-from datetime import timedelta
+from collections.abc import Callable
+from functools import cache
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError
+from django.core.cache import cache as shared_cache
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from redis.exceptions import RedisError
 
-from work.models import PeriodicRun
+from work.backlog import is_late
+from work.queues import ping
 
-# Workers look every second for what is due; one that is busy with a job looks after it.
-LATE_AFTER = timedelta(minutes=5)
+READY_KEY = "ready"
 
 
 @login_not_required
@@ -24,7 +29,48 @@ def health(request: HttpRequest) -> JsonResponse:
     Access: anybody. It says nothing else of the site.
     """
     try:
-        is_late = PeriodicRun.objects.filter(next_at__lt=timezone.now() - LATE_AFTER).exists()
+        late = is_late(timezone.now())
     except DatabaseError:
         return JsonResponse({"database": "unavailable"}, status=503)
-    return JsonResponse({"database": "ok", "background_work": "late" if is_late else "ok"})
+    return JsonResponse({"database": "ok", "background_work": "late" if late else "ok"})
+
+
+@login_not_required
+@never_cache
+@require_safe
+def readiness(request: HttpRequest) -> JsonResponse:
+    """Whether requests may be sent to this process (503 where not): all that it needs answers, and
+    the database's tables are those of its code.
+
+    Access: anybody. It names no address, and no error in its words.
+    """
+    parts = {
+        "database": _state(_has_its_tables),
+        "cache": _state(_keeps_values),
+        "queue": _state(ping),
+    }
+    is_ready = set(parts.values()) == {"ok"}
+    return JsonResponse(parts, status=200 if is_ready else 503)
+
+
+def _state(check: Callable[[], str]) -> str:
+    try:
+        return check()
+    except (DatabaseError, RedisError, OSError):
+        return "unavailable"
+
+
+def _has_its_tables() -> str:
+    # Those of a newer version may be there too: machines are upgraded one after another.
+    applied = MigrationRecorder(connection).applied_migrations()
+    return "ok" if _migrations_of_the_code() <= set(applied) else "not migrated"
+
+
+@cache
+def _migrations_of_the_code() -> frozenset[tuple[str, str]]:
+    return frozenset(MigrationLoader(None).disk_migrations)
+
+
+def _keeps_values() -> str:
+    shared_cache.set(READY_KEY, True, timeout=60)
+    return "ok" if shared_cache.get(READY_KEY) else "unavailable"

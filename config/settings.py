@@ -86,6 +86,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.logs.RequestLog",
+    "config.metrics.RequestCounts",
     "marketplace.api.root.answer_at_root",
     "console.api.errors.answer_in_json",
     "csp.middleware.CSPMiddleware",
@@ -316,7 +317,8 @@ API_WRITES_PER_MINUTE = variables.natural_number("API_WRITES_PER_MINUTE", 120)
 # Served over HTTPS unless this is a machine of one's own.
 HTTPS = variables.boolean("HTTPS", default=SITE_URL.startswith("https://"))
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = ["^healthz$"]
+# What monitors ask, each process by itself and not by way of the proxy.
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
 # After so long without use a session ends; 0 for no such limit (docs/sign-in.md).
 SESSION_IDLE_MINUTES = variables.natural_number("SESSION_IDLE_MINUTES", 0)
 SESSION_COOKIE_SECURE = HTTPS
@@ -394,6 +396,9 @@ if not 0 <= MARKETPLACE_PAYOUT_DAY <= 28:
 MARKETPLACE_REQUESTS_PER_SECOND = variables.number("MARKETPLACE_REQUESTS_PER_SECOND", 0)
 MARKETPLACE_REQUEST_BURST = variables.natural_number("MARKETPLACE_REQUEST_BURST", 0)
 MARKETPLACE_TESTING = variables.boolean("MARKETPLACE_TESTING", default=False)
+
+# Who sends it as a bearer token reads /metrics (docs/operations.md); without one nobody does.
+METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")
 
 # Of the accounts that `make run` makes for looking around; empty means one made up each time.
 SAMPLE_PASSWORD = os.environ.get("SAMPLE_PASSWORD", "")

@@ -3,11 +3,14 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from config.front_page import front_page
-from config.health import health
+from config.health import health, readiness
+from config.metrics import metrics
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", front_page, name="front_page"),
     path("healthz", health, name="healthz"),
+    path("readyz", readiness, name="readyz"),
+    path("metrics", metrics, name="metrics"),
     path("", include("accounts.urls")),
     path("", include("marketplace.urls")),
     path("", include("console.urls")),

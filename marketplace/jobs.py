@@ -6,12 +6,14 @@ from marketplace import clock
 from marketplace.hits import lifecycle
 from marketplace.hits.devices import delete_old_prints
 from marketplace.hits.drafts import delete_closed_drafts
+from marketplace.money.reconciliation import store_audit
 from marketplace.notifications.delivery import send_due
 from marketplace.notifications.worker_mail import send_due_mail
 from work.execution import RunningJob
 from work.registry import MARKETPLACE, register
 
 EVERY_SECONDS = 60
+AUDIT_EVERY_SECONDS = 12 * 3600
 
 
 @register(
@@ -41,3 +43,15 @@ def send_notifications(running: RunningJob) -> str:
     while n_delivered := send_due(clock.now()) + send_due_mail(clock.now()):
         n_sent += n_delivered
     return f"{n_sent} notification{'' if n_sent == 1 else 's'} delivered."
+
+
+@register(
+    "audit_ledger",
+    label=gettext_lazy("Auditing the ledger"),
+    queue=MARKETPLACE,
+    every_seconds=AUDIT_EVERY_SECONDS,
+)
+def audit_ledger(running: RunningJob) -> str:
+    """Check that the ledger agrees with itself."""
+    n = store_audit().n_problems
+    return f"{n} problem{'' if n == 1 else 's'} found."

@@ -7,6 +7,7 @@ from marketplace.api import enrolment, statements, testing_pages
 from marketplace.api import webhook_secrets as webhook_secrets_api
 from marketplace.api.dispatch import requester_api
 from marketplace.web.operator import pages as operator_pages
+from marketplace.web.operator import status as operator_status
 from marketplace.web.requester import channels
 from marketplace.web.requester import pages as requester_pages
 from marketplace.web.worker import (
@@ -62,6 +63,7 @@ operator_patterns: list[URLPattern | URLResolver] = [
     path("payouts/<int:batch_id>/export/", operator_pages.export_payouts, name="export_payouts"),
     path("payouts/<int:batch_id>/paid/", operator_pages.mark_payouts_paid, name="payouts_paid"),
     path("audit/", operator_pages.audit_log, name="operator_audit"),
+    path("status/", operator_status.status, name="operator_status"),
 ]
 
 app_name = "marketplace"

@@ -109,15 +109,30 @@ def run_job(job_id: int) -> str:
     running = claim(job_id)
     if running is None:
         return "not queued"
-    current.append(running)
-    try:
-        with structlog.contextvars.bound_contextvars(job=job_id), heartbeat(running):
-            _run(running)
-    except WorkerStopping:
-        _release(running)
-    finally:
-        current.remove(running)
-    return Job.objects.values_list("state", flat=True).get(pk=job_id)
+    with structlog.contextvars.bound_contextvars(**_log_context(running.job)):
+        current.append(running)
+        try:
+            with heartbeat(running):
+                _run(running)
+        except WorkerStopping:
+            _release(running)
+        finally:
+            current.remove(running)
+        job = Job.objects.get(pk=job_id)
+        _log_outcome(job)
+    return job.state
+
+
+def _log_context(job: Job) -> dict[str, Any]:
+    """What each line of a job names, as a request's lines name its study."""
+    context: dict[str, Any] = {"job": job.pk, "kind": job.kind}
+    return context | {"subject": job.subject} if job.subject else context
+
+
+def _log_outcome(job: Job) -> None:
+    seconds = (timezone.now() - (job.started_at or job.created_at)).total_seconds()
+    facts = {"state": job.state, "attempt": job.attempts, "duration_seconds": round(seconds, 3)}
+    logger.info("job", extra=facts)
 
 
 def claim(job_id: int) -> RunningJob | None:

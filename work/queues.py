@@ -54,6 +54,14 @@ def waiting_ids(queue: str) -> set[str]:
     return {str(key) for key in ready.values_list("pk", flat=True)}
 
 
+def ping() -> str:
+    """Say "ok" where the queue answers; the database's own answers as the database does."""
+    backend = _backend()
+    if isinstance(backend, RQBackend):
+        backend.connection.ping()
+    return "ok"
+
+
 def delete_taken(*, before: datetime) -> int:
     """Delete messages, older than that, which workers that died had taken; return how many."""
     backend = _backend()

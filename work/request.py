@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from work.registry import job_kind
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
 
+logger = logging.getLogger(__name__)
 # Each time the job that was in the way may have ended before it could be read.
 MOST_TRIES = 20
 
@@ -46,6 +48,8 @@ def request_job(
     )
     stored, is_new = _store(job)
     if is_new:
+        # With the request's id, which leads from here to the lines of the job.
+        logger.info("job requested", extra={"job": stored.pk, "kind": kind, "subject": subject})
         announce(stored)
         stored.refresh_from_db()
     return stored

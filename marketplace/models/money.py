@@ -240,3 +240,19 @@ class PayoutMethod(models.Model):
 
     def __str__(self) -> str:
         return f"{self.method} of {self.worker}"
+
+
+class LedgerAudit(models.Model):
+    """What an audit of the ledger found (see marketplace.money.reconciliation)."""
+
+    created_at = models.DateTimeField()
+    duration_seconds = models.FloatField()
+    n_problems = models.PositiveIntegerField()
+    # The first of them, in sentences.
+    problems = models.JSONField(default=list)
+
+    class Meta:
+        get_latest_by = "pk"
+
+    def __str__(self) -> str:
+        return f"{self.n_problems} problems at {self.created_at:%Y-%m-%d %H:%M}"

@@ -38,6 +38,14 @@ class NotificationQuerySet(models.QuerySet["Notification"]):
         """Those to be sent, or to be tried again, by now."""
         return self.filter(next_attempt_at__lte=now)
 
+    def unsent(self) -> Self:
+        """Those that wait, for the first attempt or for another."""
+        return self.filter(next_attempt_at__isnull=False)
+
+    def given_up(self) -> Self:
+        """Those that could not be delivered and are tried no more."""
+        return self.filter(next_attempt_at=None, sent_at=None)
+
 
 class Notification(models.Model):
     """The outbox: written together with the event, sent by the background worker."""
@@ -63,7 +71,12 @@ class Notification(models.Model):
                 fields=["next_attempt_at"],
                 condition=Q(next_attempt_at__isnull=False),
                 name="notification_due",
-            )
+            ),
+            models.Index(
+                fields=["created_at"],
+                condition=Q(next_attempt_at=None, sent_at=None),
+                name="notification_given_up",
+            ),
         ]
 
     def __str__(self) -> str:

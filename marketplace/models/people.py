@@ -119,6 +119,11 @@ class WorkerMessage(models.Model):
                 condition=models.Q(next_mail_at__isnull=False),
                 name="message_mail_due",
             ),
+            models.Index(
+                fields=["created_at"],
+                condition=models.Q(next_mail_at=None, mailed_at=None, mail_attempts__gt=0),
+                name="message_mail_given_up",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,13 +1,19 @@
 """Whether the ledger agrees with itself, asked of the database in sets of rows."""
 
+import logging
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 
 from django.db.models import F, Q, Sum, Value, Window
 from django.db.models.functions import Coalesce, Lag, Round
 
-from marketplace.models import LedgerAccount, LedgerEntry, LedgerTransaction
+from marketplace import clock
+from marketplace.models import LedgerAccount, LedgerAudit, LedgerEntry, LedgerTransaction
 from marketplace.money.ledger import REQUESTER_KINDS
+
+PROBLEMS_STORED = 100
+logger = logging.getLogger(__name__)
 
 
 def audit() -> list[str]:
@@ -18,6 +24,20 @@ def audit() -> list[str]:
         *_wrong_balances(),
         *_overdrawn_accounts(),
     ]
+
+
+def store_audit() -> LedgerAudit:
+    """Audit the ledger, and store what was found for pages and monitors."""
+    started = time.perf_counter()
+    problems = audit()
+    if problems:
+        logger.error("The ledger doesn't balance: %s", " ".join(problems[:3]))
+    return LedgerAudit.objects.create(
+        created_at=clock.now(),
+        duration_seconds=time.perf_counter() - started,
+        n_problems=len(problems),
+        problems=problems[:PROBLEMS_STORED],
+    )
 
 
 def _unbalanced_transactions() -> Iterator[str]:

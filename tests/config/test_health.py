@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
 
@@ -44,3 +45,46 @@ def test_a_probe_by_plain_http_is_not_sent_to_https(settings):
     settings.SECURE_SSL_REDIRECT = True
     assert Client(**HOST).get("/healthz").status_code == 200
     assert Client(**HOST).get("/login/").status_code == 301
+
+
+@pytest.mark.django_db
+def test_a_site_whose_parts_all_answer_is_ready(settings):
+    settings.SECURE_SSL_REDIRECT = True
+    answer = Client(**HOST).get("/readyz")
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"database": "ok", "cache": "ok", "queue": "ok"},
+    )
+    assert "no-store" in answer["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_a_process_of_a_newer_version_waits_for_the_migration():
+    newest = MigrationRecorder.Migration.objects.filter(app="marketplace").order_by("pk").last()
+    newest.delete()
+    answer = Client(**HOST).get("/readyz")
+    assert (answer.status_code, answer.json()["database"]) == (503, "not migrated")
+
+
+@pytest.mark.django_db
+def test_a_process_of_the_version_before_stays_ready_during_an_upgrade():
+    MigrationRecorder.Migration.objects.create(app="marketplace", name="9999_of_tomorrow")
+    assert Client(**HOST).get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_without_its_queue_or_its_cache_a_site_is_not_ready(settings):
+    nowhere = "redis://127.0.0.1:1/0"
+    settings.TASKS = {
+        "default": {"BACKEND": "work.rq_backend.RQBackend", "QUEUES": ["interactive"]}
+    }
+    settings.REDIS_URL = nowhere
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": nowhere,
+        }
+    }
+    answer = Client(**HOST).get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"database": "ok", "cache": "unavailable", "queue": "unavailable"}

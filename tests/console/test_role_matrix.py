@@ -195,6 +195,7 @@ REQUESTERS = {
 OPERATORS = {
     *("operator_requesters", "operator_requester", "reverse_deposit", "operator_payouts"),
     *("make_payouts", "export_payouts", "payouts_paid", "operator_audit"),
+    "operator_status",
 }
 SIGNED_REQUESTS = {
     *("requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"),
@@ -370,6 +371,8 @@ def test_every_address_has_a_line():
     assert set(all_names()) == names | ACCOUNT | in_marketplace(marketplace) | {
         "front_page",
         "healthz",
+        "readyz",
+        "metrics",
     }
 
 

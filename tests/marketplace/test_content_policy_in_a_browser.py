@@ -111,5 +111,5 @@ def test_other_pages_of_everybody(page, mturk, worker, requester):
     home = f"/requester-console/{requester.public_id}/"
     for address in (home, f"{home}statement/", f"{home}channels/"):
         page.goto(address)
-    for name in ("", f"requesters/{requester.public_id}/", "payouts/", "audit/"):
+    for name in ("", f"requesters/{requester.public_id}/", "payouts/", "audit/", "status/"):
         page.goto(f"/marketplace-operator/{name}")

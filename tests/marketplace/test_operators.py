@@ -49,7 +49,7 @@ def rows_of(file):
     return list(csv.DictReader(io.StringIO(file.read_text())))
 
 
-@pytest.mark.parametrize("path", ["", "payouts/", "audit/", "requesters/{id}/"])
+@pytest.mark.parametrize("path", ["", "payouts/", "audit/", "status/", "requesters/{id}/"])
 @pytest.mark.parametrize("who", ["requester", "worker"])
 def test_the_pages_are_the_operators_alone(requester, ada, path, who):
     address = HOME + path.format(id=requester.public_id)

@@ -5,10 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.models import User
-from marketplace.models import Assignment, HitType
+from marketplace.models import Assignment, HitType, LedgerAudit, Notification
 from marketplace.recruiting.channels import PROLIFIC, ChannelValues, invite, open_channel
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
@@ -16,6 +17,7 @@ from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.forms import FULL_FORM
 from tests.marketplace.test_taking_qualifications import KEY, TEST
 from tests.marketplace.test_tasks_in_a_browser import PLAIN
+from work.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -213,3 +215,37 @@ def test_the_operators_pages(page, mturk, worker, requester):
         page.get_by_role("button", name="Export batch").press("Enter")
     look(page, "/marketplace-operator/payouts/", "operator-payouts")
     look(page, "/marketplace-operator/audit/", "operator-audit")
+    add_failures(requester)
+    look(page, "/marketplace-operator/status/", "operator-status")
+
+
+def add_failures(requester):
+    """A job that failed, an event that nobody could be told of, and a ledger that is wrong."""
+    now = timezone.now()
+    Job.objects.create(
+        kind="score",
+        queue="scoring",
+        title="Scoring of “Dialogues” by bertscore",
+        subject="study:12",
+        dedupe_key="x",
+        state="failed",
+        message="The model could not be loaded: no room on the disk. It was tried 5 times.",
+        finished_at=now,
+    )
+    Notification.objects.create(
+        requester=requester,
+        destination="https://hooks.dialogue-lab.example.org/assay/events",
+        transport="HTTPS",
+        event_type="AssignmentSubmitted",
+        body="{}",
+        created_at=now,
+        attempts=8,
+        next_attempt_at=None,
+        last_error="https://hooks.dialogue-lab.example.org/assay/events answered 503.",
+    )
+    LedgerAudit.objects.create(
+        created_at=now,
+        duration_seconds=0.1,
+        n_problems=1,
+        problems=["Entry 7 of available of Dialogue lab says 1.00, not 100.00."],
+    )

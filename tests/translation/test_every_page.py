@@ -32,6 +32,7 @@ from marketplace.models import (
     QualificationRequest,
     QualificationType,
     Requester,
+    Transport,
 )
 from marketplace.money.deposits import deposit
 from marketplace.money.payouts import make_batch
@@ -56,6 +57,7 @@ from tests.translation.pseudo_locale import (
     write_pseudo_locale,
 )
 from work.models import Job
+from work.registry import QUEUES
 
 pytestmark = [
     pytest.mark.long,
@@ -80,12 +82,14 @@ def _pseudo(settings, pseudo_directory) -> Iterator[None]:
 
 
 def known_texts() -> list[str]:
-    """What a page may show as it is: texts of the database, names of countries, references."""
+    """What a page may show as it is: texts of the database, names of countries, of queues
+    and transports, references."""
     countries = [getattr(each, "common_name", each.name) for each in pycountry.countries]
     references = [term.reference for term in COEFFICIENTS.values()]
     users = get_user_model().objects.values_list("username", flat=True)
     payouts = [": ".join(method) for method in settings.MARKETPLACE_PAYOUT_METHODS.items()]
-    texts = {*references, *countries, *stored_texts(), *users, *payouts}
+    names = [*QUEUES, *Transport.values]
+    texts = {*names, *references, *countries, *stored_texts(), *users, *payouts}
     return sorted(texts, key=len, reverse=True)
 
 

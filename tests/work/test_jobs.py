@@ -1,10 +1,12 @@
 """A job's life: requested once, done once, retried, stopped, resumed; on each queue back end."""
 
+import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+<<<<<<< HEAD
 from django.db import (
     DataError,
     IntegrityError,
@@ -14,6 +16,10 @@ from django.db import (
     connection,
     transaction,
 )
+=======
+import structlog
+from django.db import connection, transaction
+>>>>>>> c14e26b (Count requests, work, HITs and money for Prometheus, and give operators a Status page)
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
@@ -363,3 +369,26 @@ def test_a_night_of_scoring_holds_up_no_page(kind, backend):
     assert (state_of(waiting), state_of(page)) == (State.QUEUED, State.DONE)
     Worker([SCORING]).run(until_empty=True)
     assert state_of(waiting) == State.DONE
+
+
+def test_lines_of_a_job_lead_from_the_request_to_its_end(kind, work_off, caplog):
+    def handler(running):
+        logging.getLogger("annotation").info("halfway")
+        context.update(structlog.contextvars.get_contextvars())
+        return ""
+
+    context = {}
+    structlog.contextvars.clear_contextvars()
+    kind(handler)
+    with caplog.at_level(logging.INFO):
+        job = request_job(kind="job", subject="study:7")
+        work_off()
+    requested, *_, ended = [line for line in caplog.records if line.name.startswith("work.")]
+    assert (requested.message, requested.job, requested.subject) == (
+        "job requested",
+        job.pk,
+        "study:7",
+    )
+    assert context == {"job": job.pk, "kind": "job", "subject": "study:7"}
+    assert (ended.message, ended.state, ended.attempt) == ("job", "done", 1)
+    assert ended.duration_seconds >= 0

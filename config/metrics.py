@@ -1,0 +1,112 @@
+"""Metrics for Prometheus: what this machine's web processes counted, and figures of the site.
+
+Requests are counted in memory, by each process; where gunicorn starts several they add up in a
+folder (config.gunicorn), and each machine is scraped for itself. Everything else is computed from
+the database, which is the same for all machines: take its maximum, not its sum.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.core.cache import cache
+from django.core.exceptions import MiddlewareNotUsed
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from config.figures import Figure, site_figures
+
+# Several servers may ask at once; the site is asked no more often than this.
+KEPT_SECONDS = 30
+CACHE_KEY = "metrics"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+requests_total = Counter(
+    "assay_requests", "Requests that were answered.", ["method", "view", "status"]
+)
+request_seconds = Histogram(
+    "assay_request_duration_seconds",
+    "Seconds until an answer began.",
+    ["view"],
+    buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30),
+)
+
+
+class RequestCounts:
+    """Middleware: counts requests by view, so that no address that anybody invents is a label."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        if not settings.METRICS_TOKEN:
+            raise MiddlewareNotUsed
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer, and count that."""
+        started = time.perf_counter()
+        response = self.get_response(request)
+        view = request.resolver_match.view_name if request.resolver_match else ""
+        method = request.method if request.method in METHODS else "other"
+        requests_total.labels(method, view, response.status_code).inc()
+        request_seconds.labels(view).observe(time.perf_counter() - started)
+        return response
+
+
+@login_not_required
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Everything that is measured, in Prometheus's text format.
+
+    Access: who sends METRICS_TOKEN; nobody where there is none.
+    """
+    if not settings.METRICS_TOKEN:
+        raise Http404
+    if not constant_time_compare(
+        request.headers.get("Authorization", ""), f"Bearer {settings.METRICS_TOKEN}"
+    ):
+        answer = HttpResponse("Send the site's METRICS_TOKEN as a bearer token.\n", status=401)
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    else:
+        answer = HttpResponse(generate_latest(_Figures()) + generate_latest(_counts()))
+    answer.headers["Content-Type"] = CONTENT_TYPE_PLAIN_0_0_4
+    return answer
+
+
+def _counts() -> CollectorRegistry:
+    """Of all processes where they add up, else of this one."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return REGISTRY
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return registry
+
+
+class _Figures(CollectorRegistry):
+    """The site's figures as a registry of their own."""
+
+    def collect(self) -> Iterator[Metric]:
+        for figure in _stored_figures():
+            make = CounterMetricFamily if figure.is_counter else GaugeMetricFamily
+            family: Any = make(figure.name, figure.text, labels=figure.labels)
+            for labels, value in figure.values.items():
+                family.add_metric(labels, value)
+            yield family
+
+
+def _stored_figures() -> list[Figure]:
+    figures: list[Figure] | None = cache.get(CACHE_KEY)
+    if figures is None:
+        figures = site_figures(timezone.now())
+        cache.set(CACHE_KEY, figures, KEPT_SECONDS)
+    return figures
