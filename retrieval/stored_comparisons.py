@@ -49,6 +49,8 @@ FORM = 3
 """Of the rows; those of another form are not taken for the same."""
 FEWEST = 2
 MOST_SWAPS = 3
+CHOSEN = ("rbo_p", "rbo_ties", "n_resamples", "n_draws")
+"""Settings of a comparison that have defaults."""
 Kind = CollectionFile.Kind
 
 
@@ -66,6 +68,7 @@ def comparison_settings(
         truth=rules.get("truth") or None,
         top=rules.get("top") or None,
         machines=tuple(machines),
+        **{name: rules[name] for name in CHOSEN if name in rules},
     )
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
 
 ROWS_AT_ONCE = 2000
+MOST_LISTED = 20
+"""Of a list, in a signature; the whole of it is in the fingerprint."""
 
 
 def fingerprint_of(form: int, files: Iterable[CollectionFile], rules: Mapping[str, Any]) -> str:
@@ -33,6 +35,25 @@ def fingerprint_of(form: int, files: Iterable[CollectionFile], rules: Mapping[st
         for file in sorted(files, key=lambda file: (file.kind, file.name))
     ]
     return sha256(json.dumps([form, inputs, rules], sort_keys=True).encode()).hexdigest()
+
+
+def signature_of(version: CollectionVersion) -> str:
+    """Under which settings and of which files a result was computed, on one line."""
+    settings = (
+        f"{name}:{_plain(value)}"
+        for name, value in sorted(version.rules.items())
+        if value not in (None, "", [], {})
+    )
+    return "|".join([version.kind, *settings, f"sha256:{version.fingerprint[:12]}"])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={_plain(each)}" for name, each in sorted(value.items()))
+    if isinstance(value, list | tuple):
+        shown = ",".join(map(_plain, value[:MOST_LISTED]))
+        return f"{shown},+{len(value) - MOST_LISTED}" if len(value) > MOST_LISTED else shown
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def stored_version(collection: Collection, kind: str, fingerprint: str) -> CollectionVersion | None:

@@ -16,6 +16,7 @@ from retrieval.models import (
     RankingCoefficient,
     RankingPair,
 )
+from retrieval.rankings import ComparisonSettings
 from validation.documents.documents import Column, Number, P, Table
 from validation.documents.terms import listed
 
@@ -157,14 +158,21 @@ class ComparisonView(ResultView):
         top = (Column(_("tau-b of the best")),) if has_top else ()
         caption = _("How alike the rankings are")
         note = _(
-            "1 is the same order; intervals are for new topics. tau_AP and RBO weigh the top most. "
-            "With few runs tau-b is coarse."
-        )
+            "1 is the same order; {level} intervals are for new topics. tau_AP and RBO weigh the "
+            "top most: RBO with p = {p}, ties by variant {ties}. With few runs tau-b is coarse."
+        ).format(level=self.level, **self.overlap)
         table = Table("rankings-compared", caption, (*columns, *top), rows, note=note)
         values = [self.coefficients[pair.pk, "tau_b"].value for pair in self.pairs]
         known = [value for value in values if value is not None]
         finding = _("tau-b {least} or more").format(least=f"{min(known):.2f}") if known else ""
         return Fold(caption, finding.replace("-0", "\N{MINUS SIGN}0"), table)
+
+    @property
+    def overlap(self) -> dict[str, str]:
+        """What rank-biased overlap depends on; results of before say nothing of the defaults."""
+        rules = self.version.rules
+        p = rules.get("rbo_p", ComparisonSettings.rbo_p)
+        return {"p": f"{p:g}", "ties": rules.get("rbo_ties", ComparisonSettings.rbo_ties)}
 
     def _similarity(self, pair: RankingPair, has_top: bool) -> Row:
         uses = ("tau_b", "tau_ap", "rbo", *(("top",) if has_top else ()))
@@ -257,8 +265,9 @@ class ComparisonView(ResultView):
             for one in pairs
         ]
         note = _(
-            "Overlap: relevant to both, of those relevant to either. Intervals are for new topics."
-        )
+            "Overlap: relevant to both, of those relevant to either. {level} intervals are for new "
+            "topics."
+        ).format(level=self.level)
         known = [one.kappa for one in pairs if one.kappa is not None]
         finding = (
             _("kappa from {least} to {most}").format(

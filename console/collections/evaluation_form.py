@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -26,6 +27,7 @@ COMMON = (
     "RBP",
     "Judged@10",
 )
+CONFIDENCE = 0.95
 # Between names, not inside of one's brackets.
 SEPARATOR = re.compile(r"[;\n]|,(?![^()]*\))")
 
@@ -70,6 +72,7 @@ class EvaluationForm(forms.Form):
     )
     ties = forms.ChoiceField(
         label=gettext_lazy("Documents of the same score"),
+        required=False,
         choices=[
             ("falling", gettext_lazy("by name, last name first, as trec_eval")),
             ("rising", gettext_lazy("by name, first name first")),
@@ -92,11 +95,27 @@ class EvaluationForm(forms.Form):
             ("mcnemar", gettext_lazy("McNemar's exact test, for Success alone")),
         ],
     )
+    confidence = forms.FloatField(
+        label=gettext_lazy("Confidence of the intervals"),
+        required=False,
+        min_value=0.5,
+        max_value=0.999,
+        initial=CONFIDENCE,
+        help_text=gettext_lazy("Between 0.5 and 0.999. Significance stays at .05."),
+    )
     seed = forms.IntegerField(
-        label=gettext_lazy("Seed"), min_value=0, max_value=2**31 - 1, initial=0
+        label=gettext_lazy("Seed of random draws"),
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        initial=0,
     )
 
     DEFAULT_MEASURES: tuple[str, ...] = ("nDCG@10", "RR@10", "Judged@10")
+    ADVANCED: tuple[str, ...] = (
+        *("ties", "leave_out_without_relevant", "double", "test", "confidence", "seed"),
+    )
+    """Whose defaults serve, folded away."""
 
     def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
@@ -107,6 +126,19 @@ class EvaluationForm(forms.Form):
             field.choices = choices_of(self.usable, kind)
         self.fields["measures"].initial = list(self.DEFAULT_MEASURES)
         self.fields["runs"].initial = [key for key, _name in choices_of(self.usable, "run")]
+
+    @property
+    def basic_fields(self) -> list[BoundField]:
+        return [field for field in self if field.name not in self.ADVANCED]
+
+    @property
+    def advanced_fields(self) -> list[BoundField]:
+        return [self[name] for name in self.ADVANCED if name in self.fields]
+
+    @property
+    def has_advanced_errors(self) -> bool:
+        """Whether what is folded away must be looked at."""
+        return any(field.errors for field in self.advanced_fields)
 
     @property
     def qrels_file(self) -> CollectionFile:
@@ -144,11 +176,11 @@ class EvaluationForm(forms.Form):
             "measures": [*data.get("measures", []), *_names(data.get("others", ""))],
             "primary": _names(data.get("primary", "")),
             "missing": data.get("missing", "common"),
-            "ties": data.get("ties", "falling"),
+            "ties": data.get("ties") or "falling",
             "leave_out_without_relevant": data.get("leave_out_without_relevant", False),
             "single_precision": not data.get("double", False),
             "test": data.get("test") or None,
-            "confidence": 0.95,
+            "confidence": data.get("confidence") or CONFIDENCE,
             "seed": data.get("seed") or 0,
         }
 

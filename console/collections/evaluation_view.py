@@ -12,12 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from console.collections.evaluation_sentences import EvaluationAnswer, figure, interval_text
+from console.collections.result_view import level_of
 from console.spans import Axis, Span
 from presentation.theme import Picture
 from retrieval.charts.topics import differences, differences_in_words, topic_differences
 from retrieval.evaluation_records import SIGNIFICANT
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import EvaluatedMeasure, RunResult, VersionFile
+from retrieval.stored_versions import signature_of
 from validation.documents.documents import Column, Number, P, Table
 
 RUN, MEASURE = (
@@ -54,6 +56,15 @@ class EvaluationView:
         names = {one.name: one for one in rows.measures}
         self.measure: EvaluatedMeasure = names.get(query.get("measure", ""), rows.measures[0])
         self.query = query
+
+    @property
+    def signature(self) -> str:
+        return signature_of(self.version)
+
+    @property
+    def level(self) -> str:
+        """How confident its intervals are."""
+        return level_of(self.version)
 
     @cached_property
     def results(self) -> list[RunResult]:

@@ -12,7 +12,11 @@ from django.utils.translation import gettext_lazy
 from console.collections.evaluation_form import EvaluationForm, choices_of
 from console.collections.forms import SeveralFilesField
 from retrieval.models import Collection, CollectionFile
-from retrieval.stored_comparisons import FEWEST
+from retrieval.rankings import ComparisonSettings
+from retrieval.stored_comparisons import CHOSEN, FEWEST
+
+MOST_DRAWS = 20_000
+DEFAULTS = {name: getattr(ComparisonSettings, name) for name in CHOSEN}
 
 
 class ComparisonForm(EvaluationForm):
@@ -43,8 +47,44 @@ class ComparisonForm(EvaluationForm):
         max_value=10_000,
         help_text=gettext_lazy("How many: agreement over all may hide that the best change."),
     )
+    rbo_p = forms.FloatField(
+        label=gettext_lazy("p of rank-biased overlap (RBO)"),
+        required=False,
+        min_value=0.01,
+        max_value=0.999,
+        initial=DEFAULTS["rbo_p"],
+        help_text=gettext_lazy(
+            "How likely a reader goes on to the next rank. At 0.9 the first ten ranks have 86 % of "
+            "the weight; with few runs a smaller p leaves less to ranks that there are not."
+        ),
+    )
+    rbo_ties = forms.ChoiceField(
+        label=gettext_lazy("Tied runs in RBO"),
+        required=False,
+        initial=DEFAULTS["rbo_ties"],
+        choices=[
+            ("b", gettext_lazy("b: order unknown, corrected as in tau-b")),
+            ("a", gettext_lazy("a: order unknown, the mean over all orders")),
+            ("w", gettext_lazy("w: they truly share a rank")),
+        ],
+    )
+    n_resamples = forms.IntegerField(
+        label=gettext_lazy("Resamples of the topics, for intervals"),
+        required=False,
+        min_value=100,
+        max_value=MOST_DRAWS,
+        initial=DEFAULTS["n_resamples"],
+    )
+    n_draws = forms.IntegerField(
+        label=gettext_lazy("Draws of one assessor a topic"),
+        required=False,
+        min_value=100,
+        max_value=MOST_DRAWS,
+        initial=DEFAULTS["n_draws"],
+    )
 
     DEFAULT_MEASURES = ("nDCG@10",)
+    ADVANCED = (*EvaluationForm.ADVANCED, *DEFAULTS)
 
     def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
         super().__init__(collection, *args, **kwargs)
@@ -91,7 +131,9 @@ class ComparisonForm(EvaluationForm):
     @property
     def rules(self) -> dict[str, Any]:
         data = self.cleaned_data
-        return super().rules | {"truth": data.get("truth") or None, "top": data.get("top")}
+        named = {"truth": data.get("truth") or None, "top": data.get("top")}
+        chosen = {name: data.get(name) or default for name, default in DEFAULTS.items()}
+        return super().rules | named | chosen
 
 
 class ReuseForm(EvaluationForm):

@@ -10,6 +10,7 @@ from typing import Any
 
 from console.collections.evaluation_sentences import figure
 from retrieval.models import CollectionVersion
+from retrieval.stored_versions import signature_of
 from validation.documents.documents import Column, Number, Table
 
 
@@ -50,6 +51,15 @@ class ResultView(ABC):
     def notes(self) -> list[str]:
         return [note.text for note in self.version.notes.all()]
 
+    @property
+    def signature(self) -> str:
+        return signature_of(self.version)
+
+    @property
+    def level(self) -> str:
+        """How confident its intervals are."""
+        return level_of(self.version)
+
     @cached_property
     def tables(self) -> dict[str, Table]:
         return {fold.table.name: fold.table for fold in self.folds}
@@ -60,10 +70,16 @@ class ResultView(ABC):
             "result": self.version.number,
             "kind": self.version.kind,
             "fingerprint": self.version.fingerprint,
+            "signature": self.signature,
             "settings": self.version.rules,
             "tables": {name: table.records() for name, table in self.tables.items()},
             "notes": self.notes,
         }
+
+
+def level_of(version: CollectionVersion) -> str:
+    """The confidence of a result's intervals, such as 95 %."""
+    return f"{100 * version.rules.get('confidence', 0.95):g} %"
 
 
 def text_column(title: str) -> Column:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from django.core.management import call_command
@@ -70,6 +71,7 @@ def test_the_page_computes_what_the_command_computes(rosa, evaluated, tmp_path):
     )
     page = json.loads(b"".join(rosa.get(f"{PAGE}evaluation.json")))
     assert page.pop("version") == 1
+    assert page.pop("signature").startswith("evaluation|confidence:0.95|")
     order = lambda row: (row["measure"], row.get("run", row.get("a")), row.get("b", ""))  # noqa: E731
     for name in ("results", "comparisons"):
         assert sorted(page.pop(name), key=order) == sorted(command.pop(name), key=order)
@@ -202,3 +204,51 @@ def test_what_is_to_be_computed_of_a_deleted_collection_is_refused_once(rosa, co
     job = Job.objects.get(subject="of-nothing")
     assert (job.state, job.attempts) == ("failed", 1)
     assert "The collection was deleted meanwhile." in job.message
+
+
+def test_advanced_settings_are_kept_and_shown_in_the_signature(rosa, collection):
+    answer = rosa.post(PAGE, form_of(collection, confidence="0.8", seed="5", test="t"))
+    assert answer.status_code == 302
+    rows = list(RunResult.objects.order_by("pk"))
+    version = CollectionVersion.objects.get()
+    page = rosa.get(PAGE).content.decode()
+    assert "80 % interval" in page
+    assert "95 %" not in words_of(page)
+    for setting in ("confidence:0.8", "seed:5", "test:t"):
+        assert f"|{setting}|" in page
+    assert f"|sha256:{version.fingerprint[:12]}" in page
+    rosa.post(PAGE, form_of(collection, confidence="", seed="5", test="t"))
+    wider = {
+        (one.run.name, one.measure.name): one
+        for one in RunResult.objects.filter(measure__version__number=2)
+    }
+    widths = [
+        (row.ci_high - row.ci_low, wider[row.run.name, row.measure.name])
+        for row in rows
+        if row.ci_low is not None
+    ]
+    assert widths
+    assert all(width < one.ci_high - one.ci_low for width, one in widths)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"confidence": "95"}, "less than or equal to 0.999"),
+        ({"confidence": "0.1"}, "greater than or equal to 0.5"),
+        ({"seed": "-1"}, "greater than or equal to 0"),
+    ],
+)
+def test_advanced_settings_that_cannot_be_are_refused_where_they_are_seen(
+    rosa, collection, more, said
+):
+    answer = rosa.post(PAGE, form_of(collection, **more))
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert said in words_of(page)
+    assert re.search(r'<details class="fold" open><summary><span class="name">Advanced', page)
+
+
+def test_the_advanced_part_is_closed_until_it_is_opened(rosa, collection):
+    page = rosa.get(PAGE).content.decode()
+    assert '<details class="fold"><summary><span class="name">Advanced' in page

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from accounts.teams import create_team
 from retrieval.collection_files import describe_file
 from retrieval.models import (
+    AssessorDesign,
     AuditFinding,
     CollectionFile,
     CollectionVersion,
@@ -105,6 +106,40 @@ def test_a_comparison_holds_what_the_command_prints(rosa, collection, tmp_path):
     assert RankingPair.objects.count() == len(said["pairs"])
 
 
+def test_what_rank_biased_overlap_takes_is_what_the_command_takes(rosa, collection, tmp_path):
+    add_file(collection, "second.txt", qrels_text(relevant=7))
+    advanced = {"rbo_p": "0.5", "rbo_ties": "w", "n_resamples": "300", "n_draws": "200"}
+    more = advanced | {"confidence": "0.9", "seed": "3"}
+    assert rosa.post(TRUST, form_of(collection, **more)).status_code == 302
+    first = written(tmp_path, "qrels.txt", qrels_text())
+    second = written(tmp_path, "second.txt", qrels_text(relevant=7))
+    said = command_output(
+        "compare_qrels",
+        *("--qrels", f"qrels.txt={first}", "--qrels", f"second.txt={second}"),
+        *run_options(tmp_path),
+        *("--measure", "nDCG@10", "--rbo-p", "0.5", "--rbo-ties", "w", "--resamples", "300"),
+        *("--draws", "200", "--confidence", "0.9", "--seed", "3"),
+    )
+    for pair in said["pairs"]:
+        row = RankingPair.objects.get(first=pair["first"], second=pair["second"])
+        stored = row.coefficients.get(use="rbo")
+        assert stored.value == pytest.approx(pair["rbo"]["value"])
+        assert stored.ci_low == pytest.approx(pair["rbo"]["ci_low"])
+    assert [one.n_draws for one in AssessorDesign.objects.all()] == [200]
+    page = page_of(rosa, TRUST)
+    assert "RBO with p = 0.5, ties by variant w" in page
+    assert "|n_draws:200|n_resamples:300|" in page
+    assert "|rbo_p:0.5|rbo_ties:w|" in page
+
+
+def test_reuse_keeps_its_confidence(rosa, collection):
+    form = form_of(collection, pool_depth="10", confidence="0.9")
+    form["qrels"] = form["qrels"][0]
+    assert rosa.post(REUSE, form).status_code == 302
+    assert CollectionVersion.objects.get().rules["confidence"] == 0.9
+    assert "|confidence:0.9|" in page_of(rosa, REUSE)
+
+
 def test_qrels_that_order_runs_alike_are_said_to(rosa, collection):
     add_file(collection, "second.txt", qrels_text(relevant=5, judged=29))
     rosa.post(TRUST, form_of(collection))
@@ -141,6 +176,8 @@ def test_a_machines_qrels_are_never_merged_with_peoples_and_are_named(rosa, coll
     ("more", "said"),
     [
         ({"top": "1"}, "greater than or equal to 2"),
+        ({"rbo_p": "1"}, "less than or equal to 0.999"),
+        ({"n_draws": "9"}, "greater than or equal to 100"),
         ({"measures": []}, "Choose at least one measure."),
         ({"one_run": True}, "Choose two runs or more"),
         ({"one_qrels": True}, "Choose two qrels or more"),

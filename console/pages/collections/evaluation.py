@@ -27,6 +27,7 @@ from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.exceptions import RetrievalError
 from retrieval.models import CollectionVersion
 from retrieval.stored_evaluations import EVALUATE, request_evaluation
+from retrieval.stored_versions import signature_of
 from validation.documents.latex import table_latex
 from validation.documents.plain import table_csv
 
@@ -93,7 +94,8 @@ def _topics(form: str) -> Callable[[StoredEvaluation], Iterator[str] | Iterator[
 
 
 def _json(rows: StoredEvaluation) -> Iterator[str]:
-    yield json.dumps(rows.record() | {"version": rows.version.number}, indent=1)
+    named = {"version": rows.version.number, "signature": signature_of(rows.version)}
+    yield json.dumps(rows.record() | named, indent=1)
 
 
 DOWNLOADS: dict[str, tuple[str, Callable[[StoredEvaluation], Any]]] = {
