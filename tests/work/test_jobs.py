@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-<<<<<<< HEAD
+import structlog
 from django.db import (
     DataError,
     IntegrityError,
@@ -16,10 +16,6 @@ from django.db import (
     connection,
     transaction,
 )
-=======
-import structlog
-from django.db import connection, transaction
->>>>>>> c14e26b (Count requests, work, HITs and money for Prometheus, and give operators a Status page)
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
