@@ -17,6 +17,7 @@ from annotation.readers.rows import storable
 from annotation.uploads import AT_ONCE_BYTES
 from retrieval.collection_files import files_on_disk, free_name, is_packed, require_bearable
 from retrieval.exceptions import CollectionUnfit, FileFaults, TrecFileFaults
+from retrieval.file_fits import note_fits
 from retrieval.file_warnings import WARNINGS_KEPT, contradicting_lines
 from retrieval.models import Collection, CollectionFile, FileTopic
 from retrieval.models.files import NAME_LENGTH
@@ -64,6 +65,8 @@ def read_files(running: RunningJob) -> str:
     files = list(rows.select_related("collection").order_by("pk"))
     for file in running.progress(_("file"))(files, len(files)):
         read_file(file)
+    for collection in {file.collection for file in files}:
+        note_fits(collection)
     return ""
 
 

@@ -14,10 +14,12 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, unpacked
+from annotation.readers.pictures import NoPictures
 from annotation.readers.rows import storable
 from annotation.readers.tables import READ_AT_ONCE
 from retrieval.exceptions import PoolFileFaults
 from retrieval.file_warnings import WARNINGS_KEPT, unshown_pictures
+from retrieval.models import CollectionFile
 from retrieval.pools.catalogue import Catalogue, read_catalogue
 from retrieval.pools.vectors import Vectors, read_vectors
 
@@ -92,6 +94,16 @@ def _unzipped(path: Path, folder: Path) -> Path:
         problem = _("it is not a zip that can be unpacked: {error}.").format(error=error)
         raise PoolFileFaults(path, [(None, problem)]) from None
     return array
+
+
+def names_in(path: Path, kind: str) -> frozenset[str]:
+    """The documents that a catalogue or vectors name; pictures are not looked at."""
+    if kind == CollectionFile.Kind.EMBEDDINGS:
+        with vectors_of(path) as vectors:
+            return frozenset(vectors.names)
+    most_bytes = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
+    with unpacked(path, most_bytes=most_bytes) as table:
+        return frozenset(read_catalogue(table.path, pictures=NoPictures()).documents)
 
 
 def vectors_facts(path: Path) -> dict[str, Any]:

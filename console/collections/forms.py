@@ -17,7 +17,11 @@ from retrieval.models.files import NAME_LENGTH
 
 OF_RUNS, OF_QRELS = ("family",), ("made_by", "assessor", "round", "rule")
 KINDS = CollectionFile.Kind
-NOT_OF = {KINDS.RUN: OF_QRELS, KINDS.ASSESSORS: (*OF_RUNS, "made_by", "assessor", "rule")}
+NOT_OF = {
+    KINDS.RUN: OF_QRELS,
+    KINDS.ASSESSORS: (*OF_RUNS, "made_by", "assessor", "rule"),
+    **dict.fromkeys((KINDS.CATALOGUE, KINDS.EMBEDDINGS), (*OF_RUNS, *OF_QRELS)),
+}
 
 
 def teams_that_may_hold_collections(user: User) -> Any:

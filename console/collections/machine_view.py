@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop, ngettext
 
 from console.collections.evaluation_sentences import figure
 from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
@@ -46,9 +46,8 @@ class MachineView(ResultView):
             if one.measure == self.measure and one.gap_ci_low is not None
         ]
         if not gaps:
-            return _("How far the machine's {measure} is from people's is not known.").format(
-                measure=self.measure
-            )
+            text = _("How far the machine's {measure} is from people's is not known: {reason}.")
+            return text.format(measure=self.measure, reason=self._reason())
         if all(one.gap_ci_low is not None and one.gap_ci_low > 0 for one in gaps):
             return _("The machine's {measure} is higher than people's for every run.").format(
                 measure=self.measure
@@ -60,6 +59,15 @@ class MachineView(ResultView):
         return _("The machine's {measure} is not the same way off for every run.").format(
             measure=self.measure
         )
+
+    def _reason(self) -> str:
+        """Why no difference of machine and people has an interval."""
+        rows = (one for one in self.estimates if one.measure == self.measure)
+        if reason := next((one.reason for one in rows if one.reason), ""):
+            return reason
+        n = self.facts.n_topics_both
+        text = ngettext("both judged {n} topic", "both judged {n} topics", n)
+        return text.format(n=f"{n:,}")
 
     @property
     def details(self) -> list[str]:
@@ -80,7 +88,11 @@ class MachineView(ResultView):
     def _bias(self) -> Iterator[str]:
         one = next((each for each in self.biases if each.measure == self.measure), None)
         if one is None or one.difference is None:
-            yield _("Whether it favours systems of its own model is not known: name such runs.")
+            why = one.reason if one and one.reason else ""
+            if not self.version.rules.get("sharing"):
+                why = _("no run is named as sharing it")
+            text = _("Whether it favours systems of its own model is not known{why}.")
+            yield text.format(why=f": {why}" if why else "")
             return
         favours = one.p is not None and one.p < SIGNIFICANT
         text = (

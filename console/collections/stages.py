@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from django.db.models import Count, Q, Value
 from django.urls import reverse
@@ -34,18 +35,31 @@ def _counts(collection: Collection) -> Counter[str]:
     for kind, n, n_faulty in files.union(results, all=True).values_list("kind", "n", "n_faulty"):
         counts[kind] += n
         counts["faulty"] += n_faulty
+        counts["faulty_sources"] += n_faulty if kind in (KIND.CATALOGUE, KIND.EMBEDDINGS) else 0
     return counts
 
 
-def stages_of_collection(collection: Collection) -> list[Stage]:
-    """Each page of the collection, in the order in which one goes through them."""
-    return list(_stages(collection.slug, _counts(collection)))
+@dataclass(frozen=True)
+class StagesOfCollection:
+    """Each page of a collection, in the order in which one goes through them."""
+
+    slug: str
+    counts: Counter[str]
+
+    def __iter__(self) -> Iterator[Stage]:
+        return _stages(self.slug, self.counts)
+
+
+def stages_of_collection(collection: Collection) -> StagesOfCollection:
+    """The pages of a collection, and what of it is counted for them."""
+    return StagesOfCollection(collection.slug, _counts(collection))
 
 
 def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
     prepare, answer = _("Prepare"), _("Answer")
     n_runs, n_qrels = counts[KIND.RUN], counts[KIND.QRELS] + counts[KIND.ASSESSORS]
-    state = NEEDS_YOU if counts["faulty"] else DONE if n_runs and n_qrels else LATER
+    is_faulty = counts["faulty"] > counts["faulty_sources"]
+    state = NEEDS_YOU if is_faulty else DONE if n_runs and n_qrels else LATER
     sizes = _sizes(n_runs, n_qrels)
     yield _stage(slug, "collection-files", _("Runs and qrels"), state, prepare, sizes)
     n_samples, n_pools = counts[RESULT.TARGETS], counts[RESULT.POOL]
@@ -54,7 +68,7 @@ def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
         ngettext("%(n)d sample", "%(n)d samples", n_samples) % {"n": n_samples} if n_samples else ""
     )
     yield _stage(slug, "collection-targets", _("Targets"), state, prepare, sizes)
-    state = DONE if n_pools else LATER
+    state = NEEDS_YOU if counts["faulty_sources"] else DONE if n_pools else LATER
     sizes = ngettext("%(n)d pool", "%(n)d pools", n_pools) % {"n": n_pools} if n_pools else ""
     yield _stage(slug, "collection-pools", _("Pool"), state, prepare, sizes)
     state = DONE if n_qrels else LATER

@@ -19,6 +19,7 @@ from retrieval.pools.targets import read_target_values
 from stats.ranking.query_difficulty import Predictor
 
 MOST_BYTES, MOST_TARGETS = 5 * 1024 * 1024, 50_000
+USUAL_TARGETS = 200
 COLUMN = "column"
 PREDICTORS = {
     "max": gettext_lazy("the highest score"),
@@ -36,17 +37,18 @@ class TargetsForm(forms.Form):
     """Targets to draw."""
 
     n = forms.IntegerField(
-        label=gettext_lazy("Targets to draw"), min_value=1, max_value=MOST_TARGETS, initial=200
+        label=gettext_lazy("Targets to draw"), min_value=1, max_value=MOST_TARGETS
     )
     by = forms.ChoiceField(
-        label=gettext_lazy("Strata by"),
-        initial="nqc",
-        help_text=gettext_lazy("Predictors of how hard a target is, from a list's scores."),
+        label=gettext_lazy("How hard a target is, by"),
+        help_text=gettext_lazy(
+            "Targets are sorted by it into groups, so that easy and hard ones are both drawn. The "
+            "scores of a system's list predict it; a column of yours may say it."
+        ),
     )
     source = forms.ChoiceField(
         label=gettext_lazy("Scores of"),
         required=False,
-        help_text=gettext_lazy("Neither is looked at where a column is used."),
     )
     file = forms.FileField(
         label=gettext_lazy("File with the column"),
@@ -57,17 +59,25 @@ class TargetsForm(forms.Form):
         label=gettext_lazy("Name of the column"), required=False, max_length=100
     )
     strata = forms.IntegerField(
-        label=gettext_lazy("Strata, between quantiles"), min_value=1, max_value=100, initial=4
+        label=gettext_lazy("Groups (strata)"),
+        min_value=1,
+        max_value=100,
+        initial=4,
+        help_text=gettext_lazy("Each has as many targets, from the easiest to the hardest."),
     )
     allocation = forms.ChoiceField(
-        label=gettext_lazy("Of each stratum"),
+        label=gettext_lazy("Drawn of each group"),
         choices=[
-            ("equal", gettext_lazy("as many")),
-            ("proportional", gettext_lazy("a share that is its own")),
+            ("equal", gettext_lazy("the same number")),
+            ("proportional", gettext_lazy("in proportion to its size")),
         ],
     )
     seed = forms.IntegerField(
-        label=gettext_lazy("Seed"), min_value=0, max_value=2**31 - 1, initial=7
+        label=gettext_lazy("Seed"),
+        min_value=0,
+        max_value=2**31 - 1,
+        initial=7,
+        help_text=gettext_lazy("Another number draws other targets; the same, the same."),
     )
 
     def __init__(self, sources: Sequence[CollectionFile], *args: Any, **kwargs: Any) -> None:
@@ -79,6 +89,21 @@ class TargetsForm(forms.Form):
         named = [(name, PREDICTORS[name]) for name in get_args(Predictor)]
         by.choices = [*named, (COLUMN, _("a column of a file"))]
         source.choices = [(key, file.name) for key, file in self.sources.items()]
+        self._begin(sources)
+
+    def _begin(self, sources: Sequence[CollectionFile]) -> None:
+        """Defaults that fit what there is: no more targets than topics, and a usable predictor."""
+        by, n = self.fields["by"], self.fields["n"]
+        if not sources:
+            by.initial = COLUMN
+            return
+        # NQC divides by the score of the whole catalogue, which a run does not have.
+        first = sources[0]
+        is_run = first.kind == CollectionFile.Kind.RUN
+        by.initial = "sigma_k" if is_run else "nqc"
+        n_targets = first.n_topics if is_run else first.n_documents
+        n.initial = max(1, min(USUAL_TARGETS, n_targets))
+        n.help_text = _("{name} has {n}.").format(name=first.name, n=f"{n_targets:,}")
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}

@@ -14,7 +14,13 @@ from retrieval.models.comparisons import (
     RankingPair,
 )
 from retrieval.models.evaluations import EvaluatedMeasure, RunPair, RunResult, TopicValue
-from retrieval.models.files import CollectionFile, CollectionFileQuerySet, FilePart, FileTopic
+from retrieval.models.files import (
+    CollectionFile,
+    CollectionFileQuerySet,
+    FileFit,
+    FilePart,
+    FileTopic,
+)
 from retrieval.models.machines import MachineEstimate, MachineFacts, ModelBias
 from retrieval.models.pools import (
     CandidateSource,
@@ -64,6 +70,7 @@ __all__ = [
     "CrossedRunMean",
     "DryPoolSource",
     "EvaluatedMeasure",
+    "FileFit",
     "FilePart",
     "FileTopic",
     "JudgedPool",

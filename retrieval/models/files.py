@@ -161,3 +161,23 @@ class FileTopic(models.Model):
 
     def __str__(self) -> str:
         return self.topic
+
+
+class FileFit(models.Model):
+    """How many of a run's documents and topics a catalogue or vectors know by name."""
+
+    source = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="fits")
+    run = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="+")
+    n_documents = models.PositiveBigIntegerField()
+    n_known = models.PositiveBigIntegerField()
+    n_topics = models.PositiveIntegerField()
+    n_known_topics = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["source", "run"]
+        constraints = [
+            models.UniqueConstraint(fields=["source", "run"], name="fit_once_a_source_and_run")
+        ]
+
+    def __str__(self) -> str:
+        return f"file {self.source_id} knows {self.n_known} documents of file {self.run_id}"

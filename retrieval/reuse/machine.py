@@ -253,4 +253,4 @@ def _notes(labels: _Labels, sample: Sample, is_shared: Flags) -> Iterator[str]:
     if labels.some.all() and sample == "topics":
         yield "people judged every topic: nothing is left for the machine to say"
     if not is_shared.any():
-        yield "no run was said to share the machine's model (--shares-model)"
+        yield "no run is named as sharing the machine's model"

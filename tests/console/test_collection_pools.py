@@ -4,9 +4,11 @@ import pytest
 
 from accounts.models import AuditEntry
 from accounts.teams import create_team
-from retrieval.models import CollectionVersion
+from annotation.models import Study
+from hits.models import Batch, Connection
+from retrieval.models import CollectionVersion, FileFit, PoolFinding
 from tests.console.pages import words_of
-from tests.retrieval.collections import add_file, filled_collection
+from tests.retrieval.collections import add_file, filled_collection, sent
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -60,3 +62,78 @@ def test_numbers_that_no_database_holds_are_refused_on_the_form(rosa, collection
         assert answer.status_code == 422
         assert "less than or equal to" in words_of(answer.content.decode())
     assert not Job.objects.exclude(kind="read_collection_files").exists()
+
+
+CATALOGUE = "docno,title\n" + "".join(f"d{n},Shoe {n}\n" for n in range(20))
+
+
+def add_catalogue(rosa, text=CATALOGUE, name="shoes.csv"):
+    data = {"kind": "catalogue", "file": sent(name, text), "name": ""}
+    assert rosa.post(f"{POOLS}sources/", data).status_code == 302
+
+
+def test_the_page_says_how_well_a_catalogue_fits_each_run(rosa, collection):
+    add_file(collection, "same.run", "d1 Q0 d2 1 2 same\nd1 Q0 d3 2 1 same\n")
+    collection.files.filter(name__in=["bm25", "rm3"]).delete()
+    add_catalogue(rosa)
+    page = words_of(rosa.get(POOLS).content.decode())
+    assert "Knows 20 of 30 documents of dense." in page
+    assert "documents of same" not in page
+    assert "No topic is one of its documents: targets are shown by name." in page
+    collection.files.filter(name="dense").delete()
+    page = words_of(rosa.get(POOLS).content.decode())
+    assert "Knows every document of the run." in page
+    assert "1 of 1 topics are among its documents." in page
+
+
+def test_a_run_that_comes_later_is_held_against_the_catalogue_too(rosa, collection):
+    add_catalogue(rosa, "docno,title\nx1,Boot\n")
+    run = sent("late.run", "t1 Q0 x1 1 2 late\n")
+    rosa.post("/collections/tracks/files/", {"uploads": [run]})
+    page = words_of(rosa.get(POOLS).content.decode())
+    assert "Knows no document of dense: are their names the same in both files?" in page
+    assert "documents of late" not in page
+    fits = FileFit.objects.filter(run__name="late")
+    assert list(fits.values_list("n_known", "n_documents")) == [(1, 1)]
+
+
+def test_a_catalogue_is_described_and_removed_from_the_page_of_pools(rosa, collection):
+    add_catalogue(rosa)
+    file = collection.files.get(kind="catalogue")
+    where = f"/collections/tracks/files/{file.pk}/"
+    page = rosa.get(POOLS).content.decode()
+    assert f'action="{where}remove/"' in page
+    page = words_of(rosa.get(where).content.decode())
+    assert "Judged by" not in page
+    assert rosa.post(where, {"name": "Shoes"}).url == POOLS
+    assert rosa.post(f"{where}remove/").url == POOLS
+    assert not collection.files.filter(kind="catalogue").exists()
+
+
+def test_pictures_that_a_catalogue_names_and_lacks_are_listed_by_line(rosa, collection):
+    add_catalogue(rosa, "docno,title,image\nd1,Shoe,d1.png\nd2,Boot,\n")
+    file = collection.files.get(kind="catalogue")
+    assert (file.is_usable, file.n_warnings) == (True, 1)
+    assert "1 picture missing" in words_of(rosa.get(POOLS).content.decode())
+    page = words_of(rosa.get(f"/collections/tracks/files/{file.pk}/").content.decode())
+    assert "1 picture that shoes.csv names cannot be shown." in page
+    assert "Line 2: d1: " in page
+
+
+def test_a_pools_page_leads_to_the_launch_of_its_study(rosa, collection):
+    ask(rosa, collection)
+    allowed = list(PoolFinding.objects.values_list("name", flat=True).order_by("name").distinct())
+    form = {"title": "Pooled", "template": "graded_relevance", "allowed": allowed}
+    assert rosa.post(f"{POOLS}1/study/", form).status_code == 302
+    study = Study.objects.get(title="Pooled")
+    page = rosa.get(f"{POOLS}1/").content.decode()
+    assert "Next: launch the study, so that workers judge it." in words_of(page)
+    assert f'href="/studies/{study.slug}/launch/"' in page
+    connection = Connection.objects.create(
+        name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
+    )
+    terms = {"title": "Judge", "description": "Judge.", "reward_usd": "0.10"}
+    Batch.objects.create(study=study, connection=connection, **terms)
+    page = words_of(rosa.get(f"{POOLS}1/").content.decode())
+    assert "Next: launch" not in page
+    assert "It is launched: Judgments says how it stands." in page

@@ -13,6 +13,7 @@ from tests.console.collection_addresses import PAGES_OF_A_COLLECTION
 from tests.console.collection_addresses import address_of as address
 from tests.console.evaluated_collection import evaluated_collection
 from tests.console.pages import words_of
+from tests.retrieval.collections import add_file, qrels_text, run_text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MOST_STATEMENTS = 15
@@ -83,3 +84,28 @@ def test_a_page_asks_the_database_a_few_things(rosa, researcher, team, name):
         assert answer.status_code == 200
         assert answer.getvalue() is not None
     assert len(queries) <= MOST_STATEMENTS
+
+
+def next_step_of(rosa):
+    page = rosa.get(address("collection"))
+    return words_of(page.content.decode()).split("Next: ")[1].split(".")[0]
+
+
+def test_the_overview_says_the_next_step_at_each_stage(rosa, researcher, collection):
+    assert next_step_of(rosa).startswith("Add the runs of your systems")
+    add_file(collection, "bad.run", "t1 Q0 d1 1 high x\n", kind="run")
+    assert next_step_of(rosa).startswith("1 file cannot be used")
+    collection.files.all().delete()
+    for tag in ("dense", "bm25"):
+        add_file(collection, f"{tag}.run", run_text(tag))
+    assert next_step_of(rosa).startswith("Make a pool")
+    study = ticked_study(owner=researcher, team=collection.team)
+    collection.studies.add(study)
+    assert next_step_of(rosa).startswith("Have the study judged")
+    add_file(collection, "q.txt", qrels_text())
+    assert next_step_of(rosa) == "Evaluate the runs"
+
+
+def test_the_overview_of_all_that_was_computed_leads_to_the_report(rosa, researcher, team):
+    evaluated_collection(team, researcher)
+    assert next_step_of(rosa) == "All is computed: read the report"

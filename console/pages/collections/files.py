@@ -15,6 +15,7 @@ from accounts.audit import record
 from accounts.roles import Permission
 from console.collections.file_view import faulty_files, listed_qrels, listed_runs
 from console.collections.forms import DescriptionForm, FilesForm
+from console.collections.source_view import SOURCES
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.study import may, person
 from retrieval.collection_files import describe_file, remove_file, store_file
@@ -89,12 +90,16 @@ def file(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
             form.add_error("name", str(refused))
         else:
             messages.success(request, _("Saved."))
-            return redirect("console:collection-files", slug)
+            return redirect(f"console:{_listing_of(row)}", slug)
+    stage = _listing_of(row)
     context = {"file": row, "form": form if may(request, Permission.EDIT) else None}
     status = 422 if form.errors else 200
-    return collection_page(
-        request, row.collection, "file", context, stage="collection-files", status=status
-    )
+    return collection_page(request, row.collection, "file", context, stage=stage, status=status)
+
+
+def _listing_of(file: CollectionFile) -> str:
+    """The page that lists a file."""
+    return "collection-pools" if file.kind in SOURCES else "collection-files"
 
 
 @require_POST
@@ -103,7 +108,7 @@ def remove(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
     row = file_for(request, slug, file_id, Permission.EDIT)
     remove_file(file=row, actor=person(request))
     messages.success(request, _("{name} was removed.").format(name=row.name))
-    return redirect("console:collection-files", slug)
+    return redirect(f"console:{_listing_of(row)}", slug)
 
 
 @require_safe

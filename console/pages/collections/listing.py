@@ -11,6 +11,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.roles import Permission
 from console.collections.forms import CollectionForm, StudiesForm
+from console.collections.next_steps import next_step
+from console.collections.stages import stages_of_collection
 from console.forms import problems_of
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.study import may, person
@@ -57,7 +59,9 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
     form = None
     if may(request, Permission.EDIT):
         form = StudiesForm(row, initial={"studies": [study.pk for study in studies]})
-    context = {"studies": studies, "form": form}
+    stages = stages_of_collection(row)
+    step = next_step(stages, n_studies=len(studies))
+    context = {"studies": studies, "form": form, "stages": stages, "step": step}
     return collection_page(request, row, "overview", context, stage="collection")
 
 

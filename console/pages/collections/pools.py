@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
@@ -18,8 +18,10 @@ from accounts.audit import record
 from accounts.roles import Permission
 from console.collections.pool_forms import PoolForm, PoolStudyForm, SourceForm
 from console.collections.pool_view import PoolView
+from console.collections.source_view import SOURCES, listed_sources
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.study import may, person
+from hits.models import Batch
 from retrieval.collection_files import store_file
 from retrieval.exceptions import CollectionUnfit, RetrievalError
 from retrieval.file_readings import request_reading, subject_of
@@ -70,14 +72,14 @@ def _page(
     request: HttpRequest, collection: Collection, form: PoolForm, source_form: SourceForm
 ) -> HttpResponse:
     versions = CollectionVersion.objects.of(collection, POOL).select_related("pool_summary")
-    sources = collection.files.filter(kind__in=(KIND.EMBEDDINGS, KIND.CATALOGUE))
+    faulty = collection.files.filter(kind__in=SOURCES, n_faults__gt=0)
     context = {
         "form": form,
         "source_form": source_form,
         "may_make": may(request, Permission.EDIT),
         "versions": versions[:POOLS_SHOWN],
-        "sources": sources.defer("faults"),
-        "faulty": sources.filter(n_faults__gt=0),
+        "sources": listed_sources(collection),
+        "faulty": faulty,
         "job": _job(collection),
     }
     status = 422 if form.errors or source_form.errors else 200
@@ -141,13 +143,20 @@ def _pool_page(
         "view": view,
         "version": version,
         "form": (form or PoolStudyForm(version.collection, names)) if may_edit else None,
-        "studies": PoolStudy.objects.filter(version=version).select_related("study"),
+        "studies": _studies(version),
         "job": _job(version.collection),
     }
     status = 422 if form and form.errors else 200
     return collection_page(
         request, version.collection, "pool", context, stage="collection-pools", status=status
     )
+
+
+def _studies(version: CollectionVersion) -> QuerySet[PoolStudy]:
+    """The studies of a pool, and whether each is launched."""
+    launched = Exists(Batch.objects.filter(study=OuterRef("study")))
+    rows = PoolStudy.objects.filter(version=version).select_related("study")
+    return rows.annotate(is_launched=launched)
 
 
 @require_POST
