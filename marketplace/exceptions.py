@@ -6,6 +6,7 @@ MarketplaceError
 +-- DepositSpent                 it can't be taken out again
 +-- NameTaken                    a person's or requester's name already in use
 +-- InsufficientFunds            the requester's balance doesn't cover it
++-- PaidByRecruiter              the ledger moves no money for participants
 +-- NotOffered                   part of the protocol that isn't here yet
 +-- Missing
 |   +-- HitDoesNotExist
@@ -89,6 +90,13 @@ class InsufficientFunds(MarketplaceError):
     def __init__(self) -> None:
         super().__init__(
             "This Requester has insufficient funds in their account to complete this transaction."
+        )
+
+
+class PaidByRecruiter(MarketplaceError):
+    def __init__(self) -> None:
+        super().__init__(
+            "A recruiter pays for this work. Nothing is held or paid for it from the balance here."
         )
 
 

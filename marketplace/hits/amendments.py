@@ -68,6 +68,11 @@ def change_type(*, requester: Requester, public_id: str, hit_type: HitType) -> N
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
     _require_existing(hit)
+    if hit_type.paid_by != hit.hit_type.paid_by:
+        raise InvalidParameter(
+            "The one HIT type is paid by a recruiter, the other by this marketplace: "
+            "a HIT can't go from one to the other."
+        )
     hit.hit_type = hit_type
     hit.fee_usd = fee_per_assignment(hit_type, stored_requirements(hit_type), hit.max_assignments)
     hit.save(update_fields=["hit_type", "fee_usd"])

@@ -30,7 +30,8 @@ from marketplace.hits import lifecycle
 from marketplace.hits.review_policies.application import review_assignment
 from marketplace.hits.tallies import count_assignments
 from marketplace.identifiers import is_entity_id
-from marketplace.models import Assignment, AssignmentDraft, Hit, HitType, WorkerAccount
+from marketplace.models import Assignment, AssignmentDraft, Hit, HitType, PaidBy, WorkerAccount
+from marketplace.money import ledger
 from marketplace.notifications.events import announce
 from marketplace.qualifications.eligibility import require_acceptance, require_preview
 
@@ -44,7 +45,7 @@ def accept_hit(*, worker: WorkerAccount, hit: Hit) -> Assignment:
     """Take one of the HIT's assignments. The last one goes to exactly one of those who
     ask at the same moment, because they are counted while the HIT's row is held."""
     hit = Hit.objects.locked().get(pk=hit.pk)
-    return _create_assignment(hit, worker, is_qualified=False)
+    return create_assignment(hit, worker, is_qualified=False)
 
 
 def accept_next(*, worker: WorkerAccount, hit_type: HitType) -> Assignment:
@@ -186,12 +187,16 @@ def _accept_oldest_unlocked(worker: WorkerAccount, hit_type: HitType) -> Assignm
         return None
     hit.hit_type = hit_type
     try:
-        return _create_assignment(hit, worker, is_qualified=True)
+        return create_assignment(hit, worker, is_qualified=True)
     except WorkRefused:
         return None  # the same worker was quicker, in another window
 
 
-def _create_assignment(hit: Hit, worker: WorkerAccount, *, is_qualified: bool) -> Assignment:
+def create_assignment(
+    hit: Hit, worker: WorkerAccount, *, is_qualified: bool, deadline: datetime | None = None
+) -> Assignment:
+    """Give the worker one of a locked HIT's assignments, until a deadline other than the HIT
+    type's own where one is named."""
     now = clock.now()
     lifecycle.apply_time(hit, now=now)
     tally = count_assignments(hit, worker=worker)
@@ -199,13 +204,17 @@ def _create_assignment(hit: Hit, worker: WorkerAccount, *, is_qualified: bool) -
     if not is_qualified:
         require_acceptance(worker, hit.hit_type)
     duration = timedelta(seconds=hit.hit_type.assignment_duration_seconds)
+    is_paid_here = worker.paid_by == PaidBy.LEDGER
+    promised_usd = hit.hit_type.reward_usd if is_paid_here else ledger.NOTHING
+    fee_usd = hit.fee_usd if is_paid_here else ledger.NOTHING
     assignment = Assignment.objects.create(
         hit=hit,
         worker=worker,
-        reward_usd=hit.hit_type.reward_usd,
-        fee_usd=hit.fee_usd,
+        reward_usd=promised_usd,
+        fee_usd=fee_usd,
+        paid_by=worker.paid_by,
         accepted_at=now,
-        deadline=now + duration,
+        deadline=deadline or now + duration,
     )
     announce("AssignmentAccepted", hit=hit, assignment=assignment, at=now)
     tally.add_accepted(assignment)

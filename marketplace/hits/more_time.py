@@ -9,12 +9,13 @@ from marketplace import clock
 from marketplace.exceptions import NoMoreTime
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import lock_assignment, require_accepted
-from marketplace.models import Assignment
+from marketplace.models import Assignment, PaidBy
 
 
 def offered_seconds(assignment: Assignment) -> int:
-    """How much time the worker may add now; 0 where it is none, or was taken already."""
-    if assignment.extended_at is not None:
+    """How much time the worker may add now; 0 where it is none, was taken already, or
+    is the recruiter's to give."""
+    if assignment.extended_at is not None or assignment.paid_by == PaidBy.RECRUITER:
         return 0
     hit_type = assignment.hit.hit_type
     percent = hit_type.requester.more_time_percent

@@ -4,7 +4,7 @@ review policy. The caller holds the lock on its HIT, and refreshes the HIT after
 from datetime import datetime
 
 from marketplace.hits.worker_messages import report_rejection
-from marketplace.models import Assignment, LedgerAccount
+from marketplace.models import Assignment, LedgerAccount, PaidBy
 from marketplace.money import ledger
 from marketplace.notifications.events import announce
 
@@ -12,8 +12,9 @@ from marketplace.notifications.events import announce
 def approve_and_pay(
     *, assignment: Assignment, source: LedgerAccount.Kind, at: datetime, feedback: str = ""
 ) -> None:
-    """Mark the assignment approved and move the money."""
-    ledger.pay(assignment=assignment, source=source, at=at)
+    """Mark the assignment approved and move the money, where it is paid here."""
+    if assignment.paid_by == PaidBy.LEDGER:
+        ledger.pay(assignment=assignment, source=source, at=at)
     assignment.status = Assignment.Status.APPROVED
     assignment.approved_at = assignment.closed_at = at
     assignment.requester_feedback = feedback

@@ -1,6 +1,6 @@
 """What workers read of decisions about their work, in the transaction of the decision itself."""
 
-from marketplace.models import Appeal, Assignment, BonusPayment
+from marketplace.models import Appeal, Assignment, BonusPayment, PaidBy
 from marketplace.people.messages import send_message
 
 LONGEST_SUBJECT = 200
@@ -56,6 +56,8 @@ def report_bonus(payment: BonusPayment) -> None:
 
 
 def _send(assignment: Assignment, *, subject: str, text: str) -> None:
+    if assignment.paid_by == PaidBy.RECRUITER:
+        return  # the recruiter informs its participants, and pays them
     requester = assignment.hit.requester
     subject = subject[:LONGEST_SUBJECT]
     send_message(requester=requester, worker=assignment.worker, subject=subject, text=text)

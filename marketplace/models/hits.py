@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id
-from marketplace.models.people import Requester, WorkerAccount
+from marketplace.models.people import PaidBy, Requester, WorkerAccount
 
 
 class HitTypeQuerySet(models.QuerySet["HitType"]):
@@ -38,6 +38,8 @@ class HitType(models.Model):
     reward_usd = models.DecimalField(max_digits=12, decimal_places=2)
     assignment_duration_seconds = models.PositiveIntegerField()
     auto_approval_delay_seconds = models.PositiveIntegerField()
+    # Once by a recruiter, the reward stays what the requester said, and is neither held nor paid.
+    paid_by = models.CharField(max_length=9, choices=PaidBy, default=PaidBy.LEDGER)
     # Of all the values above: a HIT type asked for twice is one HIT type.
     digest = models.CharField(max_length=64)
     created_at = models.DateTimeField()
@@ -168,7 +170,9 @@ class Hit(models.Model):
 
     @property
     def price_usd(self) -> Decimal:
-        """What an assignment that is accepted now will cost the requester."""
+        """What an assignment that is accepted now will cost the requester here."""
+        if self.hit_type.paid_by == PaidBy.RECRUITER:
+            return Decimal("0.00")
         return self.hit_type.reward_usd + self.fee_usd
 
     @property
@@ -223,6 +227,8 @@ class Assignment(models.Model):
     # What was promised when it was accepted: a HIT's type may change while it is worked on.
     reward_usd = models.DecimalField(max_digits=12, decimal_places=2)
     fee_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    # Its worker's, when it was accepted.
+    paid_by = models.CharField(max_length=9, choices=PaidBy, default=PaidBy.LEDGER)
     accepted_at = models.DateTimeField()
     deadline = models.DateTimeField()
     # When the worker took the one extension there is (see marketplace.hits.more_time).
@@ -253,6 +259,11 @@ class Assignment(models.Model):
                     auto_approval_at__isnull=False,
                 ),
                 name="assignment_handed_in_has_its_times",
+            ),
+            models.CheckConstraint(
+                condition=Q(paid_by=PaidBy.LEDGER)
+                | Q(paid_by=PaidBy.RECRUITER, reward_usd=0, fee_usd=0),
+                name="a_recruiters_assignment_promises_no_money",
             ),
         ]
         indexes = [

@@ -29,6 +29,15 @@ class LedgerAccount(models.Model):
         WorkerAccount, null=True, on_delete=models.PROTECT, related_name="ledger_accounts"
     )
 
+    # Of earnings: the same worker once more, by what only those have whom the ledger pays.
+    payee = models.OneToOneField(
+        WorkerAccount,
+        null=True,
+        to_field="payee_id",
+        on_delete=models.PROTECT,
+        related_name="earnings_account",
+    )
+
     class Meta:
         constraints = [
             models.UniqueConstraint(
@@ -43,9 +52,16 @@ class LedgerAccount(models.Model):
                 fields=["worker", "kind"], name="one_ledger_account_per_worker_and_kind"
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["outside", "fees", "payouts"], requester=None, worker=None)
-                | Q(kind__in=["available", "held"], requester__isnull=False, worker=None)
-                | Q(kind="earnings", requester=None, worker__isnull=False),
+                condition=Q(
+                    kind__in=["outside", "fees", "payouts"], requester=None, worker=None, payee=None
+                )
+                | Q(
+                    kind__in=["available", "held"],
+                    requester__isnull=False,
+                    worker=None,
+                    payee=None,
+                )
+                | Q(kind="earnings", requester=None, worker__isnull=False, payee__isnull=False),
                 name="ledger_account_has_its_owner",
             ),
         ]

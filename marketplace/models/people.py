@@ -1,7 +1,16 @@
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_access_key_id, new_person_id
+
+
+class PaidBy(models.TextChoices):
+    """Who pays for work: the marketplace out of the requester's balance, or the recruiter who
+    sent the participant. Never both (see marketplace.money.ledger)."""
+
+    LEDGER = "ledger", _("The marketplace")
+    RECRUITER = "recruiter", _("The recruiter")
 
 
 class Requester(models.Model):
@@ -66,10 +75,24 @@ class WorkerAccount(models.Model):
     subdivision = models.CharField(max_length=3, blank=True)  # ISO 3166-2, without the country
     languages = models.JSONField(default=list, blank=True)  # ISO 639, such as ["en", "de"]
     adult_confirmed_at = models.DateTimeField(null=True)
+    # A participant's account is the recruiter's to pay: it has no earnings.
+    paid_by = models.CharField(max_length=9, choices=PaidBy, default=PaidBy.LEDGER)
+    # By which an account of earnings refers to whom it belongs; whom a recruiter pays has none,
+    # so that the database itself refuses such an account.
+    payee_id = models.CharField(max_length=14, null=True, unique=True, default=new_person_id)  # noqa: DJ001 - absent is not ""
     # Since when the operator counts this worker among the Masters.
     master_since = models.DateTimeField(null=True)
     # Since when nothing here says who it was (see marketplace.people.erasure).
     erased_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(paid_by=PaidBy.LEDGER, payee_id__isnull=False)
+                | models.Q(paid_by=PaidBy.RECRUITER, payee_id=None),
+                name="a_recruiters_participant_is_no_payee",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.worker_id

@@ -12,6 +12,9 @@ for; its requester's accounts; where earnings are paid out, the payouts account.
 requesters pay into (earnings, fees, the world outside) is not locked and has no running balance:
 there money only comes in, or goes out under the lock on payouts, so that requesters never wait
 for each other (docs/adr/0009-locks-by-requester.md).
+
+Whom a recruiter pays is paid nothing here: such work is refused below, the database refuses an
+account of earnings for such a worker and a hold for such a HIT, and the audit looks for both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +24,14 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import OuterRef, Subquery, Sum
 
-from marketplace.exceptions import InsufficientFunds
+from marketplace.exceptions import InsufficientFunds, PaidByRecruiter
 from marketplace.models import (
     Assignment,
     Hit,
     LedgerAccount,
     LedgerEntry,
     LedgerTransaction,
+    PaidBy,
     Requester,
     WorkerAccount,
 )
@@ -70,6 +74,8 @@ def hold_more(*, hit: Hit, more_usd: Decimal, at: datetime) -> None:
     if not more_usd:
         return
     kind = Kind.HOLD if more_usd > 0 else Kind.RELEASE
+    if kind == Kind.HOLD and hit.hit_type.paid_by == PaidBy.RECRUITER:
+        raise PaidByRecruiter
     accounts = lock_accounts(hit.requester)
     available, held = accounts[AccountKind.AVAILABLE], accounts[AccountKind.HELD]
     _post(kind, {available: -more_usd, held: more_usd}, at=at, hit=hit)
@@ -79,6 +85,7 @@ def hold_more(*, hit: Hit, more_usd: Decimal, at: datetime) -> None:
 def pay(*, assignment: Assignment, source: LedgerAccount.Kind, at: datetime) -> None:
     """Pay the worker's reward and the marketplace's fee from one of the requester's accounts.
     Who pays several workers in a transaction goes by the workers' ids."""
+    _require_paid_here(assignment)
     hit = assignment.hit
     moves = {
         lock_accounts(hit.requester)[source]: -assignment.price_usd,
@@ -96,6 +103,7 @@ def pay_bonus(
     *, assignment: Assignment, amount_usd: Decimal, fee_usd: Decimal, at: datetime
 ) -> LedgerTransaction:
     """Pay a worker more than an assignment's reward, with the fee on it."""
+    _require_paid_here(assignment)
     available = lock_accounts(assignment.hit.requester)[AccountKind.AVAILABLE]
     moves = {
         available: -(amount_usd + fee_usd),
@@ -192,8 +200,16 @@ def held_account(requester: Requester) -> LedgerAccount:
 
 
 def earnings_account(worker: WorkerAccount) -> LedgerAccount:
-    """What a worker has earned. It is opened with the worker's account, before anybody pays."""
+    """What a worker has earned. It is opened with the worker's account, before anybody pays; a
+    recruiter's participant has none."""
+    if worker.paid_by == PaidBy.RECRUITER:
+        raise PaidByRecruiter
     return _account(AccountKind.EARNINGS, worker=worker)
+
+
+def _require_paid_here(assignment: Assignment) -> None:
+    if PaidBy.RECRUITER in (assignment.paid_by, assignment.worker.paid_by):
+        raise PaidByRecruiter
 
 
 def _account(
@@ -207,7 +223,8 @@ def _account(
     if account is None:
         if requester is not None:
             _open_accounts(requester)
-        account, _ = known.get_or_create(kind=kind, requester=requester, worker=worker)
+        owner = {"requester": requester, "worker": worker}
+        account, _ = known.get_or_create(kind=kind, **owner, defaults={"payee": worker})
     return account
 
 

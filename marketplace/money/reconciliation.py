@@ -5,11 +5,21 @@ import time
 from collections.abc import Iterator
 from decimal import Decimal
 
-from django.db.models import F, Q, Sum, Value, Window
+from django.db.models import Exists, F, OuterRef, Q, Sum, Value, Window
 from django.db.models.functions import Coalesce, Lag, Round
 
 from marketplace import clock
-from marketplace.models import LedgerAccount, LedgerAudit, LedgerEntry, LedgerTransaction
+from marketplace.models import (
+    Assignment,
+    Hit,
+    LedgerAccount,
+    LedgerAudit,
+    LedgerEntry,
+    LedgerTransaction,
+    PaidBy,
+    Payout,
+    WorkerAccount,
+)
 from marketplace.money.ledger import REQUESTER_KINDS
 
 PROBLEMS_STORED = 100
@@ -23,6 +33,7 @@ def audit() -> list[str]:
         *_unrecorded_deposits(),
         *_wrong_balances(),
         *_overdrawn_accounts(),
+        *_paid_twice(),
     ]
 
 
@@ -75,3 +86,34 @@ def _overdrawn_accounts() -> Iterator[str]:
     totals = accounts.annotate(total=Round(Sum("entries__amount_usd"), 2))
     for account in totals.filter(total__lt=0).order_by("pk"):
         yield f"{account} is overdrawn by {-account.total:.2f}."
+
+
+def _paid_twice() -> Iterator[str]:
+    """Money for work that a recruiter pays for."""
+    participants = WorkerAccount.objects.filter(paid_by=PaidBy.RECRUITER)
+    for account in LedgerAccount.objects.filter(worker__in=participants).order_by("pk"):
+        yield f"The account {account.pk} ({account}) is of a participant whom a recruiter pays."
+    earnings = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
+    for account in earnings.exclude(payee=F("worker__payee_id")).order_by("pk"):
+        yield f"The account {account.pk} ({account}) belongs to one worker and names another."
+    for payout in Payout.objects.filter(worker__in=participants).order_by("pk"):
+        yield f"Payout {payout.pk} is to a participant whom a recruiter pays."
+    movements = LedgerTransaction.objects.filter(assignment__paid_by=PaidBy.RECRUITER)
+    for movement in movements.order_by("pk"):
+        yield f"Transaction {movement.pk} ({movement.kind}) is for work that a recruiter pays for."
+    yield from _held_for_recruited()
+
+
+def _held_for_recruited() -> Iterator[str]:
+    """Holds for HITs that a recruiter pays for, beyond what was promised before it did."""
+    open_here = Assignment.objects.filter(
+        hit=OuterRef("pk"), paid_by=PaidBy.LEDGER, status__in=["Accepted", "Submitted"]
+    )
+    held = Sum(
+        "ledger_transactions__entries__amount_usd",
+        filter=Q(ledger_transactions__entries__account__kind=LedgerAccount.Kind.HELD),
+    )
+    hits = Hit.objects.filter(hit_type__paid_by=PaidBy.RECRUITER).annotate(held=Round(held, 2))
+    rows = hits.filter(~Exists(open_here), held__gt=0).order_by("pk")
+    for public_id, held_usd in rows.values_list("public_id", "held"):
+        yield f"${held_usd:.2f} is held for HIT {public_id}, which a recruiter pays for."

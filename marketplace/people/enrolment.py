@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter, MarketplaceError, NameTaken
-from marketplace.models import Requester, WorkerAccount
+from marketplace.models import PaidBy, Requester, WorkerAccount
 from marketplace.money import ledger
 from marketplace.money.deposits import deposit
 from marketplace.people.key_secrets import IssuedKey, create_key
@@ -78,10 +78,14 @@ def create_worker(*, username: str, password: str) -> WorkerAccount:
 
 
 @transaction.atomic
-def open_worker_account(*, user: User) -> WorkerAccount:
+def open_worker_account(*, user: User, paid_by: str = PaidBy.LEDGER) -> WorkerAccount:
     """A worker account for a person who has none."""
-    worker = WorkerAccount.objects.create(user=user, created_at=clock.now())
-    ledger.earnings_account(worker)
+    worker = WorkerAccount(user=user, created_at=clock.now(), paid_by=paid_by)
+    if paid_by == PaidBy.RECRUITER:
+        worker.payee_id = None
+    worker.save(force_insert=True)
+    if paid_by == PaidBy.LEDGER:
+        ledger.earnings_account(worker)
     return worker
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import ErasureRefused
-from marketplace.models import Assignment, Payout, WorkerAccount
+from marketplace.models import Assignment, PaidBy, Payout, WorkerAccount
 from marketplace.money import ledger
 from marketplace.people.personal_data import TABLES
 from marketplace.users import User
@@ -70,7 +70,8 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
             n,
         )
         obstacles.append(text % {"n": n})
-    balance_usd = ledger.balance_of(ledger.earnings_account(worker))
+    is_paid_here = worker.paid_by == PaidBy.LEDGER
+    balance_usd = ledger.balance_of(ledger.earnings_account(worker)) if is_paid_here else None
     if balance_usd:
         text = _("$%(amount)s of your earnings has not been paid out.")
         obstacles.append(text % {"amount": f"{balance_usd:.2f}"})

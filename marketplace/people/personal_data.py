@@ -125,7 +125,7 @@ TABLES = (
         is_deleted=True,
         fields=("created_at", "last_seen_at", "ip", "user_agent"),
     ),
-    PersonalTable(WorkerAccount, "pk", is_deleted=False),
+    PersonalTable(WorkerAccount, "pk", is_deleted=False, omitted=("payee_id",)),
     PersonalTable(WorkerMessage, "worker", is_deleted=True, more=SENDER),
     PersonalTable(
         Assignment,

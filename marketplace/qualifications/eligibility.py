@@ -19,6 +19,7 @@ from marketplace.exceptions import NotQualified
 from marketplace.models import (
     Hit,
     HitType,
+    PaidBy,
     Qualification,
     QualificationRequirement,
     QualificationType,
@@ -98,12 +99,24 @@ def unmet_by_hit_type(
     requesters = {hit_type.requester_id for hit_type in hit_types}
     blocks = WorkerBlock.objects.filter(worker=worker, requester__in=requesters)
     blocking = set(blocks.values_list("requester_id", flat=True))
-    refusal = (Unmet(Guard.ACCEPT, _("This requester has chosen not to receive work from you.")),)
+    blocked = (Unmet(Guard.ACCEPT, _("This requester has chosen not to receive work from you.")),)
     return {
-        hit_type.pk: (refusal if hit_type.requester_id in blocking else ())
+        hit_type.pk: _payers_refusal(worker, hit_type)
+        + (blocked if hit_type.requester_id in blocking else ())
         + tuple(lacking.get(hit_type.pk, ()))
         for hit_type in hit_types
     }
+
+
+def _payers_refusal(worker: WorkerAccount, hit_type: HitType) -> tuple[Unmet, ...]:
+    """What a recruiter pays for is done by those whom it sends, and by nobody else."""
+    if worker.paid_by == hit_type.paid_by:
+        return ()
+    if hit_type.paid_by == PaidBy.RECRUITER:
+        reason = _("These HITs are for participants whom a recruiter sends.")
+    else:
+        reason = _("You take part in a study of a recruiter's, and can do its HITs only.")
+    return (Unmet(Guard.DISCOVER_PREVIEW_AND_ACCEPT, reason),)
 
 
 def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:
@@ -113,7 +126,8 @@ def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:
         actions_guarded=Guard.DISCOVER_PREVIEW_AND_ACCEPT,
         hit_type__hits__status=Hit.Status.ASSIGNABLE,
     ).distinct()
-    return HitType.objects.open_to(worker, now).exclude(pk__in=_lacking(worker, hiding))
+    groups = HitType.objects.open_to(worker, now).filter(paid_by=worker.paid_by)
+    return groups.exclude(pk__in=_lacking(worker, hiding))
 
 
 def _lacking(

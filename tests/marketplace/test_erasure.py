@@ -91,7 +91,7 @@ def test_erasure_takes_the_person_and_leaves_work_and_books(browser, work, worke
     rows = all_rows()
     for trace in ('"ada"', '"Ada"', "ada@", "post.example", '"CA"', '"ON"'):
         assert trace not in rows
-    kept = {"id", "user", "worker_id", "created_at", "erased_at"}
+    kept = {"id", "user", "worker_id", "payee_id", "created_at", "erased_at"}
     for field in WorkerAccount._meta.concrete_fields:
         value = getattr(WorkerAccount.objects.get(), field.attname)
         assert field.name in kept or value == field.get_default(), field.name
