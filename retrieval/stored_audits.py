@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.readers.rows import storable
 from retrieval.audit.collection import audit_collection
-from retrieval.audit.records import Audit
+from retrieval.audit.records import Audit, Claims
 from retrieval.collection_files import files_on_disk, require_bearable
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import subject_of
@@ -45,13 +45,24 @@ Kind = CollectionFile.Kind
 
 
 def request_audit(
-    *, collection: Collection, files: Sequence[CollectionFile], actor: User | None
+    *,
+    collection: Collection,
+    files: Sequence[CollectionFile],
+    actor: User | None,
+    claims: Mapping[str, Claims] | None = None,
 ) -> Job:
-    """Have files audited in the background: those sent for it, and runs and qrels that are here."""
+    """Have files audited in the background: those sent for it, and runs and qrels that are here.
+
+    `claims` are numbers that were published, by the name of their file.
+    """
     if not files:
         raise CollectionUnfit(_("Choose at least one file to audit."))
     return request_version(
-        collection=collection, job_kind=AUDIT, files=files, rules={}, actor=actor
+        collection=collection,
+        job_kind=AUDIT,
+        files=files,
+        rules={"claims": dict(claims)} if claims else {},
+        actor=actor,
     )
 
 
@@ -63,7 +74,7 @@ def delete_leftovers(collection: Collection) -> None:
 
 def audit_files(running: RunningJob) -> str:
     """Audit the files of a job together, and delete those that were sent for it."""
-    collection = collection_of(running)
+    collection, rules = collection_of(running), running.arguments["rules"]
     wanted = collection.files.filter(pk__in=running.arguments["files"])
     files = list(wanted.order_by("file_name"))
     if not files:
@@ -71,14 +82,15 @@ def audit_files(running: RunningJob) -> str:
     with files_on_disk(files) as paths:
         for path in paths:
             require_bearable(path)
-        audit = audit_collection(paths, progress=running.progress(_("file")))
+        claims = rules.get("claims")
+        audit = audit_collection(paths, claims=claims, progress=running.progress(_("file")))
     with transaction.atomic():
         version = create_version(
             collection=collection,
             kind=CollectionVersion.Kind.AUDIT,
             form=FORM,
-            fingerprint=fingerprint_of(FORM, files, {}),
-            rules={},
+            fingerprint=fingerprint_of(FORM, files, rules),
+            rules=rules,
             actor=running.job.requested_by,
         )
         write_files(version, files)

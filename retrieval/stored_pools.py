@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,10 @@ MAKE_POOL = "make_pool"
 FORM = 1
 """Of the rows; those of another form are not taken for the same."""
 MOST_SLOTS = 1_000_000
+FUSION = ("fusion_constant", "fusion_depth")
+"""Settings of a plan by fusion that have defaults."""
 Kind = CollectionFile.Kind
+EMBEDDINGS = Kind.EMBEDDINGS
 
 
 def plan_of(rules: Mapping[str, Any]) -> PoolPlan:
@@ -75,6 +79,7 @@ def plan_of(rules: Mapping[str, Any]) -> PoolPlan:
                 name: int(rules.get(name, 0))
                 for name in ("depth", "take", "uniform", "cap", "seed")
             },
+            **{name: int(rules[name]) for name in FUSION if name in rules},
         )
     except ValueError as error:
         raise PoolUnfit(_("The plan cannot be followed: {error}.").format(error=error)) from None
@@ -89,12 +94,11 @@ def request_pool(
 ) -> Job:
     """Have a pool made in the background of runs, vectors and a catalogue."""
     plan = plan_of(rules)
-    sources = [file for file in files if file.kind in (Kind.RUN, Kind.EMBEDDINGS)]
+    sources = source_files(files, rules)
     if not sources:
         raise PoolUnfit(_("Choose at least one run, or vectors, to take candidates from."))
-    if not (rules.get("targets") or rules.get("sample")) and not any(
-        file.kind == Kind.RUN for file in sources
-    ):
+    named = any(rules.get(name) for name in ("targets", "sample", "queries"))
+    if not named and not any(file.kind == Kind.RUN for file in sources):
         raise PoolUnfit(_("Name the targets: without a run there are no topics."))
     n_topics = len(rules.get("targets", ())) or max((file.n_topics for file in sources), default=0)
     n_slots = n_topics * (plan.per_topic or plan.depth * len(sources))
@@ -153,11 +157,7 @@ def _made(
             ),
             None,
         )
-        sources: list[Source] = [
-            opened_source(file, path, stack)
-            for file, path in paths.items()
-            if file.kind in (Kind.RUN, Kind.EMBEDDINGS)
-        ]
+        sources = opened_sources(paths, rules, stack)
         pool = make_pool(
             targets_of(rules, sources, catalogue),
             sources,
@@ -167,6 +167,48 @@ def _made(
             progress=running.progress(_("topic")),
         )
         return pool, lint_pool(table_of(pool), catalogue=catalogue)
+
+
+def source_files(files: Iterable[CollectionFile], rules: Mapping[str, Any]) -> list[CollectionFile]:
+    """The files that candidates come from: not those of which only topics' vectors are taken."""
+    of_topics = set(rules.get("queries", {}).values())
+    return [
+        file
+        for file in files
+        if file.kind == Kind.RUN
+        or (file.kind == Kind.EMBEDDINGS and source_name(file) not in of_topics)
+    ]
+
+
+def opened_sources(
+    paths: Mapping[CollectionFile, Path], rules: Mapping[str, Any], stack: ExitStack
+) -> list[Source]:
+    """The sources of a pool, embeddings with their similarity and their topics' vectors."""
+    by_name = {source_name(file): path for file, path in paths.items() if file.kind == EMBEDDINGS}
+    sources: list[Source] = []
+    for file in source_files(paths, rules):
+        source = opened_source(file, paths[file], stack)
+        if isinstance(source, EmbeddingSource):
+            similarity = rules.get("similarity", {}).get(source.name, "cosine")
+            source = replace(source, similarity=similarity)
+            if of_topics := rules.get("queries", {}).get(source.name):
+                queries = stack.enter_context(vectors_of(by_name[of_topics]))
+                source = replace(source, queries=queries)
+                require_same_length(source)
+        sources.append(source)
+    return sources
+
+
+def require_same_length(source: EmbeddingSource) -> None:
+    """Refuse topics' vectors that have other numbers than the documents'."""
+    assert source.queries is not None
+    n_topics, n_documents = (one.array.shape[1] for one in (source.queries, source.vectors))
+    if n_topics != n_documents:
+        raise PoolUnfit(
+            _("Vectors of topics have {topics} numbers, where those of {name} have {n}.").format(
+                topics=n_topics, name=source.name, n=n_documents
+            )
+        )
 
 
 def opened_source(
@@ -187,7 +229,7 @@ def source_name(file: CollectionFile) -> str:
 def targets_of(
     rules: Mapping[str, Any], sources: Sequence[Source], catalogue: Catalogue | None
 ) -> list[Target]:
-    """Those of a sample, those that are named, or else the topics of the runs."""
+    """Those of a sample, those that are named, or else the topics of the runs, or of vectors."""
     documents = list(catalogue.documents) if catalogue else []
     for source in sources:
         documents += source.documents
@@ -198,6 +240,10 @@ def targets_of(
     if named := rules.get("targets"):
         return [Target(topic, topic if topic in known else "") for topic in named]
     runs = [source.run for source in sources if isinstance(source, RunSource)]
+    if not runs:
+        of_topics = (source.queries for source in sources if isinstance(source, EmbeddingSource))
+        names = dict.fromkeys(name for one in of_topics if one is not None for name in one.names)
+        return [Target(name, name if name in known else "") for name in names]
     return targets_of_runs(runs, documents)
 
 

@@ -35,6 +35,17 @@ NUMBERS = {
     "n_different": gettext_noop("judged differently"),
     "n_judged": gettext_noop("judged"),
     "n_distinct": gettext_noop("distinct"),
+    "n_assessors": gettext_noop("assessors"),
+    "n_judged_by_several": gettext_noop("documents with several grades"),
+    "ci_low": gettext_noop("interval from"),
+    "ci_high": gettext_noop("to"),
+}
+CLAIM_TITLES = {
+    "assessed": gettext_noop("topics assessed"),
+    "with_relevant": gettext_noop("topics with a relevant document"),
+    "mean_relevant": gettext_noop("relevant documents a topic"),
+    "judged_per_topic": gettext_noop("judged documents a topic"),
+    "prevalence": gettext_noop("share of judged documents that are relevant"),
 }
 
 
@@ -66,6 +77,7 @@ class AuditedFileView:
             "dialogue starts": _("dialogue starts"),
             "batch": _("a Mechanical Turk batch"),
             "qrels": _("qrels"),
+            "assessors": _("several assessors' grades"),
             "run": _("a run"),
             "unknown": _("not recognised, not audited"),
         }[self.file.kind]
@@ -161,22 +173,37 @@ class AuditView(ResultView):
         sentences += self._totals()
         if unknown:
             sentences.append(_("Not recognised: {names}.").format(names=", ".join(unknown)))
-        wrong = [
-            (one.file.file_name, claim)
+        return [*sentences, *self._claims()]
+
+    def _claims(self) -> Iterator[str]:
+        claims = [claim for one in self.files for claim in one.claims]
+        n = sum(1 for claim in claims if claim.explanation)
+        if n:
+            yield ngettext(
+                "%(n)d published number is not what the files give.",
+                "%(n)d published numbers are not what the files give.",
+                n,
+            ) % {"n": n}
+        elif claims:
+            yield _("Every published number is what the files give.")
+
+    @property
+    def claims(self) -> Table | None:
+        """The published numbers, claim by claim; None where there are none."""
+        caption = _("Published numbers")
+        columns = (
+            *(FILE, text_column(_("Number")), Column(_("Published")), Column(_("Counted"))),
+            text_column(_("What it is")),
+        )
+        rows = [
+            (
+                *(one.file.file_name, words_of(claim.name), f"{claim.claimed:,g}"),
+                *(counted_cell(claim.counted), claim.explanation or _("so it is")),
+            )
             for one in self.files
             for claim in one.claims
-            if claim.explanation
         ]
-        if wrong:
-            sentences.append(
-                ngettext(
-                    "%(n)d published number is not what the files give.",
-                    "%(n)d published numbers are not what the files give.",
-                    len(wrong),
-                )
-                % {"n": len(wrong)}
-            )
-        return sentences
+        return Table("published", caption, columns, rows) if rows else None
 
     def _totals(self) -> Iterator[str]:
         """Of all files of judged pools together."""
@@ -227,10 +254,15 @@ def fact_cell(fact: AuditFact) -> str | Number:
     """A number, whole where it is, or the text."""
     if fact.number is None:
         return fact.text
-    return Number(fact.number, 0 if fact.number.is_integer() else 4)
+    return counted_cell(fact.number)
+
+
+def counted_cell(number: float | None) -> Number:
+    """Whole where it is."""
+    return Number(number, 0 if number is not None and number.is_integer() else 4)
 
 
 def words_of(code: str) -> str:
     """A code as words: `n_documents` becomes `documents`."""
-    named = SIZES | NUMBERS
+    named = SIZES | NUMBERS | CLAIM_TITLES
     return _(named[code]) if code in named else code_name(code).removeprefix("n ")

@@ -14,13 +14,19 @@ from console.upload_forms import TEMPLATE_NAMES
 from retrieval.models import Collection, CollectionFile, CollectionVersion
 from retrieval.models.files import NAME_LENGTH
 from retrieval.pools.lint import FAULTS
-from retrieval.stored_pools import source_name
+from retrieval.pools.records import PoolPlan
+from retrieval.stored_pools import FUSION, source_name
 
 QUOTAS, DEPTH, TAKE = "quotas", "depth", "take"
 METHODS = [
     (QUOTAS, gettext_lazy("Quotas: so many of each source, in turns")),
     (DEPTH, gettext_lazy("Depth: the first of every source")),
     (TAKE, gettext_lazy("Take: the first of all sources, fused by rank")),
+]
+SIMILARITIES = [
+    ("cosine", gettext_lazy("cosine: the angle alone")),
+    ("inner", gettext_lazy("inner product (dot): length counts")),
+    ("l2", gettext_lazy("Euclidean distance")),
 ]
 OF_RUNS, NAMED = "runs", "named"
 MOST_A_TOPIC, MOST_NAMED = 200, 20_000
@@ -98,6 +104,25 @@ class PoolForm(forms.Form):
         help_text=gettext_lazy("Names of documents, a line each."),
     )
     catalogue = forms.ChoiceField(label=gettext_lazy("Catalogue"), required=False)
+    fusion_constant = _whole(
+        gettext_lazy("k of reciprocal rank fusion"),
+        PoolPlan.fusion_constant,
+        min_value=1,
+        max_value=10_000,
+        required=False,
+        help_text=gettext_lazy(
+            "Of “Take”: a document at rank r of a list counts 1 / (k + r). A smaller k weighs the "
+            "first ranks more."
+        ),
+    )
+    fusion_depth = _whole(
+        gettext_lazy("Lists are fused down to rank"),
+        PoolPlan.fusion_depth,
+        min_value=1,
+        max_value=100_000,
+        required=False,
+        help_text=gettext_lazy("Of “Take”."),
+    )
     seed = _whole(gettext_lazy("Seed"), 7, max_value=2**31 - 1)
 
     def __init__(
@@ -126,6 +151,46 @@ class PoolForm(forms.Form):
                 max_value=MOST_A_TOPIC,
                 required=False,
             )
+        self.embeddings = [file for file in self.sources if file.kind == KIND.EMBEDDINGS]
+        for file in self.embeddings:
+            self._add_vector_fields(file)
+
+    def _add_vector_fields(self, file: CollectionFile) -> None:
+        """How neighbours are found in vectors, and with which vectors of the targets."""
+        others = [
+            (str(one.pk), one.name)
+            for one in self.embeddings
+            if one.pk != file.pk and one.n_dimensions == file.n_dimensions
+        ]
+        self.fields[f"similarity_{file.pk}"] = forms.ChoiceField(
+            label=_("{name}: nearest by").format(name=file.name),
+            required=False,
+            choices=SIMILARITIES,
+        )
+        self.fields[f"queries_{file.pk}"] = forms.ChoiceField(
+            label=_("{name}: vectors of the targets").format(name=file.name),
+            required=False,
+            choices=[("", _("their own, as documents")), *others],
+            help_text=_(
+                "Where targets are no documents, embeddings of their own, by topic, of as many "
+                "numbers; no candidates are taken from those."
+            ),
+        )
+
+    def vector_fields(self) -> list[BoundField]:
+        """The fields of all embeddings."""
+        return [
+            self[f"{name}_{file.pk}"]
+            for file in self.embeddings
+            for name in ("similarity", "queries")
+        ]
+
+    @property
+    def has_folded_errors(self) -> bool:
+        """Whether what is folded away must be looked at."""
+        folded = ("uniform", "cap", "excluded", *FUSION, "seed")
+        fields = [*(self[name] for name in folded), *self.vector_fields()]
+        return any(field.errors for field in fields)
 
     def _choose(self, name: str, choices: list[tuple[str, Any]]) -> None:
         field = self.fields[name]
@@ -138,7 +203,7 @@ class PoolForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
-        if not any(data.get(f"use_{file.pk}") for file in self.sources):
+        if not self._used(data):
             raise forms.ValidationError(_("Choose at least one source of candidates."))
         method = data.get("method")
         if method == QUOTAS and not self._quotas(data):
@@ -151,21 +216,36 @@ class PoolForm(forms.Form):
             self.add_error("named", _("Name {n} at most.").format(n=f"{MOST_NAMED:,}"))
         return data
 
+    def _used(self, data: dict[str, Any]) -> list[CollectionFile]:
+        """The sources that are ticked, but for vectors that are searched with."""
+        ticked = [file for file in self.sources if data.get(f"use_{file.pk}")]
+        of_targets = {data.get(f"queries_{file.pk}") for file in ticked}
+        return [file for file in ticked if str(file.pk) not in of_targets]
+
     def _quotas(self, data: dict[str, Any]) -> dict[str, int]:
         return {
             source_name(file): data[f"quota_{file.pk}"]
-            for file in self.sources
-            if data.get(f"use_{file.pk}") and data.get(f"quota_{file.pk}")
+            for file in self._used(data)
+            if data.get(f"quota_{file.pk}")
         }
+
+    @property
+    def _chosen_sources(self) -> list[CollectionFile]:
+        data = self.cleaned_data
+        chosen = self._used(data)
+        if data["method"] == QUOTAS:
+            chosen = [file for file in chosen if data.get(f"quota_{file.pk}")]
+        return chosen
 
     @property
     def chosen_files(self) -> list[CollectionFile]:
         """The files that the pool is made of."""
         data = self.cleaned_data
-        chosen = [file for file in self.sources if data[f"use_{file.pk}"]]
-        if data["method"] == QUOTAS:
-            chosen = [file for file in chosen if data.get(f"quota_{file.pk}")]
-        return [*chosen, *(one for one in self.catalogues if str(one.pk) == data["catalogue"])]
+        chosen = self._chosen_sources
+        keys = {data.get(f"queries_{file.pk}") for file in chosen}
+        of_targets = [file for file in self.embeddings if str(file.pk) in keys]
+        catalogues = [one for one in self.catalogues if str(one.pk) == data["catalogue"]]
+        return [*chosen, *of_targets, *catalogues]
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -174,6 +254,9 @@ class PoolForm(forms.Form):
         method, where = data["method"], data["targets"]
         rules: dict[str, Any] = {name: data[name] for name in ("uniform", "cap", "seed")}
         rules |= {method: self._quotas(data) if method == QUOTAS else data["n"]}
+        if method == TAKE:
+            rules |= {name: data.get(name) or getattr(PoolPlan, name) for name in FUSION}
+        rules |= self._vector_rules()
         if where == NAMED:
             rules["targets"] = list(dict.fromkeys(data["named"].split()))
         elif where != OF_RUNS:
@@ -181,6 +264,17 @@ class PoolForm(forms.Form):
         if excluded := data["excluded"].split():
             rules["excluded"] = sorted(set(excluded))
         return rules
+
+    def _vector_rules(self) -> dict[str, dict[str, str]]:
+        """Similarities and vectors of targets by source, where they are not the usual."""
+        data, names = self.cleaned_data, {str(file.pk): source_name(file) for file in self.sources}
+        rules: dict[str, dict[str, str]] = {"similarity": {}, "queries": {}}
+        for file in self._chosen_sources:
+            if (similarity := data.get(f"similarity_{file.pk}")) not in (None, "", "cosine"):
+                rules["similarity"][source_name(file)] = similarity
+            if key := data.get(f"queries_{file.pk}"):
+                rules["queries"][source_name(file)] = names[key]
+        return {name: values for name, values in rules.items() if values}
 
 
 def _target_choices() -> list[tuple[str, str]]:

@@ -11,6 +11,8 @@ from django.utils.translation import gettext_lazy
 
 from console.collections.evaluation_form import EvaluationForm, choices_of
 from console.collections.forms import SeveralFilesField
+from retrieval.audit.claims import read_claims
+from retrieval.audit.records import Claims
 from retrieval.models import Collection, CollectionFile
 from retrieval.rankings import ComparisonSettings
 from retrieval.stored_comparisons import CHOSEN, FEWEST
@@ -196,6 +198,18 @@ class AuditForm(forms.Form):
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
+    claims = forms.CharField(
+        label=gettext_lazy("Published numbers (optional)"),
+        required=False,
+        max_length=10_000,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=gettext_lazy(
+            "What a paper says of a file of judged pools, a line each, as "
+            "batch.csv:mean_relevant=3.5, with its decimals as printed; instead of mean_relevant "
+            "(relevant documents a topic) assessed (topics), with_relevant (topics with a relevant "
+            "document), judged_per_topic or prevalence."
+        ),
+    )
 
     def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
@@ -204,6 +218,29 @@ class AuditForm(forms.Form):
         stored = self.fields["stored"]
         assert isinstance(stored, forms.ChoiceField)
         stored.choices = [(key, row.name) for key, row in self.stored_files.items()]
+
+    def clean_claims(self) -> dict[str, Claims]:
+        """By file; every line that is no claim is refused by its number."""
+        claims: dict[str, dict[str, str]] = {}
+        for number, line in enumerate(self.cleaned_data["claims"].splitlines(), 1):
+            try:
+                for file, numbers in read_claims([line] if line.strip() else []).items():
+                    claims.setdefault(file, {}).update(numbers)
+            except ValueError as error:
+                text = _("Line {number}: {problem}.").format(number=number, problem=error)
+                self.add_error("claims", text)
+        return dict(claims)
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        stored = (self.stored_files[key].file_name for key in data.get("stored", []))
+        names = {*stored, *(file.name for file in data.get("uploads") or [])}
+        if strangers := [name for name in data.get("claims") or {} if name not in names]:
+            self.add_error(
+                "claims",
+                _("{name} is none of the files to audit.").format(name=strangers[0]),
+            )
+        return data
 
     @property
     def chosen_files(self) -> list[CollectionFile]:

@@ -6,7 +6,8 @@ relevant, lines with the header, rows without judgments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from hashlib import file_digest
 from pathlib import Path
 
@@ -30,6 +31,20 @@ PUBLISHED: dict[str, Claims] = {
     },
 }
 Counting = tuple[float, str]
+
+
+def read_claims(texts: Iterable[str]) -> dict[str, Claims]:
+    """Published numbers by file, of texts as FILE:NAME=VALUE; ValueError for the first that is
+    none."""
+    claims: dict[str, dict[str, str]] = defaultdict(dict)
+    for text in texts:
+        file, _, claim = text.rpartition(":")
+        name, _, value = (part.strip() for part in claim.partition("="))
+        if not file.strip() or name not in CLAIMS or not value.replace(".", "", 1).isdecimal():
+            form = f"FILE:NAME=VALUE, where NAME is one of {', '.join(CLAIMS)}"
+            raise ValueError(f"{text}: it is not {form}")
+        claims[file.strip()][name] = value
+    return dict(claims)
 
 
 def published_claims(path: Path) -> Claims:

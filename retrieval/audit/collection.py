@@ -30,6 +30,13 @@ ORDER: tuple[FileKind, ...] = (
     *("judged pools", "alternatives", "dialogue starts", "batch", "qrels", "run", "unknown"),
 )
 
+NOT_CHECKED = Finding(
+    name="claims_not_checked",
+    severity="note",
+    text="numbers were published of it, which could not be checked: they are counted of files of "
+    "judged pools alone",
+)
+
 
 def audit_collection(
     paths: Iterable[Path],
@@ -46,6 +53,9 @@ def audit_collection(
         ((recognise(path), path) for path in _files(paths)),
         key=lambda file: (ORDER.index(file[0]), file[1]),
     )
+    names = {path.name for _kind, path in files}
+    if strangers := [name for name in known if name not in names]:
+        raise NothingToAudit(f"{strangers[0]} has a published number, and is none of the files.")
     work = _Work(known)
     for kind, path in progress(iter(files), len(files)):
         work.take(kind, path)
@@ -143,6 +153,8 @@ class _Work:
             audited = audit_run(path, n_lines, self.qrels)
         else:
             audited = AuditedFile(path, kind, n_lines)
+        if path.name in self.claims and kind != "judged pools":
+            audited = replace(audited, findings=(*audited.findings, NOT_CHECKED))
         self.files.append(audited)
 
     def _held_against_ticks(

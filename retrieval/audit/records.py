@@ -11,7 +11,14 @@ from presentation.records import plain_values
 
 Severity = Literal["refused", "defect", "note"]
 FileKind = Literal[
-    "judged pools", "alternatives", "dialogue starts", "batch", "qrels", "run", "unknown"
+    "judged pools",
+    "alternatives",
+    "dialogue starts",
+    "batch",
+    "qrels",
+    "assessors",
+    "run",
+    "unknown",
 ]
 Facts = Mapping[str, Any]
 """What was counted of a file, as plain values: each kind of file has its own."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from presentation.counts import count_of
 from presentation.records import plain_values
+from retrieval.audit.assessor_files import audit_assessors
 from retrieval.audit.records import AuditedFile, FileKind, Finding
 from retrieval.collection_sizes import CollectionSizes
 from retrieval.evaluation import evaluate_runs
@@ -30,7 +31,10 @@ def audit_qrels(path: Path, n_lines: int) -> tuple[AuditedFile, RelevanceGrades 
     try:
         grades = read_qrels(path)
     except TrecFileFaults as faults:
-        found = (*_refusals(faults), *_of_several_assessors(path, faults))
+        several = tuple(_of_several_assessors(path, faults))
+        if several and (of_assessors := audit_assessors(path, n_lines)):
+            return of_assessors, None
+        found = (*_refusals(faults), *several)
         return AuditedFile(path, "qrels", n_lines, findings=found), None
     facts, findings = _qrels_facts(grades), tuple(_qrels_findings(grades))
     n = len(grades.grade)

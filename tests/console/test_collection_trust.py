@@ -12,6 +12,7 @@ from accounts.teams import create_team
 from retrieval.collection_files import describe_file
 from retrieval.models import (
     AssessorDesign,
+    AuditClaim,
     AuditFinding,
     CollectionFile,
     CollectionVersion,
@@ -317,6 +318,66 @@ def test_an_audit_takes_the_collections_own_files_and_leaves_them(rosa, collecti
     assert CollectionVersion.objects.get().audited_files.count() == 4
     page = page_of(rosa, AUDIT)
     assert "4 files were read." in page
+
+
+POOLS = (
+    "Input.target1,Input.top1,Input.top2,HITId,WorkerId,top1,top2\n"
+    "boot,clog,pump,H1,W1,True,True\ngown,coat,sole,H2,W1,True,False\n"
+)
+
+
+def test_published_numbers_are_answered_claim_by_claim(rosa, collection):
+    claims = "judged.csv:assessed=2\n\njudged.csv:mean_relevant=2.5\njudged.csv:prevalence=0.1"
+    form = {"uploads": [sent("judged.csv", POOLS)], "claims": claims}
+    assert rosa.post(AUDIT, form).status_code == 302
+    kept = {one.name: one.explanation for one in AuditClaim.objects.all()}
+    assert kept["assessed"] == ""
+    assert kept["mean_relevant"] == "1.50 + 1 = 2.50: the target itself was counted as relevant"
+    assert kept["prevalence"] == "no way of counting tried here gives it"
+    page = page_of(rosa, AUDIT)
+    assert "2 published numbers are not what the files give." in page
+    assert "Published numbers, claim by claim" in page
+    assert "judged.csv topics assessed 2 2 so it is" in page
+    assert CollectionVersion.objects.get().rules == {
+        "claims": {"judged.csv": {"assessed": "2", "mean_relevant": "2.5", "prevalence": "0.1"}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        ("judged.csv:assessed=2\njudged.csv:size=2", "Line 2: judged.csv:size=2: it is not FILE"),
+        ("judged.csv:assessed=many", "Line 1: judged.csv:assessed=many: it is not FILE"),
+        ("other.csv:assessed=2", "other.csv is none of the files to audit."),
+    ],
+)
+def test_a_claim_that_cannot_be_checked_is_refused_by_its_line(rosa, collection, claims, said):
+    form = {"uploads": [sent("judged.csv", POOLS)], "claims": claims}
+    answer = rosa.post(AUDIT, form)
+    assert answer.status_code == 422
+    assert said in words_of(answer.content.decode())
+    assert not collection.files.filter(kind="audited").exists()
+
+
+def test_a_claim_of_what_holds_no_pools_is_said_not_to_be_checked(rosa, collection):
+    form = {"uploads": [sent("q.txt", qrels_text())], "claims": "q.txt:assessed=25"}
+    rosa.post(AUDIT, form)
+    assert "which could not be checked" in page_of(rosa, AUDIT)
+
+
+def test_several_assessors_grades_are_audited_as_such(rosa, collection):
+    """Two of three documents that both judged have the same grade."""
+    text = "".join(
+        f"t1 {who} d{number} {int(number < most)}\n"
+        for who, most in (("Ann", 1), ("Bob", 2))
+        for number in range(3)
+    )
+    rosa.post(AUDIT, {"uploads": [sent("all.qrels", text)]})
+    page = page_of(rosa, AUDIT)
+    assert "several assessors' grades: no defect" in page
+    assert "column 2 names 2 assessors, and 3 of 3 documents have several grades" in page
+    assert "overlap 0.500" in page
+    assert "not read as qrels, so merge them by a rule first" in page
 
 
 def test_an_audit_of_nothing_is_refused(rosa, collection):

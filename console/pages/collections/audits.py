@@ -51,7 +51,9 @@ def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> b
         for file in form.cleaned_data["uploads"]:
             kind = CollectionFile.Kind.AUDITED
             sent.append(store_file(collection=collection, file=file, actor=actor, kind=kind))
-        request_audit(collection=collection, files=[*sent, *form.chosen_files], actor=actor)
+        files = [*sent, *form.chosen_files]
+        claims = form.cleaned_data["claims"]
+        request_audit(collection=collection, files=files, claims=claims, actor=actor)
     except RetrievalError as refused:
         for row in sent:
             row.delete()

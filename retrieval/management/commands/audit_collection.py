@@ -1,5 +1,4 @@
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from presentation.progress import bar
-from retrieval.audit.claims import CLAIMS
+from retrieval.audit.claims import CLAIMS, read_claims
 from retrieval.audit.collection import audit_collection
 from retrieval.audit.records import Claims
 from retrieval.audit.text import as_text
@@ -45,12 +44,7 @@ class Command(BaseCommand):
 
 
 def _claims(texts: Sequence[str]) -> dict[str, Claims]:
-    claims: dict[str, dict[str, str]] = defaultdict(dict)
-    for text in texts:
-        file, _, claim = text.rpartition(":")
-        name, _, value = claim.partition("=")
-        if not file or name not in CLAIMS or not value.replace(".", "", 1).isdigit():
-            form = f"FILE:NAME=VALUE, where NAME is one of {', '.join(CLAIMS)}"
-            raise CommandError(f"--claim {text}: it is not {form}.", returncode=2)
-        claims[file][name] = value
-    return dict(claims)
+    try:
+        return read_claims(texts)
+    except ValueError as error:
+        raise CommandError(f"--claim {error}.", returncode=2) from None

@@ -19,6 +19,8 @@ from retrieval.pools.records import Pool, PoolPlan, Target
 from retrieval.pools.sources import RunSource, Source
 from retrieval.pools.targets import read_targets, targets_of_runs
 
+PLAN = ("depth", "take", "uniform", "cap", "seed", "fusion_constant", "fusion_depth")
+
 
 class Command(BaseCommand):
     help = (
@@ -47,6 +49,20 @@ class Command(BaseCommand):
         )
         parser.add_argument("--depth", type=positive, default=0, help="the first of every source")
         parser.add_argument("--take", type=positive, default=0, help="the first by rank fusion")
+        parser.add_argument(
+            "--fusion-constant",
+            type=positive,
+            default=PoolPlan.fusion_constant,
+            metavar="K",
+            help="of --take: a document at rank r of a list counts 1 / (K + r) (default: 60)",
+        )
+        parser.add_argument(
+            "--fusion-depth",
+            type=positive,
+            default=PoolPlan.fusion_depth,
+            metavar="RANK",
+            help="of --take: lists are read to this rank (default: 1000)",
+        )
         parser.add_argument(
             "--uniform", type=natural, default=0, help="drawn from the rest of the catalogue"
         )
@@ -96,7 +112,7 @@ def _plan(options: dict[str, Any]) -> PoolPlan:
     try:
         return PoolPlan(
             quotas=tuple(options["quota"]),
-            **{name: options[name] for name in ("depth", "take", "uniform", "cap", "seed")},
+            **{name: options[name] for name in PLAN},
         )
     except ValueError as error:
         raise CommandError(f"{error}: see --quota, --depth and --take.") from None
