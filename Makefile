@@ -47,7 +47,8 @@ notebooks: $(VENV)/.installed-dev
 long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.faults.loop
-	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console
+	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console tests/upgrade
+	test -z "$(POSTGRES_URL)" || DATABASE_URL="$(POSTGRES_URL)" $(BIN)/python -m pytest -q -m walk tests/upgrade
 	$(MAKE) notebooks
 	test -z "$(POSTGRES_URL)" || DATABASE_URL="$(POSTGRES_URL)" $(MAKE) test MARKS="browser and not walk"
 	API_EXAMPLES=200 SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q --timeout 3600 tests/console/api/test_schemathesis.py

@@ -55,6 +55,7 @@ def _is_expected(error: Exception) -> bool:
     """Whether one of the apps raised this for its user to read."""
     from accounts.exceptions import AccountsError
     from annotation.exceptions import AnnotationError
+    from config.exceptions import SiteError
     from console.exceptions import ConsoleError
     from hits.exceptions import HitsError
     from marketplace.exceptions import MarketplaceError
@@ -76,6 +77,7 @@ def _is_expected(error: Exception) -> bool:
         | ReplicationError
         | RetrievalError
         | SimulationError
+        | SiteError
         | WorkError
     )
     return isinstance(error, expected)

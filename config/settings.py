@@ -82,6 +82,8 @@ INSTALLED_APPS = [
     "replications",
     "console",
     "marketplace",
+    # Commands of the site as a whole.
+    "config",
 ]
 
 MIDDLEWARE = [

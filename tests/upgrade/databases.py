@@ -20,21 +20,36 @@ DUMPS = Path(__file__).parent / "dumps"
 @contextmanager
 def restored(dump: Path, folder: Path) -> Iterator[str]:
     """A database that holds a dump, as DATABASE_URL names it."""
-    script = gzip.decompress(dump.read_bytes()).decode()
     if connection.vendor == "sqlite":
-        file = folder / "restored.sqlite3"
-        with sqlite3.connect(file) as database:
-            database.executescript(script)
-        yield f"sqlite:///{file}"
+        yield sqlite_database(dump, folder)
     else:
-        with _postgres_database() as url:
+        script = gzip.decompress(dump.read_bytes()).decode()
+        with postgres_database() as url:
             with psycopg.connect(url, autocommit=True) as database:
                 database.execute(script)  # type: ignore[arg-type]
             yield url
 
 
+def sqlite_database(dump: Path, folder: Path) -> str:
+    """A new SQLite database that holds a dump of one."""
+    file = folder / "restored.sqlite3"
+    with sqlite3.connect(file) as database:
+        database.executescript(gzip.decompress(dump.read_bytes()).decode())
+    return f"sqlite:///{file}"
+
+
 @contextmanager
-def _postgres_database() -> Iterator[str]:
+def empty_database(folder: Path) -> Iterator[str]:
+    """A database without tables, of the kind that the tests run on, as DATABASE_URL names it."""
+    if connection.vendor == "sqlite":
+        yield f"sqlite:///{folder / 'empty.sqlite3'}"
+    else:
+        with postgres_database() as url:
+            yield url
+
+
+@contextmanager
+def postgres_database() -> Iterator[str]:
     server = settings.DATABASES["default"]
     name = f"upgrade_{secrets.token_hex(4)}"
     host = f"{server['HOST'] or '127.0.0.1'}:{server['PORT'] or 5432}"

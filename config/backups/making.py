@@ -1,0 +1,106 @@
+"""Making a backup while the site runs: one state of the database, in one file."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.apps import apps
+from django.conf import settings
+from django.db import connection, connections, transaction
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import Model
+from django.utils import timezone
+
+from config.backups.archive import Manifest, StoredTable, new_archive, write_manifest, write_table
+from config.backups.rows import columns, read_lines
+from config.exceptions import BackupRefused
+from encryption import encrypt
+
+KEY_CHECK = "assay backup"
+KEYS = ("SECRET_KEY", "SECRET_KEY_FALLBACKS", "ENCRYPTION_KEYS", "MARKETPLACE_OPERATOR_SECRET")
+# Whoever had a backup could go on with an open session; a queue's messages are made anew.
+LEFT_OUT = {"sessions.Session", "usersessions.UserSession", "django_tasks_database.DBTaskResult"}
+
+
+def make_backup(path: Path, *, report: Callable[[str], object]) -> Manifest:
+    """Write all tables but those left out to a new file."""
+    with new_archive(path) as archive, _one_state():
+        manifest = Manifest(
+            made_at=timezone.now().isoformat(timespec="seconds"),
+            database=connection.vendor,
+            migrations=_migrations(),
+            key_check=encrypt(KEY_CHECK),
+        )
+        for model in stored_models():
+            names = [str(field.column) for field in columns(model)]
+            table = write_table(archive, model._meta.label, names, read_lines(model))
+            manifest.tables.append(table)
+            _report(report, table)
+        write_manifest(archive, manifest)
+    return manifest
+
+
+def write_keys(path: Path, *, backup: Path) -> None:
+    """Write the site's keys as lines of an environment; not beside the backup that they open."""
+    if path.resolve().parent == backup.resolve().parent:
+        raise BackupRefused(
+            f"{path} is in the folder of the backup. Who gets hold of both reads every secret: "
+            "write the keys elsewhere, and keep them elsewhere."
+        )
+    values = {name: getattr(settings, name) for name in KEYS}
+    lines = [
+        f"{name}={value if isinstance(value, str) else ','.join(value)}\n"
+        for name, value in values.items()
+        if value
+    ]
+    try:
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise BackupRefused(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def stored_models() -> list[type[Model]]:
+    """Every table of the site that a backup holds, by its name."""
+    models = apps.get_models(include_auto_created=True)
+    kept = [model for model in models if model._meta.label not in LEFT_OUT]
+    return sorted(kept, key=lambda model: model._meta.label)
+
+
+@contextmanager
+def _one_state() -> Iterator[None]:
+    """A transaction that sees nothing of what is written meanwhile, and keeps nobody waiting."""
+    if connection.vendor == "postgresql":
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
+        return
+    connection.ensure_connection()
+    # Of the connection itself, for which django.db.connection only stands.
+    attributes = vars(connections[connection.alias])
+    usual = attributes["transaction_mode"]
+    # The site's own begin as writers, of which there is one at a time.
+    attributes["transaction_mode"] = "DEFERRED"
+    try:
+        with transaction.atomic():
+            yield
+    finally:
+        attributes["transaction_mode"] = usual
+
+
+def _migrations() -> list[list[str]]:
+    loader = MigrationLoader(connection)
+    if missing := set(loader.disk_migrations) - set(loader.applied_migrations):
+        app, name = min(missing)
+        raise BackupRefused(
+            f"The database lacks {app}.{name} and is older than this version of the site. Make the "
+            "backup with the version that it was made by, or run `python manage.py migrate` first."
+        )
+    return sorted([app, name] for app, name in loader.graph.leaf_nodes())
+
+
+def _report(report: Callable[[str], object], table: StoredTable) -> None:
+    if table.n_rows:
+        report(f"{table.model}: {table.n_rows:,}")

@@ -1,0 +1,25 @@
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from config.backups.making import make_backup, write_keys
+
+
+class Command(BaseCommand):
+    help = "Write the whole database to one file, which SQLite and PostgreSQL restore."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="A new file, such as assay.backup.zip.")
+        parser.add_argument(
+            "--keys", type=Path, help="A new file for the site's keys, in another folder."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        file: Path = options["file"]
+        if options["keys"]:
+            write_keys(options["keys"], backup=file)
+        report = self.stderr.write if options["verbosity"] > 1 else str
+        manifest = make_backup(file, report=report)
+        self.stdout.write(f"{manifest.n_rows:,} rows of {len(manifest.tables)} tables in {file}.")

@@ -1,0 +1,317 @@
+"""Backups: what one holds, what a restore verifies and refuses; and the drill on this database."""
+
+import io
+import json
+import math
+import shutil
+import stat
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.agreement import study_agreement
+from annotation.frames import judgment_frame
+from annotation.models import Study
+from config.backups.checks import encrypted_columns
+from config.backups.making import make_backup, stored_models
+from config.backups.rows import columns, decode, encode, read_lines
+from config.exceptions import BackupRefused, BackupUnreadable, RestoreFailed, RestoreRefused
+from marketplace.models import AccessKey, ClockShift, LedgerEntry, Notification
+from marketplace.money.reconciliation import audit
+from marketplace.people.key_secrets import secrets_of
+from metrics.models import Score
+from tests.annotation.studies import rated_study
+from tests.marketplace.conftest import HIT, submit
+from work.models import Job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run(command, *arguments, **options):
+    out = io.StringIO()
+    call_command(command, *arguments, stdout=out, **options)
+    return out.getvalue().strip()
+
+
+def empty_the_site():
+    call_command("flush", interactive=False, verbosity=0, inhibit_post_migrate=True)
+
+
+def contents():
+    """Every row that a backup should hold, as it is read."""
+    return {model._meta.label: sorted(read_lines(model)) for model in stored_models()}
+
+
+@pytest.fixture
+def used_site(mturk, worker, requester, researcher_with_a_study):
+    """A site with money, answers, a study, a job, and a session."""
+    paid, held = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
+    mturk.approve_assignment(AssignmentId=submit(worker, paid, reason='Grüße, 你好 \\ " \n 👩🏽'))
+    submit(worker, held)
+    Notification.objects.create(
+        requester=requester,
+        destination="https://x.example",
+        transport="HTTPS",
+        event_type="Ping",
+        body="{}",
+        created_at=timezone.now(),
+    )
+    Job.objects.create(
+        kind="x", queue="scoring", title="x", dedupe_key="x", arguments={"a": [1e16]}
+    )
+    Client().force_login(worker.user)
+
+
+@pytest.fixture
+def researcher_with_a_study(db):
+    owner = User.objects.create_user("rosa", password="a long password")
+    create_team(name="Lab", owner=owner)
+    return rated_study()
+
+
+def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_path, keys):
+    """Equal rows, a ledger that balances, keys that work; and numbers to the last digit."""
+    file = tmp_path / "site.backup.zip"
+    before = contents()
+    study = Study.objects.get()
+    agreement, judgments = study_agreement(study), judgment_frame(study)
+    assert len(judgments) > 0
+    assert "rows of" in run("backup", file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    empty_the_site()
+    assert not User.objects.exists()
+    printed = run("restore", file)
+    assert "restored and read back. Keys open what is stored, the ledger balances" in printed
+    assert contents() == before
+    assert audit() == []
+    study = Study.objects.get()
+    assert judgment_frame(study).equals(judgments)
+    assert repr(study_agreement(study)) == repr(agreement)
+    # The key of then signs requests, and new rows get keys that no row has.
+    assert mturk.get_account_balance()["AvailableBalance"]
+    n_hits = len(before["marketplace.Hit"])
+    mturk.create_hit(**HIT | {"Title": "After the restore"})
+    assert len(contents()["marketplace.Hit"]) == n_hits + 1
+    with pytest.raises(RestoreRefused, match="This site is in use"):
+        run("restore", file)
+
+
+def test_no_row_is_written_where_one_is_not_what_the_manifest_says(used_site, tmp_path):
+    file, changed = tmp_path / "site.zip", tmp_path / "changed.zip"
+    run("backup", file)
+    with ZipFile(file) as whole, ZipFile(changed, "w") as other:
+        for name in whole.namelist():
+            content = whole.read(name)
+            if name == "tables/marketplace.LedgerEntry.jsonl":
+                assert b"100.00" in content
+                content = content.replace(b"100.00", b"900.00")
+            other.writestr(name, content)
+    empty_the_site()
+    with pytest.raises(BackupUnreadable, match=r"LedgerEntry.*was changed"):
+        run("restore", changed)
+    with pytest.raises(BackupUnreadable, match=r"LedgerEntry.*was changed"):
+        run("restore", changed, check=True)
+    assert not User.objects.exists()
+    assert not LedgerEntry.objects.exists()
+    assert "as they were written" in run("restore", file, check=True)
+    assert not User.objects.exists()
+
+
+def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeypatch):
+    file = tmp_path / "site.zip"
+    run("backup", file)
+    empty_the_site()
+    with connection.cursor() as cursor, monkeypatch.context() as patched:
+        from config.backups import restoring
+
+        fill = restoring._fill
+
+        def fill_and_change(*arguments):
+            fill(*arguments)
+            cursor.execute("UPDATE marketplace_ledgerentry SET balance_usd = 1")
+
+        patched.setattr(restoring, "_fill", fill_and_change)
+        with pytest.raises(RestoreFailed, match=r"LedgerEntry.*Nothing was restored"):
+            run("restore", file)
+    assert not LedgerEntry.objects.exists()
+
+
+def test_other_keys_restore_nothing_and_a_rotated_key_restores(used_site, tmp_path, settings):
+    file = tmp_path / "site.zip"
+    run("backup", file)
+    empty_the_site()
+    former = list(settings.ENCRYPTION_KEYS)
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    with pytest.raises(RestoreRefused, match="ENCRYPTION_KEYS has no key of the site"):
+        run("restore", file)
+    assert not User.objects.exists()
+    settings.ENCRYPTION_KEYS += former
+    run("restore", file)
+    assert len(secrets_of(AccessKey.objects.get())) == 1
+
+
+def test_a_backup_with_a_ledger_that_is_wrong_says_so(used_site, tmp_path):
+    LedgerEntry.objects.filter(account__kind="available").update(balance_usd=Decimal(7))
+    file = tmp_path / "site.zip"
+    run("backup", file)
+    empty_the_site()
+    with pytest.raises(CommandError, match=r"It is restored, but:[\s\S]*says 7.00"):
+        run("restore", file)
+    empty_the_site()
+
+
+def test_what_opens_a_session_is_in_no_backup(used_site, tmp_path):
+    file = tmp_path / "site.zip"
+    run("backup", file)
+    with ZipFile(file) as archive:
+        assert not [name for name in archive.namelist() if "ession" in name]
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+    from django.contrib.sessions.models import Session
+
+    for key in Session.objects.values_list("session_key", flat=True):
+        assert key.encode() not in everything
+
+
+def test_keys_are_kept_apart(tmp_path, settings):
+    backups, safe = tmp_path / "backups", tmp_path / "safe"
+    backups.mkdir()
+    safe.mkdir()
+    with pytest.raises(BackupRefused, match="in the folder of the backup"):
+        run("backup", backups / "site.zip", keys=backups / "keys.env")
+    assert list(backups.iterdir()) == []
+    run("backup", backups / "site.zip", keys=safe / "keys.env")
+    lines = dict(line.split("=", 1) for line in (safe / "keys.env").read_text().splitlines())
+    assert lines["ENCRYPTION_KEYS"] == ",".join(settings.ENCRYPTION_KEYS)
+    assert stat.S_IMODE((safe / "keys.env").stat().st_mode) == 0o600
+    with ZipFile(backups / "site.zip") as archive:
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+    assert settings.ENCRYPTION_KEYS[0].encode() not in everything
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path):
+    file = tmp_path / "site.zip"
+    run("backup", file)
+    content = file.read_bytes()
+    with pytest.raises(BackupRefused, match="is there already"):
+        run("backup", file)
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("write", "complaint"),
+    [
+        (lambda path: None, "cannot be read: No such file"),
+        (lambda path: path.write_text("no backup"), "is no backup, or is damaged"),
+        (lambda path: ZipFile(path, "w").close(), "it has no manifest.json"),
+        (lambda path: cut(path), "is no backup, or is damaged"),
+        (lambda path: of_another_format(path), "of format 9; this version reads 1"),
+    ],
+)
+def test_what_is_no_backup_is_refused(tmp_path, write, complaint):
+    file = tmp_path / "file.zip"
+    write(file)
+    with pytest.raises(BackupUnreadable, match=complaint):
+        run("restore", file)
+
+
+def cut(path):
+    make_backup(path, report=str)
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def of_another_format(path):
+    with ZipFile(path, "w") as archive:
+        archive.writestr("manifest.json", json.dumps({"format": 9}))
+
+
+def test_a_newer_versions_backup_is_refused(tmp_path):
+    file, newer = tmp_path / "site.zip", tmp_path / "newer.zip"
+    run("backup", file)
+    with ZipFile(file) as whole, ZipFile(newer, "w") as other:
+        manifest = json.loads(whole.read("manifest.json"))
+        manifest["migrations"].append(["marketplace", "9999_of_tomorrow"])
+        other.writestr("manifest.json", json.dumps(manifest))
+    empty_the_site()
+    with pytest.raises(RestoreRefused, match="by a newer version of the site"):
+        run("restore", newer)
+
+
+def test_a_full_disk_leaves_no_half_backup(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("config.backups.making.write_table", full)
+    with pytest.raises(BackupRefused, match="No space left"):
+        run("backup", tmp_path / "site.zip")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "values"),
+    [
+        (Score, {"value": 0.1 + 0.2}),
+        (Score, {"value": -math.pi * 1e-300}),
+        (ClockShift, {"ahead": timedelta(days=-1, microseconds=1)}),
+        (Job, {"arguments": {"a": {}, "b": [1, 2.5, None, True, "ü\u2028"]}, "n_total": None}),
+        (LedgerEntry, {"amount_usd": Decimal("-0.10"), "balance_usd": None}),
+        (User, {"date_joined": timezone.now().replace(microsecond=7), "username": "\"'\\\n"}),
+    ],
+)
+def test_every_kind_of_value_comes_back_as_it_was(model, values):
+    fields = [field for field in columns(model) if field.attname in values]
+    row = tuple(values[field.attname] for field in fields)
+    line = encode(fields, row)
+    assert "\n" not in line
+    prepared = tuple(
+        field.get_db_prep_save(value, connection) for field, value in zip(fields, row, strict=True)
+    )
+    assert repr(decode(fields, line)) == repr(prepared)
+
+
+def test_every_column_that_is_encrypted_is_tried():
+    tried = {f"{model._meta.label}.{column}" for model, column in encrypted_columns()}
+    assert tried == {
+        "hits.Connection.encrypted_secret",
+        "marketplace.AccessKey.encrypted_secret",
+        "marketplace.PayoutMethod.encrypted_details",
+        "marketplace.Requester.encrypted_webhook_secret",
+        "metrics.JudgeConnection.encrypted_key",
+    }
+
+
+def test_the_site_may_be_written_to_while_it_is_backed_up(used_site, tmp_path, monkeypatch):
+    """And the backup is of one state, whatever is written meanwhile."""
+    import threading
+
+    from config.backups import making
+
+    n_jobs, write_table = Job.objects.count(), making.write_table
+
+    def elsewhere():
+        Job.objects.create(kind="y", queue="scoring", title="y", dedupe_key="y")
+        connection.close()
+
+    def write_meanwhile(archive, label, *arguments):
+        if label == "accounts.ApiToken":
+            writer = threading.Thread(target=elsewhere)
+            writer.start()
+            writer.join(timeout=10)
+            assert not writer.is_alive()
+        return write_table(archive, label, *arguments)
+
+    monkeypatch.setattr(making, "write_table", write_meanwhile)
+    manifest = make_backup(Path(tmp_path, "site.zip"), report=str)
+    assert Job.objects.count() == n_jobs + 1
+    assert {table.model: table.n_rows for table in manifest.tables}["work.Job"] == n_jobs
+    shutil.rmtree(tmp_path)
