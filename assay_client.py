@@ -273,6 +273,14 @@ class Client:
         """A study by its short name; NotThere where one may not see it."""
         return Study(self, self.get(f"studies/{slug}/"))
 
+    def collections(self, **filters: Any) -> pd.DataFrame:
+        """The test collections of one's teams, by name; filtered by `q` or `team`."""
+        return pd.DataFrame.from_records(list(self.rows("collections/", **filters)))
+
+    def collection(self, slug: str) -> Collection:
+        """A test collection by its short name; NotThere where one may not see it."""
+        return Collection(self, self.get(f"collections/{slug}/"))
+
     def create_study(
         self,
         file: str | Path,
@@ -899,6 +907,64 @@ class Batch:
             content["confirm_usd"] = confirm_usd
         client = self.study.client
         return self.study.wait(client.send("POST", f"{self.address}{change}/", content, key=key))
+
+
+class Collection:
+    """A test collection: its files, and what was computed of them."""
+
+    def __init__(self, client: Client, record: Record) -> None:
+        self.client, self.record = client, record
+        self.slug: str = record["slug"]
+        self.address = f"collections/{self.slug}/"
+
+    def __repr__(self) -> str:
+        return f"<Collection {self.slug}>"
+
+    def files(self, kind: str | None = None) -> pd.DataFrame:
+        """Its files: `run`, `qrels`, `assessors`, `embeddings`, `catalogue`."""
+        rows = self.client.rows(f"{self.address}files/", kind=kind)
+        return _with_times(pd.DataFrame.from_records(list(rows)))
+
+    def results(self, kind: str = "evaluations") -> pd.DataFrame:
+        """What was computed, newest first: `evaluations`, `comparisons`, `reuse`, `machines`,
+        `audits`, `pools`, `reports`."""
+        rows = self.client.rows(f"{self.address}{kind}/")
+        return _with_times(pd.DataFrame.from_records(list(rows)))
+
+    def result(self, kind: str, number: int | None = None) -> Record:
+        """A result with its `answer`, `tables` and `notes`; the newest without a number."""
+        if number is None:
+            newest = self.client.get(f"{self.address}{kind}/", limit=1)["results"]
+            if not newest:
+                raise LookupError(f"{self.slug} has no {kind} yet.")
+            number = newest[0]["number"]
+        record: Record = self.client.get(f"{self.address}{kind}/{number}/")
+        return record
+
+    def table(self, kind: str, name: str, number: int | None = None) -> pd.DataFrame:
+        """A table of a result, such as `results` or `comparisons` of an evaluation."""
+        return pd.DataFrame.from_records(self.result(kind, number)["tables"][name])
+
+    def topics(self, number: int | None = None) -> pd.DataFrame:
+        """Every run's value of every measure in every topic of an evaluation."""
+        if number is None:
+            number = self.result("evaluations")["number"]
+        rows = self.client.rows(f"{self.address}evaluations/{number}/topics/")
+        return pd.DataFrame.from_records(list(rows))
+
+    def evaluate(self, qrels: str, *, key: str | None = None, **settings: Any) -> Job:
+        """Runs evaluated against qrels, waited for.
+
+        Parameters
+        ----------
+        qrels : str
+            The name of a file.
+        **settings
+            `runs`, `measures`, `primary`, `missing`, `ties`, `test`, `confidence`, `seed`, ...
+        """
+        body = _plain({"qrels": qrels} | settings)
+        job = self.client.send("POST", f"{self.address}evaluations/", body, key=key)
+        return self.client.wait(self.address, job)
 
 
 def _with_times(frame: pd.DataFrame) -> pd.DataFrame:

@@ -85,13 +85,13 @@ class StoredEvaluation:
             groups[row.group or 0].append(row.run.name)
         return [groups[number] for number in sorted(groups)]
 
-    def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --json` prints it."""
+    def record(self, *, per_topic: bool = True) -> dict[str, Any]:
+        """As `evaluate_runs --json` prints it, with or without each topic's values."""
         in_order = sorted(self.measures, key=lambda one: one.pk)
         primary = [one for one in in_order if one.is_primary]
         rules = self.version.rules
         return {
-            "results": list(self._results()),
+            "results": list(self._results(per_topic=per_topic)),
             "comparisons": [
                 {"a": row.a.name, "b": row.b.name, "measure": one.name}
                 | {name: getattr(row, name) for name in PAIR_FIELDS}
@@ -112,15 +112,16 @@ class StoredEvaluation:
             "notes": self.notes,
         }
 
-    def _results(self) -> Iterator[dict[str, Any]]:
-        values = self._topic_values()
+    def _results(self, *, per_topic: bool) -> Iterator[dict[str, Any]]:
+        values = self._topic_values() if per_topic else {}
         names = {one.pk: one.name for one in self.measures}
         for rows in self.results.values():
             for row in sorted(rows, key=lambda row: row.pk):
                 yield (
                     {"run": row.run.name, "measure": names[row.measure_id]}
                     | {name: getattr(row, name) for name in RESULT_FIELDS}
-                    | {"reason": row.reason or None, "per_topic": values[row.pk]}
+                    | {"reason": row.reason or None}
+                    | ({"per_topic": values[row.pk]} if per_topic else {})
                 )
 
     def _topic_values(self) -> dict[int, dict[str, float]]:

@@ -23,6 +23,7 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from console.api.authentication import BearerToken, token_of
 from console.api.throttles import RequestsAMinute
+from console.pages.collections.collection import collection_for
 from console.pages.study import study_for, within_scopes
 from console.pages.teams import team_for
 from console.pages.uploads import upload_for
@@ -30,12 +31,13 @@ from console.pages.uploads import upload_for
 if TYPE_CHECKING:
     from annotation.models import Upload
     from console.sizes import CountedStudy
+    from retrieval.models import Collection
 
 # No document of the API is a tenth as deep; one much deeper ends Python's stack.
 MOST_LEVELS = 100
 Check = tuple[str, str, str]
-"""What was asked of whom a request acts for: of a study, a team or an upload, by its name, which
-permission."""
+"""What was asked of whom a request acts for: of a study, a team, a collection or an upload, by its
+name, which permission."""
 
 
 class ShallowJSON(JSONParser):
@@ -117,6 +119,12 @@ class Endpoint(APIView):
         self.checks.append(("team", slug, permission))
         return team, permissions
 
+    def collection(self, slug: str, permission: Permission = Permission.VIEW) -> Collection:
+        """404 where the test collection is not visible, 403 where role or scopes are too small."""
+        collection = collection_for(self.plain_request, slug, permission)
+        self.checks.append(("collection", slug, permission))
+        return collection
+
     def upload(self, token: UUID | str) -> Upload:
         """A file of one's own or of one's team; 403 for who may not import into the study now."""
         upload = upload_for(self.plain_request, UUID(str(token)))
@@ -138,6 +146,8 @@ class Endpoint(APIView):
             self.study(name, permission)
         elif kind == "team":
             self.team(name, permission)
+        elif kind == "collection":
+            self.collection(name, permission)
         elif kind == "upload":
             self.upload(name)
         else:

@@ -21,10 +21,12 @@ from console.exceptions import ConsoleError
 from hits.exceptions import AssignmentRefused, HitsError
 from metrics.exceptions import MetricsError
 from presentation.exceptions import PresentationError
+from retrieval.exceptions import RetrievalError
 
 API = "/api/"
 REFUSALS = (
     *(AccountsError, AnnotationError, ConsoleError, HitsError, MetricsError, PresentationError),
+    RetrievalError,
 )
 GENERAL = "errors"
 

@@ -53,6 +53,7 @@ class RootSerializer(serializers.Serializer[Any]):
     """Where to begin."""
 
     studies = serializers.URLField()
+    collections = serializers.URLField()
     me = serializers.URLField()
     schema = serializers.URLField()
 
@@ -65,7 +66,7 @@ class Root(Endpoint):
         Access: signed in.
         """
         names = {"studies": "console:api:studies", "me": "console:api:me"}
-        names["schema"] = "console:api:schema"
+        names |= {"collections": "console:api:collections", "schema": "console:api:schema"}
         return Response(
             {name: request.build_absolute_uri(reverse(to)) for name, to in names.items()}
         )

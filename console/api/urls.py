@@ -9,6 +9,7 @@ from rest_framework.urlpatterns import format_suffix_patterns
 from console.api import (
     assignments,
     batches,
+    collections,
     comments,
     decisions,
     downloads,
@@ -149,12 +150,33 @@ of_its_work: list[URLPattern | URLResolver] = [
     path("drafts/retry/", decisions.Retry.as_view(), name="drafts-retry"),
 ]
 
+of_a_collection: list[URLPattern | URLResolver] = [
+    path("", collections.OneCollection.as_view(), name="collection"),
+    path("files/", collections.CollectionFiles.as_view(), name="collection-files"),
+    path("jobs/", collections.CollectionJobs.as_view(), name="collection-jobs"),
+    path("jobs/<int:job_id>/", collections.OneCollectionJob.as_view(), name="collection-job"),
+    path("evaluations/", collections.Evaluations.as_view(), name="collection-evaluations"),
+    path(
+        "evaluations/<int:number>/topics/",
+        collections.TopicValues.as_view(),
+        name="collection-topics",
+    ),
+    path("<slug:kind>/", collections.CollectionResults.as_view(), name="collection-results"),
+    path(
+        "<slug:kind>/<int:number>/",
+        collections.OneCollectionResult.as_view(),
+        name="collection-result",
+    ),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", own.Root.as_view(), name="root"),
     path("me/", own.Own.as_view(), name="me"),
     path("schema/", schema, name="schema"),
     path("studies/", studies.Studies.as_view(), name="studies"),
     path("studies/<slug:slug>/", include([*of_a_study, *of_its_work])),
+    path("collections/", collections.Collections.as_view(), name="collections"),
+    path("collections/<slug:slug>/", include(of_a_collection)),
     path("uploads/", uploads.Uploads.as_view(), name="uploads"),
     path("uploads/<uuid:token>/", uploads.OneUpload.as_view(), name="upload"),
     path("uploads/<uuid:token>/mapping/", uploads.Mapping.as_view(), name="upload-mapping"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
-from django.db.models import OuterRef, Subquery
+from django.db.models import Count, OuterRef, Q, Subquery
 
 from accounts.models import Membership, Team
 from accounts.roles import PERMISSIONS, Permission, Role, is_blind
@@ -35,6 +35,17 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """Each with the user's role in its team, for `Collection.role_of`."""
         of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
         return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
+
+    def with_n_files(self) -> CollectionQuerySet:
+        """Each with how many runs and qrels it has."""
+        return self.annotate(
+            n_runs=Count("files", filter=Q(files__kind="run")),
+            n_qrels=Count("files", filter=Q(files__kind__in=("qrels", "assessors"))),
+        )
+
+    def called(self, words: str) -> CollectionQuerySet:
+        """Those with these words in their name or short name."""
+        return self.filter(Q(name__icontains=words) | Q(slug__icontains=words))
 
 
 class Collection(models.Model):

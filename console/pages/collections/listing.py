@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -18,20 +17,16 @@ from console.pages.collections.collection import collection_for, collection_page
 from console.pages.study import may, person
 from console.tables import page_of
 from retrieval.collections import create_collection, delete_collection, link_studies
-from retrieval.models import Collection, CollectionFile
+from retrieval.models import Collection
 
 
 @require_safe
 def collections(request: HttpRequest) -> HttpResponse:
     """Access: signed in; lists the collections of one's teams, but for who adjudicates blind."""
-    kinds = CollectionFile.Kind
     rows = (
         Collection.objects.visible_to(person(request))
         .select_related("team")
-        .annotate(
-            n_runs=Count("files", filter=Q(files__kind=kinds.RUN)),
-            n_qrels=Count("files", filter=Q(files__kind__in=(kinds.QRELS, kinds.ASSESSORS))),
-        )
+        .with_n_files()
         .order_by("name", "pk")
     )
     return render(request, "console/collections/list.html", {"page": page_of(request, rows)})

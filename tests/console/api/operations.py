@@ -19,6 +19,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 # Without a study or a team: for everybody who is signed in.
 OF_ANYBODY = {
     *(("root", "get"), ("me", "get"), ("schema", "get"), ("studies", "get"), ("teams", "get")),
+    ("collections", "get"),
     # What these need is in what they are sent: a team, or the scope of a token.
     *(("studies", "post"), ("teams", "post"), ("uploads", "post")),
 }
@@ -134,6 +135,19 @@ OF_ITS_WORK = {
     ("drafts-retry", "post"): frozenset({P.REVIEW, P.SPEND}),
 }
 OF_A_STUDY |= OF_ITS_WORK
+# test_collections.py tries them.
+OF_A_COLLECTION = {
+    **dict.fromkeys(
+        [
+            *(("collection", "get"), ("collection-files", "get"), ("collection-jobs", "get")),
+            *(("collection-job", "get"), ("collection-evaluations", "get")),
+            *(("collection-results", "get"), ("collection-result", "get")),
+        ],
+        P.VIEW,
+    ),
+    ("collection-topics", "get"): P.EXPORT,
+    ("collection-evaluations", "post"): P.ANALYSE,
+}
 # What an address names beside the study or the team: a value, or a model whose last row it is.
 PARTS: dict[str, Any] = {
     "job_id": Job,

@@ -11,6 +11,7 @@ from accounts.models import User
 from accounts.roles import PERMISSIONS, SCOPES, Permission, Role, Scope
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import (
+    OF_A_COLLECTION,
     OF_A_STUDY,
     OF_A_TEAM,
     OF_ANYBODY,
@@ -68,7 +69,10 @@ def wrong_answers(client: Client, allowed: frozenset[Permission]) -> list[tuple[
 
 def test_every_operation_has_a_line():
     there = {(name, method) for name, method, _ in operations()}
-    assert there == OF_ANYBODY | OF_UPLOADS | OF_A_STUDY.keys() | OF_A_TEAM.keys()
+    assert (
+        there
+        == OF_ANYBODY | OF_UPLOADS | OF_A_STUDY.keys() | OF_A_TEAM.keys() | OF_A_COLLECTION.keys()
+    )
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -1,0 +1,311 @@
+"""Test collections: their files, and what was computed of them."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.roles import Permission
+from console.api.collection_records import content_of
+from console.api.endpoint import Endpoint, Filters, Input, address_of
+from console.api.jobs import JobSerializer, job_record
+from console.api.operations import lists, reads, stretches, writes
+from console.api.paging import page, stretch
+from console.collections.evaluation_form import CONFIDENCE
+from retrieval.file_readings import subject_of
+from retrieval.models import Collection, CollectionFile, CollectionVersion, TopicValue
+from retrieval.stored_evaluations import request_evaluation
+from retrieval.stored_versions import signature_of
+from work.models import Job
+
+Kind = CollectionVersion.Kind
+KINDS = {
+    "evaluations": Kind.EVALUATION,
+    "comparisons": Kind.COMPARISON,
+    "reuse": Kind.REUSE,
+    "machines": Kind.MACHINE,
+    "audits": Kind.AUDIT,
+    "pools": Kind.POOL,
+    "reports": Kind.REPORT,
+}
+"""What an address calls the results of a kind."""
+
+
+class CollectionSerializer(serializers.ModelSerializer[Collection]):
+    """A test collection of a team."""
+
+    team = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
+    n_runs = serializers.IntegerField(read_only=True)
+    n_qrels = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = Collection
+        fields = ["slug", "name", "team", "created_at", "n_runs", "n_qrels"]
+
+
+class CollectionFileSerializer(serializers.ModelSerializer[CollectionFile]):
+    """A file: what it is called in results, what was read of it, and how much is wrong with it."""
+
+    study = serializers.SlugRelatedField[Any](
+        slug_field="slug", read_only=True, allow_null=True, help_text="Whose judgments it is."
+    )
+    is_usable = serializers.BooleanField(help_text="Whether it was read, and without a fault.")
+
+    class Meta:
+        model = CollectionFile
+        fields = [
+            *("id", "kind", "name", "family", "made_by", "assessor", "round", "rule", "study"),
+            *("file_name", "n_bytes", "sha256", "n_lines", "n_topics", "n_documents"),
+            *("n_relevant", "n_unjudged", "n_faults", "is_usable", "created_at"),
+        ]
+
+
+class ResultRowSerializer(serializers.ModelSerializer[CollectionVersion]):
+    """A computed result, which never changes."""
+
+    kind = serializers.CharField()
+    settings = serializers.DictField(source="rules")
+    signature = serializers.SerializerMethodField(help_text="Settings and files, on one line.")
+
+    class Meta:
+        model = CollectionVersion
+        fields = [
+            *("number", "kind", "created_at", "n_topics", "seed", "settings", "fingerprint"),
+            "signature",
+        ]
+
+    def get_signature(self, version: CollectionVersion) -> str:
+        return signature_of(version)
+
+
+class UsedFileSerializer(serializers.Serializer[Any]):
+    """A file that a result was computed of, as it was then."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    family = serializers.CharField()
+    made_by = serializers.CharField()
+    sha256 = serializers.CharField()
+
+
+class CollectionResultSerializer(ResultRowSerializer):
+    """A result with what the page says of it, and its tables."""
+
+    answer = serializers.CharField(help_text="The first sentence of its page.")
+    details = serializers.ListField(child=serializers.CharField())
+    files = UsedFileSerializer(many=True)
+    tables = serializers.DictField(
+        child=serializers.ListField(child=serializers.DictField()),
+        help_text="Rows by the table's name; each kind of result has its own.",
+    )
+    notes = serializers.ListField(child=serializers.CharField())
+
+    class Meta(ResultRowSerializer.Meta):
+        fields = [
+            *ResultRowSerializer.Meta.fields,
+            *("answer", "details", "files", "tables", "notes"),
+        ]
+
+
+class CollectionFilters(Filters):
+    q = serializers.CharField(required=False, help_text="Words in its name or short name.")
+    team = serializers.SlugField(required=False, help_text="A team's short name.")
+
+
+class FileFilters(Filters):
+    kind = serializers.ChoiceField(choices=CollectionFile.Kind.choices, required=False)
+
+
+class Collections(Endpoint):
+    @lists("list_collections", CollectionSerializer, filters=CollectionFilters)
+    def get(self, request: Request) -> Response:
+        """The test collections of one's teams, by name.
+
+        Access: signed in; not of teams in which one adjudicates blind.
+        """
+        filters = self.filters(CollectionFilters)
+        rows = Collection.objects.visible_to(self.person).with_n_files().select_related("team")
+        if words := filters.get("q"):
+            rows = rows.called(words)
+        if team := filters.get("team"):
+            rows = rows.filter(team__slug=team)
+        return page(request, rows.order_by("name", "pk"), CollectionSerializer)
+
+
+class OneCollection(Endpoint):
+    @reads("get_collection", CollectionSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """A test collection.
+
+        Access: members of the team, but for who adjudicates blind.
+        """
+        collection = self.collection(slug)
+        row = Collection.objects.with_n_files().select_related("team").get(pk=collection.pk)
+        return Response(CollectionSerializer(row).data)
+
+
+class CollectionFiles(Endpoint):
+    @lists("list_collection_files", CollectionFileSerializer, filters=FileFilters)
+    def get(self, request: Request, slug: str) -> Response:
+        """Runs, qrels, embeddings and catalogues of a collection.
+
+        Access: members of the team, but for who adjudicates blind.
+        """
+        rows = self.collection(slug).files.exclude(kind=CollectionFile.Kind.AUDITED)
+        rows = rows.filter(**self.filters(FileFilters)).select_related("study").defer("faults")
+        return page(request, rows.order_by("kind", "name", "pk"), CollectionFileSerializer)
+
+
+def versions_of(collection: Collection, kind: str) -> Any:
+    """The results that an address names, newest first; 404 for what is no kind."""
+    if kind not in KINDS:
+        raise NotFound(f"There are no results called {kind}; there are {', '.join(KINDS)}.")
+    return CollectionVersion.objects.of(collection, KINDS[kind])
+
+
+class CollectionResults(Endpoint):
+    @lists("list_collection_results", ResultRowSerializer)
+    def get(self, request: Request, slug: str, kind: str) -> Response:
+        """The results of a kind: evaluations, comparisons, reuse, machines, audits, pools, reports;
+        newest first.
+
+        Access: members of the team, but for who adjudicates blind.
+        """
+        return page(request, versions_of(self.collection(slug), kind), ResultRowSerializer)
+
+
+class OneCollectionResult(Endpoint):
+    @reads("get_collection_result", CollectionResultSerializer)
+    def get(self, request: Request, slug: str, kind: str, number: int) -> Response:
+        """A result with its first sentence, tables and notes.
+
+        Access: members of the team, but for who adjudicates blind.
+        """
+        versions = versions_of(self.collection(slug), kind)
+        version = get_object_or_404(versions, number=number)
+        record = ResultRowSerializer(version).data | content_of(version)
+        record["files"] = UsedFileSerializer(version.files.all(), many=True).data
+        return Response(record)
+
+
+class TopicValueSerializer(serializers.ModelSerializer[TopicValue]):
+    """A run's value of a measure in a topic."""
+
+    run = serializers.CharField(source="result.run.name")
+    measure = serializers.CharField(source="result.measure.name")
+
+    class Meta:
+        model = TopicValue
+        fields = ["id", "topic", "run", "measure", "value"]
+
+
+class TopicValues(Endpoint):
+    @stretches("list_topic_values", TopicValueSerializer)
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        """Every run's value of every measure in every topic of an evaluation.
+
+        Access: those who may export.
+        """
+        versions = versions_of(self.collection(slug, Permission.EXPORT), "evaluations")
+        version = get_object_or_404(versions, number=number)
+        rows = TopicValue.objects.filter(result__version=version)
+        related = rows.select_related("result__run", "result__measure")
+        return stretch(request, related, TopicValueSerializer)
+
+
+class EvaluationInput(Input):
+    """What the Evaluation page asks for; what is left out is as its form begins with."""
+
+    qrels = serializers.CharField(help_text="The name of a file.")
+    runs = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Names of files; all without it."
+    )
+    measures = serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        default=["nDCG@10", "RR@10", "Judged@10"],
+        max_length=100,
+    )
+    primary = serializers.ListField(
+        child=serializers.CharField(max_length=200), default=list, max_length=100
+    )
+    missing = serializers.ChoiceField(choices=["common", "zero"], default="common")
+    ties = serializers.ChoiceField(choices=["falling", "rising"], default="falling")
+    leave_out_without_relevant = serializers.BooleanField(default=False)
+    single_precision = serializers.BooleanField(default=True)
+    test = serializers.ChoiceField(
+        choices=["randomisation", "t", "mcnemar"], allow_null=True, default=None
+    )
+    confidence = serializers.FloatField(default=CONFIDENCE, min_value=0.5, max_value=0.999)
+    seed = serializers.IntegerField(default=0, min_value=0, max_value=2**31 - 1)
+
+
+class Evaluations(CollectionResults):
+    """The results of the kind `evaluations`, and what asks for one."""
+
+    @lists("list_evaluations", ResultRowSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """Evaluations of runs against qrels, newest first.
+
+        Access: members of the team, but for who adjudicates blind.
+        """
+        return page(request, versions_of(self.collection(slug), "evaluations"), ResultRowSerializer)
+
+    @writes("request_evaluation", EvaluationInput, JobSerializer, status=HTTPStatus.ACCEPTED)
+    def post(self, request: Request, slug: str) -> Response:
+        """Have runs evaluated in the background; the same files and settings are not twice.
+
+        Access: those who may analyse.
+        """
+        collection = self.collection(slug, Permission.ANALYSE)
+        rules = self.input(EvaluationInput)
+        files = collection.files.usable().defer("faults")
+        [qrels] = _named(files.qrels(), [rules.pop("qrels")], "qrels")
+        runs = _named(files.runs(), rules.pop("runs", None), "runs")
+        job = request_evaluation(
+            collection=collection, qrels=qrels, runs=runs, rules=rules, actor=self.person
+        )
+        where = address_of(request, "collection-job", slug, job.pk)
+        headers = {"Location": where, "Retry-After": "2"}
+        return Response(job_record(request, job), status=HTTPStatus.ACCEPTED, headers=headers)
+
+
+def _named(files: Any, names: list[str] | None, field: str) -> list[CollectionFile]:
+    """The files of these names, or all; a 400 of the field for a name that none has."""
+    rows = {file.name: file for file in files.order_by("name")}
+    if names is None:
+        return list(rows.values())
+    if unknown := [name for name in names if name not in rows]:
+        text = _("{name} is none of the usable files: {names}.").format(
+            name=unknown[0], names=", ".join(rows) or _("there are none")
+        )
+        raise serializers.ValidationError({field: [text]})
+    return [rows[name] for name in dict.fromkeys(names)]
+
+
+class CollectionJobs(Endpoint):
+    @lists("list_collection_jobs", JobSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """The background jobs of a collection, newest first.
+
+        Access: members of the team, but for who adjudicates blind.
+        """
+        jobs = Job.objects.about(subject_of(self.collection(slug)))
+        return page(request, jobs, JobSerializer)
+
+
+class OneCollectionJob(Endpoint):
+    @reads("get_collection_job", JobSerializer)
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """A background job of a collection, and how far it is.
+
+        Access: members of the team, but for who adjudicates blind.
+        """
+        jobs = Job.objects.about(subject_of(self.collection(slug)))
+        return Response(job_record(request, get_object_or_404(jobs, pk=job_id)))

@@ -1,0 +1,34 @@
+"""The client reads a test collection, and has runs evaluated."""
+
+import pytest
+
+from assay_client import InvalidRequest
+from tests.console.evaluated_collection import evaluated_collection
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def tracks(client, team, rosa):
+    evaluated_collection(team, rosa)
+    return client.collection("tracks")
+
+
+def test_results_of_a_collection_come_as_tables(client, tracks):
+    assert list(client.collections()["slug"]) == ["tracks"]
+    assert set(tracks.files("run")["name"]) == {"bm25", "dense", "rm3"}
+    assert list(tracks.results("comparisons")["number"]) == [1]
+    means = tracks.table("evaluations", "results")
+    topics = tracks.topics()
+    for row in means.itertuples():
+        values = topics[(topics["run"] == row.run) & (topics["measure"] == row.measure)]["value"]
+        assert values.mean() == pytest.approx(row.mean)
+    assert "nDCG@10" in tracks.result("comparisons")["answer"]
+
+
+def test_runs_are_evaluated_and_waited_for(tracks):
+    job = tracks.evaluate("qrels.txt", runs=["dense", "bm25"], measures=["P@5"])
+    assert job.state == "done"
+    assert set(tracks.table("evaluations", "results")["measure"]) == {"P@5"}
+    with pytest.raises(InvalidRequest, match="none of the usable files"):
+        tracks.evaluate("nothing.txt")

@@ -1,0 +1,192 @@
+"""Test collections over the API: what programs read of them, who may, and evaluations asked for."""
+
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import PERMISSIONS, SCOPES, Role, Scope, is_blind
+from accounts.teams import create_team, set_role
+from accounts.tokens import create_personal_token
+from retrieval.models import CollectionVersion, TopicValue
+from tests.console.api.conftest import Program, program_of
+from tests.console.api.operations import OF_A_COLLECTION
+from tests.console.evaluated_collection import evaluated_collection
+from tests.console.pages import words_of
+from tests.console.test_role_matrix import browser
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+TRACKS = "/api/v1/collections/tracks/"
+KINDS = ("evaluations", "comparisons", "reuse", "machines", "audits", "pools", "reports")
+
+
+@pytest.fixture
+def people(researcher: User) -> dict[str, User]:
+    team = create_team(name="Lab", owner=researcher)
+    people = {"owner": researcher}
+    for role in set(Role) - {Role.OWNER}:
+        people[role.value] = User.objects.create_user(role.value)
+        set_role(team=team, user=people[role.value], role=role, actor=researcher)
+    people["stranger"] = User.objects.create_user("stranger")
+    return people
+
+
+@pytest.fixture
+def tracks(people):
+    owner = people["owner"]
+    return evaluated_collection(owner.memberships.get().team, owner)
+
+
+@pytest.fixture
+def reader(people) -> Program:
+    scopes = [scope.value for scope in Scope]
+    token = create_personal_token(user=people["owner"], name="t", scopes=scopes, days=7)
+    return Program(token.text)
+
+
+def addresses():
+    parts = {
+        "collection-job": {"job_id": Job.objects.filter(kind="evaluate_collection").first().pk},
+        "collection-topics": {"number": 1},
+        "collection-results": {"kind": "comparisons"},
+        "collection-result": {"kind": "comparisons", "number": 1},
+    }
+    for (name, method), permission in OF_A_COLLECTION.items():
+        where = {"slug": "tracks"} | parts.get(name, {})
+        yield reverse(f"console:api:{name}", kwargs=where), method, permission
+
+
+def status_of(client: Client, where: str, method: str) -> int:
+    body = {"qrels": "qrels.txt"}
+    if method == "get":
+        return int(client.get(where).status_code)
+    return int(getattr(client, method)(where, body, content_type="application/json").status_code)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_result_is_listed_and_read(reader, tracks, kind):
+    content = reader.get(f"{TRACKS}{kind}/").json()
+    assert content["count"] >= 1
+    row = content["results"][0]
+    version = CollectionVersion.objects.get(collection=tracks, kind=row["kind"], number=1)
+    assert row["fingerprint"] == version.fingerprint
+    assert row["signature"].endswith(f"|sha256:{version.fingerprint[:12]}")
+    one = reader.get(f"{TRACKS}{kind}/1/").json()
+    assert one["answer"]
+    assert any(one["tables"].values())
+    assert [file["name"] for file in one["files"]] == list(
+        version.files.values_list("name", flat=True)
+    )
+    answer = reader.get(f"{TRACKS}{kind}/99/")
+    assert answer.status_code == 404
+
+
+def test_what_is_said_is_what_the_pages_say(reader, rosa, tracks):
+    for kind, page in (("comparisons", "trust"), ("reuse", "reuse"), ("machines", "machine")):
+        words = words_of(rosa.get(f"/collections/tracks/{page}/").content.decode())
+        assert reader.get(f"{TRACKS}{kind}/1/").json()["answer"] in words
+
+
+def test_an_evaluation_has_its_rows_and_every_topics_value(reader, rosa, tracks):
+    tables = reader.get(f"{TRACKS}evaluations/1/").json()["tables"]
+    page = rosa.get("/collections/tracks/evaluation/evaluation.json")
+    whole = json.loads(b"".join(page))
+    for row in whole["results"]:
+        row.pop("per_topic")
+    assert tables["results"] == whole["results"]
+    assert tables["comparisons"] == whole["comparisons"]
+    values, where = [], f"{TRACKS}evaluations/1/topics/?limit=100"
+    while where:
+        content = reader.get(where).json()
+        values += content["results"]
+        where = content["next"]
+    assert len(values) == TopicValue.objects.count() > 100
+    first = TopicValue.objects.order_by("pk")[0]
+    assert values[0] == {
+        "id": first.pk,
+        "topic": first.topic,
+        "run": first.result.run.name,
+        "measure": first.result.measure.name,
+        "value": first.value,
+    }
+
+
+def test_collections_and_files_are_listed(reader, tracks):
+    [row] = reader.get("/api/v1/collections/").json()["results"]
+    assert (row["slug"], row["team"], row["n_runs"], row["n_qrels"]) == ("tracks", "lab", 3, 3)
+    assert reader.get(TRACKS).json() == row
+    assert reader.get("/api/v1/collections/?q=nothing").json()["count"] == 0
+    files = reader.get(f"{TRACKS}files/?kind=run").json()["results"]
+    assert [file["name"] for file in files] == ["bm25", "dense", "rm3"]
+    assert {file["family"] for file in files} == {"lexical", ""}
+
+
+def test_an_evaluation_is_asked_for_and_followed(reader, tracks):
+    body = {"qrels": "qrels.txt", "runs": ["dense", "bm25"], "measures": ["P@5"], "seed": 3}
+    answer = reader.send("post", f"{TRACKS}evaluations/", body)
+    assert answer.status_code == 202
+    job = reader.get(answer["Location"]).json()
+    assert job["state"] == "done"
+    version = CollectionVersion.objects.get(kind="evaluation", number=2)
+    assert version.rules["measures"] == ["P@5"]
+    results = reader.get(f"{TRACKS}evaluations/2/").json()["tables"]["results"]
+    assert [row["run"] for row in results] == ["bm25", "dense"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "said"),
+    [
+        ({}, "qrels", "required"),
+        ({"qrels": "none"}, "qrels", "none is none of the usable files: machine.txt, qrels.txt"),
+        ({"qrels": "qrels.txt", "runs": ["x"]}, "runs", "x is none of the usable files: bm25"),
+        ({"qrels": "qrels.txt", "confidence": 95}, "confidence", "less than or equal"),
+        ({"qrels": "qrels.txt", "measure": ["P@5"]}, "measure", "no such field"),
+    ],
+)
+def test_an_evaluation_that_cannot_be_is_refused_by_field(reader, tracks, body, field, said):
+    answer = reader.send("post", f"{TRACKS}evaluations/", body)
+    assert answer.status_code == 400
+    assert said in answer.json()["errors"][field][0]
+
+
+def test_a_measure_that_is_none_is_refused_with_its_name(reader, tracks):
+    body = {"qrels": "qrels.txt", "measures": ["nCDG@10"]}
+    answer = reader.send("post", f"{TRACKS}evaluations/", body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "runs_unfit")
+    assert "nCDG" in answer.json()["detail"]
+
+
+def test_a_role_may_what_it_may_on_the_pages(tracks, people):
+    for role in Role:
+        permissions = PERMISSIONS[role]
+        for client in (browser(people[role.value]), program_of(people[role.value], *Scope)):
+            for where, method, permission in addresses():
+                status = status_of(client, where, method)
+                if is_blind(permissions):
+                    assert status == 404, (role, where)
+                else:
+                    allowed = permission in permissions
+                    assert (status in (200, 202)) == allowed, (role, where, status)
+                    assert allowed or status == 403, (role, where, status)
+
+
+def test_scopes_strangers_and_nobody(tracks, people):
+    for scope in Scope:
+        allowed = SCOPES[scope] | SCOPES[Scope.READ]
+        client = program_of(people["owner"], scope)
+        for where, method, permission in addresses():
+            assert (status_of(client, where, method) in (200, 202)) == (permission in allowed)
+    for where, method, _permission in addresses():
+        assert status_of(program_of(people["stranger"], *Scope), where, method) == 404
+        assert status_of(browser(None), where, method) == 401
+    stranger = program_of(people["stranger"], *Scope)
+    assert stranger.get("/api/v1/collections/").json()["count"] == 0
+
+
+def test_a_kind_that_there_is_not_is_said(reader, tracks):
+    answer = reader.get(f"{TRACKS}reviews/")
+    assert answer.status_code == 404
+    assert "There are no results called reviews" in answer.json()["detail"]
