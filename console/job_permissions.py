@@ -24,6 +24,7 @@ from annotation.study_jobs import (
 from hits.jobs import APPLY_CHANGES
 from metrics.scoring_requests import asks_an_endpoint
 from metrics.study_judges import is_judge
+from retrieval.deletion import DELETE_COLLECTION
 from retrieval.stored_audits import AUDIT
 from retrieval.stored_comparisons import COMPARE
 from retrieval.stored_evaluations import EVALUATE
@@ -41,6 +42,7 @@ CONTROLLED_BY = {
     ),
     **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES), Permission.SPEND),
     REVIEW: Permission.REVIEW,
+    DELETE_COLLECTION: Permission.OWN,
 }
 
 

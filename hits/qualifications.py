@@ -157,6 +157,16 @@ def requirements_to_practise(batch: Batch) -> list[QualificationRequirementTypeD
     return _typed(rows)
 
 
+def countries_of(batch: Batch) -> list[str]:
+    """The countries whose workers a batch takes; empty where it takes those of any."""
+    return [
+        str(locale["Country"])
+        for row in batch.requirements
+        if row["QualificationTypeId"] == LOCALE and row["Comparator"] in ("EqualTo", "In")
+        for locale in row["LocaleValues"]
+    ]
+
+
 def _typed(rows: list[dict[str, Any]]) -> list[QualificationRequirementTypeDef]:
     return rows  # type: ignore[return-value]
 

@@ -1,4 +1,4 @@
-"""Collections made, linked to studies, and deleted, each with its entry in the team's log."""
+"""Collections made and linked to studies, each with its entry in the team's log."""
 
 from __future__ import annotations
 
@@ -45,15 +45,6 @@ def link_studies(*, collection: Collection, studies: Iterable[Study], actor: Use
         subject=collection.slug,
         details={"studies": [study.slug for study in rows]},
     )
-
-
-@transaction.atomic
-def delete_collection(*, collection: Collection, actor: User | None) -> None:
-    """Delete a collection with its files and all that was computed of them."""
-    details = {"name": collection.name, "files": collection.files.count()}
-    team, slug = collection.team, collection.slug
-    collection.delete()
-    record(team=team, actor=actor, action="collection.delete", subject=slug, details=details)
 
 
 def _of_team(studies: Iterable[Study], team: Team) -> list[Study]:

@@ -3,6 +3,7 @@
 from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
+from retrieval.deletion import DELETE_COLLECTION, delete_large_collection
 from retrieval.exceptions import RetrievalError
 from retrieval.file_readings import READ_FILES, read_files
 from retrieval.pool_studies import STUDY_OF_POOL, make_pool_study
@@ -28,6 +29,7 @@ for name, label, handler in (
     (SAMPLE_TARGETS, gettext_lazy("Drawing targets"), sample_collection_targets),
     (MAKE_POOL, gettext_lazy("Making a pool"), make_collection_pool),
     (STUDY_OF_POOL, gettext_lazy("Making a study"), make_pool_study),
+    (DELETE_COLLECTION, gettext_lazy("Deleting the collection"), delete_large_collection),
     (STUDY_QRELS, gettext_lazy("Making qrels"), make_study_qrels),
 ):
     register(name, label=label, queue=INTERACTIVE, refusals=REFUSALS)(handler)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 COMPARE = "compare_collection_qrels"
-FORM = 3
+FORM = 4
 """Of the rows; those of another form are not taken for the same."""
 FEWEST = 2
 MOST_SWAPS = 3
@@ -69,6 +69,7 @@ def comparison_settings(
         top=rules.get("top") or None,
         machines=tuple(machines),
         **{name: rules[name] for name in CHOSEN if name in rules},
+        judgments={one.name: one.judgments for one in files if one.kind == Kind.QRELS},
     )
 
 

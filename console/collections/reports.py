@@ -27,6 +27,7 @@ from retrieval.models import (
     CollectionVersion,
     PoolStudy,
     ReportSentence,
+    VersionFile,
 )
 from retrieval.stored_versions import create_version, once, write_rows
 from work.request import request_job
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 WRITE_REPORT = "write_collection_report"
-FORM = 1
+FORM = 2
 """Of the sentences; those of another form are written anew."""
 KIND = CollectionVersion.Kind
 RESULTS = (KIND.POOL, KIND.EVALUATION, KIND.COMPARISON, KIND.REUSE)
@@ -213,6 +214,15 @@ class Conclusions:
             yield _(
                 "What a system outside the pool may expect: no system was left out of the pool."
             )
+        if outside := self._outside():
+            text = ngettext(
+                "The place of {names} among the others: it was not pooled, so that nobody judged "
+                "what it alone retrieves.",
+                "The places of {names} among the others: they were not pooled, so that nobody "
+                "judged what they alone retrieve.",
+                len(outside),
+            )
+            yield text.format(names=", ".join(outside))
         if self.pool is not None and not self.pool.rules.get("uniform"):
             yield _(
                 "How many relevant documents there are that no source found, and infAP: nothing "
@@ -223,6 +233,22 @@ class Conclusions:
                 "Much about other topics of this kind: below {n} topics intervals are a rough "
                 "guide."
             ).format(n=FEW_TOPICS)
+
+    def _outside(self) -> list[str]:
+        """The evaluated runs that were not pooled, as was said or as the pool's own runs say."""
+        if self.evaluation is None:
+            return []
+        reuse = self.newest.get(KIND.REUSE)
+        said = set(reuse.rules.get("outside", ())) if reuse else set()
+        pooled = set() if self.pool is None else _runs_of(self.pool)
+        rows = VersionFile.objects.filter(
+            version=self.evaluation.version, kind=CollectionFile.Kind.RUN
+        )
+        return [
+            row.name
+            for row in rows.order_by("name")
+            if row.name in said or (pooled and row.sha256 not in pooled)
+        ]
 
     def _made(self) -> Iterator[str]:
         text = _("{kind} {number} of {date}, fingerprint {fingerprint}.")
@@ -256,6 +282,12 @@ RESULT_TITLES: dict[str, str | Promise] = {
 
 def _of(result: ResultView | None) -> list[str]:
     return [result.said_first, *result.details, *result.notes] if result else []
+
+
+def _runs_of(pool: CollectionVersion) -> set[str]:
+    """The runs whose candidates a pool has, by their content."""
+    rows = pool.files.filter(kind=CollectionFile.Kind.RUN)
+    return set(rows.values_list("sha256", flat=True))
 
 
 def _is_judged_once(study: StudyJudgments) -> bool:

@@ -29,7 +29,9 @@ class Page(HTMLParser):
         self.forms: list[Form] = []
         self.frame: str | None = None
         self.task: str | None = None
+        self.notices: list[str] = []
         self._in_form = self._in_task = False
+        self._notice_tag, self._depth = "", 0
         self.feed(html)
         self.close()
 
@@ -37,8 +39,17 @@ class Page(HTMLParser):
         """The form of that class, such as `accept`."""
         return next((form for form in self.forms if name in form.classes), None)
 
+    @property
+    def notice(self) -> str:
+        """What the page says to a worker, such as why something cannot be had."""
+        return " ".join(" ".join(self.notices).split())
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
+        if self._depth:
+            self._depth += tag == self._notice_tag
+        elif "notice" in values.get("class", "").split():
+            self._notice_tag, self._depth = tag, 1
         if tag == "form":
             classes = frozenset(values.get("class", "").split())
             self.forms.append(Form(values.get("action", ""), classes))
@@ -53,7 +64,10 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._in_form = self._in_form and tag != "form"
         self._in_task = self._in_task and tag != "script"
+        self._depth -= bool(self._depth) and tag == self._notice_tag
 
     def handle_data(self, data: str) -> None:
+        if self._depth:
+            self.notices.append(data)
         if self._in_task:
             self.task = (self.task or "") + data

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -143,14 +144,18 @@ class ReplayResult:
     n_submitted: int
     n_gone: int
     n_practised: int = 0
+    refusal: str = ""
 
     def __str__(self) -> str:
         practised = f"practised {count_of(self.n_practised, 'time')} and " * bool(self.n_practised)
-        return (
+        sentence = (
             f"{count_of(self.n_workers, 'worker')} {practised}submitted "
             f"{count_of(self.n_submitted, 'assignment')} "
             f"({count_of(self.n_gone, 'HIT was', 'HITs were')} taken or done already)."
         )
+        if self.n_submitted or not self.refusal:
+            return sentence
+        return f"{sentence} Nothing was open for them: {self.refusal}"
 
 
 def replay_plan(
@@ -159,6 +164,7 @@ def replay_plan(
     source: AnswerSource,
     site_url: str,
     prefix: str = "",
+    countries: Sequence[str] = (),
     tests: Tests = NO_TESTS,
     practice: CrowdPractice | None = None,
     progress: Progress = silently,
@@ -166,7 +172,8 @@ def replay_plan(
     """Let each worker do the HITs planned for them, in order, once they passed the tests and
     practice."""
     n_submitted = 0
-    workers = {name: _worker(site_url, prefix + name, tests) for name in plan}
+    homes = _homes(plan, countries)
+    workers = {name: _worker(site_url, prefix + name, tests, homes[name]) for name in plan}
     n_practised = practice.let(workers) if practice else 0
     steps = [(name, hit_id) for name, hits in plan.items() for hit_id in hits]
     for name, hit_id in progress(steps, len(steps)):
@@ -174,7 +181,8 @@ def replay_plan(
         if task is not None:
             workers[name].submit(task, source.answer(name, task.page))
             n_submitted += 1
-    return ReplayResult(len(workers), n_submitted, len(steps) - n_submitted, n_practised)
+    n_gone = len(steps) - n_submitted
+    return ReplayResult(len(workers), n_submitted, n_gone, n_practised, _refusal(workers))
 
 
 def crowd_names(n_workers: int, *, seed: int) -> list[str]:
@@ -189,20 +197,22 @@ def replay_group(
     source: AnswerSource,
     site_url: str,
     total: int,
+    countries: Sequence[str] = (),
     tests: Tests = NO_TESTS,
     practice: CrowdPractice | None = None,
     progress: Progress = silently,
 ) -> ReplayResult:
     """Let workers take turns at whatever the group has next, until there is nothing left, once
     they passed the tests and practice."""
-    workers = {name: _worker(site_url, name, tests) for name in names}
+    homes = _homes(names, countries)
+    workers = {name: _worker(site_url, name, tests, homes[name]) for name in names}
     n_practised = practice.let(workers) if practice else 0
     tasks = _turns(workers, hit_type_id)
     n_submitted = 0
     for name, task in progress(tasks, total):
         workers[name].submit(task, source.answer(name, task.page))
         n_submitted += 1
-    return ReplayResult(len(workers), n_submitted, 0, n_practised)
+    return ReplayResult(len(workers), n_submitted, 0, n_practised, _refusal(workers))
 
 
 def _turns(workers: dict[str, CrowdWorker], hit_type_id: str) -> Iterable[tuple[str, Task]]:
@@ -216,9 +226,23 @@ def _turns(workers: dict[str, CrowdWorker], hit_type_id: str) -> Iterable[tuple[
                 yield name, task
 
 
-def _worker(site_url: str, name: str, tests: Tests) -> CrowdWorker:
+def _homes(names: Iterable[str], countries: Sequence[str]) -> dict[str, str]:
+    """Where each worker lives, in turns; nowhere where a batch takes everybody."""
+    if not countries:
+        return dict.fromkeys(names, "")
+    return dict(zip(names, cycle(countries), strict=False))
+
+
+def _refusal(workers: Mapping[str, CrowdWorker]) -> str:
+    """What the site said to the first worker whom it gave nothing."""
+    return next((worker.refusal for worker in workers.values() if worker.refusal), "")
+
+
+def _worker(site_url: str, name: str, tests: Tests, country: str) -> CrowdWorker:
     worker = CrowdWorker(site_url, name, secret=settings.SECRET_KEY)
     worker.arrive()
+    if country:
+        worker.live_in(country)
     for type_id, choices in tests.items():
         worker.take_test(type_id, choices)
     return worker

@@ -43,6 +43,7 @@ class CrowdWorker:
         """Give a `secret` that no worker knows: the account's password is made of it."""
         self.site_url, self.name = site_url.rstrip("/"), name
         self.session = requests.Session()
+        self.refusal = ""
         message = f"crowd:{name}".encode()
         self._password = hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
 
@@ -82,7 +83,17 @@ class CrowdWorker:
         if form is not None:
             page = self._fill(page.url, form, accepted_statuses=GONE)
         is_accepted = page.status_code not in GONE and "/worker/assignments/" in page.url
+        self.refusal = "" if is_accepted else Page(page.text).notice
         return self._open(page) if is_accepted else None
+
+    def live_in(self, country: str) -> None:
+        """State a country in the profile, which HITs may ask for."""
+        page = self._get("/worker/profile/")
+        form = next((one for one in Page(page.text).forms if "subdivision" in one.fields), None)
+        if form is None:
+            raise CrowdStuck(f"The page at {page.url} does not ask where a worker lives.")
+        stated = {"country": country, "subdivision": ""}
+        self._fill(page.url, Form(form.action, form.classes, form.fields | stated))
 
     def _open(self, work: requests.Response) -> Task:
         frame = Page(work.text).frame

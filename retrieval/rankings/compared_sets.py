@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +76,7 @@ def compared_sets(
     }
     kinds |= dict.fromkeys(complete, "assessor")
     grades = {name: judgments.of(name) for name in kinds}
-    people = judgments.only(list(assessors) or [n for n in qrels if n not in settings.machines])
+    people = judgments.only(list(assessors) or _independent(qrels, settings))
     for rule in _rules(people):
         kinds[rule], grades[rule] = "derived", people.derived(rule)
     if len(grades) < 2:
@@ -84,6 +84,15 @@ def compared_sets(
     if settings.truth is not None and settings.truth not in grades:
         raise RunsUnfit(f"{settings.truth} names none of {', '.join(grades)}.")
     return ComparedSets(topics, n_left_out, judgments, people, kinds, grades)
+
+
+def _independent(qrels: Iterable[str], settings: ComparisonSettings) -> list[str]:
+    """Qrels by people, of those that are made of the same judgments by other rules the first."""
+    first: dict[str, str] = {}
+    for name in qrels:
+        if name not in settings.machines:
+            first.setdefault(settings.judgments.get(name) or f"{name} itself", name)
+    return list(first.values())
 
 
 def _rules(people: LabelSets) -> list[str]:

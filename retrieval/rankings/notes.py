@@ -14,6 +14,7 @@ FEW_SYSTEMS = 10
 
 def notes(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
     yield from _of_topics(compared, sets)
+    yield from _of_rules(compared)
     yield from _of_systems(compared)
     if (
         compared.crossed
@@ -27,6 +28,20 @@ def notes(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
         yield ONE_EACH
     if "union" in sets.grades and "majority" not in sets.grades:
         yield "no document has three judgments, so that a majority would be the intersection"
+
+
+def _of_rules(compared: QrelsCompared) -> Iterator[str]:
+    """Which qrels are the same judgments by several rules."""
+    names: dict[str, list[str]] = {}
+    for one in compared.qrels:
+        if whose := compared.settings.judgments.get(one.name):
+            names.setdefault(whose, []).append(one.name)
+    for whose, of_one in names.items():
+        if len(of_one) > 1:
+            yield (
+                f"{', '.join(of_one)} are the same judgments ({whose}) by several rules, and count "
+                f"as one assessor, by {of_one[0]}"
+            )
 
 
 def _of_topics(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,7 +28,9 @@ class ComparisonSettings:
 
     `evaluation` is how runs are evaluated under each. `truth` names the qrels that others are
     held against, where one is; `top` how many of the best systems are compared by themselves;
-    `machines` the qrels that no person made, which nothing is derived of.
+    `machines` the qrels that no person made, which nothing is derived of. `judgments` name whose
+    judgments qrels were made of, where that is known: several rules of the same count as one
+    assessor.
     """
 
     evaluation: Settings
@@ -38,6 +41,7 @@ class ComparisonSettings:
     n_resamples: int = 2000
     n_draws: int = 1000
     machines: tuple[str, ...] = ()
+    judgments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from console.results import AGREEMENT, compute
 from retrieval.collections import create_collection, link_studies
 from retrieval.models import CollectionFile, CollectionVersion, ReportSentence, SampledTarget
 from retrieval.stored_evaluations import request_evaluation
+from retrieval.stored_pools import request_pool
 from tests.annotation.studies import add_candidates, alternatives_study, tick
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file
@@ -159,6 +160,24 @@ def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, 
     content = words_of(file.content.decode())
     sentences = ReportSentence.objects.values_list("text", flat=True)
     assert all(" ".join(one.split()) in content for one in sentences)
+
+
+def test_a_report_names_runs_that_made_no_pool(rosa, researcher, collection, study):
+    qrels = add_file(collection, "q.txt", "".join(f"t{n:02} 0 a 1\n" for n in range(12)))
+    good, bad = (
+        add_file(collection, f"{tag}.run", run_of(tag, best=best))
+        for tag, best in (("good", "a"), ("bad", "b"))
+    )
+    rules = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
+    common = {"collection": collection, "actor": researcher}
+    request_evaluation(qrels=qrels, runs=[good, bad], rules=rules, **common)
+    request_pool(files=[good], rules={"depth": 2, "seed": 7}, **common)
+    rosa.post(reverse("console:collection-report", args=["tracks"]))
+    text = page(rosa, "report")
+    assert "The place of bad among the others: it was not pooled" in text
+    request_pool(files=[good, bad], rules={"depth": 2, "seed": 7}, **common)
+    rosa.post(reverse("console:collection-report", args=["tracks"]))
+    assert "among the others" not in page(rosa, "report")
 
 
 def test_a_report_is_written_once_for_the_same_results_and_says_when_it_is_old(

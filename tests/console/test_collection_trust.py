@@ -11,6 +11,7 @@ from django.core.management import call_command
 from accounts.teams import create_team
 from retrieval.collection_files import describe_file
 from retrieval.models import (
+    AnyTwoAssessors,
     AssessorDesign,
     AuditClaim,
     AuditFinding,
@@ -22,7 +23,7 @@ from retrieval.models import (
     RankingPair,
     ReuseExpectation,
 )
-from tests.annotation.studies import rating_study
+from tests.annotation.studies import rating_study, ticked_study
 from tests.console.collection_addresses import address_of
 from tests.console.evaluated_collection import evaluated_collection
 from tests.console.pages import words_of
@@ -440,3 +441,26 @@ def test_qrels_that_are_described_anew_are_compared_anew(rosa, researcher, colle
     describe_file(file=second, actor=researcher, assessor="Ann")
     rosa.post(TRUST, form_of(collection))
     assert comparisons.count() == 2
+
+
+def test_rules_of_the_same_judgments_count_as_one_assessor(rosa, researcher, collection):
+    study = ticked_study(owner=researcher, team=collection.team)
+    collection.files.filter(name="qrels.txt").delete()
+    for name, relevant, rule in (("one-any", 7, "any"), ("one-majority", 5, "majority")):
+        file = add_file(collection, name, qrels_text(relevant=relevant))
+        file.study, file.round, file.rule = study, "1", rule
+        file.save()
+    assert rosa.post(TRUST, form_of(collection)).status_code == 302
+    job = Job.objects.get(kind="compare_collection_qrels")
+    assert (job.state, job.message) == (Job.State.DONE, "Result 1.")
+    version = CollectionVersion.objects.get(kind="comparison")
+    assert not AnyTwoAssessors.objects.exists()
+    assert set(version.compared_qrels.values_list("name", flat=True)) == {"one-any", "one-majority"}
+    [note] = version.notes.filter(text__contains="the same judgments")
+    assert note.text.startswith("one-any, one-majority are the same judgments (")
+    other = add_file(collection, "other", qrels_text(relevant=6))
+    other.assessor = "Bob"
+    other.save()
+    rosa.post(TRUST, form_of(collection))
+    latest = CollectionVersion.objects.filter(kind="comparison").latest("number")
+    assert AnyTwoAssessors.objects.get(version=latest).n_assessors == 2

@@ -24,6 +24,7 @@ from hits.exceptions import (
 from hits.models import Assignment, Batch, Connection, Hit
 from hits.review import decide
 from marketplace.models import Hit as MarketplaceHit
+from marketplace.models import WorkerAccount
 from tests.annotation.importing import command_output
 from tests.annotation.studies import add_candidates
 from tests.hits.work import balance_of, hits_there, tables
@@ -231,6 +232,21 @@ def test_a_study_that_was_never_published_asks_nothing_of_the_marketplace(study,
     )
     with pytest.raises(NothingPublished, match=r"Publish it first: .*publish_study ratings"):
         command_output(command, "ratings")
+
+
+def test_a_crowd_lives_in_the_countries_that_a_batch_takes(study, site, client):
+    publish(country=["DE", "AT"])
+    assert "2 workers submitted 6 assignments" in replay(site, workers=2)
+    homes = WorkerAccount.objects.filter(user__username__startswith="crowd")
+    assert sorted(homes.values_list("country", flat=True)) == ["AT", "DE"]
+
+
+def test_a_crowd_that_nothing_is_open_for_says_why(study, site, client):
+    publish(min_approved=500)
+    said = replay(site, workers=1)
+    assert "1 worker submitted 0 assignments" in said
+    reason = said.split("Nothing was open for them: ")[1]
+    assert "500" in reason
 
 
 def test_what_could_not_be_read_is_not_approved(study, site, client, ann, bob):

@@ -159,7 +159,10 @@ def test_a_hit_that_is_gone_is_passed_over(live_server, study, client, bob):
     drafts = [record(f"d{n}", {"alpha": 1, "beta": 2}, who="A1") for n in range(3)]
     result = replay(batch, live_server, drafts)
     assert (result.n_submitted, result.n_gone) == (0, 3)
-    assert str(result) == ("1 worker submitted 0 assignments (3 HITs were taken or done already).")
+    assert str(result) == (
+        "1 worker submitted 0 assignments (3 HITs were taken or done already). "
+        "Nothing was open for them: Hit 3NOSUCHHIT does not exist."
+    )
 
 
 def test_a_page_that_is_not_ours_stops_the_crowd(live_server, client):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -11,6 +12,7 @@ from console.collections.reports import WRITE_REPORT
 from console.job_permissions import needed_to_control
 from console.pages.collections.collection import collection_for
 from console.pages.study import may_of
+from retrieval.deletion import DELETE_COLLECTION
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection
 from retrieval.pool_studies import STUDY_OF_POOL
@@ -36,6 +38,7 @@ PAGES = {
     COMPARE_MACHINE: "collection-machine",
     ESTIMATE_REUSE: "collection-reuse",
     AUDIT: "collection-audit",
+    DELETE_COLLECTION: "collection-delete",
 }
 
 
@@ -44,6 +47,9 @@ PAGES = {
 def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind. Polled by the page; reloads it at
     the end."""
+    if request.headers.get("HX-Request") and not Collection.objects.filter(slug=slug).exists():
+        # The job deleted it, and the page that follows the job goes on to the others.
+        return HttpResponse(headers={"HX-Redirect": reverse("console:collections")})
     collection = collection_for(request, slug)
     row = get_object_or_404(Job.objects.about(subject_of(collection)), pk=job_id)
     if not row.is_unfinished and request.headers.get("HX-Request"):

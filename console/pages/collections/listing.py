@@ -16,8 +16,12 @@ from console.forms import problems_of
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.study import may, person
 from console.tables import page_of
-from retrieval.collections import create_collection, delete_collection, link_studies
+from retrieval.collections import create_collection, link_studies
+from retrieval.deletion import DELETE_COLLECTION, remove_collection
+from retrieval.exceptions import CollectionUnfit
+from retrieval.file_readings import subject_of
 from retrieval.models import Collection
+from work.models import Job
 
 
 @require_safe
@@ -84,9 +88,21 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         if request.POST.get("name", "").strip() == row.slug:
-            delete_collection(collection=row, actor=person(request))
-            messages.success(request, _("“{title}” is deleted.").format(title=row.name))
-            return redirect("console:collections")
-        problem = _("Nothing was deleted: type {name} to confirm.").format(name=row.slug)
-    context = {"n_files": row.files.count(), "problem": problem}
+            try:
+                return _delete(request, row)
+            except CollectionUnfit as refused:
+                problem = str(refused)
+        else:
+            problem = _("Nothing was deleted: type {name} to confirm.").format(name=row.slug)
+    job = Job.objects.about(subject_of(row)).of_kind(DELETE_COLLECTION).first()
+    context = {"n_files": row.files.count(), "problem": problem, "job": job}
     return collection_page(request, row, "delete", context, status=422 if problem else 200)
+
+
+def _delete(request: HttpRequest, collection: Collection) -> HttpResponse:
+    """Delete a collection, or have it deleted, and say which of the two."""
+    job = remove_collection(collection=collection, actor=person(request))
+    if job is None or not Collection.objects.filter(pk=job.arguments["collection"]).exists():
+        messages.success(request, _("“{title}” is deleted.").format(title=collection.name))
+        return redirect("console:collections")
+    return redirect("console:collection-delete", collection.slug)

@@ -21,6 +21,7 @@ from hits.crowd.simulated import SimulatedAnswers
 from hits.models import Batch, Hit
 from hits.practice_results import collect_practice
 from hits.qualification_tests import right_choices
+from hits.qualifications import countries_of
 from presentation.progress import bar
 
 
@@ -63,6 +64,7 @@ def _replay_record(batch: Batch, options: dict[str, Any]) -> ReplayResult:
         plan=source.plan(batch),
         source=source,
         site_url=options["site"],
+        countries=countries_of(batch),
         tests=right_choices(batch),
         practice=_practice(batch, options["seed"]),
         progress=bar("working"),
@@ -87,6 +89,7 @@ def _simulate(batch: Batch, options: dict[str, Any]) -> ReplayResult:
         names=[*crowd_names(options["workers"], seed=seed), *faults],
         source=FaultyAnswers(careful, faults, seed=seed) if faults else careful,
         site_url=options["site"],
+        countries=countries_of(batch),
         total=Hit.objects.of(batch).published().count() * batch.max_assignments,
         tests=right_choices(batch),
         practice=_practice(batch, options["seed"]),
