@@ -57,6 +57,12 @@ def seal(text: str, *, purpose: str) -> str:
     return _seal(text, _sealing_key(settings.ENCRYPTION_KEYS[0], purpose))
 
 
+def seals(text: str, *, purpose: str) -> list[str]:
+    """The text's seal under each of the keys, the present one first: what is looked up by its
+    seal may have been sealed under an earlier key."""
+    return [_seal(text, _sealing_key(key, purpose)) for key in settings.ENCRYPTION_KEYS]
+
+
 def is_sealed(text: str, token: str, *, purpose: str) -> bool:
     """Whether the text was sealed so, for this purpose, under any of the keys."""
     keys = (_sealing_key(key, purpose) for key in settings.ENCRYPTION_KEYS)

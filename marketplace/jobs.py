@@ -9,6 +9,7 @@ from marketplace.hits.drafts import delete_closed_drafts
 from marketplace.money.reconciliation import store_audit
 from marketplace.notifications.delivery import send_due
 from marketplace.notifications.worker_mail import send_due_mail
+from marketplace.recruiting.sessions import settle_sessions
 from work.execution import RunningJob
 from work.registry import MARKETPLACE, register
 
@@ -27,6 +28,7 @@ def sweep_marketplace(running: RunningJob) -> str:
     delete_closed_drafts()
     delete_old_prints(clock.now())
     n = lifecycle.sweep(clock.now())
+    settle_sessions(clock.now())
     return f"{n} HIT{'' if n == 1 else 's'} settled."
 
 

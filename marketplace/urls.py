@@ -43,6 +43,7 @@ requester_patterns: list[URLPattern | URLResolver] = [
     path("channels/", channels.channels, name="channels"),
     path("channels/<slug:token>/", channels.channel, name="channel"),
     path("channels/<slug:token>/invite/", channels.invite, name="invite"),
+    path("channels/<slug:token>/hand-over/", channels.let_pay, name="hand_over_study"),
     path("channels/<slug:token>/close/", channels.close, name="close_channel"),
     path("channels/<slug:token>/links.csv", channels.links, name="channel_links"),
 ]
@@ -107,6 +108,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("worker/groups/<entity_id:hit_type_id>/next/", continuation.next_hit, name="next_hit"),
     path("worker/groups/<entity_id:hit_type_id>/finish/", arrivals.finish, name="finish"),
+    path("worker/study/", arrivals.your_study, name="your_study"),
+    path("worker/studies/<entity_id:session_id>/", arrivals.session, name="session"),
+    path("worker/studies/<entity_id:session_id>/leave/", arrivals.leave, name="leave_study"),
     path("worker/hits/<entity_id:hit_id>/", groups.hit, name="hit"),
     path("worker/hits/<entity_id:hit_id>/accept/", assignments.accept_hit, name="accept_hit"),
     path(

@@ -127,7 +127,7 @@ def submit_answer(
         if assignment.status == Status.ACCEPTED and answer is not None:
             if problems:
                 raise AnswerRefused(list(problems))
-            _hand_in(assignment, hit, answer, now=now)
+            hand_in_locked(assignment, hit, answer, now=now)
     if assignment.status in Assignment.GIVEN_UP_STATUSES:
         require_accepted(assignment)
     if assignment.status == Status.ACCEPTED:
@@ -223,7 +223,8 @@ def create_assignment(
     return assignment
 
 
-def _hand_in(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) -> None:
+def hand_in_locked(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) -> None:
+    """Take the answer of an assignment whose HIT is locked."""
     delay = timedelta(seconds=hit.hit_type.auto_approval_delay_seconds)
     assignment.status = Status.SUBMITTED
     assignment.answer = answer

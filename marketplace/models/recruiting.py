@@ -1,41 +1,48 @@
+from typing import Self
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from marketplace.identifiers import new_token
-from marketplace.models.hits import HitType
+from marketplace.identifiers import new_entity_id, new_token
+from marketplace.models.hits import Assignment, HitType
 from marketplace.models.people import Requester, WorkerAccount
 
 
-class Channel(models.Model):
-    """A channel through which a requester's own participants come to a HIT type: an invite
-    link that signs them in, or the link a panel such as Prolific sends them to."""
+class Outcome(models.TextChoices):
+    """How a participation ends, as the participant's recruiter is informed of it."""
+
+    COMPLETED = "completed", _("Completed")
+    NO_CONSENT = "no_consent", _("No consent")
+    INCOMPATIBLE_DEVICE = "incompatible_device", _("Incompatible device")
+    FAILED_ATTENTION = "failed_attention", _("Failed attention checks")
+    SCREENED_OUT = "screened_out", _("Screened out")
+    NO_MORE_ITEMS = "no_more_items", _("No items left")
+    FOLLOW_UP = "follow_up", _("Follow-up study")
+
+
+class RecruiterConnection(models.Model):
+    """A requester's account at a recruiter, who sends participants and pays them."""
 
     class Kind(models.TextChoices):
-        INVITE = "invite", _("Invite link")
-        PANEL = "panel", _("Panel")
+        PROLIFIC = "prolific", _("Prolific")
+        LINK_PANEL = "panel", _("Panel with links")
+        OWN_LAB = "invite", _("Invite links")
 
-    requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="channels")
-    hit_type = models.ForeignKey(HitType, on_delete=models.CASCADE, related_name="channels")
-    token = models.CharField(max_length=32, unique=True, default=new_token)
+    requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="recruiters")
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    kind = models.CharField(max_length=8, choices=Kind)
+    # A panel's name: participants are known again by it from one study to the next.
     name = models.CharField(max_length=100)
-    kind = models.CharField(max_length=6, choices=Kind)
-    # Of a panel: its name, by which participants are known again from one channel to the next,
-    # and the URL parameters it sends.
-    panel = models.CharField(max_length=100, blank=True)
-    worker_parameter = models.CharField(max_length=64, blank=True)
-    study_parameter = models.CharField(max_length=64, blank=True)
-    session_parameter = models.CharField(max_length=64, blank=True)
-    completion_code = models.CharField(max_length=64, blank=True)
-    redirect_url = models.CharField(max_length=1000, blank=True)
-    is_active = models.BooleanField(default=True)
+    encrypted_token = models.TextField(blank=True)
+    # What the recruiter's API wants besides, such as a workspace.
+    settings = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(kind="invite") | ~Q(worker_parameter="") & ~Q(panel=""),
-                name="a_panel_names_its_workers",
+            models.UniqueConstraint(
+                fields=["requester", "kind", "name"], name="one_recruiter_per_kind_and_name"
             )
         ]
 
@@ -43,10 +50,80 @@ class Channel(models.Model):
         return self.name
 
 
-class Invitation(models.Model):
-    """One participant's own link through an invite channel."""
+class RecruitedStudy(models.Model):
+    """A HIT type whose HITs are done by participants, a number of HITs each."""
 
-    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="invitations")
+    class State(models.TextChoices):
+        DRAFT = "draft", _("Draft")
+        ACTIVE = "active", _("Open")
+        PAUSED = "paused", _("Paused")
+        STOPPED = "stopped", _("Closed")
+
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="studies"
+    )
+    requester = models.ForeignKey(
+        Requester, on_delete=models.CASCADE, related_name="recruited_studies"
+    )
+    hit_type = models.ForeignKey(
+        HitType, on_delete=models.CASCADE, related_name="recruited_studies"
+    )
+    # Of the link that participants open.
+    token = models.CharField(max_length=32, unique=True, default=new_token)
+    name = models.CharField(max_length=100)
+    state = models.CharField(max_length=7, choices=State, default=State.ACTIVE)
+    # The study's id at the recruiter, where it has one.
+    external_id = models.CharField(max_length=100, blank=True)
+    # HITs that are reserved for a participant at arrival, and the time for all of them.
+    items_per_session = models.PositiveSmallIntegerField(default=1)
+    maximum_seconds = models.PositiveIntegerField(default=3600)
+    # Whether what somebody has handed in who then returns the participation is withdrawn.
+    discards_returned = models.BooleanField(default=False)
+    # The URL parameters that a panel sends, and where its participants return to.
+    worker_parameter = models.CharField(max_length=64, blank=True)
+    study_parameter = models.CharField(max_length=64, blank=True)
+    session_parameter = models.CharField(max_length=64, blank=True)
+    redirect_url = models.CharField(max_length=1000, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(items_per_session__gte=1), name="a_participation_has_a_hit"
+            )
+        ]
+        verbose_name_plural = "recruited studies"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether participants are let in."""
+        return self.state == self.State.ACTIVE
+
+
+class OutcomeCode(models.Model):
+    """The code that tells a recruiter of one outcome. It is stored before anybody sees it."""
+
+    study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="codes")
+    outcome = models.CharField(max_length=20, choices=Outcome)
+    code = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "outcome"], name="one_code_per_outcome"),
+            models.UniqueConstraint(fields=["study", "code"], name="one_outcome_per_code"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} of {self.study}"
+
+
+class Invitation(models.Model):
+    """One participant's own link to a study of an own lab's."""
+
+    study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="invitations")
     token = models.CharField(max_length=32, unique=True, default=new_token)
     label = models.CharField(max_length=100, blank=True)
     worker = models.ForeignKey(
@@ -58,40 +135,152 @@ class Invitation(models.Model):
         return self.label or self.token
 
 
-class PanelWorker(models.Model):
-    """Whom a panel's id stands for. It holds for one requester alone, because whoever knows
-    the id can come in with it."""
+class Participant(models.Model):
+    """The account that a recruiter's id stands for. Only a seal of the id is here, by which the
+    same id is recognised; it holds for one connection, because whoever knows the id comes in."""
 
-    requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="panel_workers")
-    panel = models.CharField(max_length=100)
-    external_id = models.CharField(max_length=200)
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="participants"
+    )
+    seal = models.CharField(max_length=64)
     worker = models.ForeignKey(
-        WorkerAccount, on_delete=models.CASCADE, related_name="panel_identities"
+        WorkerAccount, on_delete=models.CASCADE, related_name="participations"
     )
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["requester", "panel", "external_id"], name="one_worker_per_panel_id"
-            )
+            models.UniqueConstraint(fields=["connection", "seal"], name="one_account_per_seal")
         ]
 
     def __str__(self) -> str:
-        return f"{self.panel} {self.external_id}"
+        return f"{self.worker} from {self.connection}"
 
 
-class Arrival(models.Model):
-    """One time that somebody came in through a channel."""
+class SessionQuerySet(models.QuerySet["Session"]):
+    def of(self, requester: Requester) -> Self:
+        """Those of one requester's studies."""
+        return self.filter(study__requester=requester)
 
-    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="arrivals")
-    worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="arrivals")
-    external_worker_id = models.CharField(max_length=200, blank=True)
-    study_id = models.CharField(max_length=200, blank=True)
-    session_id = models.CharField(max_length=200, blank=True)
+    def overdue(self, now: object) -> Self:
+        """Those whose time is over and who are not known to have ended."""
+        return self.filter(state=Session.State.STARTED, expires_at__lte=now)
+
+
+class Session(models.Model):
+    """One participation: what a recruiter calls a submission. The recruiter's id of the person
+    is nowhere else, and only encrypted here."""
+
+    class State(models.TextChoices):
+        STARTED = "started", _("Started")
+        FINISHED = "finished", _("Finished")
+        RETURNED = "returned", _("Returned")
+        TIMED_OUT = "timed_out", _("Timed out")
+        APPROVED = "approved", _("Approved")
+        REJECTED = "rejected", _("Rejected")
+        SCREENED_OUT = "screened_out", _("Screened out")
+
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="sessions"
+    )
+    study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="sessions")
+    submission_id = models.CharField(max_length=240)
+    encrypted_participant_id = models.TextField(blank=True)
+    # What the link called the study, for the way back.
+    external_study_id = models.CharField(max_length=200, blank=True)
+    worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="sessions")
+    state = models.CharField(max_length=12, choices=State, default=State.STARTED)
+    # Decided once: the code is shown again to whoever comes back.
+    outcome = models.CharField(max_length=20, choices=Outcome, blank=True)
+    code = models.CharField(max_length=64, blank=True)
     arrived_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    objects = SessionQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["worker", "-id"], name="arrival_of_worker")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "submission_id"], name="one_session_per_submission"
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome="", code="") | ~Q(outcome="") & ~Q(code=""),
+                name="an_outcome_has_its_code",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["worker", "-id"], name="session_of_worker"),
+            models.Index(fields=["expires_at"], condition=Q(state="started"), name="session_open"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.worker} through {self.channel}"
+        return self.public_id
+
+
+class SessionItem(models.Model):
+    """An assignment that was reserved for a session, in the order in which it is shown."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="items")
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.PROTECT, related_name="session_item"
+    )
+    position = models.PositiveSmallIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "position"], name="one_item_per_position")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.position} of {self.session}"
+
+
+class SurplusAnswer(models.Model):
+    """Work that came after its assignment was given up and another had taken its place."""
+
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.PROTECT, related_name="surplus_answer"
+    )
+    answer = models.TextField()
+    received_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"Surplus of {self.assignment}"
+
+
+class RecruiterCharge(models.Model):
+    """What a recruiter charged, in its own currency. It is beside the ledger: no money moves."""
+
+    class Kind(models.TextChoices):
+        STUDY = "study", _("Study")
+        REWARD = "reward", _("Reward")
+        BONUS = "bonus", _("Bonus")
+        SCREEN_OUT = "screen_out", _("Screen-out payment")
+
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.PROTECT, related_name="charges"
+    )
+    study = models.ForeignKey(
+        RecruitedStudy, null=True, on_delete=models.SET_NULL, related_name="charges"
+    )
+    session = models.ForeignKey(
+        Session, null=True, on_delete=models.SET_NULL, related_name="charges"
+    )
+    kind = models.CharField(max_length=10, choices=Kind)
+    currency = models.CharField(max_length=3)
+    # Recruiters state amounts with fractions of a cent.
+    amount = models.DecimalField(max_digits=14, decimal_places=4)
+    external_id = models.CharField(max_length=100)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "kind", "external_id"], name="one_charge_per_external_id"
+            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_charge_is_money"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.currency} by {self.connection}"

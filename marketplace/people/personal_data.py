@@ -20,7 +20,6 @@ from encryption import decrypt
 from marketplace import clock
 from marketplace.models import (
     Appeal,
-    Arrival,
     Assignment,
     AssignmentDraft,
     AuditEntry,
@@ -30,15 +29,19 @@ from marketplace.models import (
     LedgerAccount,
     LedgerEntry,
     LedgerTransaction,
-    PanelWorker,
+    Participant,
     Payout,
     PayoutMethod,
     ProblemReport,
     Qualification,
     QualificationChange,
     QualificationRequest,
+    RecruiterCharge,
     ReviewAction,
     ReviewResult,
+    Session,
+    SessionItem,
+    SurplusAnswer,
     WorkerAccount,
     WorkerBlock,
     WorkerMessage,
@@ -192,12 +195,32 @@ TABLES = (
     PersonalTable(LedgerTransaction, "assignment__worker", is_deleted=False, more=OF_AN_ASSIGNMENT),
     PersonalTable(Payout, "worker", is_deleted=False, more=("batch__created_at",)),
     PersonalTable(PayoutMethod, "worker", is_deleted=True, encrypted=("encrypted_details",)),
-    PersonalTable(Arrival, "worker", is_deleted=True, more=("channel__name",)),
-    # The token opens the account: an export that is passed on must not.
+    # What a code or a code's reward is, the recruiter's own site says.
     PersonalTable(
-        Invitation, "worker", is_deleted=True, omitted=("token",), more=("channel__name",)
+        SessionItem,
+        "session__worker",
+        is_deleted=True,
+        more=(*OF_AN_ASSIGNMENT, "session__public_id"),
     ),
-    PersonalTable(PanelWorker, "worker", is_deleted=True, more=SENDER),
+    PersonalTable(SurplusAnswer, "assignment__worker", is_deleted=False, more=OF_AN_ASSIGNMENT),
+    PersonalTable(
+        RecruiterCharge,
+        "session__worker",
+        is_deleted=False,
+        fields=("kind", "currency", "amount", "created_at"),
+    ),
+    PersonalTable(
+        Session,
+        "worker",
+        is_deleted=True,
+        more=("study__name", "connection__name"),
+        encrypted=("encrypted_participant_id",),
+    ),
+    # The token opens the account: an export that is passed on must not.
+    PersonalTable(Invitation, "worker", is_deleted=True, omitted=("token",), more=("study__name",)),
+    PersonalTable(
+        Participant, "worker", is_deleted=True, omitted=("seal",), more=("connection__name",)
+    ),
     # The reason is the requester's note, which the Requester API promises not to pass on.
     PersonalTable(WorkerBlock, "worker", is_deleted=True, omitted=("reason",), more=SENDER),
     PersonalTable(AuditEntry, "user", leads_to="user", is_deleted=False),
@@ -219,12 +242,16 @@ def _records(table: PersonalTable, worker: WorkerAccount) -> Iterator[dict[str, 
     columns = table.columns()
     for values in table.rows(worker).values_list(*columns).iterator():
         yield {
-            name.replace("__", "."): decrypt(value) if name in table.encrypted else _plain(value)
+            name.replace("__", "."): (value and decrypt(value))
+            if name in table.encrypted
+            else _plain(value)
             for name, value in zip(columns, values, strict=True)
         }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, *, is_encrypted: bool = False) -> Any:
+    if is_encrypted:
+        return decrypt(value) if value else ""
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else value

@@ -1,41 +1,41 @@
-"""How a requester's own participants come in: invite links and panels such as Prolific.
+"""How a requester's participants come in, by invite links and by panels' links, and go back.
 
-Whoever comes through a channel works under an account made for that, which nobody can
-sign in to with a password. So a link that leaks opens the participation it was made for,
-and never a person's own account; and an id that a panel sends stands for one account of
-one requester's, because whoever knows the id can come in with it.
+Whoever comes through a link works under an account made for that, which nobody can sign in to
+with a password. So a link that leaks opens the participation it was made for, and never a
+person's own account; and an id that a panel sends stands for one account at one connection,
+because whoever knows the id can come in with it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
-from marketplace import clock
+from encryption import decrypt
 from marketplace.exceptions import ChannelClosed, ParticipantUnknown
-from marketplace.identifiers import new_person_id
 from marketplace.models import (
-    Arrival,
-    Assignment,
-    Channel,
-    HitType,
     Invitation,
-    PanelWorker,
+    RecruitedStudy,
+    RecruiterConnection,
+    Session,
     WorkerAccount,
 )
-from marketplace.people.enrolment import open_worker_account
-from marketplace.users import User
+from marketplace.recruiting.participants import account_of, encrypted, new_participant
+from marketplace.recruiting.sessions import start_session
 
 LONGEST_ID = 200
+# With what a panel marks the place of an id that it has not filled in.
+UNFILLED = "{{%"
+Kind = RecruiterConnection.Kind
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A participant who opens a channel's link, with what the link says about them."""
+    """A participant who opens a study's link, with what the link says about them."""
 
-    channel: Channel
+    study: RecruitedStudy
     invitation: Invitation | None
     external_worker_id: str
     study_id: str
@@ -45,85 +45,57 @@ class Visit:
 def recognise(token: str, parameters: Mapping[str, str]) -> Visit:
     """Who it is that comes with this link; refused where the link is closed or incomplete."""
     invitation = _invitation(token)
-    channel = invitation.channel if invitation else _channel(token)
-    if channel is None or not channel.is_active:
+    study = invitation.study if invitation else _study(token)
+    if study is None or not study.is_open:
         raise ChannelClosed(
             _("This link is not open, or not any more. Ask whoever sent it to you.")
         )
-    if channel.kind == Channel.Kind.INVITE:
-        return Visit(channel, invitation, "", "", "")
-    external_id = _parameter(parameters, channel.worker_parameter)
-    if not external_id:
-        raise ParticipantUnknown(
-            _(
-                "The link lacks %(worker_parameter)s, by which %(panel)s says who you are. "
-                "Open it from %(panel)s again."
-            )
-            % {"worker_parameter": channel.worker_parameter, "panel": channel.panel}
-        )
-    study = _parameter(parameters, channel.study_parameter)
-    session = _parameter(parameters, channel.session_parameter)
-    return Visit(channel, None, external_id, study, session)
+    if study.connection.kind == Kind.OWN_LAB:
+        return Visit(study, invitation, "", "", "")
+    external_id = _required(study, parameters, study.worker_parameter)
+    session = _required(study, parameters, study.session_parameter)
+    study_id = _parameter(parameters, study.study_parameter)
+    return Visit(study, None, external_id, study_id, session)
 
 
-@transaction.atomic
-def let_in(visit: Visit, *, known: WorkerAccount | None) -> WorkerAccount:
-    """The visitor's account, made at the first visit. `known` is who comes back to the same
-    open invite link in the same browser."""
-    if visit.invitation is not None:
-        worker = _invited(visit.invitation)
-    elif visit.channel.kind == Channel.Kind.PANEL:
-        worker = _from_panel(visit)
-    else:
-        worker = known or _new_participant()
+def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
+    """The visitor's participation, begun at the first visit. `known` is who comes back to the
+    same open invite link in the same browser."""
+    worker = _account(visit, known)
     if worker.user.has_usable_password():
         raise ParticipantUnknown(
             _("This link belongs to an account with a password: sign in to it.")
         )
-    Arrival.objects.create(
-        channel=visit.channel,
+    submission_id = visit.session_id or f"{visit.study.pk}:{worker.worker_id}"
+    return start_session(
+        study=visit.study,
         worker=worker,
-        external_worker_id=visit.external_worker_id,
-        study_id=visit.study_id,
-        session_id=visit.session_id,
-        arrived_at=clock.now(),
+        submission_id=submission_id,
+        encrypted_participant_id=encrypted(visit.external_worker_id),
+        external_study_id=visit.study_id,
     )
-    return worker
 
 
-def came_before(channel: Channel, worker: WorkerAccount) -> bool:
-    """Whether this worker has come through this channel."""
-    return Arrival.objects.filter(channel=channel, worker=worker).exists()
+def came_before(study: RecruitedStudy, worker: WorkerAccount) -> bool:
+    """Whether this worker has come to this study."""
+    return Session.objects.filter(study=study, worker=worker).exists()
 
 
-def has_finished(channel: Channel, worker: WorkerAccount) -> bool:
-    """Whether the worker has handed something in, and has nothing more in hand."""
-    mine = Assignment.objects.by(worker).filter(hit__hit_type=channel.hit_type)
-    is_working = mine.filter(status=Assignment.Status.ACCEPTED).exists()
-    return mine.handed_in().exists() and not is_working
-
-
-def way_back(channel: Channel, worker: WorkerAccount) -> str:
-    """The address that informs the panel of the participant's return, or nothing. It is the
+def way_back(session: Session) -> str:
+    """The address that informs the recruiter of the participant's return, or nothing. It is the
     requester's: nothing in it comes from a visitor's address but quoted ids."""
-    latest = Arrival.objects.filter(channel=channel, worker=worker).order_by("-pk").first()
+    stored = session.encrypted_participant_id
+    is_panel = session.connection.kind != Kind.OWN_LAB
     values = {
-        "code": channel.completion_code,
-        "worker": latest.external_worker_id if latest else "",
-        "study": latest.study_id if latest else "",
-        "session": latest.session_id if latest else "",
+        "code": session.code,
+        "worker": decrypt(stored) if stored else "",
+        "study": session.external_study_id,
+        "session": session.submission_id if is_panel else "",
     }
-    address = channel.redirect_url
+    address = session.study.redirect_url
     for name, value in values.items():
         address = address.replace(f"{{{name}}}", quote(value, safe=""))
     return address
-
-
-def latest_channel(worker: WorkerAccount, hit_type: HitType) -> Channel | None:
-    """The channel through which this worker last came to this group, if any."""
-    arrivals = Arrival.objects.filter(worker=worker, channel__hit_type=hit_type)
-    latest = arrivals.select_related("channel").order_by("-pk").first()
-    return latest.channel if latest else None
 
 
 def is_address(text: str, *, allow_http: bool) -> bool:
@@ -137,49 +109,51 @@ def is_address(text: str, *, allow_http: bool) -> bool:
 
 
 def _invitation(token: str) -> Invitation | None:
-    invitations = Invitation.objects.select_related("channel__hit_type__requester", "worker__user")
+    invitations = Invitation.objects.select_related(
+        "study__hit_type__requester", "study__connection", "worker__user"
+    )
     return invitations.filter(token=token).first()
 
 
-def _channel(token: str) -> Channel | None:
-    return Channel.objects.select_related("hit_type__requester").filter(token=token).first()
+def _study(token: str) -> RecruitedStudy | None:
+    studies = RecruitedStudy.objects.select_related("hit_type__requester", "connection")
+    return studies.filter(token=token).first()
+
+
+def _required(study: RecruitedStudy, parameters: Mapping[str, str], name: str) -> str:
+    value = _parameter(parameters, name)
+    if name and not value:
+        raise ParticipantUnknown(
+            _(
+                "The link lacks %(parameter)s, by which %(panel)s says who you are. "
+                "Open it from %(panel)s again."
+            )
+            % {"parameter": name, "panel": study.connection.name}
+        )
+    return value
 
 
 def _parameter(parameters: Mapping[str, str], name: str) -> str:
     value = parameters.get(name, "").strip() if name else ""
-    if len(value) > LONGEST_ID or not value.isprintable():
+    if len(value) > LONGEST_ID or not value.isprintable() or UNFILLED in value:
         raise ParticipantUnknown(
             _("What the link says for %(name)s is not an id.") % {"name": name}
         )
     return value
 
 
+def _account(visit: Visit, known: WorkerAccount | None) -> WorkerAccount:
+    if visit.invitation is not None:
+        return _invited(visit.invitation)
+    if visit.study.connection.kind == Kind.OWN_LAB:
+        return known or new_participant(visit.study.hit_type.paid_by)
+    return account_of(visit.study, visit.external_worker_id)
+
+
+@transaction.atomic
 def _invited(invitation: Invitation) -> WorkerAccount:
-    locked_invitation = Invitation.objects.select_for_update(of=("self",)).get(pk=invitation.pk)
-    if locked_invitation.worker is None:
-        locked_invitation.worker = _new_participant()
-        locked_invitation.save(update_fields=["worker"])
-    return locked_invitation.worker
-
-
-def _from_panel(visit: Visit) -> WorkerAccount:
-    identity = {
-        "requester": visit.channel.requester,
-        "panel": visit.channel.panel,
-        "external_id": visit.external_worker_id,
-    }
-    participant = PanelWorker.objects.select_related("worker__user").filter(**identity).first()
-    if participant is None:
-        try:
-            with transaction.atomic():
-                participant = PanelWorker.objects.create(worker=_new_participant(), **identity)
-        except IntegrityError:  # the same person came in on another connection
-            participant = PanelWorker.objects.select_related("worker__user").get(**identity)
-    return participant.worker
-
-
-def _new_participant() -> WorkerAccount:
-    user = User(username=f"participant-{new_person_id()}")
-    user.set_unusable_password()
-    user.save()
-    return open_worker_account(user=user)
+    locked = Invitation.objects.select_for_update(of=("self",)).get(pk=invitation.pk)
+    if locked.worker is None:
+        locked.worker = new_participant(invitation.study.hit_type.paid_by)
+        locked.save(update_fields=["worker"])
+    return locked.worker

@@ -190,7 +190,7 @@ WORKERS = {
 }
 REQUESTERS = {
     *("requester", "issue_key", "revoke_key", "statement", "channels", "channel", "invite"),
-    *("close_channel", "channel_links", "set_more_time"),
+    *("close_channel", "channel_links", "hand_over_study", "set_more_time"),
 }
 OPERATORS = {
     *("operator_requesters", "operator_requester", "reverse_deposit", "operator_payouts"),
@@ -204,6 +204,7 @@ SIGNED_REQUESTS = {
 MARKETPLACE_OPEN = {
     *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),
     *("login", "logout", "group", "finish", "hit", "mturk_preview", "mturk_project", "arrive"),
+    *("session", "leave_study", "your_study"),
     *("requester_index", "requester_login", "requester_logout", "requester_sign_up", "frame"),
     *("preview_frame", "privacy", "erased", "None"),
 }

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from accounts.models import User
 from marketplace.models import Assignment, HitType, LedgerAudit, Notification
-from marketplace.recruiting.channels import PROLIFIC, ChannelValues, invite, open_channel
+from marketplace.recruiting.studies import PROLIFIC, StudyValues, invite, open_study
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
 from tests.marketplace.conftest import HIT, PASSWORD, submit
@@ -142,32 +142,47 @@ def test_the_rows_of_a_list_fit_a_telephone(page, busy_worker):
 def test_from_an_invite_link_to_the_completion_code(page, mturk, requester):
     start = HIT["Question"].index("<!doctype")
     html = HIT["Question"][:start] + PLAIN + HIT["Question"][HIT["Question"].index("]]>") :]
-    created = mturk.create_hit(**HIT | {"Question": html})["HIT"]
-    values = ChannelValues(
+    for _ in range(2):
+        created = mturk.create_hit(**HIT | {"Question": html})["HIT"]
+    values = StudyValues(
         name="Lab",
         kind="invite",
+        items_per_session=2,
         completion_code="LAB-7",
         redirect_url="https://lab.example/{code}",
     )
     hit_type = HitType.objects.get(public_id=created["HITTypeId"])
-    channel = open_channel(requester=requester, hit_type=hit_type, values=values)
-    (invitation,) = invite(channel=channel, labels=["P 1"])
+    study = open_study(requester=requester, hit_type=hit_type, values=values)
+    (invitation,) = invite(study=study, labels=["P 1"])
     look(page, f"/join/{invitation.token}/", "arrive")
-    page.get_by_role("button", name="Take part").press("Enter")
-    page.wait_for_url("**/worker/groups/**")
-    look(page, f"/worker/groups/{hit_type.public_id}/finish/", "not-finished")
-    page.get_by_role("link", name="Go on working").press("Enter")
-    page.get_by_role("button", name="Accept this HIT").press("Enter")
-    frame = page.frame_locator("iframe#task")
-    frame.get_by_label("Rating").fill("4")
-    frame.get_by_role("button", name="Submit").press("Enter")
-    page.wait_for_url("**/finish/")
+    page.get_by_role("button", name="Take part", exact=True).press("Enter")
+    page.wait_for_url("**/worker/studies/**")
+    expect(page.locator("main")).to_contain_text("2 pages are reserved for you.")
+    look(page, page.url, "session-start")
+    page.get_by_role("link", name="Start", exact=True).press("Enter")
+    rate(page)
+    page.wait_for_url("**/worker/assignments/**")
+    page.get_by_role("link", name="Your study", exact=True).first.press("Enter")
+    expect(page.locator("main")).to_contain_text("You have submitted 1.")
+    expect(page.locator("body")).not_to_contain_text("LAB-7")
+    look(page, page.url, "session-half")
+    page.get_by_role("link", name="Go on working", exact=True).press("Enter")
+    rate(page)
+    page.wait_for_url("**/worker/studies/**")
     expect(page.locator("#completion-code")).to_have_text("LAB-7")
-    look(page, page.url, "finished")
-    way_back = page.get_by_role("link", name="Go back to lab.example")
+    look(page, page.url, "session-finished")
+    way_back = page.get_by_role("link", name="Go back to lab.example", exact=True)
     expect(way_back).to_have_attribute("href", "https://lab.example/LAB-7")
     invitation.refresh_from_db()
-    assert Assignment.objects.get().worker == invitation.worker
+    assert {one.worker for one in Assignment.objects.all()} == {invitation.worker}
+
+
+def rate(page):
+    page.wait_for_url("**/worker/assignments/**")
+    frame = page.frame_locator("iframe#task")
+    frame.get_by_label("Rating").fill("4")
+    with page.expect_navigation():
+        frame.get_by_role("button", name="Submit").press("Enter")
 
 
 def test_the_requesters_pages(page, requester, hit_type, settings):
@@ -184,13 +199,13 @@ def test_the_requesters_pages(page, requester, hit_type, settings):
         page.screenshot(path=Path(PICTURES, "requester-key.png"), full_page=True)
     look(page, home, "requester")
     look(page, home + "statement/", "statement")
-    values = ChannelValues(name="Lab", kind="invite", completion_code="LAB-7")
-    lab = open_channel(requester=requester, hit_type=hit_type, values=values)
-    invite(channel=lab, labels=["P 1", "P 2"])
-    panel = open_channel(
+    values = StudyValues(name="Lab", kind="invite", completion_code="LAB-7")
+    lab = open_study(requester=requester, hit_type=hit_type, values=values)
+    invite(study=lab, labels=["P 1", "P 2"])
+    panel = open_study(
         requester=requester,
         hit_type=hit_type,
-        values=ChannelValues(name="Prolific", kind="panel", completion_code="C1", **PROLIFIC),
+        values=StudyValues(name="Prolific", kind="panel", completion_code="C1", **PROLIFIC),
     )
     look(page, home + "channels/?panel=prolific", "channels")
     look(page, f"{home}channels/{lab.token}/", "channel-invite")

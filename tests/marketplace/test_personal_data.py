@@ -5,13 +5,24 @@ import json
 from django.apps import apps
 from django.test import Client
 
-from marketplace.models import Deposit, HitType, PayoutBatch, Requester
+from marketplace.models import (
+    Deposit,
+    HitType,
+    OutcomeCode,
+    PayoutBatch,
+    RecruitedStudy,
+    RecruiterConnection,
+    Requester,
+)
 from marketplace.people.personal_data import TABLES
 from tests.marketplace.conftest import HIT, submit
 from tests.marketplace.test_worker_site import text_of
 
 # Tables of the marketplace's that refer to the ones above, and hold nothing about workers.
 OF_OTHERS = {
+    RecruiterConnection: "a requester's account at a recruiter",
+    RecruitedStudy: "a requester's",
+    OutcomeCode: "of a study",
     Deposit: "a requester's money, which shares the ledger",
     PayoutBatch: "made by an operator",
     Requester: "its users are requesters",
@@ -42,7 +53,7 @@ def test_every_table_that_refers_to_workers_is_decided_on(monkeypatch):
     assert undecided() == set()
     monkeypatch.setattr("tests.marketplace.test_personal_data.TABLES", TABLES[:-3])
     assert undecided() == {
-        "marketplace.PanelWorker",
+        "marketplace.Participant",
         "marketplace.WorkerBlock",
         "marketplace.AuditEntry",
     }

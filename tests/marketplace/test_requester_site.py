@@ -1,4 +1,4 @@
-"""The requesters' pages: sign-up, keys, balance, statement, channels."""
+"""The requesters' pages: sign-up, keys, balance, statement, studies for participants."""
 
 import re
 
@@ -6,7 +6,15 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from marketplace.models import AccessKey, AuditEntry, Channel, HitType, Invitation, Requester
+from marketplace.models import (
+    AccessKey,
+    AuditEntry,
+    HitType,
+    Invitation,
+    RecruitedStudy,
+    Requester,
+)
+from marketplace.recruiting.studies import StudyValues, open_study
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.test_worker_site import text_of
@@ -141,19 +149,16 @@ ACTIONS = [
     "channels/",
     "channels/{token}/invite/",
     "channels/{token}/close/",
+    "channels/{token}/hand-over/",
 ]
 
 
 @pytest.fixture
 def channel(requester, mturk):
     created = mturk.create_hit(**HIT)["HIT"]
-    return Channel.objects.create(
-        requester=requester,
-        hit_type=HitType.objects.get(public_id=created["HITTypeId"]),
-        name="Lab",
-        kind="invite",
-        created_at=HitType.objects.get().created_at,
-    )
+    hit_type = HitType.objects.get(public_id=created["HITTypeId"])
+    values = StudyValues(name="Lab", kind="invite")
+    return open_study(requester=requester, hit_type=hit_type, values=values)
 
 
 def test_a_requesters_pages_are_nobody_elses(home, channel, keys, ada, settings, make_keys):
@@ -171,7 +176,8 @@ def test_a_requesters_pages_are_nobody_elses(home, channel, keys, ada, settings,
     assert AuditEntry.objects.count() == before
     assert AccessKey.objects.get(access_key_id=keys["access_key_id"]).revoked_at is None
     channel.refresh_from_db()
-    assert channel.is_active
+    assert channel.state == "active"
+    assert channel.hit_type.paid_by == "recruiter"
 
 
 def test_anothers_channel_or_key_cannot_be_reached_through_ones_own_page(
@@ -180,13 +186,8 @@ def test_anothers_channel_or_key_cannot_be_reached_through_ones_own_page(
     theirs = make_keys("Other lab")
     in_process_client(theirs).create_hit(**HIT)
     other = Requester.objects.get(name="Other lab")
-    channel = Channel.objects.create(
-        requester=other,
-        hit_type=other.hit_types.get(),
-        name="Theirs",
-        kind="invite",
-        created_at=other.created_at,
-    )
+    values = StudyValues(name="Theirs", kind="invite")
+    channel = open_study(requester=other, hit_type=other.hit_types.get(), values=values)
     for path in (f"channels/{channel.token}/", f"channels/{channel.token}/links.csv"):
         assert rita.get(home + path).status_code == 404
     for path in (f"channels/{channel.token}/close/", f"channels/{channel.token}/invite/"):
@@ -231,11 +232,25 @@ def test_a_prolific_channel_is_suggested_and_checked(rita, home, channel):
     }
     assert sent["channel-worker_parameter"] == "PROLIFIC_PID"
     sent |= {"channel-kind": "panel", "channel-hit_type": channel.hit_type.pk}
+    sent |= {"channel-items_per_session": 3, "channel-maximum_minutes": 45}
     wrong = rita.post(home + "channels/", sent | {"channel-redirect_url": "javascript:alert(1)"})
     assert "A full https address" in text_of(wrong)
     wrong = rita.post(home + "channels/", sent | {"channel-worker_parameter": ""})
     assert "A panel needs this." in text_of(wrong)
     response = rita.post(home + "channels/", sent, follow=True)
-    opened = Channel.objects.get(kind="panel")
+    opened = RecruitedStudy.objects.get(connection__kind="panel")
+    assert (opened.items_per_session, opened.maximum_seconds) == (3, 45 * 60)
+    for code in opened.codes.all():
+        assert code.code in text_of(response)
     link = f"/join/{opened.token}/?PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&amp;STUDY_ID="
     assert link in text_of(response)
+
+
+def test_a_study_of_before_recruiters_paid_is_handed_over(rita, home, channel, requester):
+    HitType.objects.update(paid_by="ledger")
+    page = text_of(rita.get(f"{home}channels/{channel.token}/"))
+    assert "taken from your balance, too" in page
+    after = rita.post(f"{home}channels/{channel.token}/hand-over/", follow=True)
+    assert "Nothing is held or paid here any more" in text_of(after)
+    assert "Let the recruiter pay" not in text_of(after)
+    assert HitType.objects.get().paid_by == "recruiter"

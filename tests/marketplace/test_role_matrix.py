@@ -58,6 +58,7 @@ def parts_of(route: str, hit: Hit) -> dict[str, object]:
         "assignment_id": Assignment.objects.get().public_id,
         "access_key_id": hit.requester.access_keys.first().access_key_id,
         "batch_id": 1,
+        "session_id": NOT_FOUND,
         "token": "no-such-token",
     }
     return {name: known.get(name, NOT_FOUND) for name in route}

@@ -23,7 +23,6 @@ from console.glossary import COEFFICIENTS
 from marketplace.models import (
     AccessKey,
     Assignment,
-    Channel,
     Deposit,
     Hit,
     HitType,
@@ -31,12 +30,14 @@ from marketplace.models import (
     PayoutBatch,
     QualificationRequest,
     QualificationType,
+    RecruitedStudy,
     Requester,
+    Session,
     Transport,
 )
 from marketplace.money.deposits import deposit
 from marketplace.money.payouts import make_batch
-from marketplace.recruiting.channels import PROLIFIC, ChannelValues, invite, open_channel
+from marketplace.recruiting.studies import PROLIFIC, StudyValues, invite, open_study
 from marketplace.urls import urlpatterns as marketplace_patterns
 from retrieval.collections import create_collection
 from tests.annotation.studies import doubt, rating_study, ticked_study
@@ -207,13 +208,12 @@ def marketplace(mturk, requester, worker, busy_worker):
     get_user_model().objects.create_user("olga", password=PASSWORD, is_staff=True)
     requester.users.add(get_user_model().objects.create_user("rita", password=PASSWORD))
     deposit(requester=requester, amount_usd=Decimal(10), reference="Invoice 7")
-    hit_type = HitType.objects.first()
-    values = ChannelValues(name="Lab", kind="invite", completion_code="LAB-7")
-    invite(
-        channel=open_channel(requester=requester, hit_type=hit_type, values=values), labels=["P"]
-    )
-    values = ChannelValues(name="Prolific", kind="panel", completion_code="C1", **PROLIFIC)
-    open_channel(requester=requester, hit_type=hit_type, values=values)
+    recruited = mturk.create_hit(**HIT | {"Title": "For participants"})["HIT"]["HITTypeId"]
+    hit_type = HitType.objects.get(public_id=recruited)
+    values = StudyValues(name="Lab", kind="invite", completion_code="LAB-7")
+    invite(study=open_study(requester=requester, hit_type=hit_type, values=values), labels=["P"])
+    values = StudyValues(name="Prolific", kind="panel", completion_code="C1", **PROLIFIC)
+    open_study(requester=requester, hit_type=hit_type, values=values)
     submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
     make_batch()
 
@@ -227,6 +227,7 @@ OBJECTS = {
     "hit_id": (Hit, "public_id"),
     "assignment_id": (Assignment, "public_id"),
     "type_id": (QualificationType, "public_id"),
+    "session_id": (Session, "public_id"),
     "request_id": (QualificationRequest, "public_id"),
 }
 
@@ -238,7 +239,7 @@ def places() -> Iterator[tuple[str, str]]:
         for name, (model, field) in OBJECTS.items()
     }
     values["token"] = [
-        *Channel.objects.values_list("token", flat=True),
+        *RecruitedStudy.objects.values_list("token", flat=True),
         *Invitation.objects.values_list("token", flat=True),
     ]
     for name, parts in names(marketplace_patterns):

@@ -6,19 +6,21 @@ from encryption import UndecryptableSecret
 from marketplace.money.payout_methods import reencrypt_details
 from marketplace.people.key_secrets import reencrypt_secrets
 from marketplace.people.webhook_secrets import reencrypt_webhook_secrets
+from marketplace.recruiting.participants import reencrypt_participants
 
 
 class Command(BaseCommand):
     help = (
-        "Encrypt the secrets of all access keys and webhooks, and workers' payout details, under "
-        "the first of ENCRYPTION_KEYS, so that the others can be taken away. Secrets that were "
-        "derived from SECRET_KEY are stored too."
+        "Encrypt the secrets of all access keys and webhooks, workers' payout details and "
+        "participants' ids under the first of ENCRYPTION_KEYS, so that the others can be taken "
+        "away. Secrets that were derived from SECRET_KEY are stored too."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             n_changed, n_waiting = reencrypt_secrets()
             n_changed += reencrypt_details() + reencrypt_webhook_secrets()
+            n_changed += reencrypt_participants()
         except UndecryptableSecret as error:
             raise CommandError(f"{error} Nothing was changed.", returncode=2) from error
         self.stdout.write(f"{n_changed} secret{'' if n_changed == 1 else 's'} encrypted anew.")

@@ -1,4 +1,4 @@
-"""A requester's channels: invite links and panels."""
+"""A requester's studies with links: of panels, and of an own lab with invite links."""
 
 import csv
 
@@ -13,42 +13,49 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
-from marketplace.models import Channel, Requester
-from marketplace.recruiting.channels import PROLIFIC, close_channel, find_channel, open_channel
-from marketplace.recruiting.channels import invite as invite_people
+from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
+from marketplace.recruiting.studies import (
+    PROLIFIC,
+    close_study,
+    find_study,
+    hand_over,
+    open_study,
+)
+from marketplace.recruiting.studies import invite as invite_people
 from marketplace.web.requester.access import requester_required, user_of
-from marketplace.web.requester.forms import ChannelForm, InviteForm
+from marketplace.web.requester.forms import InviteForm, StudyForm
 
 INVITATIONS_PER_PAGE = 100
+Kind = RecruiterConnection.Kind
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @requester_required
 def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
-    """The channels, and a form for one more.
+    """The studies, and a form for one more.
 
     Access: the requester's users.
     """
     posted = request.POST if request.method == "POST" else None
-    form = ChannelForm(posted, requester=requester, initial=_suggestion(request))
+    form = StudyForm(posted, requester=requester, initial=_suggestion(request))
     if form.is_valid():
-        channel = open_channel(
+        study = open_study(
             requester=requester,
             hit_type=form.cleaned_data["hit_type"],
             values=form.values(),
             user=user_of(request),
         )
-        return redirect("marketplace:channel", requester.public_id, channel.token)
-    mine = Channel.objects.filter(requester=requester).select_related("hit_type")
-    listed = mine.annotate(arrivals_count=Count("arrivals")).order_by("-pk")
-    context = {"requester": requester, "channels": listed, "form": form}
+        return redirect("marketplace:channel", requester.public_id, study.token)
+    mine = RecruitedStudy.objects.filter(requester=requester)
+    listed = mine.select_related("hit_type", "connection").annotate(n_sessions=Count("sessions"))
+    context = {"requester": requester, "studies": listed.order_by("-pk"), "form": form}
     return render(request, "marketplace/requester/channels.html", context)
 
 
 @require_safe
 @requester_required
 def channel(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
-    """One channel: its links and who came.
+    """One study: its links and who came.
 
     Access: the requester's users.
     """
@@ -69,7 +76,7 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
         return _show(request, row, form)
     labels = form.cleaned_data["labels"]
     try:
-        invitations = invite_people(channel=row, labels=labels, user=user_of(request))
+        invitations = invite_people(study=row, labels=labels, user=user_of(request))
     except InvalidParameter as error:  # of a panel, whose page has no such form
         raise Http404(str(error)) from error
     n = len(invitations)
@@ -80,14 +87,29 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
 @require_POST
 @requester_required
 def close(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
-    """Close this channel.
+    """Close this study.
 
     Access: the requester's users.
     """
     row = _find(requester, token)
-    close_channel(channel=row, user=user_of(request))
+    close_study(study=row, user=user_of(request))
     messages.success(request, _("“%(name)s” is closed.") % {"name": row.name})
     return redirect("marketplace:channels", requester.public_id)
+
+
+@require_POST
+@requester_required
+def let_pay(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """Let the recruiter pay for a study that the balance has paid for so far.
+
+    Access: the requester's users.
+    """
+    row = _find(requester, token)
+    hand_over(study=row, user=user_of(request))
+    messages.success(
+        request, _("Nothing is held or paid here any more for “%(name)s”.") % {"name": row.name}
+    )
+    return redirect("marketplace:channel", requester.public_id, row.token)
 
 
 @require_safe
@@ -108,44 +130,51 @@ def links(request: HttpRequest, requester: Requester, token: str) -> HttpRespons
     return response
 
 
-def _show(request: HttpRequest, row: Channel, form: InviteForm) -> HttpResponse:
+def _show(request: HttpRequest, row: RecruitedStudy, form: InviteForm) -> HttpResponse:
     invitations = row.invitations.select_related("worker").order_by("pk")
     page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "requester": row.requester,
-        "channel": row,
+        "study": row,
         "link": _link(request, row.token) + _query(row),
         "page": page,
         "rows": [(invitation, _link(request, invitation.token)) for invitation in page],
-        "arrivals": row.arrivals.count(),
-        "participants": row.arrivals.values("worker").distinct().count(),
+        "states": _states(row),
+        "participants": row.sessions.values("worker").distinct().count(),
+        "codes": row.codes.order_by("pk"),
         "form": form,
     }
     return render(request, "marketplace/requester/channel.html", context)
 
 
-def _find(requester: Requester, token: str) -> Channel:
+def _states(row: RecruitedStudy) -> list[tuple[str, int]]:
+    """How many participations there are in each state."""
+    counted = row.sessions.values_list("state").annotate(n=Count("pk")).order_by("state")
+    return [(str(Session.State(state).label), n) for state, n in counted]
+
+
+def _find(requester: Requester, token: str) -> RecruitedStudy:
     try:
-        return find_channel(requester, token)
+        return find_study(requester, token)
     except ChannelDoesNotExist as error:
         raise Http404(str(error)) from error
 
 
 def _suggestion(request: HttpRequest) -> dict[str, str]:
     if request.GET.get("panel") != "prolific":
-        return {"kind": Channel.Kind.INVITE}
-    return PROLIFIC | {"kind": Channel.Kind.PANEL, "name": "Prolific"}
+        return {"kind": Kind.OWN_LAB}
+    return PROLIFIC | {"kind": Kind.LINK_PANEL, "name": "Prolific"}
 
 
 def _link(request: HttpRequest, token: str) -> str:
     return request.build_absolute_uri(reverse("marketplace:arrive", args=[token]))
 
 
-def _query(row: Channel) -> str:
+def _query(row: RecruitedStudy) -> str:
     """The parameters in Prolific's own notation, which other panels write likewise."""
     names = (row.worker_parameter, row.study_parameter, row.session_parameter)
     parts = [f"{name}={{{{%{name}%}}}}" for name in names if name]
-    return f"?{'&'.join(parts)}" if parts and row.kind == Channel.Kind.PANEL else ""
+    return f"?{'&'.join(parts)}" if parts and row.connection.kind != Kind.OWN_LAB else ""
 
 
 def _cell(text: str) -> str:

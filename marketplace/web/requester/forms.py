@@ -9,11 +9,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from marketplace.exceptions import MarketplaceError
-from marketplace.models import Channel, HitType, Requester
+from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.people.enrolment import check_name, enrol_requester
 from marketplace.recruiting.arrivals import is_address
-from marketplace.recruiting.channels import MOST_INVITATIONS, PLACEHOLDERS, ChannelValues
+from marketplace.recruiting.studies import (
+    MOST_INVITATIONS,
+    MOST_ITEMS,
+    PLACEHOLDERS,
+    StudyValues,
+)
 from marketplace.users import User
+
+Kind = RecruiterConnection.Kind
 
 
 class RequesterSignUpForm(UserCreationForm[User]):
@@ -59,54 +66,99 @@ class KeyForm(forms.Form):
     )
 
 
-class ChannelForm(forms.ModelForm[Channel]):
-    """A channel to one of the requester's HIT types."""
+class StudyForm(forms.ModelForm[RecruitedStudy]):
+    """A study with links, of one of the requester's HIT types."""
 
     prefix = "channel"
+    kind = forms.ChoiceField(
+        choices=[(kind.value, kind.label) for kind in (Kind.OWN_LAB, Kind.LINK_PANEL)],
+        label=gettext_lazy("Kind"),
+    )
+    panel = forms.CharField(
+        max_length=100,
+        required=False,
+        label=gettext_lazy("Panel's name"),
+        help_text=gettext_lazy("Participants are known again by this name and their id."),
+    )
+    items_per_session = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_ITEMS,
+        initial=1,
+        label=gettext_lazy("HITs for each participant"),
+        help_text=gettext_lazy(
+            "They are reserved at arrival; the code appears when all are submitted."
+        ),
+    )
+    maximum_minutes = forms.IntegerField(
+        min_value=1,
+        max_value=24 * 60,
+        required=False,
+        label=gettext_lazy("Minutes for all of them"),
+        help_text=gettext_lazy("Empty: the time allotted for a HIT, for each of them."),
+    )
+    completion_code = forms.CharField(
+        max_length=64,
+        required=False,
+        label=gettext_lazy("Completion code"),
+        help_text=gettext_lazy("Empty: a random one. Other outcomes have random codes."),
+    )
 
     class Meta:
-        model = Channel
+        model = RecruitedStudy
         fields = (
             "name",
             "hit_type",
-            "kind",
-            "panel",
             "worker_parameter",
             "study_parameter",
             "session_parameter",
-            "completion_code",
             "redirect_url",
+            "discards_returned",
         )
         labels = {
             "name": gettext_lazy("Name, for your own use"),
-            "hit_type": gettext_lazy("Leads to"),
-            "kind": gettext_lazy("Kind"),
-            "completion_code": gettext_lazy("Completion code"),
-            "panel": gettext_lazy("Panel's name"),
             "worker_parameter": gettext_lazy("URL parameter with the participant's id"),
             "study_parameter": gettext_lazy("URL parameter with the study's id"),
             "session_parameter": gettext_lazy("URL parameter with the session's id"),
             "redirect_url": gettext_lazy("Address to go back to"),
+            "discards_returned": gettext_lazy("Delete the answers of who returns the study"),
         }
         help_texts = {
-            "panel": gettext_lazy("Participants are known again by this name and their id."),
-            "completion_code": gettext_lazy("Shown to a participant who has finished."),
             "redirect_url": format_lazy(
                 gettext_lazy("Optional. May hold {placeholders}."),
                 placeholders=", ".join(PLACEHOLDERS),
             ),
         }
 
+    field_order = (
+        "name",
+        "hit_type",
+        "kind",
+        "items_per_session",
+        "maximum_minutes",
+        "panel",
+        "worker_parameter",
+        "study_parameter",
+        "session_parameter",
+        "completion_code",
+        "redirect_url",
+        "discards_returned",
+    )
+
     def __init__(self, *args: Any, requester: Requester, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         mine = HitType.objects.filter(requester=requester).order_by("-pk")
-        self.fields["hit_type"] = forms.ModelChoiceField(mine, label=_("Leads to"))
+        self.fields["hit_type"] = forms.ModelChoiceField(
+            mine,
+            label=_("Leads to"),
+            help_text=_("From now on nothing is held or paid here for it."),
+        )
         self.fields["redirect_url"].widget = forms.URLInput()
+        self.order_fields(self.field_order)
 
     def clean(self) -> dict[str, Any]:
         """A panel names its participants; the way back is a full address."""
         cleaned = super().clean() or self.cleaned_data
-        if cleaned.get("kind") == Channel.Kind.PANEL:
+        if cleaned.get("kind") == Kind.LINK_PANEL:
             for name in ("panel", "worker_parameter"):
                 if not cleaned.get(name):
                     self.add_error(name, _("A panel needs this."))
@@ -117,10 +169,12 @@ class ChannelForm(forms.ModelForm[Channel]):
             )
         return cleaned
 
-    def values(self) -> ChannelValues:
+    def values(self) -> StudyValues:
         """What was entered, of a valid form."""
-        cleaned = self.cleaned_data
-        return ChannelValues(**{name: cleaned[name] for name in ChannelValues.__annotations__})
+        cleaned = dict(self.cleaned_data)
+        del cleaned["hit_type"]
+        minutes = cleaned.pop("maximum_minutes")
+        return StudyValues(**cleaned, maximum_seconds=minutes * 60 if minutes else None)
 
 
 class MoreTimeForm(forms.ModelForm[Requester]):

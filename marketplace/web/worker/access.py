@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.decorators import login_not_required, login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from marketplace.exceptions import Missing, WorkRefused
-from marketplace.models import WorkerAccount
+from marketplace.models import PaidBy, WorkerAccount
 
 P = ParamSpec("P")
+View = TypeVar("View", bound=Callable[..., HttpResponse])
+PARTICIPANTS_VIEWS: set[Callable[..., HttpResponse]] = set()
 
 
 def worker_of(request: HttpRequest) -> WorkerAccount | None:
@@ -35,12 +37,20 @@ def worker_required(
         worker = worker_of(request)
         if worker is None:
             return render(request, "marketplace/not_a_worker.html", status=403)
+        if worker.paid_by == PaidBy.RECRUITER and view not in PARTICIPANTS_VIEWS:
+            return redirect("marketplace:your_study")
         try:
             return view(request, worker, *args, **kwargs)
         except (Missing, WorkRefused) as error:
             return explain(request, error)
 
     return guarded
+
+
+def for_participants(view: View) -> View:
+    """A page for participants of recruiters too; all others lead them to their study."""
+    PARTICIPANTS_VIEWS.add(view)
+    return view
 
 
 def worker_data(

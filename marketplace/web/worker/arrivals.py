@@ -1,27 +1,28 @@
-"""The entry of a requester's own participants, and their return to the panel."""
+"""A participant's pages: arrival, the study they take part in, and the way back."""
 
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.contrib.auth import login as start_session
+from django.contrib.auth import login as start_browser_session
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace.exceptions import ChannelClosed, WorkRefused
-from marketplace.hits.assignments import find_next
-from marketplace.models import Channel, HitType, WorkerAccount
-from marketplace.recruiting import arrivals
-from marketplace.web.worker.access import explain, worker_of, worker_required
+from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAccount
+from marketplace.recruiting import arrivals, sessions
+from marketplace.web.worker.access import explain, for_participants, worker_of, worker_required
+
+State = Session.State
 
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def arrive(request: HttpRequest, token: str) -> HttpResponse:
-    """A channel's page. Only the button on it signs in: programs that follow links
-    in mail make no accounts, and no page elsewhere can sign anybody in or out.
+    """A study's page for whoever comes. Only the button on it signs in: programs that follow
+    links in mail make no accounts, and no page elsewhere can sign anybody in or out.
 
     Access: whoever has the link.
     """
@@ -29,37 +30,100 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
         visit = arrivals.recognise(token, request.GET.dict())
         worker = worker_of(request)
         if request.method != "POST":
-            context = {"visit": visit, "hit_type": visit.channel.hit_type, "worker": worker}
+            context = {"visit": visit, "hit_type": visit.study.hit_type, "worker": worker}
             return render(request, "marketplace/arrive.html", context)
-        is_back = worker is not None and arrivals.came_before(visit.channel, worker)
-        entered = arrivals.let_in(visit, known=worker if is_back else None)
+        is_back = worker is not None and arrivals.came_before(visit.study, worker)
+        session = arrivals.enter(visit, known=worker if is_back else None)
     except WorkRefused as error:
         return explain(request, error)
-    start_session(request, entered.user)
-    return redirect("marketplace:group", visit.channel.hit_type.public_id)
+    start_browser_session(request, session.worker.user)
+    return redirect("marketplace:session", session.public_id)
 
 
 @require_safe
 @worker_required
-def finish(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
-    """The completion code and the way back to the panel.
+@for_participants
+def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpResponse:
+    """What the participant does in this study: how much there is to do, or how it ended.
 
-    Access: workers who came through a channel of this group, once they have handed in work.
+    Access: the participant whose session it is.
     """
-    channel = Channel.objects.filter(hit_type__public_id=hit_type_id, arrivals__worker=worker)
-    latest = channel.select_related("hit_type").order_by("-arrivals__pk").first()
+    row = _find(worker, session_id)
+    items = Assignment.objects.filter(session_item__session=row)
+    context: dict[str, Any] = {
+        "worker": worker,
+        "session": row,
+        "hit_type": row.study.hit_type,
+        "next": sessions.next_assignment(row) if row.state == State.STARTED else None,
+        "n_items": items.count(),
+        "n_done": items.handed_in().count(),
+    }
+    if row.outcome:
+        address = arrivals.way_back(row)
+        context |= {"address": address, "host": urlsplit(address).hostname}
+    return render(request, "marketplace/session.html", context)
+
+
+@require_POST
+@worker_required
+@for_participants
+def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpResponse:
+    """End this participation without consent; what is reserved is free again.
+
+    Access: the participant whose session it is.
+    """
+    row = _find(worker, session_id)
+    sessions.end_session(session=row, outcome=Outcome.NO_CONSENT)
+    return redirect("marketplace:session", row.public_id)
+
+
+@require_safe
+@worker_required
+@for_participants
+def your_study(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """Leads a participant to the study they take part in.
+
+    Access: participants.
+    """
+    row = sessions.latest_session(worker)
+    if row is None:
+        raise ChannelClosed(_("You take part in no study. Open the link that you were sent."))
+    return redirect("marketplace:session", row.public_id)
+
+
+@require_safe
+@worker_required
+@for_participants
+def finish(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
+    """The former address of the completion page.
+
+    Access: participants who came to this group.
+    """
+    rows = Session.objects.filter(worker=worker, study__hit_type__public_id=hit_type_id)
+    latest = rows.order_by("-pk").first()
     if latest is None:
         raise ChannelClosed(_("There is no completion page for you here."))
-    context: dict[str, Any] = {"worker": worker, "channel": latest, "hit_type": latest.hit_type}
-    if arrivals.has_finished(latest, worker):
-        address = arrivals.way_back(latest, worker)
-        context |= {"is_finished": True, "address": address, "host": urlsplit(address).hostname}
-    return render(request, "marketplace/finish.html", context)
+    return redirect("marketplace:session", latest.public_id)
 
 
-def way_out(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> HttpResponse | None:
-    """The completion page, for those who came through a channel and have no HIT left here."""
-    channel = arrivals.latest_channel(worker, hit_type)
-    if channel is None or find_next(worker=worker, hit_type=hit_type) is not None:
+def way_on(worker: WorkerAccount, hit_type: HitType) -> HttpResponse | None:
+    """Where a participant of a study of this group goes on: to the next HIT reserved for them,
+    or to the page of their study. None for those who found the group by themselves."""
+    rows = Session.objects.filter(worker=worker, study__hit_type=hit_type).order_by("-pk")
+    row = rows.first()
+    if row is None:
         return None
-    return redirect("marketplace:finish", hit_type.public_id)
+    following = sessions.next_assignment(row) if row.state == State.STARTED else None
+    if following is not None:
+        return redirect("marketplace:assignment", following.public_id)
+    return redirect("marketplace:session", row.public_id)
+
+
+def _find(worker: WorkerAccount, session_id: str) -> Session:
+    rows = Session.objects.filter(worker=worker, public_id=session_id)
+    row = rows.select_related("study__hit_type__requester", "connection").first()
+    if row is None:
+        raise ChannelClosed(_("There is no such study for you here."))
+    sessions.complete_if_done(row.pk)
+    row.refresh_from_db(fields=["state", "outcome", "code"])
+    return row

@@ -15,9 +15,10 @@ from marketplace.exceptions import Missing, SubmissionTooLarge, WorkRefused
 from marketplace.hits import assignments as writes
 from marketplace.hits.drafts import draft_of
 from marketplace.hits.wages import observed_wages
-from marketplace.models import Assignment, WorkerAccount
+from marketplace.models import Assignment, SessionItem, WorkerAccount
+from marketplace.recruiting.sessions import hand_in
 from marketplace.web.content_policy import in_any_frame, with_requesters_content
-from marketplace.web.worker.access import explain, worker_of, worker_required
+from marketplace.web.worker.access import explain, for_participants, worker_of, worker_required
 from marketplace.web.worker.continuation import remember_choice
 from marketplace.web.worker.device import note_device_of
 from marketplace.web.worker.tasks import task_for, work_context
@@ -52,6 +53,7 @@ def accept_next(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -
 @require_safe
 @with_requesters_content
 @worker_required
+@for_participants
 def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
     """The page to work on.
 
@@ -66,11 +68,21 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
     context = work_context(request, worker_assignment, task)
     context["state"] |= {
         "draft": draft.content if draft else "",
-        "is_last": writes.find_next(worker=worker, hit_type=hit.hit_type) is None,
+        "is_last": _is_last(worker_assignment),
     }
     context["is_working"] = task.frame is not None
     context["wage"] = observed_wages([hit.hit_type]).get(hit.hit_type_id)
     return render(request, "marketplace/assignment.html", context)
+
+
+def _is_last(assignment: Assignment) -> bool:
+    """Whether the worker has nothing to go on to afterwards."""
+    item = SessionItem.objects.filter(assignment=assignment).first()
+    if item is None:
+        group = assignment.hit.hit_type
+        return writes.find_next(worker=assignment.worker, hit_type=group) is None
+    others = SessionItem.objects.filter(session=item.session_id).exclude(pk=item.pk)
+    return not others.filter(assignment__status=Assignment.Status.ACCEPTED).exists()
 
 
 @require_POST
@@ -108,7 +120,7 @@ def external_submit(request: HttpRequest) -> HttpResponse:
     try:
         form = _form(request)
         fields = list(form.lists())
-        submitted = writes.submit_assignment(public_id=form.get("assignmentId", ""), fields=fields)
+        submitted = hand_in(public_id=form.get("assignmentId", ""), fields=fields)
         note_device_of(request, submitted)
     except (Missing, WorkRefused) as error:
         if _wants_data(request):

@@ -15,8 +15,8 @@ from marketplace.exceptions import NoAssignmentsLeft
 from marketplace.hits.assignments import accept_next, find_group, find_hit_for
 from marketplace.models import Assignment, HitType, WorkerAccount
 from marketplace.templatetags.marketplace_times import timestamp
-from marketplace.web.worker.access import worker_required
-from marketplace.web.worker.arrivals import way_out
+from marketplace.web.worker.access import for_participants, worker_required
+from marketplace.web.worker.arrivals import way_on
 
 AUTO_ACCEPT = "marketplace_auto_accept"
 # Who comes here later has reloaded the page, or followed an old address.
@@ -48,6 +48,7 @@ def auto_accept(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
 
 @require_GET
 @worker_required
+@for_participants
 def next_hit(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
     """Where a worker goes who has submitted a HIT of this group.
 
@@ -55,8 +56,8 @@ def next_hit(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> H
     """
     hit_type = find_group(hit_type_id)
     _confirm(request, worker, hit_type)
-    if (finished := way_out(request, worker, hit_type)) is not None:
-        return finished
+    if (way := way_on(worker, hit_type)) is not None:
+        return way
     if accepts_next_by_itself(request):
         return _accept(request, worker, hit_type)
     return redirect("marketplace:group", hit_type.public_id)

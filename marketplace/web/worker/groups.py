@@ -19,7 +19,6 @@ from marketplace.qualifications.eligibility import (
     unmet_by_hit_type,
     visible_groups,
 )
-from marketplace.recruiting.arrivals import latest_channel
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.continuation import accepts_next_by_itself
@@ -104,6 +103,5 @@ def _preview(
         "unmet": qualifies(worker, hit.hit_type),
         "task": task_for(request, hit, None, worker),
         "auto_accept": accepts_next_by_itself(request),
-        "channel": latest_channel(worker, hit.hit_type),
     }
     return render(request, "marketplace/preview.html", context)

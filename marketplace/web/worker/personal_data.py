@@ -15,7 +15,7 @@ from marketplace.hits import lifecycle
 from marketplace.models import Hit, WorkerAccount
 from marketplace.people import personal_data
 from marketplace.people.erasure import erase_worker, erasure_obstacles
-from marketplace.web.worker.access import worker_of, worker_required
+from marketplace.web.worker.access import for_participants, worker_of, worker_required
 from marketplace.web.worker.forms import ProofForm
 
 
@@ -32,6 +32,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @worker_required
+@for_participants
 def your_data(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """Where a worker's data can be downloaded.
 
@@ -42,6 +43,7 @@ def your_data(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 @require_safe
 @worker_required
+@for_participants
 def as_json(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """The worker's data, for programs.
 
@@ -54,6 +56,7 @@ def as_json(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 @require_safe
 @worker_required
+@for_participants
 def as_page(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """The worker's data, to be read.
 
@@ -67,6 +70,7 @@ def as_page(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @rate_limit(action="reauthenticate")  # type: ignore[untyped-decorator]
 @worker_required
+@for_participants
 def erase(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """Erase what says who the worker is, and end the account.
 

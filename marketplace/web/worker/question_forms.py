@@ -8,8 +8,9 @@ from django.views.decorators.http import require_POST
 
 from marketplace.hits import assignments as writes
 from marketplace.models import WorkerAccount
+from marketplace.recruiting.sessions import hand_in_form
 from marketplace.web.content_policy import with_requesters_content
-from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.access import for_participants, worker_required
 from marketplace.web.worker.device import note_device_of
 from marketplace.web.worker.tasks import Task, filled_in, form_of, work_context
 
@@ -17,6 +18,7 @@ from marketplace.web.worker.tasks import Task, filled_in, form_of, work_context
 @require_POST
 @with_requesters_content
 @worker_required
+@for_participants
 def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
     """Take in the answers, or show what to mend beside each question.
 
@@ -29,7 +31,7 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
         context = work_context(request, assignment, Task(None, filled))
         return render(request, "marketplace/assignment.html", context, status=422)
     answer = filled.to_xml()
-    submitted = writes.submit_answer(public_id=assignment.public_id, answer=answer, is_checked=True)
+    submitted = hand_in_form(public_id=assignment.public_id, answer=answer)
     note_device_of(request, submitted)
     title = {"title": assignment.hit.hit_type.title}
     if submitted.answer == answer:

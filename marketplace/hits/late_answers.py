@@ -1,0 +1,67 @@
+"""What becomes of a participant's assignment when the participation ends before its work, or
+the work comes after the participation."""
+
+from django.db import transaction
+
+from marketplace import clock
+from marketplace.hits import lifecycle
+from marketplace.hits.assignments import hand_in_locked, lock_assignment
+from marketplace.hits.tallies import count_assignments
+from marketplace.identifiers import is_entity_id
+from marketplace.models import Assignment, AssignmentDraft, Hit, PaidBy, SurplusAnswer
+from marketplace.notifications.events import announce
+
+Status = Assignment.Status
+EVENTS = {Status.RETURNED: "AssignmentReturned", Status.ABANDONED: "AssignmentAbandoned"}
+
+
+@transaction.atomic
+def give_up(*, public_id: str, status: str) -> None:
+    """Free an assignment that is worked on. Its draft stays with one that ran out of time."""
+    now = clock.now()
+    assignment, hit = lock_assignment(public_id, now=now)
+    if assignment.status != Status.ACCEPTED:
+        return
+    assignment.status = status
+    assignment.closed_at = now
+    assignment.save(update_fields=["status", "closed_at"])
+    if status == Status.RETURNED:
+        AssignmentDraft.objects.filter(assignment=assignment).delete()
+    announce(EVENTS[Status(status)], hit=hit, assignment=assignment, at=now)
+    lifecycle.refresh(hit, now=now)
+
+
+@transaction.atomic
+def withdraw(*, public_id: str) -> None:
+    """Take handed-in work back, on its author's wish: the answer is deleted, the HIT is free."""
+    now = clock.now()
+    assignment, hit = lock_assignment(public_id, now=now)
+    if assignment.status != Status.SUBMITTED:
+        return  # what has been decided on stays
+    assignment.status = Status.RETURNED
+    assignment.answer = ""
+    assignment.submitted_at = assignment.auto_approval_at = None
+    assignment.closed_at = now
+    assignment.save()
+    announce("AssignmentReturned", hit=hit, assignment=assignment, at=now)
+    lifecycle.refresh(hit, now=now)
+
+
+@transaction.atomic
+def take_late_answer(*, public_id: str, answer: str | None) -> Assignment | None:
+    """Keep work that comes after its time: as the assignment's own where its HIT still wants
+    one, and beside it where another has taken the place. None where it is not to be kept."""
+    if answer is None or not is_entity_id(public_id):
+        return None
+    now = clock.now()
+    assignment, hit = lock_assignment(public_id, now=now)
+    if assignment.status != Status.ABANDONED or assignment.paid_by != PaidBy.RECRUITER:
+        return None
+    tally = count_assignments(hit, worker=assignment.worker)
+    has_room = tally.taken < hit.max_assignments and hit.status != Hit.Status.DISPOSED
+    if has_room and tally.own_status is None:
+        hand_in_locked(assignment, hit, answer, now=now)
+    else:
+        values = {"answer": answer, "received_at": now}
+        SurplusAnswer.objects.get_or_create(assignment=assignment, defaults=values)
+    return assignment

@@ -1,0 +1,98 @@
+"""The accounts of participants: which one a recruiter's id stands for, and who pays it."""
+
+from django.db import IntegrityError, transaction
+
+from encryption import decrypt, encrypt, reencrypt, seals
+from marketplace.exceptions import ParticipantUnknown
+from marketplace.identifiers import new_person_id
+from marketplace.models import (
+    LedgerAccount,
+    PaidBy,
+    Participant,
+    RecruitedStudy,
+    RecruiterConnection,
+    Session,
+    WorkerAccount,
+)
+from marketplace.people.enrolment import open_worker_account
+from marketplace.users import User
+
+PURPOSE = "recruiter's participant id"
+
+
+def account_of(study: RecruitedStudy, external_id: str) -> WorkerAccount:
+    """The account that a recruiter's id stands for, made where it is new."""
+    connection, paid_by = study.connection, study.hit_type.paid_by
+    participant = find_participant(connection, external_id)
+    if participant is None:
+        try:
+            with transaction.atomic():
+                return Participant.objects.create(
+                    connection=connection,
+                    seal=_seals(connection, external_id)[0],
+                    worker=new_participant(paid_by),
+                ).worker
+        except IntegrityError:  # the same person came in on another connection
+            participant = find_participant(connection, external_id)
+    if participant is None:
+        raise ParticipantUnknown("This participant's account was erased at this moment.")
+    if participant.worker.paid_by != paid_by == PaidBy.RECRUITER:
+        return _paid_by_recruiter(participant)
+    return participant.worker
+
+
+def find_participant(connection: RecruiterConnection, external_id: str) -> Participant | None:
+    """Who came before under this id."""
+    rows = Participant.objects.select_related("worker__user").filter(connection=connection)
+    return rows.filter(seal__in=_seals(connection, external_id)).first()
+
+
+def new_participant(paid_by: str) -> WorkerAccount:
+    """An account that nobody can sign in to with a password."""
+    user = User(username=f"participant-{new_person_id()}")
+    user.set_unusable_password()
+    user.save()
+    return open_worker_account(user=user, paid_by=paid_by)
+
+
+def encrypted(external_id: str) -> str:
+    """As a session keeps it."""
+    return encrypt(external_id) if external_id else ""
+
+
+@transaction.atomic
+def _paid_by_recruiter(participant: Participant) -> WorkerAccount:
+    """Of somebody who came before recruiters paid: the same account where it never earned
+    anything; where it did, those earnings stay with it, and a new one goes on."""
+    accounts = LedgerAccount.objects.select_for_update().filter(worker=participant.worker)
+    if accounts.filter(entries__isnull=False).exists():
+        participant.worker = new_participant(PaidBy.RECRUITER)
+        participant.save(update_fields=["worker"])
+        return participant.worker
+    accounts.delete()
+    worker = WorkerAccount.objects.select_related("user").get(pk=participant.worker_id)
+    worker.paid_by, worker.payee_id = PaidBy.RECRUITER, None
+    worker.save(update_fields=["paid_by", "payee_id"])
+    return worker
+
+
+def _seals(connection: RecruiterConnection, external_id: str) -> list[str]:
+    return seals(f"{connection.pk}:{external_id}", purpose=PURPOSE)
+
+
+@transaction.atomic
+def reencrypt_participants() -> int:
+    """Encrypt all recruiters' ids under the first of ENCRYPTION_KEYS, and seal them anew, so that
+    the same people are recognised; return how many changed."""
+    n_changed = 0
+    rows = Session.objects.exclude(encrypted_participant_id="").order_by("pk")
+    for session in rows.select_for_update(no_key=True):
+        stored = reencrypt(session.encrypted_participant_id)
+        if stored == session.encrypted_participant_id:
+            continue
+        known = Participant.objects.filter(connection=session.connection, worker=session.worker)
+        known.update(seal=_seals(session.connection, decrypt(stored))[0])
+        session.encrypted_participant_id = stored
+        session.save(update_fields=["encrypted_participant_id"])
+        n_changed += 1
+    return n_changed

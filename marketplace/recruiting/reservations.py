@@ -1,0 +1,54 @@
+"""The HITs that a participant is given at arrival: all of them, or none.
+
+Those are chosen that fewest have been promised, and none that the participant has done before.
+Locks of other arrivals are passed over at first. Where too few are left over then, the next try
+waits for them, in the order of their ids, and looks anew; so nobody is sent away while a HIT
+might still be had, and nobody holds one HIT while waiting for another.
+"""
+
+from datetime import datetime
+
+from django.db.models import Count, IntegerField, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from marketplace.exceptions import WorkRefused
+from marketplace.hits.assignments import create_assignment
+from marketplace.models import Assignment, Hit, HitQuerySet, Session, SessionItem
+
+
+class Contended(Exception):
+    """Others hold what could be had. Their transactions end soon."""
+
+
+def reserve_items(session: Session, *, now: datetime, waits: bool) -> bool:
+    """Give the session its assignments, in the caller's transaction; False where too few HITs
+    are left."""
+    wanted = session.study.items_per_session
+    hits = _candidates(session, now)
+    rows = _waited_for(hits, wanted) if waits else list(hits.not_locked_by_others()[:wanted])
+    if len(rows) < wanted:
+        if hits.count() < wanted:
+            return False
+        raise Contended
+    for position, hit in enumerate(rows, start=1):
+        hit.hit_type = session.study.hit_type
+        try:
+            assignment = create_assignment(
+                hit, session.worker, is_qualified=True, deadline=session.expires_at
+            )
+        except WorkRefused as error:
+            raise Contended from error
+        SessionItem.objects.create(session=session, assignment=assignment, position=position)
+    return True
+
+
+def _candidates(session: Session, now: datetime) -> HitQuerySet:
+    live = Assignment.objects.live().filter(hit=OuterRef("pk")).order_by().values("hit")
+    count = Subquery(live.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
+    workable = Hit.objects.in_group(session.study.hit_type).workable_by(session.worker, now)
+    return workable.annotate(promised=Coalesce(count, 0)).order_by("promised", "pk")
+
+
+def _waited_for(hits: HitQuerySet, wanted: int) -> list[Hit]:
+    keys = list(hits.values_list("pk", flat=True)[:wanted])
+    return list(Hit.objects.filter(pk__in=keys).order_by("pk").locked())

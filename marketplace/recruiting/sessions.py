@@ -1,0 +1,254 @@
+"""A participation from arrival to its end: items are reserved, an outcome is decided once.
+
+Locks: HITs are never waited for while a session is held that others wait for: a session that
+gives its HITs back holds its own row, which nobody holds who has a HIT.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q
+
+from marketplace import clock
+from marketplace.exceptions import AssignmentClosed, NotQualified, ParticipantUnknown
+from marketplace.hits import lifecycle
+from marketplace.hits.assignments import answer_document, submit_answer, submit_assignment
+from marketplace.hits.late_answers import give_up, take_late_answer, withdraw
+from marketplace.models import (
+    Assignment,
+    Hit,
+    Outcome,
+    RecruitedStudy,
+    Session,
+    SessionItem,
+    WorkerAccount,
+)
+from marketplace.qualifications.eligibility import require_acceptance
+from marketplace.recruiting.codes import code_of
+from marketplace.recruiting.reservations import Contended, reserve_items
+
+# Beyond the study's own time, so that the last page is not lost to a slow network.
+GRACE = timedelta(minutes=10)
+State = Session.State
+
+
+def start_session(
+    *,
+    study: RecruitedStudy,
+    worker: WorkerAccount,
+    submission_id: str,
+    encrypted_participant_id: str = "",
+    external_study_id: str = "",
+) -> Session:
+    """The session of this submission, with its items or with the outcome that there are none;
+    whoever comes again comes back to the same."""
+    facts = {
+        "study": study,
+        "worker": worker,
+        "submission_id": submission_id,
+        "encrypted_participant_id": encrypted_participant_id,
+        "external_study_id": external_study_id,
+    }
+    has_settled = waits = False
+    while True:
+        if (known := _find(study, submission_id)) is not None:
+            if known.worker_id != worker.pk or known.study_id != study.pk:
+                raise ParticipantUnknown("This submission is another participant's.")
+            return known
+        try:
+            with transaction.atomic():
+                session = _create(**facts)
+                if _give_items(session, waits=waits, is_last_try=has_settled):
+                    return session
+        except Contended:
+            waits = True
+            continue
+        except _Settleable:
+            # Time may have freed a HIT that is not written down yet.
+            group = Hit.objects.in_group(study.hit_type)
+            lifecycle.settle_due(group, now=clock.now())
+            has_settled = True
+        except IntegrityError:
+            if _find(study, submission_id) is None:
+                raise
+
+
+class _Settleable(Exception):
+    """No items, before it was looked whether time has freed some."""
+
+
+def latest_session(worker: WorkerAccount) -> Session | None:
+    """The participation that a participant is in, or was in last."""
+    rows = Session.objects.filter(worker=worker).select_related("study__hit_type__requester")
+    return rows.order_by("-pk").first()
+
+
+def next_assignment(session: Session) -> Assignment | None:
+    """What the participant works on next; none where all is handed in or time is over."""
+    rows = Assignment.objects.filter(session_item__session=session)
+    accepted = rows.filter(status=Assignment.Status.ACCEPTED, deadline__gt=clock.now())
+    return accepted.order_by("session_item__position").first()
+
+
+def hand_in(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assignment:
+    """Hand in the answers, and decide the outcome where they were the last. Of participants work
+    is taken that comes after its time, too."""
+    try:
+        submitted = submit_assignment(public_id=public_id, fields=fields)
+    except AssignmentClosed:
+        late = take_late_answer(public_id=public_id, answer=answer_document(fields))
+        if late is None:
+            raise
+        submitted = late
+    complete_session_of(submitted)
+    return submitted
+
+
+def hand_in_form(*, public_id: str, answer: str) -> Assignment:
+    """The same of a form on a page of our own, which was checked."""
+    try:
+        submitted = submit_answer(public_id=public_id, answer=answer, is_checked=True)
+    except AssignmentClosed:
+        late = take_late_answer(public_id=public_id, answer=answer)
+        if late is None:
+            raise
+        submitted = late
+    complete_session_of(submitted)
+    return submitted
+
+
+def complete_session_of(assignment: Assignment) -> None:
+    """Complete the session that the assignment is of, if any, where this was its last."""
+    item = SessionItem.objects.filter(assignment=assignment).first()
+    if item is not None:
+        complete_if_done(item.session_id)
+
+
+@transaction.atomic
+def complete_if_done(session_id: int) -> bool:
+    """Decide that a session is completed, once all of its items are handed in."""
+    session = _locked(session_id)
+    if session.outcome or session.state not in (State.STARTED, State.TIMED_OUT):
+        return False
+    statuses = Q(assignment__status__in=Assignment.HANDED_IN_STATUSES)
+    items = SessionItem.objects.filter(session=session)
+    done = items.filter(statuses | Q(assignment__surplus_answer__isnull=False))
+    if not items.exists() or done.count() < items.count():
+        return False
+    _decide(session, Outcome.COMPLETED)
+    return True
+
+
+@transaction.atomic
+def end_session(*, session: Session, outcome: str) -> Session:
+    """End a participation otherwise than by completing it; what it had not handed in is free
+    again. An outcome that was decided stands."""
+    if outcome == Outcome.COMPLETED:
+        raise ValueError("outcome must not be completed: that follows from the items")
+    locked = _locked(session.pk)
+    if not locked.outcome and locked.state == State.STARTED:
+        _decide(locked, outcome)
+        _free(locked, Assignment.Status.RETURNED)
+    return locked
+
+
+@transaction.atomic
+def return_session(*, session: Session) -> Session:
+    """The participant gave the participation back, even after finishing it. The study says
+    whether what they had handed in is kept; what has been decided on stays."""
+    locked = _locked(session.pk)
+    if locked.state in (State.STARTED, State.FINISHED, State.TIMED_OUT):
+        _free(locked, Assignment.Status.RETURNED)
+        if locked.study.discards_returned:
+            _withdraw(locked)
+        _set_state(locked, State.RETURNED)
+    return locked
+
+
+@transaction.atomic
+def time_out_session(*, session: Session) -> Session:
+    """The time of the participation is over; what is handed in stays."""
+    locked = _locked(session.pk)
+    if locked.state == State.STARTED:
+        _free(locked, Assignment.Status.ABANDONED)
+        _set_state(locked, State.TIMED_OUT)
+    return locked
+
+
+def settle_sessions(now: datetime) -> int:
+    """Write down what time has done to sessions, and which are done though their last request
+    was cut off; return to how many something was done."""
+    n = 0
+    waiting = SessionItem.objects.filter(
+        session=OuterRef("pk"), assignment__status=Assignment.Status.ACCEPTED
+    )
+    done = Session.objects.filter(state=State.STARTED).filter(~Exists(waiting))
+    for key in list(done.values_list("pk", flat=True)):
+        n += complete_if_done(key)
+    for session in list(Session.objects.overdue(now)):
+        n += time_out_session(session=session).state == State.TIMED_OUT
+    return n
+
+
+def _find(study: RecruitedStudy, submission_id: str) -> Session | None:
+    rows = Session.objects.filter(connection=study.connection, submission_id=submission_id)
+    return rows.select_related("study__hit_type__requester", "worker").first()
+
+
+def _create(**facts: Any) -> Session:
+    now, study = clock.now(), facts["study"]
+    return Session.objects.create(
+        connection=study.connection,
+        arrived_at=now,
+        expires_at=now + timedelta(seconds=study.maximum_seconds) + GRACE,
+        **facts,
+    )
+
+
+def _give_items(session: Session, *, waits: bool, is_last_try: bool) -> bool:
+    try:
+        require_acceptance(session.worker, session.study.hit_type)
+    except NotQualified:
+        _decide(session, Outcome.SCREENED_OUT)
+        return True
+    if not reserve_items(session, now=clock.now(), waits=waits):
+        if not is_last_try:
+            raise _Settleable
+        _decide(session, Outcome.NO_MORE_ITEMS)
+    return True
+
+
+def _decide(session: Session, outcome: str) -> None:
+    session.outcome, session.code = outcome, code_of(session.study, outcome)
+    if session.state == State.STARTED:
+        session.state = State.FINISHED
+    session.ended_at = clock.now()
+    session.save(update_fields=["outcome", "code", "state", "ended_at"])
+
+
+def _set_state(session: Session, state: str) -> None:
+    session.state = state
+    session.ended_at = session.ended_at or clock.now()
+    session.save(update_fields=["state", "ended_at"])
+
+
+def _free(session: Session, status: str) -> None:
+    for assignment in _assignments(session, Assignment.Status.ACCEPTED):
+        give_up(public_id=assignment.public_id, status=status)
+
+
+def _withdraw(session: Session) -> None:
+    for assignment in _assignments(session, Assignment.Status.SUBMITTED):
+        withdraw(public_id=assignment.public_id)
+
+
+def _assignments(session: Session, status: str) -> list[Assignment]:
+    rows = Assignment.objects.filter(session_item__session=session, status=status)
+    return list(rows.order_by("hit_id"))
+
+
+def _locked(session_id: int) -> Session:
+    rows = Session.objects.select_for_update(no_key=True, of=("self",))
+    return rows.select_related("study__hit_type").get(pk=session_id)

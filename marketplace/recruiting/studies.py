@@ -1,0 +1,156 @@
+"""Opening and closing studies to which participants come by links: from a panel, or invited by
+the requester's own lab."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from marketplace import clock
+from marketplace.audit_log import note
+from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
+from marketplace.hits.payers import let_recruiter_pay
+from marketplace.models import (
+    HitType,
+    Invitation,
+    PaidBy,
+    RecruitedStudy,
+    RecruiterConnection,
+    Requester,
+)
+from marketplace.recruiting.arrivals import is_address
+from marketplace.recruiting.codes import create_codes
+from marketplace.users import User
+
+MOST_INVITATIONS = 1000
+MOST_ITEMS = 100
+PLACEHOLDERS = ("{code}", "{worker}", "{study}", "{session}")
+OWN_LAB = "Own lab"
+Kind = RecruiterConnection.Kind
+State = RecruitedStudy.State
+
+
+@dataclass(frozen=True)
+class StudyValues:
+    """What a requester decides about a study with links."""
+
+    name: str
+    kind: str
+    panel: str = ""
+    worker_parameter: str = ""
+    study_parameter: str = ""
+    session_parameter: str = ""
+    completion_code: str = ""
+    redirect_url: str = ""
+    items_per_session: int = 1
+    # None: the time allotted for a HIT, as many times as there are HITs.
+    maximum_seconds: int | None = None
+    discards_returned: bool = False
+
+
+PROLIFIC = {
+    "panel": "Prolific",
+    "worker_parameter": "PROLIFIC_PID",
+    "study_parameter": "STUDY_ID",
+    "session_parameter": "SESSION_ID",
+    "redirect_url": "https://app.prolific.com/submissions/complete?cc={code}",
+}
+
+
+@transaction.atomic
+def open_study(
+    *, requester: Requester, hit_type: HitType, values: StudyValues, user: User | None = None
+) -> RecruitedStudy:
+    """A new study of one of the requester's HIT types, which a recruiter pays for from now on."""
+    _check(requester, hit_type, values)
+    columns = asdict(values)
+    kind, panel = columns.pop("kind"), columns.pop("panel")
+    completed = columns.pop("completion_code")
+    allotted = hit_type.assignment_duration_seconds * values.items_per_session
+    columns["maximum_seconds"] = values.maximum_seconds or allotted
+    study = RecruitedStudy.objects.create(
+        requester=requester,
+        connection=_connection(requester, kind, panel if kind == Kind.LINK_PANEL else OWN_LAB),
+        hit_type=hit_type,
+        created_at=clock.now(),
+        **columns,
+    )
+    create_codes(study, completed=completed)
+    if hit_type.paid_by == PaidBy.LEDGER:
+        let_recruiter_pay(hit_type)
+    note("study.open", subject=study.name, user=user, requester=requester)
+    return study
+
+
+@transaction.atomic
+def hand_over(*, study: RecruitedStudy, user: User | None = None) -> None:
+    """Let the recruiter pay for a study of before recruiters paid."""
+    if study.hit_type.paid_by == PaidBy.LEDGER:
+        let_recruiter_pay(study.hit_type)
+        note("study.hand_over", subject=study.name, user=user, requester=study.requester)
+
+
+@transaction.atomic
+def invite(
+    *, study: RecruitedStudy, labels: Sequence[str], user: User | None = None
+) -> list[Invitation]:
+    """A link of their own for each of these participants."""
+    if study.connection.kind != Kind.OWN_LAB:
+        raise InvalidParameter(_("Only a study of your own lab has links for participants."))
+    if not 1 <= len(labels) <= MOST_INVITATIONS:
+        raise InvalidParameter(
+            _("At one time 1 to %(n)s can be invited.") % {"n": MOST_INVITATIONS}
+        )
+    now = clock.now()
+    invitations = [
+        Invitation.objects.create(study=study, label=label[:100], created_at=now)
+        for label in labels
+    ]
+    detail = {"invitations": len(invitations)}
+    note("study.invite", subject=study.name, user=user, requester=study.requester, detail=detail)
+    return invitations
+
+
+@transaction.atomic
+def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
+    """Let no more participants in. Those who came in stay."""
+    rows = RecruitedStudy.objects.filter(pk=study.pk).exclude(state=State.STOPPED)
+    if rows.update(state=State.STOPPED):
+        note("study.close", subject=study.name, user=user, requester=study.requester)
+
+
+def find_study(requester: Requester, token: str) -> RecruitedStudy:
+    """The requester's study with this token."""
+    mine = RecruitedStudy.objects.filter(requester=requester, token=token)
+    study = mine.select_related("hit_type", "requester", "connection").first()
+    if study is None:
+        raise ChannelDoesNotExist(token)
+    return study
+
+
+def _connection(requester: Requester, kind: str, name: str) -> RecruiterConnection:
+    connection, _is_new = RecruiterConnection.objects.get_or_create(
+        requester=requester, kind=kind, name=name, defaults={"created_at": clock.now()}
+    )
+    return connection
+
+
+def _check(requester: Requester, hit_type: HitType, values: StudyValues) -> None:
+    if hit_type.requester_id != requester.pk:
+        raise InvalidParameter(_("A study is of a HIT type of the requester's own."))
+    if values.kind == Kind.LINK_PANEL and not (values.panel and values.worker_parameter):
+        raise InvalidParameter(
+            _("A panel needs a name, and the URL parameter in which it sends a participant's id.")
+        )
+    if not 1 <= values.items_per_session <= MOST_ITEMS:
+        raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
+    if values.redirect_url and not is_address(values.redirect_url, allow_http=not settings.HTTPS):
+        raise InvalidParameter(
+            _(
+                "The address to go back to must be a full https address; its host can't be a "
+                "placeholder. Placeholders after it: %(names)s."
+            )
+            % {"names": ", ".join(PLACEHOLDERS)}
+        )

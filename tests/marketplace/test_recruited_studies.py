@@ -1,0 +1,471 @@
+"""Invite links and panels: how a requester's own participants come in, and leave."""
+
+import re
+from collections import Counter
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography.fernet import Fernet
+from django.test import Client
+
+from accounts.models import User
+from encryption import decrypt, seal
+from marketplace import clock
+from marketplace.hits.assignments import accept_hit
+from marketplace.models import (
+    Assignment,
+    HitType,
+    Invitation,
+    OutcomeCode,
+    Participant,
+    RecruitedStudy,
+    RecruiterConnection,
+    Requester,
+    Session,
+    WorkerAccount,
+)
+from marketplace.people.erasure import erase_worker
+from marketplace.recruiting.participants import (
+    PURPOSE,
+    new_participant,
+    reencrypt_participants,
+)
+from marketplace.recruiting.sessions import GRACE, return_session, settle_sessions
+from marketplace.recruiting.studies import (
+    PROLIFIC,
+    StudyValues,
+    close_study,
+    invite,
+    open_study,
+)
+from tests.boto_clients import in_process_client
+from tests.marketplace.conftest import HIT, PASSWORD
+from tests.marketplace.test_worker_site import text_of
+
+PID = "5b96601d3400a939f7c18c1f"
+FROM_PROLIFIC = f"?PROLIFIC_PID={PID}&STUDY_ID=S1&SESSION_ID=X1"
+
+
+@pytest.fixture
+def hit_type(mturk):
+    return HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
+
+
+@pytest.fixture
+def lab(requester, hit_type):
+    values = StudyValues(name="Lab", kind="invite", completion_code="LAB-7")
+    return open_study(requester=requester, hit_type=hit_type, values=values)
+
+
+@pytest.fixture
+def prolific(requester, hit_type):
+    values = StudyValues(name="Prolific", kind="panel", completion_code="C123", **PROLIFIC)
+    return open_study(requester=requester, hit_type=hit_type, values=values)
+
+
+def enter(token, query="", browser=None):
+    browser = browser or Client()
+    browser.post(f"/join/{token}/{query}")
+    return browser
+
+
+def test_an_invite_link_lets_a_participant_in_under_a_number(lab):
+    (invitation,) = invite(study=lab, labels=["P 1"])
+    browser = Client()
+    page = text_of(browser.get(f"/join/{invitation.token}/"))
+    assert "Rate eight responses" in page
+    assert "$" not in page
+    response = browser.post(f"/join/{invitation.token}/")
+    worker = WorkerAccount.objects.get()
+    session = Session.objects.get(worker=worker)
+    assert response.headers["Location"] == f"/worker/studies/{session.public_id}/"
+    assert not worker.user.has_usable_password()
+    assert worker.worker_id in text_of(browser.get(response.headers["Location"]))
+    invitation.refresh_from_db()
+    assert invitation.worker == worker
+
+
+def test_looking_at_a_link_makes_no_account(lab):
+    (invitation,) = invite(study=lab, labels=["P 1"])
+    browser = Client()
+    for token in (invitation.token, lab.token):
+        assert browser.get(f"/join/{token}/").status_code == 200
+        assert browser.head(f"/join/{token}/").status_code == 200
+    assert not WorkerAccount.objects.exists()
+
+
+def test_letting_in_needs_the_button_on_our_page(lab):
+    browser = Client(enforce_csrf_checks=True)
+    assert browser.post(f"/join/{lab.token}/").status_code == 403
+    token = re.search(
+        'name="csrfmiddlewaretoken" value="([^"]+)"', text_of(browser.get(f"/join/{lab.token}/"))
+    )[1]
+    assert browser.post(f"/join/{lab.token}/", {"csrfmiddlewaretoken": token}).status_code == 302
+
+
+def test_a_participants_own_link_always_leads_to_the_same_number(lab):
+    (invitation,) = invite(study=lab, labels=["P 1"])
+    for _ in range(2):
+        enter(invitation.token)
+    assert WorkerAccount.objects.count() == 1
+    assert Session.objects.count() == 1
+
+
+def test_the_open_link_gives_each_browser_a_number_of_its_own(lab):
+    first = enter(lab.token)
+    enter(lab.token, browser=first)
+    assert WorkerAccount.objects.count() == 1
+    enter(lab.token)
+    assert WorkerAccount.objects.count() == 2
+
+
+def test_a_panel_id_is_one_account_of_a_requesters(prolific, requester, hit_type, make_keys):
+    for _ in range(2):
+        enter(prolific.token, FROM_PROLIFIC)
+    values = StudyValues(name="Again", kind="panel", **PROLIFIC)
+    again = open_study(requester=requester, hit_type=hit_type, values=values)
+    enter(again.token, FROM_PROLIFIC.replace("X1", "X2"))
+    assert Participant.objects.get().connection.name == "Prolific"
+    assert Session.objects.count() == 2
+    assert WorkerAccount.objects.count() == 1
+    keys = make_keys("Other lab")
+    in_process_client(keys).create_hit(**HIT)
+    other = Requester.objects.get(name="Other lab")
+    theirs = open_study(requester=other, hit_type=other.hit_types.get(), values=values)
+    enter(theirs.token, FROM_PROLIFIC)
+    assert WorkerAccount.objects.count() == 2
+
+
+def test_what_a_panel_says_is_kept(prolific):
+    enter(prolific.token, FROM_PROLIFIC)
+    session = Session.objects.get()
+    assert (session.external_study_id, session.submission_id) == ("S1", "X1")
+    assert decrypt(session.encrypted_participant_id) == PID
+    assert PID not in str(list(Participant.objects.values())) + session.encrypted_participant_id
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?PROLIFIC_PID=",
+        "?STUDY_ID=S1",
+        "?PROLIFIC_PID=%00",
+        "?PROLIFIC_PID=" + "x" * 201,
+        "?PROLIFIC_PID={{%PROLIFIC_PID%}}&SESSION_ID=X",
+    ],
+)
+def test_a_panel_has_to_say_who_comes(prolific, query):
+    response = Client().get(f"/join/{prolific.token}/{query}")
+    assert response.status_code == 400
+    assert "PROLIFIC_PID" in text_of(response)
+    assert Client().post(f"/join/{prolific.token}/{query}").status_code == 400
+    assert not WorkerAccount.objects.exists()
+
+
+def test_any_panel_names_its_own_parameters(requester, hit_type):
+    values = StudyValues(
+        name="Panel", kind="panel", panel="CloudResearch", worker_parameter="participantId"
+    )
+    study = open_study(requester=requester, hit_type=hit_type, values=values)
+    enter(study.token, "?participantId=p-9&assignmentId=ignored")
+    assert decrypt(Session.objects.get().encrypted_participant_id) == "p-9"
+
+
+def test_a_closed_or_unknown_link_lets_nobody_in(lab):
+    (invitation,) = invite(study=lab, labels=["P 1"])
+    close_study(study=lab)
+    for token in (lab.token, invitation.token, "nothing"):
+        assert Client().get(f"/join/{token}/").status_code == 410
+        assert Client().post(f"/join/{token}/").status_code == 410
+    assert not WorkerAccount.objects.exists()
+
+
+def test_a_leaked_link_never_signs_in_to_an_account_with_a_password(lab, prolific, worker):
+    (invitation,) = invite(study=lab, labels=["P 1"])
+    Invitation.objects.update(worker=worker)
+    seal_of = seal(f"{prolific.connection_id}:{PID}", purpose=PURPOSE)
+    Participant.objects.create(connection=prolific.connection, seal=seal_of, worker=worker)
+    for path in (f"/join/{invitation.token}/", f"/join/{prolific.token}/{FROM_PROLIFIC}"):
+        browser = Client()
+        assert browser.post(path).status_code == 400
+        assert browser.get("/worker/").status_code == 302
+    assert not Session.objects.exists()
+
+
+def test_a_participant_cannot_sign_in_with_a_password(lab):
+    (invitation,) = invite(study=lab, labels=["P 1"])
+    enter(invitation.token)
+    name = User.objects.get().username
+    for password in ("", "!", PASSWORD):
+        Client().post("/worker/login/", {"username": name, "password": password})
+    browser = Client()
+    browser.post("/worker/login/", {"username": name, "password": "!"})
+    assert browser.get("/worker/").status_code == 302
+
+
+def test_a_worker_who_is_signed_in_is_warned_and_not_taken_over(lab, ada, worker):
+    assert "You are signed in as ada" in text_of(ada.get(f"/join/{lab.token}/"))
+    enter(lab.token, browser=ada)
+    page = text_of(ada.get("/worker/", follow=True))
+    assert worker.worker_id not in page
+    assert not Session.objects.filter(worker=worker).exists()
+
+
+def test_the_way_back_is_the_requesters_with_quoted_ids(mturk, requester, hit_type):
+    values = StudyValues(
+        name="Panel",
+        kind="panel",
+        panel="Panel",
+        worker_parameter="pid",
+        session_parameter="sid",
+        completion_code="A&B",
+        redirect_url="https://panel.example/done?cc={code}&p={worker}&s={session}&t={study}",
+    )
+    study = open_study(requester=requester, hit_type=hit_type, values=values)
+    browser = enter(study.token, "?pid=p/9%23x&sid=%7Bcode%7D%26&redirect_url=https://evil.example")
+    work(browser)
+    page = text_of(browser.get(f"/worker/groups/{hit_type.public_id}/finish/", follow=True))
+    address = re.search('class="button primary" href="([^"]+)"', page)[1].replace("&amp;", "&")
+    assert address == "https://panel.example/done?cc=A%26B&p=p%2F9%23x&s=%7Bcode%7D%26&t="
+    assert urlsplit(address).hostname == "panel.example"
+    assert "Go back to panel.example" in page
+    assert "evil.example" not in page
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:alert(1)",
+        "//evil.example",
+        "/worker/logout/",
+        "https://{worker}.evil.example/",
+        "https://{worker}@evil.example/",
+        "data:text/html,x",
+    ],
+)
+def test_the_way_back_is_a_full_address(requester, hit_type, address):
+    values = StudyValues(name="x", kind="invite", redirect_url=address)
+    with pytest.raises(ValueError, match="full https address"):
+        open_study(requester=requester, hit_type=hit_type, values=values)
+
+
+def test_a_channel_leads_to_ones_own_hit_type_only(make_keys, hit_type):
+    make_keys("Other lab")
+    other = Requester.objects.get(name="Other lab")
+    with pytest.raises(ValueError, match="of the requester's own"):
+        open_study(requester=other, hit_type=hit_type, values=StudyValues(name="x", kind="invite"))
+
+
+def test_the_completion_page_is_for_those_who_came_to_the_study(lab, ada, worker, hit_type):
+    assert ada.get(f"/worker/groups/{hit_type.public_id}/finish/").status_code == 410
+    enter(lab.token)
+    theirs = Session.objects.get()
+    assert ada.get(f"/worker/studies/{theirs.public_id}/").status_code == 410
+    assert ada.post(f"/worker/studies/{theirs.public_id}/leave/").status_code == 410
+    theirs.refresh_from_db()
+    assert theirs.outcome == ""
+
+
+def test_requirements_hold_for_participants_too(mturk, requester):
+    wants = {
+        "QualificationTypeId": "00000000000000000040",
+        "Comparator": "GreaterThan",
+        "IntegerValues": [5],
+        "ActionsGuarded": "PreviewAndAccept",
+    }
+    created = mturk.create_hit(**HIT, QualificationRequirements=[wants])["HIT"]
+    hit_type = HitType.objects.get(public_id=created["HITTypeId"])
+    values = StudyValues(name="x", kind="invite")
+    study = open_study(requester=requester, hit_type=hit_type, values=values)
+    browser = enter(study.token)
+    page = text_of(browser.get("/worker/study/", follow=True))
+    assert "has requirements that you don't meet" in page
+    assert study.codes.get(outcome="screened_out").code in page
+    assert not Assignment.objects.exists()
+
+
+def work(browser, *, times=1):
+    """Hand in what is next, as a page in a frame does, and go where it leads."""
+    for _ in range(times):
+        page = browser.get("/worker/study/", follow=True)
+        held = re.search("/worker/assignments/([A-Z0-9]+)/", text_of(page))[1]
+        assert browser.get(f"/worker/assignments/{held}/").status_code == 200
+        done = Client().post("/mturk/externalSubmit", {"assignmentId": held, "rating": "4"})
+        assert done.status_code == 200
+    return held
+
+
+@pytest.fixture
+def three(mturk, requester):
+    """A study of which each participant does three of four HITs."""
+    for _ in range(4):
+        created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
+    hit_type = HitType.objects.get(public_id=created["HITTypeId"])
+    values = StudyValues(name="Three", kind="panel", items_per_session=3, **PROLIFIC)
+    return open_study(requester=requester, hit_type=hit_type, values=values)
+
+
+def came(study, pid, submission, browser=None):
+    query = f"?PROLIFIC_PID={pid}&STUDY_ID=S1&SESSION_ID={submission}"
+    return enter(study.token, query, browser)
+
+
+def test_the_code_comes_with_the_last_item_and_not_before(three):
+    browser = came(three, "p1", "x1")
+    code = three.codes.get(outcome="completed").code
+    for n in range(3):
+        page = text_of(browser.get("/worker/study/", follow=True))
+        assert code not in page
+        assert ("Start" if n == 0 else "Go on working") in page
+        work(browser)
+    response = browser.get(f"/worker/groups/{three.hit_type.public_id}/next/", follow=True)
+    assert code in text_of(response)
+    assert f"submissions/complete?cc={code}" in text_of(response)
+    assert Session.objects.get().state == "finished"
+
+
+def test_the_session_is_complete_although_the_browser_closed_before_the_way_back(three):
+    work(came(three, "p1", "x1"), times=3)
+    session = Session.objects.get()
+    assert (session.state, session.outcome) == ("finished", "completed")
+    assert session.code == three.codes.get(outcome="completed").code
+
+
+def test_a_reload_brings_the_same_items_and_the_same_code(three):
+    first = came(three, "p1", "x1")
+    items = list(Assignment.objects.order_by("pk").values_list("public_id", flat=True))
+    came(three, "p1", "x1", first)
+    again = came(three, "p1", "x1")
+    assert list(Assignment.objects.order_by("pk").values_list("public_id", flat=True)) == items
+    work(again, times=3)
+    code = Session.objects.get().code
+    assert code in text_of(came(three, "p1", "x1").get("/worker/study/", follow=True))
+    assert Session.objects.count() == 1
+
+
+def test_a_submission_belongs_to_one_participant(three):
+    came(three, "p1", "x1")
+    refused = Client().post(f"/join/{three.token}/?PROLIFIC_PID=p2&STUDY_ID=S1&SESSION_ID=x1")
+    assert refused.status_code == 400
+    assert Session.objects.count() == 1
+
+
+def test_what_is_promised_least_is_given_first_and_nothing_twice(three):
+    for n in range(2):
+        came(three, f"p{n}", f"x{n}")
+    counts = Counter(Assignment.objects.values_list("hit_id", flat=True))
+    assert sorted(counts.values()) == [1, 1, 2, 2]
+    came(three, "p1", "x9")
+    late = Session.objects.get(submission_id="x9")
+    assert late.outcome == "no_more_items"
+    assert late.code == three.codes.get(outcome="no_more_items").code
+    assert late.code != three.codes.get(outcome="completed").code
+
+
+def test_who_comes_too_late_reads_so_and_has_a_code_of_its_own(three):
+    for n in range(3):
+        browser = came(three, f"p{n}", f"x{n}")
+    page = text_of(browser.get("/worker/study/", follow=True))
+    assert "Nothing is left to do" in page
+    assert three.codes.get(outcome="no_more_items").code in page
+    assert OutcomeCode.objects.filter(study=three).values("code").distinct().count() == 7
+
+
+def test_participants_see_their_study_only(three, mturk):
+    mturk.create_hit(**HIT | {"Title": "Another"})
+    browser = came(three, "p1", "x1")
+    for path in ("", "dashboard/", "earnings/", "qualifications/", "messages/", "profile/"):
+        page = browser.get(f"/worker/{path}", follow=True)
+        assert page.redirect_chain[-1][0].startswith("/worker/studies/"), path
+        assert "$" not in text_of(page)
+        assert "Another" not in text_of(page)
+    held = Assignment.objects.first()
+    page = text_of(browser.get(f"/worker/assignments/{held.public_id}/"))
+    assert "$" not in page
+    assert "Return this HIT" not in page
+    group = f"/worker/groups/{three.hit_type.public_id}/"
+    browser.post(group + "accept/")
+    assert Assignment.objects.count() == 3
+
+
+def test_who_does_not_want_to_take_part_gives_everything_back(three):
+    browser = came(three, "p1", "x1")
+    session = Session.objects.get()
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    session.refresh_from_db()
+    assert session.outcome == "no_consent"
+    assert session.code == three.codes.get(outcome="no_consent").code
+    assert set(Assignment.objects.values_list("status", flat=True)) == {"Returned"}
+    assert session.code in text_of(browser.get("/worker/study/", follow=True))
+
+
+@pytest.mark.parametrize("discards", [False, True])
+def test_on_return_the_study_says_whether_work_is_kept(three, discards):
+    RecruitedStudy.objects.filter(pk=three.pk).update(discards_returned=discards)
+    work(came(three, "p1", "x1"))
+    return_session(session=Session.objects.get())
+    kept = Assignment.objects.exclude(answer="")
+    assert kept.count() == (0 if discards else 1)
+    assert Assignment.objects.live().count() == (0 if discards else 1)
+    assert Session.objects.get().state == "returned"
+
+
+def test_late_work_is_kept_and_no_item_over_assigned(three):
+    browser = came(three, "p1", "x1")
+    held = list(Assignment.objects.order_by("pk"))
+    clock.advance(timedelta(seconds=three.maximum_seconds) + GRACE + timedelta(seconds=1))
+    settle_sessions(clock.now())
+    session = Session.objects.get()
+    assert session.state == "timed_out"
+    # Others take both places of the first HIT; the second is still free.
+    for _ in range(2):
+        accept_hit(worker=new_participant("recruiter"), hit=held[0].hit)
+    for assignment in held:
+        done = Client().post(
+            "/mturk/externalSubmit", {"assignmentId": assignment.public_id, "rating": "4"}
+        )
+        assert done.status_code == 200
+    session.refresh_from_db()
+    assert (session.state, session.outcome) == ("timed_out", "completed")
+    assert session.code in text_of(browser.get("/worker/study/", follow=True))
+    assert [hasattr(one, "surplus_answer") for one in Assignment.objects.order_by("pk")[:3]] == [
+        True,
+        False,
+        False,
+    ]
+    for hit in three.hit_type.hits.all():
+        assert Assignment.objects.live().filter(hit=hit).count() <= hit.max_assignments
+
+
+def test_time_frees_what_is_not_handed_in(three):
+    work(came(three, "p1", "x1"))
+    clock.advance(timedelta(seconds=three.maximum_seconds) + GRACE + timedelta(seconds=1))
+    settle_sessions(clock.now())
+    assert Assignment.objects.live().count() == 1
+    came(three, "p2", "x2")
+    assert Session.objects.get(submission_id="x2").items.count() == 3
+
+
+def test_erasing_a_participant_drops_the_join_and_keeps_the_work(three):
+    work(came(three, "p1", "x1"), times=3)
+    Assignment.objects.update(status="Approved")
+    worker = WorkerAccount.objects.get()
+    erase_worker(worker)
+    assert not Session.objects.exists()
+    assert not Participant.objects.exists()
+    assert Assignment.objects.exclude(answer="").count() == 3
+
+
+def test_participants_are_recognised_after_the_keys_were_changed(three, settings):
+    came(three, "p1", "x1")
+    old = settings.ENCRYPTION_KEYS
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *old]
+    came(three, "p1", "x2")
+    assert Participant.objects.count() == 1
+    assert reencrypt_participants() == 1
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    came(three, "p1", "x3")
+    assert Participant.objects.count() == 1
+    assert RecruiterConnection.objects.count() == 1
