@@ -8,6 +8,7 @@ AccountsError
 ├── InvalidTeam       the team's name cannot be used
 ├── InvalidToken      a token of that kind cannot be made
 ├── LastOwner         the team would be left without an owner
+├── ErasureRefused    somebody else must act before the user can be erased
 └── RoleTooSmall      what was asked is not for somebody of that role
 """
 
@@ -46,3 +47,7 @@ class RoleTooSmall(AccountsError):
 
 class InvalidToken(AccountsError):
     """A token of that kind cannot be made."""
+
+
+class ErasureRefused(AccountsError):
+    """Somebody else must act before the user can be erased."""

@@ -399,6 +399,12 @@ MARKETPLACE_REQUESTS_PER_SECOND = variables.number("MARKETPLACE_REQUESTS_PER_SEC
 MARKETPLACE_REQUEST_BURST = variables.natural_number("MARKETPLACE_REQUEST_BURST", 0)
 MARKETPLACE_TESTING = variables.boolean("MARKETPLACE_TESTING", default=False)
 
+# After how many days rows are deleted (config/retention.py); 0 for never.
+NOTIFICATIONS_KEEP_DAYS = variables.natural_number("NOTIFICATIONS_KEEP_DAYS", 90)
+MESSAGES_KEEP_DAYS = variables.natural_number("MESSAGES_KEEP_DAYS", 0)
+BROWSERS_KEEP_DAYS = variables.natural_number("BROWSERS_KEEP_DAYS", 90)
+AUDITS_KEEP_DAYS = variables.natural_number("AUDITS_KEEP_DAYS", 400)
+
 # Who sends it as a bearer token reads /metrics (docs/operations.md); without one nobody does.
 METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")
 

@@ -1,0 +1,95 @@
+"""What is stored about a user, and erasing who that was.
+
+What says who somebody is goes: name, addresses, password, second factor, sessions, tokens,
+memberships. Studies, decisions and comments stay, under a name that leads to nobody; so do the
+audit log's entries, in which nothing can be changed without breaking its seals
+(docs/data-processing.md).
+"""
+
+import uuid
+from typing import Any
+
+from allauth.usersessions.models import UserSession
+from django.db import transaction
+from django.db.models import CASCADE, ForeignObjectRel, QuerySet
+
+from accounts.audit import record
+from accounts.exceptions import ErasureRefused
+from accounts.models import Membership, User
+from accounts.roles import Role
+
+# Whose account it is decides there: a worker's has books, and a page of its own for this.
+MARKETPLACE = "marketplace"
+HIDDEN_COLUMNS = ("password", "digest", "data", "session_key")
+
+
+def export_user(user: User) -> dict[str, list[dict[str, Any]]]:
+    """Every row that refers to the user, by table; without what opens an account."""
+    rows: dict[str, QuerySet[Any]] = {"User": User.objects.filter(pk=user.pk)}
+    for relation in _relations():
+        name = f"{relation.related_model.__name__}.{relation.field.name}"
+        rows[name] = _rows(relation, user)
+    return {name: [_record(row) for row in found.values()] for name, found in rows.items()}
+
+
+@transaction.atomic
+def erase_user(user: User) -> None:
+    """Erase who a user is; ErasureRefused where somebody else must act first."""
+    locked = User.objects.select_for_update().get(pk=user.pk)
+    if reasons := erasure_obstacles(locked):
+        raise ErasureRefused(" ".join(reasons))
+    for session in UserSession.objects.filter(user=locked):
+        session.end()
+    for relation in _relations():
+        if getattr(relation, "on_delete", None) is CASCADE:
+            _rows(relation, locked).delete()
+    locked.username = f"erased-{uuid.uuid4().hex}"
+    locked.first_name = locked.last_name = locked.email = ""
+    locked.last_login = None
+    locked.is_active = locked.is_staff = locked.is_superuser = False
+    locked.set_unusable_password()
+    locked.save()
+    record(team=None, actor=None, action="erase user", subject=locked.username)
+
+
+def erasure_obstacles(user: User) -> list[str]:
+    """What must be done before, in sentences."""
+    reasons = []
+    for relation in _relations():
+        if relation.related_model._meta.app_label == MARKETPLACE and _rows(relation, user).exists():
+            reasons.append(
+                f"{user.username} has an account at the marketplace too, as a worker or a "
+                "requester. Workers erase theirs under Your data; take a requester's user away "
+                "from the requester first."
+            )
+            break
+    for membership in Membership.objects.filter(user=user, role=Role.OWNER).select_related("team"):
+        others = Membership.objects.filter(team=membership.team, role=Role.OWNER)
+        if not others.exclude(user=user).exists():
+            reasons.append(f"{membership.team.name} has no other owner: make somebody its owner.")
+    return reasons
+
+
+def _relations() -> list[ForeignObjectRel]:
+    """Each column of each app that refers to users, those without a way back too."""
+    return [
+        relation
+        for relation in User._meta.get_fields(include_hidden=True)
+        if isinstance(relation, ForeignObjectRel)
+        and relation.related_model._meta.auto_created is False
+    ]
+
+
+def _rows(relation: ForeignObjectRel, user: User) -> QuerySet[Any]:
+    found: QuerySet[Any] = relation.related_model._base_manager.filter(
+        **{relation.field.name: user.pk}
+    )
+    return found.order_by("pk")
+
+
+def _record(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in HIDDEN_COLUMNS and not name.startswith("encrypted")
+    }
