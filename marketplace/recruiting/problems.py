@@ -1,0 +1,45 @@
+"""What can go wrong between the marketplace and a recruiter.
+
+The difference that matters is whether anything may have changed over there: after `Refused` and
+`Unreachable` nothing has, after `Uncertain` nobody knows.
+"""
+
+
+class RecruiterProblem(Exception):
+    """What a recruiter did not do; the text is for people and holds no secret."""
+
+
+class Refused(RecruiterProblem):
+    """They read the request and said no: nothing has changed over there."""
+
+    def __init__(self, message: str, *, status: int = 0, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+class NotAuthorized(Refused):
+    """The token is wrong, or has no right to this."""
+
+
+class NotFound(Refused):
+    """There is no such thing over there, or the token may not see it."""
+
+
+class Unreachable(RecruiterProblem):
+    """The request never left, or was turned away unread: repeat it later without fear."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Uncertain(RecruiterProblem):
+    """The request left and no answer says what became of it: look before repeating."""
+
+
+class Unsupported(RecruiterProblem):
+    """The recruiter has nothing of the kind; `capabilities` said so."""
+
+
+class NotVerified(RecruiterProblem):
+    """An arrival or an event that its recruiter did not send."""

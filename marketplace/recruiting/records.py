@@ -1,0 +1,226 @@
+"""What is said between the marketplace and its recruiters, whichever recruiter it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import Enum
+
+
+class Outcome(Enum):
+    """How a session ended, as the server decided it; each has a code of its own."""
+
+    COMPLETED = "completed"
+    NO_CONSENT = "no_consent"
+    FAILED_ATTENTION = "failed_attention"
+    SCREENED_OUT = "screened_out"
+    INCOMPATIBLE_DEVICE = "incompatible_device"
+    NO_MORE_ITEMS = "no_more_items"
+    FOLLOW_UP = "follow_up"
+
+
+class StudyState(Enum):
+    DRAFT = "draft"
+    SCHEDULED = "scheduled"
+    PUBLISHING = "publishing"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    AWAITING_REVIEW = "awaiting_review"  # all places in; more places revive it
+    STOPPED = "stopped"
+    UNKNOWN = "unknown"  # a word we do not know is no news
+
+
+class SubmissionState(Enum):
+    RESERVED = "reserved"
+    ACTIVE = "active"
+    AWAITING_REVIEW = "awaiting_review"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    RETURNED = "returned"
+    TIMED_OUT = "timed_out"  # not final: late codes are taken, researchers may approve
+    SCREENED_OUT = "screened_out"
+    PROCESSING = "processing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Who may take part; excluding people is a filter too. Either values or a range."""
+
+    filter_id: str
+    values: tuple[str, ...] = ()
+    lower: Decimal | None = None
+    upper: Decimal | None = None
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code that a participant brings back for an outcome, and what it sets off."""
+
+    outcome: Outcome
+    code: str
+    approve_automatically: bool = False
+    request_return: str = ""  # the reason that participants read; "" asks for no return
+    screen_out_pay: Decimal | None = None
+    screen_out_slots: int = 0
+    add_to_group: str = ""
+
+
+@dataclass(frozen=True)
+class StudyDraft:
+    """A study as drafted from a batch. `token` is ours: it finds a draft whose answer was lost."""
+
+    token: str
+    title: str
+    description: str
+    url: str  # without the recruiter's parameters, which the implementation appends
+    reward: Decimal
+    places: int
+    minutes: int
+    maximum_minutes: int
+    codes: tuple[Code, ...]
+    project: str = ""
+    devices: tuple[str, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    labels: tuple[str, ...] = ()
+    content_warnings: tuple[str, ...] = ()
+    signed_link: bool = False
+
+
+@dataclass(frozen=True)
+class RecruitedStudy:
+    """A study as it stands over there."""
+
+    id: str
+    state: StudyState
+    places: int
+    token: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What they say it will cost, fees and taxes included; never computed here."""
+
+    total: Decimal
+    currency: str
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who the credentials belong to, and what is there to spend."""
+
+    id: str
+    name: str
+    currency: str
+    available: Decimal
+    workspace: str = ""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One participant's place in a study. `participant` is an identity: keep it encrypted."""
+
+    id: str
+    study: str
+    participant: str = field(repr=False)
+    state: SubmissionState
+    code: str = ""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    return_requested: bool = False
+    bonuses: tuple[Decimal, ...] = ()  # those paid, in any order; known only of one asked for alone
+
+
+class RejectionCategory(Enum):
+    TOO_QUICKLY = "TOO_QUICKLY"
+    TOO_SLOWLY = "TOO_SLOWLY"
+    FAILED_INSTRUCTIONS = "FAILED_INSTRUCTIONS"
+    INCOMPLETE_LONGITUDINAL = "INCOMP_LONGITUDINAL"
+    FAILED_CHECK = "FAILED_CHECK"
+    LOW_EFFORT = "LOW_EFFORT"
+    MALINGERING = "MALINGERING"
+    NO_CODE = "NO_CODE"
+    BAD_CODE = "BAD_CODE"
+    NO_DATA = "NO_DATA"
+    UNSUPPORTED_DEVICE = "UNSUPP_DEVICE"
+    OTHER = "OTHER"
+
+
+@dataclass(frozen=True)
+class Approval:
+    """All items of a submission are accepted."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """All items of a submission are refused; the participant reads the message."""
+
+    message: str
+    category: RejectionCategory
+
+
+@dataclass(frozen=True)
+class ReturnRequest:
+    """The participant is asked to give the place back, unpaid and without a mark."""
+
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """A rejection is taken back."""
+
+
+Verdict = Approval | Rejection | ReturnRequest | Reversal
+
+
+@dataclass(frozen=True)
+class Bonus:
+    submission: str
+    amount: Decimal
+
+
+@dataclass(frozen=True)
+class PreparedBonus:
+    """A payment set up and not paid: `total` is what it will take, with fees, to type back."""
+
+    id: str
+    total: Decimal
+    fees: Decimal
+    currency: str
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Somebody at our door, verified as sent by the recruiter."""
+
+    study: str
+    submission: str
+    participant: str = field(repr=False)
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class WayBack:
+    """Where a session goes: to `url`, or, where that is empty, a page showing `code`."""
+
+    url: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """News that something changed: a hint only, the truth is asked for. `id` stays over retries."""
+
+    id: str
+    kind: str
+    submission: str = ""
+    study: str = ""
+
+
+@dataclass(frozen=True)
+class Demographics:
+    """What participants told their recruiter, by submission."""
+
+    submission: str
+    answers: Mapping[str, str]
