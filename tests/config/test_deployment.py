@@ -1,0 +1,180 @@
+"""deploy/ and the workflows, as far as they can be tried without a registry of images."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+UNITS = sorted((DEPLOY / "systemd").iterdir())
+# Of the containers themselves, or of a library's.
+FOREIGN = {"POSTGRES_PASSWORD", "ASSAY_VERSION"}
+
+pytestmark = pytest.mark.once
+
+
+def settings_there_are():
+    text = (ROOT / ".env.example").read_text() + (ROOT / "config/settings.py").read_text()
+    return set(re.findall(r"[A-Z][A-Z_]{3,}", text))
+
+
+def compose():
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+
+
+def names_in(requirements):
+    """Libraries with their versions; extras don't matter here, and names are written alike."""
+    pairs = re.findall(r"^([A-Za-z0-9._-]+)(?:\[[\w,]+\])?==([^\s;]+)", requirements, re.MULTILINE)
+    return {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in pairs}
+
+
+def test_the_lock_has_every_requirement_with_its_hashes():
+    lock = (DEPLOY / "requirements.lock").read_text()
+    wanted = names_in((ROOT / "requirements.txt").read_text())
+    missing = {each for each in wanted - names_in(lock) if each[0] != "torch"}
+    assert not missing, "run `pip install uv && python deploy/lock.py`"
+    entries = re.split(r"\n(?=[a-z])", lock)[1:]
+    assert len(entries) > len(wanted)
+    assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_containers_wait_for_what_they_need_and_run_without_rights():
+    services = compose()["services"]
+    for name in ("web", "worker", "scorer"):
+        service = services[name]
+        assert service["depends_on"] == {
+            "database": {"condition": "service_healthy"},
+            "queue": {"condition": "service_healthy"},
+            "migration": {"condition": "service_completed_successfully"},
+        }
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+    for name in ("database", "queue"):
+        assert services[name]["healthcheck"]["test"]
+        assert "ports" not in services[name]
+    assert services["web"]["ports"] == ["127.0.0.1:8000:8000"]
+    used = {part.split(":")[0] for each in services.values() for part in each.get("volumes", [])}
+    assert used == set(compose()["volumes"])
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    assert dockerfile.index("chown assay:assay /srv/assay/output /backups") > 0
+    assert "\nUSER assay\n" in dockerfile
+
+
+def test_every_variable_that_is_set_is_one_of_the_sites():
+    files = (DEPLOY / "compose.yaml", DEPLOY / "nginx/assay.conf")
+    text = "".join(path.read_text() for path in files)
+    named = set(re.findall(r"^\s*#?\s*([A-Z][A-Z_]{3,})[=:]", text, re.MULTILINE))
+    assert {"SITE_URL", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL", "CACHE_URL"} <= named
+    own = {name for name in named if not name.startswith("POSTGRES_")} - FOREIGN
+    assert own <= settings_there_are()
+
+
+def commands():
+    text = "".join(path.read_text() for path in [DEPLOY / "compose.yaml", *UNITS])
+    return set(re.findall(r'manage\.py(?:", "| )([a-z_]+)', text))
+
+
+def test_every_command_that_is_started_is_there():
+    assert commands() == {"migrate", "run_worker", "backup"}
+    there = {path.stem for path in ROOT.glob("*/management/commands/*.py")}
+    assert commands() - {"migrate"} <= there
+
+
+def test_queues_of_the_workers_are_all_queues():
+    from work.registry import QUEUES
+
+    services = compose()["services"]
+    arguments = [*services["worker"]["command"], *services["scorer"]["command"]]
+    assert {each for each in arguments if each in QUEUES} == set(QUEUES)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+def test_systemd_understands_the_units(tmp_path):
+    for unit in UNITS:
+        name = unit.name.replace("@.", "@interactive.")
+        content = unit.read_text().replace("/srv/assay/.venv/bin/python", sys.executable)
+        (tmp_path / name).write_text(content)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *map(str, sorted(tmp_path.iterdir()))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    faults = [line for line in done.stderr.splitlines() if str(tmp_path) in line or "assay" in line]
+    assert faults == []
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="no nginx here")
+def test_nginx_understands_its_file(tmp_path):
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x"),
+            *("-keyout", str(tmp_path / "privkey.pem"), "-out", str(tmp_path / "fullchain.pem")),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    site = (DEPLOY / "nginx/assay.conf").read_text().replace("/etc/ssl/assay", str(tmp_path))
+    (tmp_path / "site.conf").write_text(site)
+    whole = f"pid {tmp_path}/pid; events {{}} http {{ include {tmp_path}/site.conf; }}"
+    (tmp_path / "nginx.conf").write_text(whole)
+    done = subprocess.run(
+        ["nginx", "-t", "-c", str(tmp_path / "nginx.conf")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "syntax is ok" in done.stderr, done.stderr
+
+
+def test_workflows_start_what_is_there():
+    for path in (ROOT / ".github/workflows").iterdir():
+        workflow = yaml.safe_load(path.read_text())
+        assert workflow["permissions"]["contents"] in ("read", "write")
+        for job in workflow["jobs"].values():
+            assert job["timeout-minutes"] <= 90
+    text = (ROOT / ".github/workflows/tests.yaml").read_text()
+    assert "bash .ci/run" in text
+    assert (ROOT / ".ci/run").exists()
+
+
+def test_a_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{citation["version"]}"' in project
+    assert f'license = "{citation["license"]}"' in project
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1), (None, 1)])
+def test_the_probe_says_whether_the_site_is_ready(status, code, tmp_path):
+    """A server that answers only for the site's own host, as the site does."""
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status if self.headers["Host"] == "assay.example.org" else 400)
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Site)
+    address = f"http://127.0.0.1:{server.server_port}/readyz"
+    if status is None:
+        server.server_close()
+    else:
+        Thread(target=server.handle_request, daemon=True).start()
+    done = subprocess.run(
+        [sys.executable, DEPLOY / "probe.py", address],
+        env=os.environ | {"SITE_URL": "https://assay.example.org"},
+        check=False,
+    )
+    server.server_close()
+    assert done.returncode == code
