@@ -95,3 +95,11 @@ def is_blind(permissions: Container[str]) -> bool:
     """Whether somebody adjudicates and does nothing else: they are not to learn which system a
     candidate is of."""
     return Permission.ADJUDICATE in permissions and Permission.ANALYSE not in permissions
+
+
+# Those who may see and are not blind: a page that says which system did what is for them.
+SIGHTED_READERS = [
+    role
+    for role, permissions in PERMISSIONS.items()
+    if Permission.VIEW in permissions and not is_blind(permissions)
+]

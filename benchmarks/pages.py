@@ -46,6 +46,7 @@ NOT_VISITED = {
     *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
     *("team-tokens", "team-token-revoke"),
     *("collections", "new-collection"),
+    *("experiments", "new-experiment", "recommenders", "new-recommender"),
     *("upload-picture", "how-many", "how-many-curve", "how-many-pilot"),
     *("member-remove", "member-password", "new-team", "accept", "join", "join-anew", "invitation"),
 }
@@ -227,8 +228,9 @@ def require_all_known(names: set[str]) -> None:
                 yield pattern.name
 
     unvisited = set(every(urlpatterns)) - names - NOT_VISITED
-    # Collections hold no judgments.
-    if unknown := {name for name in unvisited if not name.startswith("collection")}:
+    # Collections and experiments hold no judgments of studies.
+    others = ("collection", "experiment", "recommender")
+    if unknown := {name for name in unvisited if not name.startswith(others)}:
         raise SystemExit(f"benchmarks/pages.py does not visit {', '.join(sorted(unknown))}.")
 
 

@@ -47,6 +47,9 @@ from console.pages.collections import (
     targets,
     trust,
 )
+from console.pages.experiments import downloads as experiment_downloads
+from console.pages.experiments import experiment, recommenders
+from console.pages.experiments import listing as experiments
 
 app_name = "console"
 
@@ -215,6 +218,24 @@ of_a_collection: list[URLPattern | URLResolver] = [
     path("work/<int:job_id>/again/", jobs.resume, name="collection-again"),
 ]
 
+of_an_experiment: list[URLPattern | URLResolver] = [
+    path("", experiment.experiment, name="experiment"),
+    path("delete/", experiment.delete, name="experiment-delete"),
+    path("runs/<int:number>/", experiment.progress, name="experiment-progress"),
+    path("runs/<int:number>/stop/", experiment.stop, name="experiment-stop"),
+    path("runs/<int:number>/again/", experiment.resume, name="experiment-again"),
+    path("<slug:chart>.<slug:form>/picture/", experiment.picture, name="experiment-picture"),
+    path("<str:name>", experiment_downloads.download, name="experiment-download"),
+]
+
+of_a_recommender: list[URLPattern | URLResolver] = [
+    path("", recommenders.recommender, name="recommender"),
+    path("training/", recommenders.progress, name="recommender-progress"),
+    path("stop/", recommenders.stop, name="recommender-stop"),
+    path("again/", recommenders.resume, name="recommender-again"),
+    path("delete/", recommenders.delete, name="recommender-delete"),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", studies.studies, name="studies"),
     path("login/", sign_in.login, name="login"),
@@ -231,6 +252,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("collections/", listing.collections, name="collections"),
     path("new-collection/", listing.new_collection, name="new-collection"),
     path("collections/<slug:slug>/", include(of_a_collection)),
+    path("simulations/", experiments.experiments, name="experiments"),
+    path("new-simulation/", experiments.new_experiment, name="new-experiment"),
+    path("simulations/<slug:slug>/", include(of_an_experiment)),
+    path("recommenders/", recommenders.recommenders, name="recommenders"),
+    path("new-recommender/", recommenders.new_recommender, name="new-recommender"),
+    path("recommenders/<int:key>/", include(of_a_recommender)),
     path("how-many/", sizes.how_many, name="how-many"),
     path("how-many/topics-or-assessors/", sizes.pilot, name="how-many-pilot"),
     path("how-many/curve.<slug:form>", sizes.curve, name="how-many-curve"),

@@ -21,14 +21,14 @@ MOST_LEVELS = 10
 """Numbers of an ordered attribute are put into so many classes of about the same size."""
 
 
-def read_folder(folder: Path) -> Catalogue:
-    """A catalogue of our own layout."""
+def read_folder(folder: Path, *, source: str = "") -> Catalogue:
+    """A catalogue of our own layout, called as the folder is unless it has another name."""
     ids = read_names(folder / "ids.txt")
     attributes, captions = folder / "attributes.csv", folder / "captions.txt"
     return Catalogue(
         ids=tuple(ids),
         embeddings=read_embeddings(folder / "embeddings.npy", len(ids)),
-        source=folder.name,
+        source=source or folder.name,
         attributes=read_attributes(attributes, ids) if attributes.exists() else None,
         captions=tuple(_lines(captions)) if captions.exists() else (),
     )

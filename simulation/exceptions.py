@@ -4,7 +4,8 @@ SimulationError
 ├── CatalogueUnfit     files of a catalogue cannot be used, or do not fit each other
 ├── TargetsUnfit       judgments or first items that cannot be used with a catalogue
 ├── CaptionsUnfit      a file of relative captions cannot be used
-└── CheckpointUnfit    a trained recommender cannot be read, or is of another catalogue
+├── CheckpointUnfit    a trained recommender cannot be read, or is of another catalogue
+└── ExperimentUnfit    settings of an experiment that cannot be used, or an input that has gone
 """
 
 
@@ -26,3 +27,7 @@ class CaptionsUnfit(SimulationError):
 
 class CheckpointUnfit(SimulationError):
     """A trained recommender cannot be read, or is of another catalogue."""
+
+
+class ExperimentUnfit(SimulationError):
+    """Settings of an experiment cannot be used, or an input of it has gone."""

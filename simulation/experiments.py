@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -162,7 +162,8 @@ def run_experiment(
         evaluated[recommender.name] = outcomes(
             log, settings.measures, qrels=settings.qrels, carry=settings.carry
         )
-    notes = (*_notes(catalogue, targets, users), *_notes_of_training(recommenders))
+    trained = [(recommender.record(), critic) for recommender, critic in recommenders]
+    notes = tuple(notes_of(catalogue, targets, users, trained))
     return Experiment(catalogue, targets, tuple(users), evaluated, settings, notes)
 
 
@@ -174,8 +175,13 @@ def _require_names(argument: str, names: Sequence[str]) -> None:
         raise ValueError(f"{argument} must have different names: {twice} comes twice")
 
 
-def _notes(catalogue: Catalogue, targets: Targets, users: Sequence[UserSimulator]) -> Iterator[str]:
-    """What a reader must know beside the numbers."""
+def notes_of(
+    catalogue: Catalogue,
+    targets: Targets,
+    users: Sequence[UserSimulator],
+    recommenders: Sequence[tuple[Mapping[str, Any], Critic]],
+) -> Iterator[str]:
+    """What a reader must know beside the numbers; recommenders as records, each with its critic."""
     if catalogue.is_stand_in:
         yield (
             "embeddings are stand-ins, drawn for ids whose own are not at hand: the numbers show "
@@ -192,13 +198,16 @@ def _notes(catalogue: Catalogue, targets: Targets, users: Sequence[UserSimulator
         yield f"targets whose dialogue begins with an accepted item: {starts}"
     if not any(user.leave_hazard for user in users):
         yield "no user ever leaves before the last turn; people do"
+    yield from _notes_of_training(recommenders)
 
 
-def _notes_of_training(recommenders: Sequence[tuple[Recommender, Critic]]) -> Iterator[str]:
+def _notes_of_training(
+    recommenders: Sequence[tuple[Mapping[str, Any], Critic]],
+) -> Iterator[str]:
     """Whether trained recommenders are evaluated by the critic that they learned from."""
     for recommender, critic in recommenders:
-        if recommender.record().get("trained_with") == critic.record():
+        if recommender.get("trained_with") == critic.record():
             yield (
-                f"{recommender.name} is evaluated with the critic it was trained with, and on a "
+                f"{recommender['name']} is evaluated with the critic it was trained with, and on a "
                 "catalogue whose items it knows: four fifths of them were targets in training"
             )

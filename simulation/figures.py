@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import altair as alt
 import pandas as pd
 from django.utils.translation import gettext as _
@@ -11,6 +13,9 @@ from simulation.experiments import Experiment
 from simulation.users import MetaUser
 from stats.ranking import Measure
 
+FACET = alt.Facet("recommender:N", title=None)
+# Recommenders side by side, of the width that a page has.
+N_COLUMNS = 3
 # Names of users are long, and tell users apart by their end.
 LEGEND = alt.Legend(orient="bottom", columns=2, labelLimit=0, symbolOpacity=1)
 
@@ -18,24 +23,28 @@ LEGEND = alt.Legend(orient="bottom", columns=2, labelLimit=0, symbolOpacity=1)
 def by_turn(experiment: Experiment, measure: Measure) -> Picture:
     """A measure turn by turn, a line with its interval for each user, apart by recommender."""
     rows = pd.DataFrame([row.record() for row in experiment.rows() if row.measure == measure])
+    return turns_figure(rows, measure.name, [user.name for user in experiment.users])
+
+
+def turns_figure(rows: pd.DataFrame, measure: str, names: list[str]) -> Picture:
+    """The same of rows of recommender, user, turn, mean, ci_low and ci_high."""
     base = alt.Chart(rows).encode(x=alt.X("turn:O", title=_("Turn"), axis=alt.Axis(labelAngle=0)))
-    names = [user.name for user in experiment.users]
     band = base.mark_area(opacity=0.12).encode(
-        y=alt.Y("ci_low:Q", title=measure.name),
+        y=alt.Y("ci_low:Q", title=measure),
         y2="ci_high:Q",
         color=alt.Color("user:N", title=None, sort=names, legend=LEGEND),
     )
     line = base.mark_line(point=True).encode(
-        y=alt.Y("mean:Q", title=measure.name),
+        y=alt.Y("mean:Q", title=measure),
         color=alt.Color("user:N", title=None, sort=names, legend=LEGEND),
         tooltip=[
             alt.Tooltip("user:N", title=_("User")),
             alt.Tooltip("turn:O", title=_("Turn")),
-            alt.Tooltip("mean:Q", format=".3f", title=measure.name),
+            alt.Tooltip("mean:Q", format=".3f", title=measure),
         ],
     )
     layered = alt.layer(band, line).properties(width=220, height=200)
-    return layered.facet(column=alt.Column("recommender:N", title=None))
+    return layered.facet(facet=FACET, columns=N_COLUMNS)
 
 
 def by_tolerance(experiment: Experiment, measure: Measure) -> Picture:
@@ -64,7 +73,6 @@ def pictures(experiment: Experiment) -> dict[str, Picture]:
 def _against(
     experiment: Experiment, measure: Measure, field: str, title: str, kinds: tuple[str, ...]
 ) -> Picture:
-    other = "p_switch" if field == "tolerance" else "tolerance"
     users = {
         user.name: user
         for user in experiment.users
@@ -75,23 +83,43 @@ def _against(
     last = experiment.settings.n_turns
     rows = pd.DataFrame(
         [
-            row.record()
-            | {field: getattr(users[row.user], field), "kind": _kind(users[row.user], other)}
+            row.record() | line_of(users[row.user], field)
             for row in experiment.rows([last])
             if row.measure == measure and row.user in users
         ]
     )
+    return choices_figure(rows, measure.name, field, title)
+
+
+def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> Picture:
+    """Rows of recommender, mean, ci_low and ci_high with a line's `kind`, against a field."""
     base = alt.Chart(rows).encode(
         x=alt.X(f"{field}:Q", title=title), color=alt.Color("kind:N", title=None, legend=LEGEND)
     )
-    spans = base.mark_rule().encode(y=alt.Y("ci_low:Q", title=measure.name), y2="ci_high:Q")
-    line = base.mark_line(point=True).encode(y=alt.Y("mean:Q", title=measure.name))
+    spans = base.mark_rule().encode(y=alt.Y("ci_low:Q", title=measure), y2="ci_high:Q")
+    line = base.mark_line(point=True).encode(y=alt.Y("mean:Q", title=measure))
     layered = alt.layer(spans, line).properties(width=220, height=200)
-    return layered.facet(column=alt.Column("recommender:N", title=None))
+    return layered.facet(facet=FACET, columns=N_COLUMNS)
 
 
-def _kind(user: MetaUser, other: str) -> str:
-    """A line's name: all of the user but what the axis shows."""
-    if user.kind == "tol":
-        return "MetaSimTol"
-    return f"MetaSimProb, {'P' if other == 'p_switch' else other} {getattr(user, other):g}"
+class Choices(Protocol):
+    """A user's choices, as a user has them or as a result keeps them."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def tolerance(self) -> int: ...
+
+    @property
+    def p_switch(self) -> float: ...
+
+
+def line_of(user: Choices, field: str) -> dict[str, Any]:
+    """Where a user lies on an axis, and the line it is on: all of it but what the axis shows."""
+    other = "p_switch" if field == "tolerance" else "tolerance"
+    kind = "MetaSimTol"
+    if user.kind != "tol":
+        name = "P" if other == "p_switch" else other
+        kind = f"MetaSimProb, {name} {getattr(user, other):g}"
+    return {field: getattr(user, field), "kind": kind}

@@ -9,18 +9,11 @@ from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
 
 from accounts.models import Membership, Team
-from accounts.roles import PERMISSIONS, Permission, Role, is_blind
+from accounts.roles import SIGHTED_READERS, Role
 from annotation.models import Study
 
 if TYPE_CHECKING:
     from accounts.models import User
-
-# A collection says which run retrieved which document: who adjudicates blind does not see one.
-READERS = [
-    role
-    for role, permissions in PERMISSIONS.items()
-    if Permission.VIEW in permissions and not is_blind(permissions)
-]
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
@@ -28,7 +21,7 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """Those of the user's teams in which their role may see collections."""
         if user.is_superuser:
             return self
-        teams = Membership.objects.filter(user=user.pk, role__in=READERS).values("team")
+        teams = Membership.objects.filter(user=user.pk, role__in=SIGHTED_READERS).values("team")
         return self.filter(team__in=teams)
 
     def with_role_of(self, user: User) -> CollectionQuerySet:

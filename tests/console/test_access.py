@@ -17,6 +17,7 @@ from hits.models import Assignment, Batch, DraftDecision
 from metrics.models import ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
+from tests.console.experiment_addresses import EXPERIMENTS, OF_AN_EXPERIMENT
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.work import request_for_later
 from work.models import Job
@@ -165,6 +166,8 @@ PUBLIC = {
 }
 # Who may open them, and what they do, is in test_collection_roles.py and test_collections.py.
 OF_COLLECTIONS = OF_A_COLLECTION | {name: {} for name in COLLECTIONS}
+# So it is of experiments, in test_experiments.py.
+OF_EXPERIMENTS = OF_AN_EXPERIMENT | {name: {} for name in EXPERIMENTS}
 PRIVATE = (
     OF_A_STUDY
     | LEADING_ON
@@ -173,6 +176,7 @@ PRIVATE = (
     | ASKING_FIRST
     | OF_UPLOADS
     | OF_COLLECTIONS
+    | OF_EXPERIMENTS
     | OF_ANYONE_SIGNED_IN
 )
 

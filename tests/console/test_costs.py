@@ -27,6 +27,7 @@ from tests.console.test_access import (
     OF_A_STUDY,
     OF_ANYONE_SIGNED_IN,
     OF_COLLECTIONS,
+    OF_EXPERIMENTS,
     OF_TEAMS,
     OF_UPLOADS,
     PUBLIC,
@@ -47,6 +48,7 @@ NOT_PAGES = {
     *("logout", "schema", "join", "new-team"),
     *(*PUBLIC, *ACTIONS, *OF_TEAMS, *ASKING_FIRST, *LEADING_ON, *OF_UPLOADS),
     *OF_COLLECTIONS,  # test_collections.py has what they cost
+    *OF_EXPERIMENTS,  # and test_experiments.py
 }
 
 

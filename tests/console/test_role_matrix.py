@@ -32,6 +32,7 @@ from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import JudgeConnection, ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
+from tests.console.experiment_addresses import EXPERIMENTS, OF_AN_EXPERIMENT
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.pages import words_of
 from tests.console.test_access import OF_ANYONE_SIGNED_IN
@@ -366,6 +367,8 @@ def test_every_address_has_a_line():
         | OF_UPLOADS
         | OPEN
         | COLLECTIONS
+        | set(OF_AN_EXPERIMENT)
+        | EXPERIMENTS
         | OF_A_COLLECTION.keys()  # tried in test_collection_roles.py
     )
     marketplace = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN

@@ -1,0 +1,1 @@
+"""What the pages of simulated experiments show, and what their forms ask for."""

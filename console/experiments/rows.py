@@ -1,0 +1,187 @@
+"""A version of an experiment, read from its rows; each table once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from presentation.row_files import Kind, RowFile
+from simulation.critics import critic_of
+from simulation.dialogue_pieces import Piece, joined_log, unpacked_log
+from simulation.models import (
+    CauseRow,
+    ComparisonRow,
+    ExperimentNote,
+    ExperimentVersion,
+    ImprovementRow,
+    SimulatedRecommender,
+    SimulatedUser,
+    SwitchCount,
+    TurnResult,
+)
+from simulation.plans import plan_of
+from simulation.stored_catalogues import read_stored
+from simulation.stored_experiments import targets_of_experiment
+
+USER_FIELDS = (
+    *("name", "kind", "mode", "tolerance", "p_switch", "turn_base", "switches_on", "on_equal"),
+    *("alternative", "target_among", "sticky", "accepts", "leave_hazard"),
+)
+RESULT_KINDS: dict[str, Kind] = {
+    "recommender": "text",
+    "user": "text",
+    "kind": "text",
+    "tolerance": "integer",
+    "p_switch": "number",
+    "measure": "text",
+    "turn": "integer",
+    "mean": "number",
+    "ci_low": "number",
+    "ci_high": "number",
+    "ci_method": "text",
+    "reason": "text",
+    "n_targets": "integer",
+    "judged": "number",
+}
+SEED_KINDS: dict[str, Kind] = {
+    name: RESULT_KINDS[name] for name in ("recommender", "user", "measure", "turn", "mean")
+} | {"seed": "integer"}
+TARGET_KINDS: dict[str, Kind] = {
+    "recommender": "text",
+    "user": "text",
+    "measure": "text",
+    "target": "text",
+    "value": "number",
+}
+
+
+class StoredRun:
+    """The rows of a version, with users and recommenders in place of their keys."""
+
+    def __init__(self, version: ExperimentVersion) -> None:
+        self.version = version
+
+    @cached_property
+    def users(self) -> dict[int, SimulatedUser]:
+        return {row.pk: row for row in self.version.users.order_by("position")}
+
+    @cached_property
+    def recommenders(self) -> dict[int, SimulatedRecommender]:
+        return {row.pk: row for row in self.version.recommenders.order_by("position")}
+
+    @property
+    def names(self) -> list[str]:
+        return [row.name for row in self.recommenders.values()]
+
+    @property
+    def user_names(self) -> list[str]:
+        return [row.name for row in self.users.values()]
+
+    @property
+    def measures(self) -> list[str]:
+        measures: list[str] = self.version.rules["measures"]
+        return measures
+
+    @property
+    def last_turn(self) -> int:
+        return int(self.version.rules["n_turns"])
+
+    @cached_property
+    def n_targets(self) -> int:
+        return next(iter(self.last.values())).n_targets
+
+    @cached_property
+    def last(self) -> dict[tuple[str, str, str], TurnResult]:
+        """Results of the last turn, by user, recommender and measure."""
+        rows = self._named(self.version.results.filter(turn=self.last_turn))
+        return {(row.user.name, row.recommender.name, row.measure): row for row in rows}
+
+    def by_turn(self, measure: str) -> list[TurnResult]:
+        """All turns of a measure."""
+        return list(self._named(self.version.results.filter(measure=measure)))
+
+    @cached_property
+    def comparisons(self) -> list[ComparisonRow]:
+        return list(self.version.comparisons.all())
+
+    @cached_property
+    def causes(self) -> list[CauseRow]:
+        return list(self._named(self.version.causes.all()))
+
+    @cached_property
+    def switches(self) -> list[SwitchCount]:
+        return list(self._named(self.version.switches.all()))
+
+    @cached_property
+    def improvements(self) -> list[ImprovementRow]:
+        rows = list(self.version.improvements.all())
+        for row in rows:
+            row.recommender = self.recommenders[row.recommender_id]
+        return rows
+
+    @cached_property
+    def notes(self) -> list[ExperimentNote]:
+        return list(self.version.notes.all())
+
+    def _named(self, rows: Any) -> Iterator[Any]:
+        for row in rows:
+            row.recommender = self.recommenders[row.recommender_id]
+            row.user = self.users[row.user_id]
+            yield row
+
+    def result_rows(self) -> RowFile:
+        """Every mean with its interval."""
+        return self._file(RESULT_KINDS, self.version.results)
+
+    def seed_rows(self) -> RowFile:
+        """Every mean of a seed."""
+        return self._file(SEED_KINDS, self.version.seed_results)
+
+    def target_rows(self) -> RowFile:
+        """Every target's value at the last turn."""
+        return self._file(TARGET_KINDS, self.version.target_values)
+
+    def _file(self, kinds: dict[str, Kind], rows: Any) -> RowFile:
+        """Rows as they are read, some thousands at once."""
+        named = self._named(rows.iterator(chunk_size=2000))
+        return RowFile(kinds, (tuple(_value(row, name) for name in kinds) for row in named))
+
+    def dialogues(self) -> Iterator[dict[str, Any]]:
+        """Every turn of every dialogue as it was simulated, piece by piece."""
+        plan = plan_of(self.version.rules)
+        catalogue = read_stored(self.version.experiment.catalogue)
+        targets = targets_of_experiment(self.version.experiment, plan)
+        critic = critic_of(catalogue)
+        for piece in self.version.pieces.order_by("pk").iterator(chunk_size=1):
+            users = plan.users[piece.first_user : piece.first_user + piece.n_users]
+            part = Piece(0, piece.seed, unpacked_log(bytes(piece.log or b"")))
+            log = joined_log(catalogue, targets, users, (piece.seed,), critic, [part])
+            name = self.recommenders[piece.recommender_id].name
+            yield from ({"recommender": name} | row for row in log.rows())
+
+    def record(self) -> dict[str, Any]:
+        """What made the numbers, for programs."""
+        experiment = self.version.experiment
+        users = self.version.users.order_by("position").values(*USER_FIELDS)
+        return {
+            "experiment": experiment.slug,
+            "version": self.version.number,
+            "fingerprint": self.version.fingerprint,
+            "catalogue": experiment.catalogue.name,
+            "is_stand_in": experiment.catalogue.kind == "stand-in",
+            "judgments": experiment.made_of,
+            "n_targets": experiment.n_targets,
+            "settings": self.version.rules,
+            "users": list(users),
+            "recommenders": self.names,
+            "notes": [{"text": note.text, "is_fault": note.is_fault} for note in self.notes],
+        }
+
+
+def _value(row: Any, name: str) -> Any:
+    if name in ("recommender", "user"):
+        return getattr(row, name).name
+    if name in ("kind", "tolerance", "p_switch"):
+        return getattr(row.user, name)
+    return getattr(row, name)

@@ -1,0 +1,178 @@
+"""What an experiment comes to, in sentences: which recommender is best under which user, and how
+much evaluation by the target alone underestimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.translation import gettext as _
+
+from console.collections.evaluation_sentences import figure, interval_text
+from simulation.models import CauseRow, ComparisonRow, ImprovementRow, TurnResult
+from validation.documents.terms import listed
+
+SIGNIFICANT = 0.05
+SIGNED = "+.3f"
+MOST_NAMED = 3
+
+
+def signed(value: float | None) -> str:
+    """With its sign, and a minus that lines up."""
+    return "–" if value is None else f"{value:{SIGNED}}".replace("-", "\N{MINUS SIGN}")
+
+
+@dataclass(frozen=True)
+class ExperimentAnswer:
+    """Of one measure at the last turn; `results` are of that turn, in the order of the design."""
+
+    measure: str
+    is_stand_in: bool
+    results: Sequence[TurnResult]
+    comparisons: Sequence[ComparisonRow]
+    causes: Sequence[CauseRow]
+    improvements: Sequence[ImprovementRow]
+
+    @cached_property
+    def best(self) -> dict[str, tuple[str, bool | None]]:
+        """For each user the recommender of the greatest mean, and whether all others are behind
+        it by more than chance explains; None where there is no other."""
+        by_user: dict[str, list[TurnResult]] = {}
+        for row in self.results:
+            by_user.setdefault(row.user.name, []).append(row)
+        found = {}
+        for user, rows in by_user.items():
+            first = max(rows, key=lambda row: row.mean or 0.0).recommender.name
+            others = {row.recommender.name for row in rows} - {first}
+            is_sure = self._behind(user, first) >= others if others else None
+            found[user] = (first, is_sure)
+        return found
+
+    def _behind(self, user: str, first: str) -> set[str]:
+        """The recommenders that a test sets behind the first under a user."""
+        return {
+            row.b if row.a == first else row.a
+            for row in self.comparisons
+            if row.what == ComparisonRow.What.RECOMMENDERS
+            and row.within == user
+            and first in (row.a, row.b)
+            and row.p_adjusted is not None
+            and row.p_adjusted < SIGNIFICANT
+        }
+
+    @property
+    def said_first(self) -> str:
+        return " ".join(part for part in (self._stand_in, self._recommenders) if part)
+
+    @property
+    def _stand_in(self) -> str:
+        if not self.is_stand_in:
+            return ""
+        return _(
+            "The embeddings are stand-ins: this shows how the programs behave, and nothing about "
+            "products or recommenders."
+        )
+
+    @property
+    def _recommenders(self) -> str:
+        names = {name for name, _is_sure in self.best.values()}
+        is_sure = {sure for _name, sure in self.best.values()}
+        if is_sure == {None}:
+            [name] = names
+            return _(
+                "{name} alone was simulated: how far users differ can be concluded, and not which "
+                "recommender is best."
+            ).format(name=name)
+        if len(names) == 1 and is_sure == {True}:
+            text = _("Under every user {name} is best by {measure}, by more than chance explains.")
+            return text.format(name=names.pop(), measure=self.measure)
+        if len(names) == 1:
+            return _(
+                "Under every user {name} has the highest {measure}, but not each lead is more than "
+                "chance explains."
+            ).format(name=names.pop(), measure=self.measure)
+        return _("Which recommender is best by {measure} depends on the user: {parts}.").format(
+            measure=self.measure, parts="; ".join(self._parts())
+        )
+
+    def _parts(self) -> Iterator[str]:
+        by_best: dict[tuple[str, bool | None], list[str]] = {}
+        for user, best in self.best.items():
+            by_best.setdefault(best, []).append(user)
+        for (name, sure), users in by_best.items():
+            some = [*users[:MOST_NAMED]]
+            if len(users) > MOST_NAMED:
+                some.append(_("{n} more").format(n=len(users) - MOST_NAMED))
+            text = _("{name} under {users}") if sure else _("{name} under {users} (not decided)")
+            yield text.format(name=name, users=listed(some))
+
+    @property
+    def details(self) -> list[str]:
+        return [*self._underestimation(), *self._users(), *self._best_of_many()]
+
+    def _underestimation(self) -> Iterator[str]:
+        """For each recommender the user whose mean is furthest above the first user's with the
+        target alone, and how much of that is the qrels."""
+        by_recommender: dict[str, list[CauseRow]] = {}
+        for row in self.causes:
+            by_recommender.setdefault(row.recommender.name, []).append(row)
+        for name, rows in by_recommender.items():
+            # Named beforehand, not the best one: the last of the design.
+            row = rows[-1]
+            if row.total_delta is None:
+                continue
+            yield self._of_cause(row).format(
+                name=name,
+                total=signed(row.total_delta),
+                interval=interval_text(row.total_ci_low, row.total_ci_high),
+                user=row.user.name,
+                low=figure(row.base_target),
+                high=figure(row.meta_all),
+                qrels=signed(row.qrels_delta),
+                user_part=signed(row.user_delta),
+            )
+
+    @staticmethod
+    def _of_cause(row: CauseRow) -> str:
+        """What the change's interval allows to be said."""
+        if row.total_ci_low is not None and row.total_ci_low > 0:
+            return _(
+                "Evaluation by the target alone, with SimBase, underestimates {name}: {low} "
+                "instead of {high} with {user} and alternatives, {total} {interval}. More relevant "
+                "items make up {qrels} of it, what the user does {user_part}."
+            )
+        if row.total_ci_high is not None and row.total_ci_high < 0:
+            return _(
+                "Evaluation by the target alone, with SimBase, overestimates {name}: {low} instead "
+                "of {high} with {user} and alternatives, {total} {interval}. More relevant items "
+                "make up {qrels} of it, what the user does {user_part}."
+            )
+        return _(
+            "For {name}, evaluation by the target alone, with SimBase, and that with {user} and "
+            "alternatives do not differ by more than chance explains: {low} and {high}, {total} "
+            "{interval}."
+        )
+
+    def _users(self) -> Iterator[str]:
+        rows = [row for row in self.comparisons if row.what == ComparisonRow.What.USERS]
+        if not rows:
+            return
+        differ = [row for row in rows if (row.p_adjusted or 1.0) < SIGNIFICANT]
+        yield _(
+            "Of {n} comparisons of a user with SimBase under the same qrels, {differ} differ by "
+            "more than chance explains (p after Holm below .05)."
+        ).format(n=len(rows), differ=len(differ))
+
+    def _best_of_many(self) -> Iterator[str]:
+        for row in self.improvements:
+            if row.best_of > 1 and row.best > row.base:
+                yield _(
+                    "{user} is the best of {n} rows for {name}: of equal ones the best would be "
+                    "{gain} standard errors above their mean."
+                ).format(
+                    user=row.best_user,
+                    n=row.best_of,
+                    name=row.recommender.name,
+                    gain=f"{row.expected_gain_se:.2f}",
+                )

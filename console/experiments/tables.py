@@ -1,0 +1,191 @@
+"""The tables of an experiment, for pages and files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+
+from console.experiments.rows import StoredRun
+from simulation.models import ImprovementRow, TurnResult
+from validation.documents.documents import Cell, Column, Number, P, Table
+
+
+def results_table(run: StoredRun) -> Table:
+    """Users by recommenders at the last turn, as the article's Table 3 lays it out."""
+    columns = [Column(_("User"), is_number=False)]
+    columns += [Column(measure, group=name) for name in run.names for measure in run.measures]
+    rows = [
+        (user, *(_mean(run, user, name, measure) for name in run.names for measure in run.measures))
+        for user in run.user_names
+    ]
+    rows += _improvement_rows(run)
+    return Table(
+        "results",
+        _("Means at turn {turn}, with 95 % intervals over {n} targets").format(
+            turn=run.last_turn, n=f"{run.n_targets:,}"
+        ),
+        columns,
+        rows,
+        note=_(
+            "Bold: the highest of its column, which is the best of many rows. Percentages are of "
+            "that row against SimBase: % of base is 100 (best − base) / base; symmetric % is 200 "
+            "(best − base) / (best + base), which the article prints as “% Improv.”."
+        ),
+    )
+
+
+def _mean(run: StoredRun, user: str, name: str, measure: str) -> Cell:
+    row = run.last[user, name, measure]
+    highest = max(run.last[one, name, measure].mean or 0.0 for one in run.user_names)
+    is_best = row.mean is not None and row.mean == highest and len(run.user_names) > 1
+    return Number(row.mean, 3, row.ci_low, row.ci_high, reason=row.reason, is_best=is_best)
+
+
+def _improvement_rows(run: StoredRun) -> list[tuple[Cell, ...]]:
+    rows = {(row.recommender.name, row.measure): row for row in run.improvements}
+    if not rows:
+        return []
+    cells = [rows[name, measure] for name in run.names for measure in run.measures]
+    return [
+        (_("best − SimBase, % of base"), *(_percent(row.percent_of_base) for row in cells)),
+        (_("best − SimBase, symmetric %"), *(_percent(row.percent_symmetric) for row in cells)),
+        (_("the best is"), *(_best_of(row) for row in cells)),
+    ]
+
+
+def _percent(value: float | None) -> Cell:
+    return Number(value, 1, reason=_("SimBase's mean is 0"))
+
+
+def _best_of(row: ImprovementRow) -> str:
+    return _("{user}, best of {n}").format(user=row.best_user, n=row.best_of)
+
+
+def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
+    """Every two means that were compared."""
+    what = {"users": _("users"), "recommenders": _("recommenders")}
+    return Table(
+        "comparisons",
+        _("Comparisons at turn {turn}").format(turn=run.last_turn),
+        (
+            Column(_("Measure"), is_number=False),
+            Column(_("Of"), is_number=False),
+            Column(_("within"), is_number=False),
+            Column(_("A"), is_number=False),
+            Column(_("B"), is_number=False),
+            Column(_("A − B")),
+            Column(_("Test"), is_number=False),
+            Column(_("p")),
+            Column(_("p, Holm")),
+        ),
+        [
+            (
+                row.measure,
+                what[row.what],
+                row.within,
+                row.a,
+                row.b,
+                Number(row.delta, 3, row.ci_low, row.ci_high, reason=row.reason),
+                row.test,
+                P(row.p),
+                P(row.p_adjusted),
+            )
+            for row in run.comparisons
+            if row.measure in measures
+        ],
+        note=_(
+            "Paired over targets. p is adjusted by Holm's method over all comparisons of the "
+            "result, whatever the measure; each interval is of its comparison alone."
+        ),
+    )
+
+
+def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
+    """The 2 x 2 of user and qrels."""
+    return Table(
+        "causes",
+        _("User and qrels, apart"),
+        (
+            Column(_("Recommender"), is_number=False),
+            Column(_("User"), is_number=False),
+            Column(_("Measure"), is_number=False),
+            Column(_("target"), group="SimBase"),
+            Column(_("with alternatives"), group="SimBase"),
+            Column(_("target"), group=_("the user")),
+            Column(_("with alternatives"), group=_("the user")),
+            Column(_("of the qrels"), group=_("Change")),
+            Column(_("of the user"), group=_("Change")),
+            Column(_("together"), group=_("Change")),
+            Column(_("interaction"), group=_("Change")),
+        ),
+        [
+            (
+                row.recommender.name,
+                row.user.name,
+                row.measure,
+                *(
+                    Number(value, 3)
+                    for value in (row.base_target, row.base_all, row.meta_target, row.meta_all)
+                ),
+                Number(row.qrels_delta, 3, row.qrels_ci_low, row.qrels_ci_high),
+                Number(row.user_delta, 3, row.user_ci_low, row.user_ci_high),
+                Number(row.total_delta, 3, row.total_ci_low, row.total_ci_high),
+                Number(row.interaction_delta, 3, row.interaction_ci_low, row.interaction_ci_high),
+            )
+            for row in run.causes
+            if row.measure in measures
+        ],
+        note=_(
+            "More relevant items raise measures by themselves. Of the qrels: SimBase's change when "
+            "alternatives count; of the user: the change from SimBase to the user when they count; "
+            "together their sum. Interaction: how much more the user does where they count."
+        ),
+    )
+
+
+def switches_table(run: StoredRun) -> Table:
+    """How often users had another item in mind, and how dialogues ended."""
+    return Table(
+        "switches",
+        _("Switches and ends"),
+        (
+            Column(_("Recommender"), is_number=False),
+            Column(_("User"), is_number=False),
+            Column(_("Critiques with an alternative in mind")),
+            Column(_("Dialogues")),
+            Column(_("found")),
+            Column(_("left")),
+        ),
+        [
+            (
+                row.recommender.name,
+                row.user.name,
+                row.n_switches,
+                row.n_dialogues,
+                row.n_found,
+                row.n_left,
+            )
+            for row in run.switches
+        ],
+    )
+
+
+def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
+    """A measure at every turn: what the chart of turns shows."""
+    turns = list(range(1, run.last_turn + 1))
+    cells = {(row.recommender.name, row.user.name, row.turn): row for row in rows}
+    return Table(
+        "turns",
+        _("Turn by turn"),
+        (
+            Column(_("Recommender"), is_number=False),
+            Column(_("User"), is_number=False),
+            *(Column(str(turn), group=_("Turn")) for turn in turns),
+        ),
+        [
+            (name, user, *(Number(cells[name, user, turn].mean, 3) for turn in turns))
+            for name in run.names
+            for user in run.user_names
+        ],
+    )

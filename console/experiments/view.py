@@ -1,0 +1,153 @@
+"""An experiment's result as its page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+import pandas as pd
+from django.utils.translation import gettext as _
+
+from console.experiments.rows import StoredRun
+from console.experiments.sentences import ExperimentAnswer
+from console.experiments.tables import (
+    causes_table,
+    comparisons_table,
+    results_table,
+    switches_table,
+    turns_table,
+)
+from presentation.theme import Picture
+from simulation.figures import choices_figure, line_of, turns_figure
+from simulation.models import StoredCatalogue, TurnResult
+from validation.documents.documents import Table
+
+TURNS, TOLERANCE, P_SWITCH = "turns", "tolerance", "p-switch"
+FRAME = ("turn", "mean", "ci_low", "ci_high")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, as `console/_chart.html` and the addresses of pictures read it."""
+
+    name: str
+    title: str
+    words: str
+    frame: pd.DataFrame
+    picture: Any
+
+    def draw(self) -> Picture:
+        drawn: Picture = self.picture()
+        return drawn
+
+
+class ExperimentView:
+    """A version under one of its measures."""
+
+    def __init__(self, run: StoredRun, query: Mapping[str, str]) -> None:
+        self.run, self.version = run, run.version
+        wanted = query.get("measure", "")
+        self.measure = wanted if wanted in run.measures else run.measures[0]
+
+    @cached_property
+    def answer(self) -> ExperimentAnswer:
+        of_measure = [row for row in self.run.last.values() if row.measure == self.measure]
+        return ExperimentAnswer(
+            self.measure,
+            self.version.experiment.catalogue.kind == StoredCatalogue.Kind.STAND_IN,
+            of_measure,
+            self._of_measure(self.run.comparisons),
+            self._of_measure(self.run.causes),
+            self._of_measure(self.run.improvements),
+        )
+
+    def _of_measure(self, rows: list[Any]) -> list[Any]:
+        return [row for row in rows if row.measure == self.measure]
+
+    @cached_property
+    def results(self) -> Table:
+        return results_table(self.run)
+
+    @cached_property
+    def causes(self) -> Table:
+        return causes_table(self.run, [self.measure])
+
+    @cached_property
+    def comparisons(self) -> Table:
+        return comparisons_table(self.run, [self.measure])
+
+    @cached_property
+    def switches(self) -> Table:
+        return switches_table(self.run)
+
+    @cached_property
+    def turns(self) -> Table:
+        return turns_table(self.run, self._rows)
+
+    @property
+    def faults(self) -> list[str]:
+        return [note.text for note in self.run.notes if note.is_fault]
+
+    @property
+    def notes(self) -> list[str]:
+        return [note.text for note in self.run.notes if not note.is_fault]
+
+    @property
+    def query(self) -> str:
+        return urlencode({"version": self.version.number, "measure": self.measure})
+
+    @cached_property
+    def _rows(self) -> list[TurnResult]:
+        return self.run.by_turn(self.measure)
+
+    @cached_property
+    def figures(self) -> dict[str, Figure]:
+        """The charts that the users have something to show in, by name."""
+        kinds = {user.kind for user in self.run.users.values()}
+        figures = [self._turns()]
+        if kinds & {"tol", "prob"}:
+            title = _("By tolerance, at the last turn")
+            figures.append(self._against(TOLERANCE, "tolerance", title, _("Tolerance, turns")))
+        if "prob" in kinds:
+            title = _("By P(switch), at the last turn")
+            axis = _("Probability of switching")
+            figures.append(self._against(P_SWITCH, "p_switch", title, axis))
+        return {one.name: one for one in figures}
+
+    def _turns(self) -> Figure:
+        frame = pd.DataFrame([_plain(row) for row in self._rows])
+        names = self.run.user_names
+        words = _(
+            "{measure} of each recommender at turns 1 to {turn}, a line for each of {n} users with "
+            "its 95 % interval."
+        ).format(measure=self.measure, turn=self.run.last_turn, n=len(names))
+        return Figure(
+            TURNS,
+            _("Turn by turn"),
+            words,
+            frame,
+            lambda: turns_figure(frame, self.measure, names),
+        )
+
+    def _against(self, name: str, field: str, title: str, axis: str) -> Figure:
+        kinds = ("prob",) if field == "p_switch" else ("tol", "prob")
+        frame = pd.DataFrame(
+            [
+                _plain(row) | line_of(row.user, field)
+                for row in self._rows
+                if row.turn == self.run.last_turn and row.user.kind in kinds
+            ]
+        )
+        words = _("{measure} at turn {turn} against: {axis}. A point is a user, with its interval.")
+        text = words.format(measure=self.measure, turn=self.run.last_turn, axis=axis)
+        return Figure(
+            name, title, text, frame, lambda: choices_figure(frame, self.measure, field, axis)
+        )
+
+
+def _plain(row: TurnResult) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in FRAME}
+    return {"recommender": row.recommender.name, "user": row.user.name} | values

@@ -1,0 +1,1 @@
+"""Pages of experiments with simulated users, and of recommenders that are trained here."""

@@ -1,0 +1,198 @@
+"""An experiment: its result, running it by other settings, how far a run is, and its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.roles import Permission, permissions_of
+from console.experiments.forms import RunForm, initial_of
+from console.experiments.rows import StoredRun
+from console.experiments.standing import standing_of_run
+from console.experiments.view import ExperimentView
+from console.pages.pictures import FORMS as PICTURE_FORMS
+from console.pages.pictures import picture_in
+from console.pages.study import may, may_of, person, refusal_of, within_scopes
+from simulation.exceptions import SimulationError
+from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
+from simulation.plans import TRAINED
+from simulation.stored_experiments import delete_experiment, request_run, resume_run, stop_run
+
+
+def experiment_for(
+    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
+) -> StoredExperiment:
+    """The experiment of that slug: 404 for whoever may not see it, 403 where their role is too
+    small. What they may do is on the request from then on, for the page's buttons."""
+    user = person(request)
+    rows = StoredExperiment.objects.visible_to(user).with_role_of(user)
+    row = get_object_or_404(rows.select_related("team", "catalogue", "study"), slug=slug)
+    role = row.role_of(user)
+    roles = [role] if role else []
+    permissions = within_scopes(request, permissions_of(*roles))
+    if permission not in permissions:
+        raise PermissionDenied(refusal_of(roles, permission))
+    request.permissions = permissions  # type: ignore[attr-defined]
+    return row
+
+
+def version_for(
+    request: HttpRequest, versions: list[ExperimentVersion]
+) -> ExperimentVersion | None:
+    """The version that the address names, or the newest; 404 where there is none of the number."""
+    number = request.GET.get("version")
+    if number is None:
+        return versions[0] if versions else None
+    version = next((one for one in versions if str(one.number) == number), None)
+    if version is None:
+        raise Http404(f"There is no result {number}.")
+    return version
+
+
+def trained_choices(row: StoredExperiment) -> list[tuple[str, str]]:
+    """The recommenders that were trained on the experiment's catalogue."""
+    trained = StoredRecommender.objects.filter(catalogue=row.catalogue_id)
+    names = trained.exclude(finished_at=None).values_list("pk", "name", "kind")
+    return [(f"{TRAINED}:{pk}", f"{name} ({kind})") for pk, name, kind in names]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def experiment(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may analyse run it."""
+    is_post = request.method == "POST"
+    row = experiment_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
+    versions = _versions(row)
+    version = version_for(request, versions)
+    form = _form(request, row, version)
+    if form is not None and is_post and form.is_valid() and "check" not in request.POST:
+        try:
+            made = request_run(experiment=row, rules=form.rules, actor=person(request))
+        except SimulationError as refused:
+            form.add_error(None, str(refused))
+        else:
+            return redirect(f"{request.path}?version={made.number}")
+    return _page(request, row, versions, version, form)
+
+
+def _versions(row: StoredExperiment) -> list[ExperimentVersion]:
+    versions = list(row.versions.order_by("-number"))
+    for version in versions:
+        version.experiment = row
+    return versions
+
+
+def _form(
+    request: HttpRequest, row: StoredExperiment, version: ExperimentVersion | None
+) -> RunForm | None:
+    """Those settings to begin with that the version was run by."""
+    if not may(request, Permission.ANALYSE):
+        return None
+    data = request.POST if request.method == "POST" else None
+    return RunForm(trained_choices(row), data, initial=initial_of(version.rules) if version else {})
+
+
+def _page(
+    request: HttpRequest,
+    row: StoredExperiment,
+    versions: list[ExperimentVersion],
+    version: ExperimentVersion | None,
+    form: RunForm | None,
+) -> HttpResponse:
+    finished = version if version is not None and version.finished_at is not None else None
+    plan = form.plan if form is not None and form.is_bound else None
+    context: dict[str, Any] = {
+        "experiment": row,
+        "versions": versions,
+        "version": version,
+        "view": ExperimentView(StoredRun(finished), request.GET) if finished else None,
+        "standing": None if version is None or finished else standing_of_run(version),
+        "form": form,
+        "table_names": ("results", "comparisons", "causes", "switches"),
+        "row_names": (
+            ("turns", _("Every turn:")),
+            ("seeds", _("Every seed:")),
+            ("targets", _("Every target:")),
+        ),
+        "seconds": plan.seconds(row.n_targets, row.catalogue.n_items) if plan else None,
+        "may": may_of(request),
+    }
+    status = 422 if form is not None and form.errors else 200
+    return render(request, "console/experiments/experiment.html", context, status=status)
+
+
+@require_safe
+@never_cache
+def progress(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind. Polled by the page; reloads it at
+    the end."""
+    row = experiment_for(request, slug)
+    version = get_object_or_404(row.versions, number=number)
+    version.experiment = row
+    standing = standing_of_run(version)
+    if not standing.is_under_way and request.headers.get("HX-Request"):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    context = {"experiment": row, "version": version, "standing": standing}
+    return render(request, "console/experiments/_run.html", context | {"may": may_of(request)})
+
+
+@require_POST
+def stop(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: those who may analyse."""
+    row = experiment_for(request, slug, Permission.ANALYSE)
+    stop_run(version=get_object_or_404(row.versions, number=number))
+    return redirect("console:experiment", slug)
+
+
+@require_POST
+def resume(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: those who may analyse. What is done stays done."""
+    row = experiment_for(request, slug, Permission.ANALYSE)
+    resume_run(version=get_object_or_404(row.versions, number=number), actor=person(request))
+    return redirect("console:experiment", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, slug: str) -> HttpResponse:
+    """First what goes with it, then doing it, once its short name was typed.
+
+    Access: owners of the team.
+    """
+    row = experiment_for(request, slug, Permission.OWN)
+    problem = ""
+    if request.method == "POST":
+        if request.POST.get("name", "").strip() == row.slug:
+            delete_experiment(experiment=row, actor=person(request))
+            messages.success(request, _("“{title}” is deleted.").format(title=row.name))
+            return redirect("console:experiments")
+        problem = _("Nothing was deleted: type {name} to confirm.").format(name=row.slug)
+    context = {"experiment": row, "problem": problem, "n_versions": row.versions.count()}
+    status = 422 if problem else 200
+    return render(request, "console/experiments/delete.html", context, status=status)
+
+
+@require_safe
+def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind. A chart as specification, data or
+    file."""
+    row = experiment_for(request, slug)
+    version = version_for(request, _versions(row))
+    if version is None or version.finished_at is None or form not in PICTURE_FORMS:
+        raise Http404(f"There is no chart {chart}.{form}.")
+    figure = ExperimentView(StoredRun(version), request.GET).figures.get(chart)
+    if figure is None:
+        raise Http404(f"There is no chart {chart}.{form}.")
+    return picture_in(
+        form,
+        request,
+        name=f"{slug}-{chart}",
+        draw=figure.draw,
+        data=lambda: figure.frame.to_csv(index=False),
+    )

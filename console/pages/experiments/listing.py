@@ -1,0 +1,99 @@
+"""Experiments with simulated users: those one may see, and a new one."""
+
+from __future__ import annotations
+
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.models import Team
+from annotation.exceptions import AnnotationError
+from console.experiments.catalogues import DRAWN, STAND_IN, catalogue_choices, chosen_catalogue
+from console.experiments.forms import ExperimentForm
+from console.experiments.sources import Source, first_key, sources_of, teams_that_may_simulate
+from console.pages.study import person
+from console.tables import page_of
+from retrieval.exceptions import RetrievalError
+from simulation.exceptions import SimulationError
+from simulation.models import StoredExperiment, StoredRecommender
+from simulation.plans import TRAINED
+from simulation.stored_experiments import create_experiment, request_run
+
+REFUSALS = (SimulationError, RetrievalError, AnnotationError)
+
+
+@require_safe
+def experiments(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; lists the experiments of one's teams, but for who adjudicates blind."""
+    rows = StoredExperiment.objects.visible_to(person(request)).select_related("team", "catalogue")
+    with_last = rows.annotate(finished_at=Max("versions__finished_at")).order_by("-pk")
+    context = {"page": page_of(request, with_last)}
+    return render(request, "console/experiments/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_experiment(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; for a team, those who may analyse its studies."""
+    teams = teams_that_may_simulate(person(request))
+    sources = sources_of(teams)
+    form = _form(request, teams, sources)
+    is_wanted = request.method == "POST" and form.is_valid() and "check" not in request.POST
+    if is_wanted and (made := _create(request, form, teams)) is not None:
+        return redirect("console:experiment", made.slug)
+    context = {"form": form, "seconds": _seconds(form)}
+    status = 422 if form.errors else 200
+    return render(request, "console/experiments/new.html", context, status=status)
+
+
+def _seconds(form: ExperimentForm) -> float | None:
+    """About how long the experiment of a form that is right takes one core."""
+    if not form.is_bound or form.errors or form.plan is None:
+        return None
+    targets = {target for target, _item, _grade in form.source.judgments()}
+    return form.plan.seconds(len(targets), form.cleaned_data["n_items"])
+
+
+def _form(request: HttpRequest, teams: list[Team], sources: dict[str, Source]) -> ExperimentForm:
+    data = (request.POST, request.FILES) if request.method == "POST" else ()
+    trained = StoredRecommender.objects.filter(catalogue__team__in=teams)
+    rows = trained.exclude(finished_at=None).values_list("pk", "name", "catalogue__name")
+    names = [(f"{TRAINED}:{pk}", f"{name} ({catalogue})") for pk, name, catalogue in rows]
+    choices = catalogue_choices(teams)
+    study, collection = (request.GET.get(name, "") for name in ("study", "collection"))
+    first = first_key(sources, study=study, collection=collection)
+    initial = {"judgments": first, "catalogue": _first_catalogue(choices, sources.get(first))}
+    return ExperimentForm(sources, choices, names, *data, initial=initial)
+
+
+def _first_catalogue(choices: list[tuple[str, str]], source: Source | None) -> str:
+    """The newest that has embeddings of its own, and else what needs none."""
+    own = [key for key, _title in choices if ":" in key]
+    if own:
+        return own[0]
+    return STAND_IN if source is not None else DRAWN
+
+
+def _create(
+    request: HttpRequest, form: ExperimentForm, teams: list[Team]
+) -> StoredExperiment | None:
+    """The experiment of a form, requested; None with the form's errors where it is refused."""
+    data, source, actor = form.cleaned_data, form.source, person(request)
+    team = next(team for team in teams if team.pk == source.team_id)
+    try:
+        catalogue = chosen_catalogue(data["catalogue"], source, team, data, actor)
+        row = create_experiment(
+            team=team,
+            name=data["name"],
+            catalogue=catalogue,
+            judgments=source.judgments(),
+            made_of=source.made_of,
+            actor=actor,
+            study=source.study,
+            collection=source.collection,
+        )
+        request_run(experiment=row, rules=form.rules, actor=actor)
+    except REFUSALS as refused:
+        form.add_error(None, str(refused))
+        return None
+    return row

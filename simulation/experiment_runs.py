@@ -1,0 +1,197 @@
+"""A version of an experiment run in pieces, each a job of its own, and put together at the end.
+
+A piece is committed whole under its job's lease, so that who was killed in one loses that piece
+alone; draws are by seed, target and turn, so that pieces done twice or in any order are the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from simulation.catalogue import Catalogue
+from simulation.critics import Critic, critic_of
+from simulation.dialogue_pieces import Piece, joined_log, packed_log, unpacked_log
+from simulation.dialogues import simulate
+from simulation.exceptions import ExperimentUnfit
+from simulation.experiments import Experiment, notes_of
+from simulation.models import DialoguePiece, ExperimentVersion, SimulatedRecommender
+from simulation.names import named_recommender
+from simulation.outcomes import outcomes
+from simulation.plans import TRAINED, plan_of
+from simulation.recommenders import Recommender
+from simulation.stored_catalogues import read_stored
+from simulation.stored_experiments import RUN_EXPERIMENT, subject_of, targets_of_experiment
+from simulation.stored_results import write_results
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from work.execution import RunningJob
+
+RUN_PIECE, EVALUATE_RUN = "run_piece", "evaluate_run"
+# Users of one piece share the beginnings of their dialogues; a piece takes seconds, not minutes.
+MOST_USERS_A_PIECE, DIALOGUES_A_PIECE = 8, 4000
+
+
+def run_experiment_version(running: RunningJob) -> str:
+    """Plan the pieces of a version, and request a job for each that is not done."""
+    version = version_of(running)
+    if version.finished_at is not None:
+        return _("Result {number}.").format(number=version.number)
+    if not version.n_pieces:
+        _plan_pieces(running, version)
+    waiting = version.pieces.filter(done_at=None).order_by("pk").values_list("pk", flat=True)
+    for piece in waiting:
+        request_job(
+            kind=RUN_PIECE,
+            subject=subject_of(version.experiment),
+            arguments={"version": version.pk, "piece": piece},
+            requested_by=running.job.requested_by,
+        )
+    if not waiting:
+        _request_evaluation(running, version)
+    return _("Dialogues are simulated in {n} pieces.").format(n=f"{version.n_pieces:,}")
+
+
+def _plan_pieces(running: RunningJob, version: ExperimentVersion) -> None:
+    plan = plan_of(version.rules)
+    targets_of_experiment(version.experiment, plan)  # refuses before anything is requested
+    a_piece = max(1, min(MOST_USERS_A_PIECE, DIALOGUES_A_PIECE // version.experiment.n_targets))
+    pieces = [
+        DialoguePiece(
+            version=version,
+            recommender=recommender,
+            seed=seed,
+            first_user=first,
+            n_users=min(a_piece, len(plan.users) - first),
+        )
+        for recommender in version.recommenders.all()
+        for seed in plan.settings.seeds
+        for first in range(0, len(plan.users), a_piece)
+    ]
+    with transaction.atomic():
+        running.hold()
+        DialoguePiece.objects.bulk_create(pieces)
+        version.n_pieces = len(pieces)
+        version.save(update_fields=["n_pieces"])
+
+
+def run_piece(running: RunningJob) -> str:
+    """Simulate the dialogues of a piece; whoever does the last one has the whole evaluated."""
+    version = version_of(running)
+    rows = version.pieces.select_related("recommender__trained").defer("log")
+    if (piece := rows.filter(pk=running.arguments["piece"]).first()) is None:
+        raise ExperimentUnfit(_("The experiment was deleted meanwhile."))
+    if piece.done_at is None:
+        _simulate_piece(running, version, piece)
+    if not version.pieces.filter(done_at=None).exists():
+        _request_evaluation(running, version)
+    return _("{n} dialogues.").format(n=f"{piece.n_dialogues:,}")
+
+
+def _simulate_piece(running: RunningJob, version: ExperimentVersion, piece: DialoguePiece) -> None:
+    started = perf_counter()
+    plan = plan_of(version.rules)
+    catalogue = read_stored(version.experiment.catalogue)
+    critic = critic_of(catalogue)
+    log = simulate(
+        catalogue,
+        targets_of_experiment(version.experiment, plan),
+        plan.users[piece.first_user : piece.first_user + piece.n_users],
+        opened_recommender(piece.recommender, catalogue, critic, seed=plan.settings.seeds[0]),
+        critic,
+        n_turns=plan.settings.n_turns,
+        seeds=(piece.seed,),
+        depth=plan.settings.depth,
+        repeats=plan.settings.repeats,
+    )
+    piece.log, piece.n_dialogues = packed_log(log), log.n_dialogues
+    piece.seconds, piece.done_at = perf_counter() - started, timezone.now()
+    running.check()
+    with transaction.atomic():
+        running.hold()
+        piece.save(update_fields=["log", "n_dialogues", "seconds", "done_at"])
+
+
+def opened_recommender(
+    row: SimulatedRecommender, catalogue: Catalogue, critic: Critic, *, seed: int
+) -> Recommender:
+    """The recommender of a row; a trained one as it was when the version was requested."""
+    if not row.spec.startswith(TRAINED):
+        return named_recommender(row.spec, catalogue, critic, seed=seed)
+    # Torch takes seconds, which only those wait for who trained something.
+    from simulation.recommenders.trained.checkpoints import read_recommender
+
+    if row.trained is None or row.trained.sha256 != row.sha256:
+        text = _("{name} was trained further meanwhile. Run the experiment anew.")
+        raise ExperimentUnfit(text.format(name=row.name))
+    with TemporaryDirectory(prefix="assay-checkpoint-") as folder:
+        path = Path(folder) / f"{row.trained.pk}.pt"
+        path.write_bytes(bytes(row.trained.checkpoint or b""))
+        return read_recommender(path, catalogue, critic, name=row.name)
+
+
+def _request_evaluation(running: RunningJob, version: ExperimentVersion) -> None:
+    """Two that end at once request the same job, which is one."""
+    request_job(
+        kind=EVALUATE_RUN,
+        subject=subject_of(version.experiment),
+        arguments={"version": version.pk},
+        requested_by=running.job.requested_by,
+    )
+
+
+def evaluate_run(running: RunningJob) -> str:
+    """Evaluate all dialogues of a version, and store what comes of it as rows."""
+    version = version_of(running)
+    if version.finished_at is None:
+        experiment = joined_experiment(version)
+        running.check()
+        with transaction.atomic():
+            running.hold()
+            write_results(version, experiment)
+            version.finished_at = timezone.now()
+            version.save(update_fields=["finished_at"])
+    return _("Result {number}.").format(number=version.number)
+
+
+def joined_experiment(version: ExperimentVersion) -> Experiment:
+    """The experiment of all pieces, as if it had been run at once."""
+    plan = plan_of(version.rules)
+    catalogue = read_stored(version.experiment.catalogue)
+    targets, critic = targets_of_experiment(version.experiment, plan), critic_of(catalogue)
+    evaluated, records = {}, []
+    for row in version.recommenders.all():
+        pieces = [
+            Piece(piece.first_user, piece.seed, unpacked_log(bytes(piece.log or b"")))
+            for piece in version.pieces.filter(recommender=row).order_by("pk")
+        ]
+        log = joined_log(catalogue, targets, plan.users, plan.settings.seeds, critic, pieces)
+        evaluated[row.name] = outcomes(
+            log, plan.settings.measures, qrels=plan.settings.qrels, carry=plan.settings.carry
+        )
+        records.append((log.recommender, critic))
+    notes = tuple(notes_of(catalogue, targets, plan.users, records))
+    return Experiment(catalogue, targets, plan.users, evaluated, plan.settings, notes)
+
+
+def version_of(running: RunningJob) -> ExperimentVersion:
+    """The version of a job; ExperimentUnfit where it has gone."""
+    rows = ExperimentVersion.objects.select_related("experiment__catalogue", "experiment__team")
+    version = rows.filter(pk=running.arguments["version"]).first()
+    if version is None:
+        raise ExperimentUnfit(_("The experiment was deleted meanwhile."))
+    return version
+
+
+HANDLERS = {
+    RUN_EXPERIMENT: run_experiment_version,
+    RUN_PIECE: run_piece,
+    EVALUATE_RUN: evaluate_run,
+}

@@ -1,0 +1,23 @@
+"""What `simulation` does in the background: experiments in pieces, and training."""
+
+from django.utils.translation import gettext_lazy
+
+from simulation.exceptions import SimulationError
+from simulation.experiment_runs import (
+    EVALUATE_RUN,
+    RUN_PIECE,
+    evaluate_run,
+    run_experiment_version,
+    run_piece,
+)
+from simulation.stored_experiments import RUN_EXPERIMENT
+from simulation.stored_training import TRAIN, train_recommender
+from work.registry import SCORING, register
+
+for name, label, handler in (
+    (RUN_EXPERIMENT, gettext_lazy("Running an experiment"), run_experiment_version),
+    (RUN_PIECE, gettext_lazy("Simulating dialogues"), run_piece),
+    (EVALUATE_RUN, gettext_lazy("Evaluating dialogues"), evaluate_run),
+    (TRAIN, gettext_lazy("Training a recommender"), train_recommender),
+):
+    register(name, label=label, queue=SCORING, refusals=(SimulationError,))(handler)

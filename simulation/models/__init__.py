@@ -1,0 +1,43 @@
+"""What is stored of simulations."""
+
+from simulation.models.catalogues import CataloguePart, StoredCatalogue
+from simulation.models.experiments import (
+    DialoguePiece,
+    ExperimentVersion,
+    SimulatedRecommender,
+    SimulatedUser,
+    StoredExperiment,
+    TargetJudgment,
+)
+from simulation.models.recommenders import StoredRecommender, TrainingEpoch
+from simulation.models.results import (
+    CauseRow,
+    ComparisonRow,
+    ExperimentNote,
+    ImprovementRow,
+    SeedResult,
+    SwitchCount,
+    TargetValue,
+    TurnResult,
+)
+
+__all__ = [
+    "CataloguePart",
+    "CauseRow",
+    "ComparisonRow",
+    "DialoguePiece",
+    "ExperimentNote",
+    "ExperimentVersion",
+    "ImprovementRow",
+    "SeedResult",
+    "SimulatedRecommender",
+    "SimulatedUser",
+    "StoredCatalogue",
+    "StoredExperiment",
+    "StoredRecommender",
+    "SwitchCount",
+    "TargetJudgment",
+    "TargetValue",
+    "TrainingEpoch",
+    "TurnResult",
+]

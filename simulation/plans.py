@@ -1,0 +1,134 @@
+"""What an experiment is to run, from its settings as plain values; and what of it cannot be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from simulation.exceptions import ExperimentUnfit
+from simulation.experiments import Settings
+from simulation.names import named_user
+from simulation.users import MetaUser
+from stats.ranking import measure
+
+MOST_TURNS, MOST_USERS, MOST_SEEDS, MOST_RECOMMENDERS = 50, 60, 30, 12
+MOST_DIALOGUES = 2_000_000
+# Measured on a busy core: to bring a dialogue one turn on, and for each item that is ranked there.
+SECONDS_A_TURN, SECONDS_A_RANKED_ITEM = 3e-6, 6e-9
+# To open a catalogue and targets, and to evaluate what came of them.
+SECONDS_AROUND = 3.0
+EMBEDDING, RANDOM, TRAINED = "embedding", "random", "trained"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Users, recommenders by their specifications, and how dialogues are run and evaluated.
+
+    Grades from `relevant_from` on are accepted.
+    """
+
+    users: tuple[MetaUser, ...]
+    recommenders: tuple[str, ...]
+    settings: Settings
+    relevant_from: int = 1
+
+    @property
+    def n_runs(self) -> int:
+        """Dialogues with each target."""
+        return len(self.users) * len(self.recommenders) * len(self.settings.seeds)
+
+    def seconds(self, n_targets: int, n_items: int) -> float:
+        """About how long it takes one core."""
+        n_turns = self.n_runs * n_targets * self.settings.n_turns
+        return SECONDS_AROUND + n_turns * (SECONDS_A_TURN + SECONDS_A_RANKED_ITEM * n_items)
+
+
+def plan_of(rules: Mapping[str, Any]) -> Plan:
+    """The plan of these rules; ExperimentUnfit says what of them cannot be used."""
+    try:
+        plan = Plan(
+            users=tuple(named_user(name, mode=rules["mode"]) for name in rules["users"]),
+            recommenders=tuple(rules["recommenders"]),
+            settings=Settings(
+                n_turns=rules["n_turns"],
+                seeds=tuple(rules["seeds"]),
+                repeats=rules["repeats"],
+                measures=tuple(dict.fromkeys(measure(name) for name in rules["measures"])),
+                qrels=rules["qrels"],
+                carry=rules["carry"],
+            ),
+            relevant_from=rules["relevant_from"],
+        )
+    except ValueError as error:
+        raise ExperimentUnfit(f"{error}.") from None
+    if faults := [*_sizes(plan), *impossible_settings(plan)]:
+        raise ExperimentUnfit(" ".join(faults))
+    return plan
+
+
+def _sizes(plan: Plan) -> Iterator[str]:
+    for n, most, few, many in (
+        (len(plan.users), MOST_USERS, _("Choose a user."), _("Choose at most {n} users.")),
+        (
+            len(plan.recommenders),
+            MOST_RECOMMENDERS,
+            _("Choose a recommender."),
+            _("Choose at most {n} recommenders."),
+        ),
+        (
+            len(plan.settings.seeds),
+            MOST_SEEDS,
+            _("Name a seed."),
+            _("Name at most {n} seeds."),
+        ),
+        (plan.settings.n_turns, MOST_TURNS, _("Run a turn."), _("Run at most {n} turns.")),
+        (len(plan.settings.measures), MOST_USERS, _("Choose a measure."), ""),
+    ):
+        if n < 1:
+            yield few
+        elif n > most:
+            yield many.format(n=most)
+    if deep := [one.name for one in plan.settings.measures if (one.cutoff or 0) > 10]:
+        yield _("{measure} looks further than the 10 items that are ranked at a turn.").format(
+            measure=deep[0]
+        )
+
+
+def impossible_settings(plan: Plan) -> Iterator[str]:
+    """Cells of the design that would repeat another, each with its reason."""
+    n_turns = plan.settings.n_turns
+    for user in plan.users:
+        if user.kind != "base" and user.n_spared >= n_turns:
+            yield _(
+                "{user} never acts: {n} critiques are spared, and {turns} turns have no more. Its "
+                "row would repeat SimBase's; choose a lower tolerance or more turns."
+            ).format(user=user.name, n=user.n_spared, turns=n_turns)
+        elif user.kind == "prob" and user.p_switch == 0:
+            yield _(
+                "{user} never switches: its row would repeat SimBase's. Choose P above 0."
+            ).format(user=user.name)
+    yield from _twice(_("User"), [user.name for user in plan.users])
+    yield from _twice(_("Recommender"), plan.recommenders)
+    if plan.users and plan.users[0].kind != "base":
+        yield _("The first user must be SimBase, which the others are compared with.")
+
+
+def _twice(what: str, names: Sequence[str]) -> Iterator[str]:
+    for name, n in Counter(names).items():
+        if n > 1:
+            yield _("{what} {name} is named twice.").format(what=what, name=name)
+
+
+def require_bearable(plan: Plan, n_targets: int) -> None:
+    """Refuse what would keep the workers for days."""
+    if plan.n_runs * n_targets > MOST_DIALOGUES:
+        raise ExperimentUnfit(
+            _(
+                "These are {n} dialogues, and an experiment has {most} at most. Choose fewer "
+                "users, recommenders or seeds."
+            ).format(n=f"{plan.n_runs * n_targets:,}", most=f"{MOST_DIALOGUES:,}")
+        )

@@ -1,0 +1,162 @@
+"""Catalogues as they are stored: made once a team, read back by the jobs that use them."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.audit import record
+from annotation.readers.archives import UNPACKING_ERRORS, require_few_members
+from annotation.uploads import PART_BYTES
+from simulation.catalogue import Catalogue
+from simulation.catalogue_files import read_folder, read_names
+from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
+from simulation.exceptions import CatalogueUnfit
+from simulation.models import CataloguePart, StoredCatalogue
+from simulation.models.catalogues import NAME_LENGTH
+from stats.arguments import Floats
+
+if TYPE_CHECKING:
+    from accounts.models import Team, User
+
+KIND = StoredCatalogue.Kind
+IDS, EMBEDDINGS = "ids.txt", "embeddings.npy"
+MEMBERS = (IDS, EMBEDDINGS, "attributes.csv", "captions.txt")
+MOST_UNPACKED = 5
+MOST_DRAWN = 50_000
+# Members of our own zips all have the same time, so that the same items are the same bytes.
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def drawn_products(
+    *, team: Team, n_items: int, seed: int = 0, actor: User | None
+) -> StoredCatalogue:
+    """So many drawn shoes with known attributes."""
+    if not 2 <= n_items <= MOST_DRAWN:
+        raise CatalogueUnfit(_("Draw from 2 to {n} products.").format(n=f"{MOST_DRAWN:,}"))
+    name = _("{n} drawn shoes, seed {seed}").format(n=f"{n_items:,}", seed=seed)
+    mark = sha256(f"drawn {n_items} {seed}".encode()).hexdigest()
+    return _stored(team, KIND.DRAWN, name, n_items, seed, mark, actor)
+
+
+def stand_ins(
+    *, team: Team, ids: Sequence[str], seed: int = 0, actor: User | None
+) -> StoredCatalogue:
+    """Ids whose own embeddings are not at hand; what comes of them is marked."""
+    name = _("{n} ids with stand-in embeddings, seed {seed}").format(n=f"{len(ids):,}", seed=seed)
+    content = packed({IDS: _lines(ids)})
+    stand_in_catalogue(list(ids), seed=seed)  # a CatalogueUnfit now, and not in the background
+    mark = sha256(content + f" stand-in {seed}".encode()).hexdigest()
+    return _stored(team, KIND.STAND_IN, name, len(ids), seed, mark, actor, content)
+
+
+def vectors(
+    *, team: Team, name: str, ids: Sequence[str], embeddings: Floats, actor: User | None
+) -> StoredCatalogue:
+    """Items by name and where they lie."""
+    Catalogue(tuple(ids), np.asarray(embeddings, dtype=np.float64), name)
+    array = BytesIO()
+    np.save(array, np.asarray(embeddings, dtype=np.float32), allow_pickle=False)
+    content = packed({IDS: _lines(ids), EMBEDDINGS: array.getvalue()})
+    mark = sha256(content).hexdigest()
+    return _stored(team, KIND.FILES, name, len(ids), 0, mark, actor, content)
+
+
+def uploaded(*, team: Team, name: str, file: BinaryIO, actor: User | None) -> StoredCatalogue:
+    """A zip of ids.txt and embeddings.npy, and of attributes.csv and captions.txt where there are
+    any; CatalogueUnfit says which of them is wrong and how."""
+    content = file.read()
+    with _unpacked(content) as folder:
+        catalogue = read_folder(folder)
+    mark = sha256(content).hexdigest()
+    return _stored(team, KIND.FILES, name, len(catalogue), 0, mark, actor, content)
+
+
+@transaction.atomic
+def _stored(
+    team: Team,
+    kind: str,
+    name: str,
+    n_items: int,
+    seed: int,
+    mark: str,
+    actor: User | None,
+    content: bytes = b"",
+) -> StoredCatalogue:
+    """The team's catalogue of these items, which may be there already."""
+    common: dict[str, Any] = {"kind": kind, "name": name[:NAME_LENGTH], "n_items": n_items}
+    row, is_new = StoredCatalogue.objects.get_or_create(
+        team=team, sha256=mark, defaults=common | {"seed": seed, "created_by": actor}
+    )
+    if is_new:
+        for position, start in enumerate(range(0, len(content), PART_BYTES)):
+            part = content[start : start + PART_BYTES]
+            CataloguePart.objects.create(catalogue=row, position=position, content=part)
+        record(team=team, actor=actor, action="catalogue.create", subject=row.name)
+    return row
+
+
+def read_stored(row: StoredCatalogue) -> Catalogue:
+    """The items of a stored catalogue; a process remembers the last two."""
+    return _read(row.pk, row.sha256)
+
+
+@lru_cache(maxsize=2)
+def _read(pk: int, _mark: str) -> Catalogue:
+    row = StoredCatalogue.objects.get(pk=pk)
+    if row.kind == KIND.DRAWN:
+        return drawn_catalogue(row.n_items, seed=row.seed)
+    content = b"".join(bytes(part.content) for part in row.parts.order_by("position"))
+    with _unpacked(content) as folder:
+        if row.kind == KIND.STAND_IN:
+            return stand_in_catalogue(read_names(folder / IDS), seed=row.seed)
+        return read_folder(folder, source=row.name)
+
+
+def packed(members: dict[str, bytes]) -> bytes:
+    """A zip of files, the same bytes for the same content."""
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name, date_time=EPOCH)
+            archive.writestr(info, data, compress_type=zipfile.ZIP_DEFLATED)
+    return content.getvalue()
+
+
+@contextmanager
+def _unpacked(content: bytes) -> Iterator[Path]:
+    """The known files of a zip, in a folder."""
+    most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
+    with TemporaryDirectory(prefix="assay-catalogue-") as name:
+        folder, path = Path(name), Path(name) / "catalogue.zip"
+        path.write_bytes(content)
+        try:
+            require_few_members(path)
+            with zipfile.ZipFile(path) as archive:
+                members = [one for one in archive.infolist() if Path(one.filename).name in MEMBERS]
+                if sum(one.file_size for one in members) > most:
+                    raise CatalogueUnfit(
+                        _("Unpacked it has more than {n} MiB.").format(n=f"{most // 1024**2:,}")
+                    )
+                for member in members:
+                    (folder / Path(member.filename).name).write_bytes(archive.read(member))
+        except UNPACKING_ERRORS as error:
+            problem = _("It is not a zip that can be unpacked: {error}.")
+            raise CatalogueUnfit(problem.format(error=error)) from None
+        yield folder
+
+
+def _lines(ids: Sequence[str]) -> bytes:
+    return "".join(f"{one}\n" for one in ids).encode()

@@ -1,0 +1,263 @@
+"""Experiments made, run by settings, stopped, resumed and deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Max
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from accounts.audit import record
+from simulation.exceptions import ExperimentUnfit
+from simulation.models import (
+    ExperimentVersion,
+    SimulatedRecommender,
+    SimulatedUser,
+    StoredCatalogue,
+    StoredExperiment,
+    StoredRecommender,
+    TargetJudgment,
+)
+from simulation.plans import TRAINED, Plan, plan_of, require_bearable
+from simulation.stored_catalogues import read_stored
+from simulation.targets import Targets, from_judgments, targets_of
+from work.models import Job
+from work.request import request_job, stop_job
+
+if TYPE_CHECKING:
+    from accounts.models import Team, User
+    from annotation.models import Study
+
+RUN_EXPERIMENT = "run_experiment"
+FORM = 1
+"""Of the rows; those of another form are not taken for the same."""
+LONGEST_SLUG, ROWS_AT_ONCE = 80, 2000
+MOST_JUDGMENTS = 500_000
+Judged = tuple[str, str, int]
+"""A target, an item, and its grade in the target's place."""
+
+
+@transaction.atomic
+def create_experiment(
+    *,
+    team: Team,
+    name: str,
+    catalogue: StoredCatalogue,
+    judgments: Sequence[Judged],
+    made_of: str,
+    actor: User | None,
+    study: Study | None = None,
+    collection: str = "",
+) -> StoredExperiment:
+    """An experiment on judgments, which are copied; ExperimentUnfit where none can be used, or
+    TargetsUnfit where the catalogue lacks an item."""
+    if not judgments:
+        raise ExperimentUnfit(_("There is no judgment to simulate users by."))
+    if len(judgments) > MOST_JUDGMENTS:
+        raise ExperimentUnfit(
+            _("These are more than {n} judgments. Choose fewer targets.").format(
+                n=f"{MOST_JUDGMENTS:,}"
+            )
+        )
+    _targets(catalogue, judgments, relevant_from=1, seed=0)
+    lines = "".join(f"{target} {item} {grade}\n" for target, item, grade in judgments)
+    row = StoredExperiment.objects.create(
+        team=team,
+        slug=_free_slug(name),
+        name=name.strip(),
+        catalogue=catalogue,
+        made_of=made_of[:250],
+        study=study,
+        collection=collection,
+        sha256=sha256(lines.encode()).hexdigest(),
+        n_targets=len({target for target, _item, _grade in judgments}),
+        n_judgments=len(judgments),
+        created_by=actor,
+    )
+    TargetJudgment.objects.bulk_create(
+        (
+            TargetJudgment(experiment=row, target=target, item=item, grade=grade)
+            for target, item, grade in judgments
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+    record(team=team, actor=actor, action="experiment.create", subject=row.slug)
+    return row
+
+
+def targets_of_experiment(experiment: StoredExperiment, plan: Plan) -> Targets:
+    """The targets with their alternatives, in the order of judgment."""
+    rows = experiment.judgments.order_by("pk").values_list("target", "item", "grade")
+    return _targets(
+        experiment.catalogue,
+        list(rows),
+        relevant_from=plan.relevant_from,
+        seed=plan.settings.seeds[0],
+    )
+
+
+def _targets(
+    catalogue: StoredCatalogue, judgments: Sequence[Judged], *, relevant_from: int, seed: int
+) -> Targets:
+    topics = list(dict.fromkeys(target for target, _item, _grade in judgments))
+    documents = list(dict.fromkeys(item for _target, item, _grade in judgments))
+    topic_number = {name: number for number, name in enumerate(topics)}
+    document_number = {name: number for number, name in enumerate(documents)}
+    accepted, rejected = from_judgments(
+        topics,
+        documents,
+        np.array([topic_number[target] for target, _item, _grade in judgments]),
+        np.array([document_number[item] for _target, item, _grade in judgments]),
+        np.array([grade for *_names, grade in judgments]),
+        relevant_from=relevant_from,
+    )
+    return targets_of(read_stored(catalogue), accepted, rejected=rejected, seed=seed)
+
+
+def request_run(
+    *, experiment: StoredExperiment, rules: Mapping[str, Any], actor: User | None
+) -> ExperimentVersion:
+    """Have an experiment run in the background by some settings; what was run by the same before
+    is that version, which goes on where it was left."""
+    plan = plan_of(rules)
+    require_bearable(plan, experiment.n_targets)
+    trained = _trained(experiment, plan)
+    with transaction.atomic():
+        version = _version(experiment, rules, plan, trained, actor)
+    resume_run(version=version, actor=actor)
+    return version
+
+
+def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecommender]:
+    """The trained recommenders of a plan, by specification."""
+    found = {}
+    for spec in plan.recommenders:
+        kind, _colon, key = spec.partition(":")
+        if kind != TRAINED:
+            continue
+        rows = StoredRecommender.objects.filter(catalogue=experiment.catalogue_id)
+        row = rows.filter(pk=int(key)).first() if key.isdecimal() else None
+        if row is None or row.finished_at is None:
+            text = _("{name} must have been trained on this catalogue, to the last epoch.")
+            raise ExperimentUnfit(text.format(name=row.name if row else spec))
+        found[spec] = row
+    return found
+
+
+def _version(
+    experiment: StoredExperiment,
+    rules: Mapping[str, Any],
+    plan: Plan,
+    trained: Mapping[str, StoredRecommender],
+    actor: User | None,
+) -> ExperimentVersion:
+    StoredExperiment.objects.select_for_update().get(pk=experiment.pk)
+    inputs = [
+        FORM,
+        experiment.catalogue.sha256,
+        experiment.sha256,
+        {spec: row.sha256 for spec, row in trained.items()},
+        dict(rules),
+    ]
+    fingerprint = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+    if same := experiment.versions.filter(fingerprint=fingerprint).first():
+        return same
+    last = experiment.versions.aggregate(last=Max("number"))["last"]
+    version = ExperimentVersion.objects.create(
+        experiment=experiment,
+        number=(last or 0) + 1,
+        form=FORM,
+        fingerprint=fingerprint,
+        rules=dict(rules),
+        created_by=actor,
+    )
+    _write_plan(version, plan, trained)
+    details = {"version": version.number}
+    record(
+        team=experiment.team,
+        actor=actor,
+        action="experiment.run",
+        subject=experiment.slug,
+        details=details,
+    )
+    return version
+
+
+def _write_plan(
+    version: ExperimentVersion, plan: Plan, trained: Mapping[str, StoredRecommender]
+) -> None:
+    SimulatedUser.objects.bulk_create(
+        SimulatedUser(version=version, position=position, **user.record())
+        for position, user in enumerate(plan.users)
+    )
+    for position, spec in enumerate(plan.recommenders):
+        row = trained.get(spec)
+        SimulatedRecommender.objects.create(
+            version=version,
+            position=position,
+            name=row.name if row else spec,
+            spec=spec,
+            trained=row,
+            sha256=row.sha256 if row else "",
+        )
+
+
+def subject_of(experiment: StoredExperiment) -> str:
+    """Under which an experiment's jobs are found."""
+    return f"experiment:{experiment.pk}"
+
+
+def jobs_of(version: ExperimentVersion) -> list[Job]:
+    """The newest job of each part of a version."""
+    jobs = Job.objects.about(subject_of(version.experiment)).order_by("pk")
+    newest = {job.dedupe_key: job for job in jobs if job.arguments["version"] == version.pk}
+    return list(newest.values())
+
+
+def resume_run(*, version: ExperimentVersion, actor: User | None) -> None:
+    """Have done what of a version is not done; nothing where all of it is."""
+    if version.finished_at is not None:
+        return
+    request_job(
+        kind=RUN_EXPERIMENT,
+        subject=subject_of(version.experiment),
+        arguments={"version": version.pk},
+        title=_("Running {name}").format(name=version.experiment.name),
+        requested_by=actor,
+    )
+
+
+def stop_run(*, version: ExperimentVersion) -> None:
+    """End what waits and what runs; pieces that are done stay."""
+    for job in jobs_of(version):
+        if job.is_unfinished:
+            stop_job(job=job)
+
+
+@transaction.atomic
+def delete_experiment(*, experiment: StoredExperiment, actor: User | None) -> None:
+    """Delete an experiment with all its versions; its jobs end at their next step."""
+    for job in Job.objects.about(subject_of(experiment)).unfinished():
+        stop_job(job=job)
+    team, slug = experiment.team, experiment.slug
+    details = {"name": experiment.name, "versions": experiment.versions.count()}
+    experiment.delete()
+    record(team=team, actor=actor, action="experiment.delete", subject=slug, details=details)
+
+
+def _free_slug(name: str) -> str:
+    """A short name that no experiment has, like a name."""
+    base = slugify(name)[: LONGEST_SLUG - 6].strip("-_") or "experiment"
+    rows = StoredExperiment.objects.filter(slug__startswith=base)
+    taken = set(rows.values_list("slug", flat=True))
+    n, slug = 1, base
+    while slug in taken:
+        n += 1
+        slug = f"{base}-{n}"
+    return slug

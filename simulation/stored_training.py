@@ -1,0 +1,182 @@
+"""Recommenders trained in the background, epoch by epoch: each is committed with its checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import RestrictedError
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.audit import record
+from simulation.critics import critic_of
+from simulation.exceptions import ExperimentUnfit
+from simulation.models import StoredCatalogue, StoredRecommender, TrainingEpoch
+from simulation.stored_catalogues import read_stored
+from work.models import Job
+from work.request import request_job, stop_job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from work.execution import RunningJob
+
+TRAIN = "train_recommender"
+REINFORCED = ("gru-rl", "gru-rl-later")
+LEAST_ITEMS = 50
+MOST_EPOCHS = 200
+
+
+def request_training(
+    *,
+    catalogue: StoredCatalogue,
+    name: str,
+    kind: str,
+    choices: Mapping[str, Any],
+    start_from: StoredRecommender | None,
+    actor: User | None,
+) -> StoredRecommender:
+    """Have a recommender trained in the background; ExperimentUnfit where that cannot be done."""
+    from simulation.recommenders.trained.settings import settings_of
+
+    try:
+        settings = settings_of(kind, **choices)
+    except ValueError as error:
+        raise ExperimentUnfit(f"{error}.") from None
+    _require(catalogue, name, kind, settings.epochs, start_from)
+    with transaction.atomic():
+        row = StoredRecommender.objects.create(
+            catalogue=catalogue,
+            name=name.strip(),
+            kind=kind,
+            rules=settings.record(),
+            start_from=start_from if kind in REINFORCED else None,
+            n_epochs=settings.epochs,
+            created_by=actor,
+        )
+        record(
+            team=catalogue.team, actor=actor, action="recommender.train", subject=row.name,
+            details={"kind": kind, "catalogue": catalogue.name},
+        )  # fmt: skip
+    resume_training(recommender=row, actor=actor)
+    return row
+
+
+def _require(
+    catalogue: StoredCatalogue,
+    name: str,
+    kind: str,
+    epochs: int,
+    start_from: StoredRecommender | None,
+) -> None:
+    if catalogue.n_items < LEAST_ITEMS:
+        raise ExperimentUnfit(
+            _("A catalogue to train on has at least {n} items.").format(n=LEAST_ITEMS)
+        )
+    if epochs > MOST_EPOCHS:
+        raise ExperimentUnfit(_("Train at most {n} epochs.").format(n=MOST_EPOCHS))
+    if catalogue.recommenders.filter(name=name.strip()).exists():
+        raise ExperimentUnfit(
+            _("Another recommender of this catalogue is called {name}.").format(name=name.strip())
+        )
+    if kind in REINFORCED and (start_from is None or start_from.finished_at is None):
+        raise ExperimentUnfit(
+            _("{kind} goes on from a GRU-SL that was trained to the end: choose one.").format(
+                kind=kind
+            )
+        )
+
+
+def resume_training(*, recommender: StoredRecommender, actor: User | None) -> Job:
+    """Go on with what was stopped or failed, from its last epoch."""
+    return request_job(
+        kind=TRAIN,
+        subject=subject_of_training(recommender),
+        arguments={"recommender": recommender.pk},
+        title=_("Training {name}").format(name=recommender.name),
+        requested_by=actor,
+    )
+
+
+def subject_of_training(recommender: StoredRecommender) -> str:
+    return f"recommender:{recommender.pk}"
+
+
+def train_recommender(running: RunningJob) -> str:
+    """Train to the last epoch, from the checkpoint if there is one."""
+    from simulation.recommenders.trained.settings import settings_from
+    from simulation.recommenders.trained.training import train
+
+    rows = StoredRecommender.objects.select_related("catalogue", "start_from")
+    row = rows.filter(pk=running.arguments["recommender"]).first()
+    if row is None:
+        raise ExperimentUnfit(_("The recommender was deleted meanwhile."))
+    catalogue = read_stored(row.catalogue)
+    steps = running.progress(_("epoch"))(range(row.n_epochs), row.n_epochs)
+    for _done in range(row.epochs.count() + 1):
+        next(steps, None)
+    with TemporaryDirectory(prefix="assay-training-") as folder:
+        path, start = _files(Path(folder), row)
+
+        def keep(epoch: dict[str, float]) -> None:
+            _keep_epoch(running, row, path, epoch)
+            next(steps, None)
+
+        train(
+            catalogue,
+            critic_of(catalogue),
+            settings_from(row.rules),
+            path,
+            start_from=start,
+            report=keep,
+        )
+    row.finished_at = timezone.now()
+    row.save(update_fields=["finished_at"])
+    best = max(row.epochs.values_list("validation", flat=True))
+    return _("nDCG@10 over turns {best} on validation items.").format(best=f"{best:.3f}")
+
+
+def _files(folder: Path, row: StoredRecommender) -> tuple[Path, Path | None]:
+    """Where the checkpoint is, or will be, and that of the recommender to start from."""
+    path, start = folder / f"{row.pk}.pt", None
+    if row.checkpoint:
+        path.write_bytes(bytes(row.checkpoint))
+    if row.start_from is not None:
+        start = folder / f"{row.start_from.pk}.pt"
+        start.write_bytes(bytes(row.start_from.checkpoint or b""))
+    return path, start
+
+
+def _keep_epoch(
+    running: RunningJob, row: StoredRecommender, path: Path, epoch: dict[str, float]
+) -> None:
+    """Commit an epoch with the checkpoint that the next one goes on from."""
+    row.checkpoint = path.read_bytes()
+    row.sha256 = sha256(row.checkpoint).hexdigest()
+    values = {name: epoch[name] for name in ("loss", "validation", "seconds")}
+    with transaction.atomic():
+        running.hold()
+        row.save(update_fields=["checkpoint", "sha256"])
+        TrainingEpoch.objects.create(recommender=row, epoch=int(epoch["epoch"]), **values)
+    running.check()
+
+
+@transaction.atomic
+def delete_recommender(*, recommender: StoredRecommender, actor: User | None) -> None:
+    """Delete a recommender and its checkpoint, unless an experiment or another one rests on it."""
+    for job in Job.objects.about(subject_of_training(recommender)).unfinished():
+        stop_job(job=job)
+    team, name = recommender.catalogue.team, recommender.name
+    try:
+        recommender.delete()
+    except RestrictedError:
+        raise ExperimentUnfit(
+            _(
+                "{name} is in use: delete the experiments and recommenders that rest on it first."
+            ).format(name=name)
+        ) from None
+    record(team=team, actor=actor, action="recommender.delete", subject=name)

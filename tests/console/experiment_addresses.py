@@ -1,0 +1,40 @@
+"""The addresses of experiments and of trained recommenders, and what each needs; whoever adds one
+adds a line here."""
+
+from django.urls import reverse
+
+from accounts.roles import Permission
+from simulation.models import StoredRecommender
+
+PAGES_OF_AN_EXPERIMENT = {
+    **dict.fromkeys(["experiment", "experiment-progress", "experiment-picture"], Permission.VIEW),
+    "experiment-download": Permission.EXPORT,
+    "experiment-delete": Permission.OWN,
+    **dict.fromkeys(["recommender", "recommender-progress"], Permission.VIEW),
+}
+ACTIONS_OF_AN_EXPERIMENT = {
+    **dict.fromkeys(["experiment-stop", "experiment-again"], Permission.ANALYSE),
+    **dict.fromkeys(["recommender-stop", "recommender-again"], Permission.ANALYSE),
+    "recommender-delete": Permission.EDIT,
+}
+# For anybody signed in.
+EXPERIMENTS = {"experiments", "new-experiment", "recommenders", "new-recommender"}
+PARTS: dict[str, dict[str, object]] = {
+    "experiment-progress": {"number": 1},
+    "experiment-stop": {"number": 1},
+    "experiment-again": {"number": 1},
+    "experiment-picture": {"chart": "turns", "form": "json"},
+    "experiment-download": {"name": "results.csv"},
+}
+OF_AN_EXPERIMENT = {
+    name: {"key": 1} if name.startswith("recommender") else {"slug": "shoes"} | PARTS.get(name, {})
+    for name in PAGES_OF_AN_EXPERIMENT | ACTIONS_OF_AN_EXPERIMENT
+}
+
+
+def address_of_experiment(name: str) -> str:
+    """An address of the experiment `shoes`, or of the first recommender."""
+    parts = dict(OF_AN_EXPERIMENT[name])
+    if "key" in parts:
+        parts["key"] = StoredRecommender.objects.order_by("pk").values_list("pk", flat=True)[0]
+    return reverse(f"console:{name}", kwargs=parts)

@@ -1,0 +1,372 @@
+"""Experiments on pages: made from judgments, run, shown, taken away, deleted; by whom."""
+
+import json
+from collections.abc import Iterator
+from io import BytesIO
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts.models import AuditEntry, User
+from accounts.roles import PERMISSIONS, Permission, Role, is_blind
+from accounts.teams import create_team, set_role
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Study
+from console.experiments.sentences import ExperimentAnswer
+from marketplace.people.enrolment import create_worker
+from simulation.models import (
+    CauseRow,
+    SimulatedRecommender,
+    SimulatedUser,
+    StoredExperiment,
+    StoredRecommender,
+)
+from simulation.stored_catalogues import drawn_products
+from simulation.stored_experiments import request_run
+from simulation.stored_training import request_training
+from tests.annotation.studies import rate, rating_study
+from tests.console.experiment_addresses import (
+    ACTIONS_OF_AN_EXPERIMENT,
+    EXPERIMENTS,
+    PAGES_OF_AN_EXPERIMENT,
+    address_of_experiment,
+)
+from tests.console.test_role_matrix import browser, status_of
+from tests.retrieval.collections import filled_collection
+from tests.simulation.stored import RULES, stored_experiment
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+STRANGERS = ("other_team", "worker", "operator")
+MOST_STATEMENTS = 15
+FORM = {
+    "name": "Shoes again",
+    "recommenders": ["random", "embedding"],
+    "kinds": ["tol", "prob"],
+    "tolerances": "2, 3",
+    "p_switch": "0.75",
+    "n_turns": "5",
+    "seeds": "0",
+    "measures": ["nDCG@10", "RR@10", "Success@1"],
+    "mode": "paper",
+    "leave_hazard": "0",
+    "qrels": "target and alternatives",
+    "relevant_from": "1",
+    "carry": "same list",
+    "catalogue": "stand-in",
+    "n_items": "5000",
+    "catalogue_seed": "0",
+}
+
+
+@pytest.fixture
+def users(researcher: User) -> dict[str, User]:
+    team = create_team(name="Lab", owner=researcher)
+    users = {"owner": researcher}
+    for role in Role:
+        if role != Role.OWNER:
+            users[role.value] = User.objects.create_user(role.value)
+            set_role(team=team, user=users[role.value], role=role, actor=researcher)
+    users["other_team"] = User.objects.create_user("stranger")
+    create_team(name="Other", owner=users["other_team"])
+    users["worker"] = create_worker(username="wanda", password="a-long-and-winding-one").user
+    users["operator"] = User.objects.create_user("olga", is_staff=True)
+    return users
+
+
+@pytest.fixture
+def team(users):
+    return users["owner"].memberships.get().team
+
+
+@pytest.fixture
+def experiment(users, team):
+    row = stored_experiment(team, users["owner"])
+    request_run(experiment=row, rules=RULES, actor=users["owner"])
+    return row
+
+
+@pytest.fixture
+def recommender(users, team):
+    catalogue = drawn_products(team=team, n_items=400, actor=users["owner"])
+    return request_training(
+        catalogue=catalogue,
+        name="GRU-SL",
+        kind="gru-sl",
+        choices={"epochs": 2, "width": 8},
+        start_from=None,
+        actor=users["owner"],
+    )
+
+
+def lines() -> Iterator[tuple[str, str, Permission, bool]]:
+    for table, is_action in ((PAGES_OF_AN_EXPERIMENT, False), (ACTIONS_OF_AN_EXPERIMENT, True)):
+        for name, permission in table.items():
+            if name != "recommender-delete":  # which every line after it would miss
+                yield name, address_of_experiment(name), permission, is_action
+
+
+@pytest.mark.parametrize("role", [role.value for role in Role])
+def test_a_role_opens_what_it_may_and_nothing_else(experiment, recommender, users, role):
+    client, permissions = browser(users[role]), PERMISSIONS[Role(role)]
+    for name, where, permission, is_action in lines():
+        status = status_of(client, name, where, is_action=is_action)
+        if is_blind(permissions):
+            assert status == 404, name
+        elif permission in permissions:
+            assert status in {200, 202, 302, 422}, name
+        else:
+            assert status == 403, name
+    where = address_of_experiment("recommender-delete")
+    status = client.post(where).status_code
+    assert status == (
+        404 if is_blind(permissions) else 302 if Permission.EDIT in permissions else 403
+    )
+
+
+@pytest.mark.parametrize("person", STRANGERS)
+def test_to_strangers_a_teams_experiments_are_not_there(experiment, recommender, users, person):
+    client = browser(users[person])
+    for name, where, _, is_action in lines():
+        assert status_of(client, name, where, is_action=is_action) == 404, name
+    assert b"Shoes" not in client.get(reverse("console:experiments")).content
+    assert b"GRU-SL" not in client.get(reverse("console:recommenders")).content
+
+
+def test_nobody_gets_in_without_signing_in(experiment, recommender):
+    client = browser(None)
+    for name, where, _, is_action in lines():
+        assert status_of(client, name, where, is_action=is_action) == 302, name
+    for name in EXPERIMENTS:
+        assert client.get(reverse(f"console:{name}")).status_code == 302
+
+
+def test_the_first_sentence_says_what_may_be_concluded(rosa, experiment):
+    page = rosa.get(reverse("console:experiment", args=["shoes"])).content.decode()
+    first = page.index('class="said-first"')
+    assert "embedding is best by nDCG@10" in page[first : first + 300]
+    assert "overestimates embedding: 0.878" in page  # nDCG's ideal gain grows with alternatives
+    assert "For random, evaluation by the target alone" in page
+    for words in ("% of base", "symmetric %", "best of 4", "critiques with an alternative"):
+        assert words.lower() in page.lower(), words
+
+
+@pytest.mark.parametrize(
+    "name", ["experiment", "experiment-progress", "experiment-delete", "experiment-download"]
+)
+def test_a_page_asks_the_database_a_few_things(rosa, experiment, name):
+    where = address_of_experiment(name)
+    rosa.get(where)
+    with CaptureQueriesContext(connection) as queries:
+        assert rosa.get(where).getvalue() is not None
+    assert len(queries) <= MOST_STATEMENTS + 3 * (name == "experiment-download")
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_a_list_or_a_form_asks_the_database_a_few_things(rosa, experiment, recommender, name):
+    where = reverse(f"console:{name}")
+    with CaptureQueriesContext(connection) as queries:
+        assert rosa.get(where).status_code == 200
+    assert len(queries) <= MOST_STATEMENTS
+
+
+def test_pictures_have_the_rows_that_they_show(rosa, experiment):
+    for chart, n_rows in (("turns", 2 * 5 * 7), ("tolerance", 2 * 4), ("p-switch", 2 * 2)):
+        where = reverse("console:experiment-picture", args=["shoes", chart, "csv"])
+        assert len(rosa.get(where).content.splitlines()) == n_rows + 1, chart
+        spec = reverse("console:experiment-picture", args=["shoes", chart, "json"])
+        assert "facet" in rosa.get(spec).json()
+    where = reverse("console:experiment-picture", args=["shoes", "nonsense", "csv"])
+    assert rosa.get(where).status_code == 404
+
+
+def test_files_hold_what_the_page_shows(rosa, experiment):
+    def content(name):
+        where = reverse("console:experiment-download", args=["shoes", name])
+        return rosa.get(where).getvalue().decode()
+
+    rows = [json.loads(line) for line in content("turns.jsonl").splitlines()]
+    assert len(rows) == 2 * 5 * 3 * 7
+    assert {row["tolerance"] for row in rows} == {0, 3, 5}
+    record = json.loads(content("experiment.json"))
+    assert record["settings"] == RULES
+    assert len(record["tables"]["results"]) == 5 + 3
+    assert len(content("targets.csv").splitlines()) == 2 * 5 * 3 * 30 + 1
+    assert "tabular" in content("results.tex")
+    dialogues = [json.loads(line) for line in content("dialogues.jsonl").splitlines()]
+    ends = {(row["recommender"], row["user"], row["seed"], row["target"]) for row in dialogues}
+    assert len(ends) == 2 * 5 * 2 * 30
+    assert {row["turn"] for row in dialogues} == set(range(8))
+    assert AuditEntry.objects.filter(action="export").count() == 5
+    missing = reverse("console:experiment-download", args=["shoes", "nothing.csv"])
+    assert rosa.get(missing).status_code == 404
+
+
+def judged_study(team, owner) -> Study:
+    """Shoes in the place of others, by three annotators."""
+    study = rating_study("judged", owner=owner, n_items=12, team=team)
+    for person in ("Ann", "Bob", "Cyd"):
+        for position in range(12):
+            rate(study, person, f"d{position}", {"alpha": 90, "beta": 20})
+    Study.objects.filter(pk=study.pk).update(kind=Study.Kind.ALTERNATIVES)
+    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    return study
+
+
+def test_a_studys_labels_lead_to_an_experiment_that_is_made_of_them(rosa, users, team):
+    study = judged_study(team, users["owner"])
+    page = rosa.get(reverse("console:labels", args=["judged"])).content.decode()
+    where = f"{reverse('console:new-experiment')}?study=judged"
+    assert where in page
+    form = rosa.get(where).context["form"]
+    chosen = form.sources[form.initial["judgments"]]
+    assert (chosen.study, chosen.label_set is not None) == (study, True)
+    answer = rosa.post(where, FORM | {"judgments": form.initial["judgments"]})
+    row = StoredExperiment.objects.get()
+    assert (answer.status_code, answer.url) == (302, reverse("console:experiment", args=[row.slug]))
+    assert (row.study, row.n_targets, row.catalogue.kind) == (study, 12, "stand-in")
+    version = row.versions.get()
+    assert version.finished_at is not None
+    page = rosa.get(answer.url).content.decode()
+    assert "The embeddings are stand-ins" in page
+    assert AuditEntry.objects.filter(action="experiment.create").exists()
+
+
+def test_a_collections_qrels_lead_to_one_too(rosa, users, team):
+    filled_collection(team, users["owner"])
+    page = rosa.get(reverse("console:collection-judgments", args=["tracks"])).content.decode()
+    where = f"{reverse('console:new-experiment')}?collection=tracks"
+    assert where in page
+    form = rosa.get(where).context["form"]
+    rosa.post(where, FORM | {"judgments": form.initial["judgments"]})
+    row = StoredExperiment.objects.get()
+    assert (row.collection, row.made_of) == ("tracks", "Tracks: qrels.txt")
+    assert row.versions.get().finished_at is not None
+
+
+def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, users, team):
+    judged_study(team, users["owner"])
+    where = reverse("console:new-experiment")
+    form = rosa.get(where).context["form"]
+    data = FORM | {"judgments": form.initial["judgments"], "check": "1"}
+    page = rosa.post(where, data).content.decode()
+    assert "on one core" in page
+    assert not StoredExperiment.objects.exists()
+    impossible = rosa.post(where, data | {"tolerances": "3, 9"})
+    assert impossible.status_code == 422
+    assert "never acts: 9 critiques are spared, and 5 turns have no more" in (
+        impossible.content.decode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"tolerances": "2, many"}, "tolerance: many is not a number"),
+        ({"p_switch": "0"}, "never switches"),
+        ({"p_switch": "1.5"}, "p_switch must lie between 0 and 1"),
+        ({"seeds": ""}, "required"),
+        ({"catalogue": "sent"}, "Choose the zip of the catalogue"),
+        ({"catalogue": "drawn", "n_items": "60"}, "are not in the catalogue"),
+    ],
+)
+def test_a_form_that_cannot_be_run_says_why(rosa, users, team, changes, problem):
+    judged_study(team, users["owner"])
+    where = reverse("console:new-experiment")
+    form = rosa.get(where).context["form"]
+    answer = rosa.post(where, FORM | {"judgments": form.initial["judgments"]} | changes)
+    assert answer.status_code == 422
+    assert problem in answer.content.decode()
+    assert not StoredExperiment.objects.exists()
+
+
+def test_a_zip_that_is_no_catalogue_is_refused(rosa, users, team):
+    judged_study(team, users["owner"])
+    where = reverse("console:new-experiment")
+    file = BytesIO(b"nothing")
+    file.name = "shop.zip"
+    form = rosa.get(where).context["form"]
+    data = FORM | {"judgments": form.initial["judgments"], "catalogue": "sent", "file": file}
+    assert "not a zip that can be unpacked" in rosa.post(where, data).content.decode()
+
+
+def test_another_run_begins_with_the_settings_of_the_one_before(rosa, experiment):
+    where = reverse("console:experiment", args=["shoes"])
+    initial = rosa.get(where).context["form"].initial
+    assert (initial["tolerances"], initial["p_switch"]) == ("3, 5", "0.5, 0.75")
+    answer = rosa.post(where, FORM | {"tolerances": "1"})
+    assert answer.url == f"{where}?version=2"
+    assert rosa.get(answer.url).context["version"].rules["users"] == [
+        "base",
+        "tol:1",
+        "prob:1:0.75",
+    ]
+
+
+def test_an_experiment_is_deleted_when_its_short_name_is_typed(rosa, experiment):
+    where = reverse("console:experiment-delete", args=["shoes"])
+    assert rosa.post(where, {"name": "x"}).status_code == 422
+    assert rosa.post(where, {"name": "shoes"}).status_code == 302
+    assert not StoredExperiment.objects.exists()
+
+
+def test_a_recommender_is_trained_and_then_used(rosa, users, team, experiment):
+    where = reverse("console:new-recommender")
+    opened = rosa.get(where)
+    form = opened.context["form"]
+    assert all(f'name="{field.name}"' in opened.content.decode() for field in form)
+    data = {
+        "name": "Mine",
+        "kind": "gru-sl",
+        "team": team.pk,
+        "catalogue": form["catalogue"].initial or f"stored:{experiment.catalogue_id}",
+        "n_items": "5000",
+        "start_from": "",
+        "width": "8",
+        "epochs": "2",
+        "seed": "0",
+    }
+    answer = rosa.post(where, data)
+    row = StoredRecommender.objects.get()
+    assert answer.url == reverse("console:recommender", args=[row.pk])
+    page = rosa.get(answer.url).content.decode()
+    assert "Its best epoch is" in page
+    assert "must be" not in page
+    assert "Choose the GRU-SL" in rosa.post(where, data | {"kind": "gru-rl"}).content.decode()
+    assert "is called Mine" in rosa.post(where, data).content.decode()
+    run = reverse("console:experiment", args=["shoes"])
+    rosa.post(run, FORM | {"recommenders": ["random", f"trained:{row.pk}"]})
+    version = experiment.versions.get(number=2)
+    assert version.finished_at is not None
+    names = version.recommenders.values_list("name", "sha256")
+    assert list(names) == [("random", ""), ("Mine", row.sha256)]
+    texts = " ".join(version.notes.values_list("text", flat=True))
+    assert "Mine is evaluated with the critic it was trained with" in texts
+    answer = rosa.post(reverse("console:recommender-delete", args=[row.pk]), follow=True)
+    assert "Mine is in use" in answer.content.decode()
+    assert StoredRecommender.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.1, 0.3, "underestimates embedding: 0.300 instead of 0.500"),
+        (-0.3, -0.1, "overestimates embedding: 0.300 instead of 0.500"),
+        (-0.1, 0.3, "do not differ by more than chance explains: 0.300 and 0.500"),
+    ],
+)
+def test_no_more_is_said_of_a_change_than_its_interval_allows(low, high, words):
+    row = CauseRow(
+        recommender=SimulatedRecommender(name="embedding"),
+        user=SimulatedUser(name="MetaSimTol"),
+        base_target=0.3,
+        meta_all=0.5,
+        total_delta=0.2,
+        total_ci_low=low,
+        total_ci_high=high,
+        qrels_delta=0.15,
+        user_delta=0.05,
+    )
+    answer = ExperimentAnswer("nDCG@10", False, [], [], [row], [])
+    assert words in answer.details[0]

@@ -1,0 +1,57 @@
+"""Experiments as a team stores them, on drawn products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.models import Team, User
+from simulation.models import StoredExperiment
+from simulation.stored_catalogues import drawn_products, read_stored
+from simulation.stored_experiments import Judged, create_experiment
+from simulation.targets import NONE
+from tests.simulation.conftest import neighbours
+from work.execution import run_job
+from work.models import Job
+
+USERS = ["base", "tol:3", "tol:5", "prob:3:0.5", "prob:3:0.75"]
+RULES: dict[str, Any] = {
+    "users": USERS,
+    "mode": "paper",
+    "recommenders": ["random", "embedding"],
+    "n_turns": 7,
+    "seeds": [0, 1],
+    "measures": ["nDCG@10", "RR@10", "Success@1"],
+    "qrels": "target and alternatives",
+    "carry": "same list",
+    "repeats": True,
+    "relevant_from": 1,
+}
+
+
+def stored_experiment(
+    team: Team, owner: User | None, *, n_items: int = 400, n_targets: int = 30, name: str = "Shoes"
+) -> StoredExperiment:
+    """Drawn targets with their nearest items as alternatives, and some that were rejected."""
+    catalogue = drawn_products(team=team, n_items=n_items, actor=owner)
+    items = read_stored(catalogue)
+    targets = neighbours(items, n_targets)
+    judgments: list[Judged] = []
+    for row, target in enumerate(targets.target.tolist()):
+        accepted = [item for item in targets.alternatives[row].tolist() if item != NONE]
+        judgments += [(items.ids[target], items.ids[item], 1) for item in accepted]
+        judgments.append((items.ids[target], items.ids[(target + 7) % n_items], 0))
+    return create_experiment(
+        team=team,
+        name=name,
+        catalogue=catalogue,
+        judgments=judgments,
+        made_of="drawn neighbours",
+        actor=owner,
+    )
+
+
+def work_off() -> None:
+    """Do all jobs that wait, and those that they request, in this process."""
+    while waiting := list(Job.objects.queued().order_by("pk").values_list("pk", flat=True)):
+        for job in waiting:
+            run_job(job)

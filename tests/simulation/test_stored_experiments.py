@@ -1,0 +1,251 @@
+"""Experiments in the database: the same numbers as at once, once for the same settings, and
+refusals that say what to change."""
+
+from io import BytesIO
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+
+from accounts.models import AuditEntry, User
+from accounts.teams import create_team
+from simulation.comparisons import causes, compare_all
+from simulation.critics import critic_of
+from simulation.exceptions import CatalogueUnfit, ExperimentUnfit, TargetsUnfit
+from simulation.experiments import run_experiment
+from simulation.models import DialoguePiece, StoredCatalogue, StoredExperiment
+from simulation.names import named_recommender
+from simulation.plans import plan_of
+from simulation.stored_catalogues import (
+    drawn_products,
+    packed,
+    read_stored,
+    stand_ins,
+    uploaded,
+    vectors,
+)
+from simulation.stored_experiments import (
+    create_experiment,
+    delete_experiment,
+    request_run,
+    resume_run,
+    stop_run,
+    targets_of_experiment,
+)
+from simulation.tables import results_table
+from tests.simulation.stored import RULES, stored_experiment, work_off
+from work.execution import run_job
+from work.models import Job
+from work.request import stop_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner():
+    return User.objects.create_user("rosa")
+
+
+@pytest.fixture
+def team(owner):
+    return create_team(name="Lab", owner=owner)
+
+
+@pytest.fixture
+def experiment(team, owner):
+    return stored_experiment(team, owner)
+
+
+def run(experiment, **changes):
+    version = request_run(experiment=experiment, rules=RULES | changes, actor=None)
+    work_off()
+    version.refresh_from_db()
+    return version
+
+
+def at_once(experiment, rules):
+    """The same experiment in one call, without the database's pieces."""
+    plan, catalogue = plan_of(rules), read_stored(experiment.catalogue)
+    critic = critic_of(catalogue)
+    named = [(named_recommender(one, catalogue, critic), critic) for one in plan.recommenders]
+    targets = targets_of_experiment(experiment, plan)
+    return run_experiment(catalogue, targets, plan.users, named, plan.settings)
+
+
+def approximately(value):
+    """None is undefined, in both."""
+    return None if value is None else pytest.approx(value, abs=1e-12)
+
+
+def test_pieces_come_to_the_same_rows_as_all_at_once(experiment, monkeypatch):
+    monkeypatch.setattr("simulation.experiment_runs.MOST_USERS_A_PIECE", 2)
+    version = run(experiment)
+    assert version.n_pieces == 2 * 2 * 3
+    whole = at_once(experiment, RULES)
+    names = ("mean", "ci_low", "ci_high", "n_targets", "judged", "turn", "measure")
+    expected = [row.record() for row in whole.rows()]
+    stored = version.results.select_related("recommender", "user")
+    assert len(stored) == len(expected) == 2 * 5 * 3 * 7
+    for row, record in zip(stored, expected, strict=True):
+        assert (row.recommender.name, row.user.name) == (record["recommender"], record["user"])
+        assert {name: getattr(row, name) for name in names} == {
+            name: approximately(record[name]) if name != "measure" else record[name]
+            for name in names
+        }
+    for row, one in zip(version.comparisons.all(), compare_all(whole), strict=True):
+        record = one.record()
+        assert (row.a, row.b, row.within) == (record["a"], record["b"], record["within"])
+        for name in ("delta", "ci_low", "ci_high", "p", "p_adjusted"):
+            assert getattr(row, name) == approximately(record[name])
+    for row, one in zip(version.causes.all(), causes(whole), strict=True):
+        assert (row.base_target, row.meta_all) == approximately((one.means[0][0], one.means[1][1]))
+        assert row.total_delta == approximately(one.total.delta)
+        assert row.user_delta + row.qrels_delta == pytest.approx(row.total_delta)
+    for row, one in zip(version.improvements.all(), results_table(whole).improvements, strict=True):
+        assert row.percent_of_base == approximately(one.record()["percent_of_base"])
+        assert (row.best_user, row.best_of) == (one.best_user, one.n_rows)
+    assert [note.text for note in version.notes.filter(is_fault=False)] == list(whole.notes)
+
+
+def test_seeds_and_targets_average_to_the_means(experiment):
+    version = run(experiment)
+    of_seeds = version.seed_results.filter(turn=7, measure="nDCG@10", user__position=3)
+    means = dict(version.results.filter(turn=7, measure="nDCG@10", user__position=3).values_list(
+        "recommender__name", "mean"
+    ))  # fmt: skip
+    for name, mean in means.items():
+        rows = of_seeds.filter(recommender__name=name)
+        assert [row.seed for row in rows] == [0, 1]
+        assert np.mean([row.mean for row in rows]) == pytest.approx(mean)
+        values = version.target_values.filter(
+            measure="nDCG@10", user__position=3, recommender__name=name
+        )
+        assert np.mean(values.values_list("value", flat=True)) == pytest.approx(mean)
+        assert values.count() == experiment.n_targets
+
+
+def test_switches_are_counted_and_only_of_users_who_may(experiment):
+    version = run(experiment)
+    counts = {
+        (row.recommender.name, row.user.name): row
+        for row in version.switches.select_related("recommender", "user")
+    }
+    log = at_once(experiment, RULES).logs["embedding"]
+    for user, n in zip(log.users, log.n_switches().tolist(), strict=True):
+        assert counts["embedding", user.name].n_switches == n
+    assert counts["embedding", "SimBase"].n_switches == 0
+    assert counts["embedding", "MetaSimTol tolerance 3"].n_switches > 0
+    assert {row.n_dialogues for row in counts.values()} == {60}
+    assert {row.n_left for row in counts.values()} == {0}
+
+
+def test_the_same_settings_are_one_version_and_others_another(experiment):
+    first = run(experiment)
+    again = request_run(experiment=experiment, rules=RULES, actor=None)
+    assert again.pk == first.pk
+    assert not Job.objects.unfinished().exists()
+    other = request_run(experiment=experiment, rules=RULES | {"n_turns": 6}, actor=None)
+    assert (other.number, other.fingerprint != first.fingerprint) == (2, True)
+
+
+def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
+    version = request_run(experiment=experiment, rules=RULES, actor=None)
+    stop_run(version=version)
+    work_off()
+    assert not version.pieces.exists()
+    resume_run(version=version, actor=None)
+    planning = Job.objects.unfinished().get()
+    run_job(planning.pk)
+    for job in Job.objects.unfinished().of_kind("run_piece")[1:]:
+        stop_job(job=job)
+    work_off()
+    done = set(version.pieces.exclude(done_at=None).values_list("pk", "done_at"))
+    assert len(done) == 1
+    resume_run(version=version, actor=None)
+    work_off()
+    version.refresh_from_db()
+    assert version.finished_at is not None
+    assert done <= set(version.pieces.values_list("pk", "done_at"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"users": ["base", "tol:7"]}, "never acts: 7 critiques are spared, and 7 turns"),
+        ({"users": ["base", "prob:2:0"]}, "never switches: its row would repeat SimBase's"),
+        ({"users": ["tol:2", "base"]}, "The first user must be SimBase"),
+        ({"users": ["base", "base"]}, "User SimBase is named twice"),
+        ({"users": ["base", "tol:x"]}, "user 'tol:x'"),
+        ({"measures": ["nDCG@20"]}, "nDCG@20 looks further than the 10 items"),
+        ({"measures": ["nonsense"]}, "nonsense"),
+        ({"recommenders": []}, "Choose a recommender"),
+        ({"recommenders": ["trained:4"]}, "must have been trained on this catalogue"),
+        ({"seeds": list(range(31))}, "Name at most 30 seeds"),
+        ({"n_turns": 51}, "Run at most 50 turns"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_with_what_to_change(experiment, changes, problem):
+    with pytest.raises(ExperimentUnfit, match=problem):
+        request_run(experiment=experiment, rules=RULES | changes, actor=None)
+    assert not experiment.versions.exists()
+
+
+def test_an_item_that_the_catalogue_lacks_is_named(team):
+    catalogue = drawn_products(team=team, n_items=50, actor=None)
+    with pytest.raises(TargetsUnfit, match="boot-1"):
+        create_experiment(
+            team=team,
+            name="x",
+            catalogue=catalogue,
+            judgments=[("shoe-000001", "boot-1", 1)],
+            made_of="",
+            actor=None,
+        )
+    assert not StoredExperiment.objects.exists()
+
+
+def test_deleting_takes_all_of_it_and_the_log_says_who(experiment, owner):
+    run(experiment)
+    delete_experiment(experiment=experiment, actor=owner)
+    assert not StoredExperiment.objects.exists()
+    assert not DialoguePiece.objects.exists()
+    assert AuditEntry.objects.order_by("pk").last().action == "experiment.delete"
+
+
+def test_a_team_that_is_deleted_takes_catalogues_and_experiments_along(experiment, team):
+    run(experiment)
+    team.delete()
+    assert not StoredCatalogue.objects.exists()
+
+
+def test_catalogues_are_stored_once_a_team_and_come_back_as_they_were(team):
+    rng = np.random.default_rng(0)
+    positions = rng.normal(size=(60, 5)).astype(np.float32)
+    ids = [f"p{number}" for number in range(60)]
+    row = vectors(team=team, name="Mine", ids=ids, embeddings=positions, actor=None)
+    assert vectors(team=team, name="Mine", ids=ids, embeddings=positions, actor=None) == row
+    read = read_stored(row)
+    assert (read.ids, read.source, read.is_stand_in) == (tuple(ids), "Mine", False)
+    np.testing.assert_array_equal(read.embeddings, positions)
+    stood = read_stored(stand_ins(team=team, ids=ids, actor=None))
+    assert (stood.is_stand_in, len(stood)) == (True, 60)
+
+
+def test_a_catalogue_that_is_sent_is_read_or_refused_with_the_reason(team):
+    array = BytesIO()
+    np.save(array, np.eye(3))
+    files = {
+        "ids.txt": b"a\nb\nc\n",
+        "embeddings.npy": array.getvalue(),
+        "attributes.csv": b"id,colour\na,red\nb,blue\nc,red\n",
+    }
+    row = uploaded(team=team, name="Zip", file=BytesIO(packed(files)), actor=None)
+    assert read_stored(row).attributes.describe(1) == {"colour": "blue"}
+    for content, problem in (
+        (b"no zip", "not a zip that can be unpacked"),
+        (packed(files | {"ids.txt": b"a\nb\n"}), "3 rows for 2 names"),
+        (packed({"ids.txt": b"a\nb\nc\n"}), "embeddings.npy cannot be read"),
+    ):
+        with pytest.raises(CatalogueUnfit, match=problem):
+            uploaded(team=team, name="Zip", file=BytesIO(content), actor=None)
+    assert ZipFile(BytesIO(packed(files))).namelist() == list(files)
