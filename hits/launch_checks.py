@@ -135,7 +135,9 @@ def _check_pages(running: RunningJob, study: Study) -> PageCheck:
         for fault in item_faults(study, running.progress("item pages"))
     ]
     texts = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
-    twice = texts.values("item", "item__key", "text").annotate(n=Count("*")).filter(n__gt=1)
+    # Two products of one title are two where their pictures differ.
+    same = texts.values("item", "item__key", "text", "picture")
+    twice = same.annotate(n=Count("*")).filter(n__gt=1)
     repeats = dict.fromkeys((row["item"], row["item__key"]) for row in twice[:MOST_FAULTS])
     judged = study.items.exclude(key__in=practised_keys(current_document(study)))
     return PageCheck(judged.count(), len(faults), tuple(faults[:MOST_FAULTS]), tuple(repeats))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from statistics import median_high
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from presentation.records import plain_values
@@ -20,13 +22,16 @@ from retrieval.models import (
     LeftOutUnit,
     PooledRun,
     PoolRank,
+    PoolSlot,
     PoolSource,
+    PoolStudy,
     ReuseExpectation,
 )
 from retrieval.reuse.records import Reusability
 from retrieval.reuse.reusability import reusability
 from retrieval.stored_evaluations import settings_of
 from retrieval.stored_files import opened_files
+from retrieval.stored_pools import source_name
 from retrieval.stored_versions import (
     create_version,
     files_of,
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 ESTIMATE_REUSE = "estimate_collection_reuse"
-FORM = 1
+FORM = 2
 """Of the rows; those of another form are not taken for the same."""
 FEWEST = 2
 Kind = CollectionFile.Kind
@@ -111,13 +116,14 @@ def _estimated(
     running: RunningJob, files: Sequence[CollectionFile], rules: Mapping[str, Any]
 ) -> Reusability:
     outside = rules.get("outside", [])
+    depth = rules.get("pool_depth") or depth_of_pool(files)
     with opened_files(files) as (runs, qrels):
         [(name, grades)] = qrels.items()
         try:
             return reusability(
                 runs,
                 grades,
-                rules.get("pool_depth"),
+                depth,
                 families_of(files, outside),
                 settings_of(rules),
                 outside=outside,
@@ -125,6 +131,30 @@ def _estimated(
             )
         except PoolDepthUnknown:
             raise PoolDepthUnknown(_depth_to_type(name)) from None
+
+
+def depth_of_pool(files: Sequence[CollectionFile]) -> int | None:
+    """How deep runs were pooled where this site made the pool that the qrels' study judged.
+
+    Of quotas, the rank that the source which went deepest reached in half of its topics: what was
+    passed over in a few topics makes no pool deeper.
+    """
+    studies = {file.study_id for file in files if file.kind == Kind.QRELS and file.study_id}
+    made = PoolStudy.objects.filter(study__in=studies).select_related("version")
+    if (row := made.order_by("pk").last()) is None:
+        return None
+    if depth := row.version.rules.get("depth"):
+        return int(depth)
+    slots = PoolSlot.objects.filter(topic__version=row.version, source__in=_source_names(files))
+    deepest: dict[str, list[int]] = defaultdict(list)
+    ranks = slots.order_by().values_list("source", "topic").annotate(rank=Max("source_rank"))
+    for source, _topic, rank in ranks:
+        deepest[source].append(rank)
+    return max((int(median_high(each)) for each in deepest.values()), default=None)
+
+
+def _source_names(files: Sequence[CollectionFile]) -> list[str]:
+    return [source_name(file) for file in files if file.kind == Kind.RUN]
 
 
 def _depth_to_type(qrels: str) -> str:

@@ -85,7 +85,14 @@ class AuditedFileView:
     @property
     def sign(self) -> str:
         """As the stages' signs: done, look, needs you."""
+        if self.is_unknown:
+            return "later"
         return "needs-you" if self.refused else "warning" if self.defects else "done"
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing was looked at, and nothing may be said to be well."""
+        return bool(self.file.kind == "unknown")
 
     @property
     def finding(self) -> str:

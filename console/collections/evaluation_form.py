@@ -127,6 +127,42 @@ class EvaluationForm(forms.Form):
         self.fields["measures"].initial = list(self.DEFAULT_MEASURES)
         self.fields["runs"].initial = [key for key, _name in choices_of(self.usable, "run")]
 
+    def begin_with(self, arguments: Mapping[str, Any]) -> None:
+        """Offer the choices of a job that failed, to be changed and not made anew."""
+        rules = arguments.get("rules", {})
+        files = [self.usable[key] for key in arguments.get("files", ()) if key in self.usable]
+        chosen = {name: value for name, value in rules.items() if name in self.fields}
+        chosen["runs"] = [str(one.pk) for one in files if one.kind == CollectionFile.Kind.RUN]
+        qrels = [str(one.pk) for one in files if one.kind == CollectionFile.Kind.QRELS]
+        by_machine = CollectionFile.MadeBy.MACHINE
+        machines = [str(one.pk) for one in files if one.made_by == by_machine]
+        if "machine" in self.fields:
+            qrels = [key for key in qrels if key not in machines]
+            chosen["machine"] = next(iter(machines), None)
+        is_list = isinstance(self.fields["qrels"], forms.MultipleChoiceField)
+        chosen["qrels"] = qrels if is_list else next(iter(qrels), None)
+        listed = {name for name, _title in self.measure_choices}
+        names = rules.get("measures", [])
+        chosen["measures"] = [name for name in names if name in listed]
+        chosen["others"] = ", ".join(name for name in names if name not in listed)
+        chosen["primary"] = ", ".join(rules.get("primary", []))
+        chosen["double"] = not rules.get("single_precision", True)
+        for name in ("outside", "sharing"):
+            named = rules.get(name) or ()
+            chosen[name] = [key for key, one in self._runs_by_key() if one.name in named]
+        self.initial = chosen
+
+    def _runs_by_key(self) -> list[tuple[str, CollectionFile]]:
+        kind = CollectionFile.Kind.RUN
+        return [(str(pk), one) for pk, one in self.usable.items() if one.kind == kind]
+
+    @property
+    def measure_choices(self) -> list[tuple[str, str]]:
+        """The measures that are listed; others are typed."""
+        field = self.fields["measures"]
+        assert isinstance(field, forms.ChoiceField)
+        return list(field.choices)  # type: ignore[arg-type]
+
     @property
     def basic_fields(self) -> list[BoundField]:
         return [field for field in self if field.name not in self.ADVANCED]

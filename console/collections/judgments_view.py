@@ -116,7 +116,7 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
     coefficients = RoundCoefficient.objects.filter(version__study__in=studies, name__in=KAPPAS)
     for row in coefficients.select_related("version").order_by("earlier", "later", "pk"):
         rows[row.version.study_id].coefficients.append(row)
-    for batch in Batch.objects.filter(study__in=studies, round=1).order_by("pk"):
+    for batch in Batch.objects.filter(study__in=studies, round=1).started().order_by("pk"):
         rows[batch.study_id].again = batch
     files = collection.files.qrels().filter(study__in=studies).defer("faults")
     by_study: dict[int, list[CollectionFile]] = defaultdict(list)

@@ -147,8 +147,9 @@ class ReuseForm(EvaluationForm):
         min_value=1,
         max_value=1_000_000,
         help_text=gettext_lazy(
-            "How many of each run's first documents were pooled, such as 10. Empty: as many as are "
-            "in the qrels of every pooled run; where runs begin with what is never pooled, such as "
+            "How many of each run's first documents were pooled, such as 10. Empty: as deep as the "
+            "pool of the qrels' study was made here, or else as many as are in the qrels of every "
+            "pooled run; where runs begin with what is never pooled, such as "
             "their own target, type it, and count that document."
         ),
     )

@@ -20,9 +20,12 @@ from retrieval.models import (
     ComparedQrels,
     LeftOutEffect,
     MachineEstimate,
+    PoolStudy,
     RankingPair,
     ReuseExpectation,
 )
+from retrieval.stored_pools import request_pool
+from retrieval.stored_reuse import depth_of_pool
 from tests.annotation.studies import rating_study, ticked_study
 from tests.console.collection_addresses import address_of
 from tests.console.evaluated_collection import evaluated_collection
@@ -464,3 +467,38 @@ def test_rules_of_the_same_judgments_count_as_one_assessor(rosa, researcher, col
     rosa.post(TRUST, form_of(collection))
     latest = CollectionVersion.objects.filter(kind="comparison").latest("number")
     assert AnyTwoAssessors.objects.get(version=latest).n_assessors == 2
+
+
+def test_the_choices_of_an_estimate_that_failed_are_offered_again(rosa, collection):
+    add_file(collection, "few.txt", qrels_text(judged=2, relevant=1))
+    few = collection.files.get(name="few.txt")
+    outside = collection.files.get(name="rm3")
+    form = form_of(collection, qrels=few.pk, measures=["P@5"], primary="P@5", seed="3")
+    assert rosa.post(REUSE, form | {"outside": [outside.pk]}).status_code == 302
+    job = Job.objects.get(kind="estimate_collection_reuse")
+    assert job.state == Job.State.FAILED
+    offered = rosa.get(REUSE).context["form"]
+    assert offered["qrels"].value() == str(few.pk)
+    assert offered["measures"].value() == ["P@5"]
+    assert offered["outside"].value() == [str(outside.pk)]
+    assert (offered["seed"].value(), offered["primary"].value()) == (3, "P@5")
+
+
+@pytest.mark.parametrize("rules", [{"depth": 4}, {"quotas": {"dense": 4}}])
+def test_the_depth_of_a_pool_that_was_made_here_is_known(researcher, collection, rules):
+    runs = [collection.files.get(name="dense")]
+    request_pool(collection=collection, files=runs, rules=rules | {"seed": 7}, actor=researcher)
+    version = CollectionVersion.objects.get(kind="pool")
+    study = ticked_study(owner=researcher, team=collection.team)
+    PoolStudy.objects.create(version=version, study=study)
+    qrels = collection.files.get(name="qrels.txt")
+    assert depth_of_pool([qrels, *runs]) is None
+    qrels.study = study
+    assert depth_of_pool([qrels, *runs]) == 4
+
+
+def test_a_file_that_is_not_recognised_has_no_tick(rosa, collection):
+    rosa.post(AUDIT, {"uploads": [sent("notes.txt", "five words in a line\n")]})
+    page = rosa.get(AUDIT).content.decode()
+    assert "not recognised, not audited" in page
+    assert "✓</span> notes.txt" not in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import Http404, HttpRequest
 
 from retrieval.file_readings import subject_of
@@ -20,6 +22,11 @@ def version_for(
     if version is None:
         raise Http404(f"There is no result {number}.")
     return version
+
+
+def failed_arguments(job: Job | None) -> dict[str, Any]:
+    """What a job that failed was asked for, for its form to offer again; empty of any other."""
+    return dict(job.arguments) if job is not None and job.state == Job.State.FAILED else {}
 
 
 def job_of(collection: Collection, kind: str) -> Job | None:

@@ -26,7 +26,7 @@ from console.collections.result_forms import ComparisonForm, MachineForm, ReuseF
 from console.collections.result_view import ResultView
 from console.collections.reuse_view import ReuseView
 from console.pages.collections.collection import collection_for, collection_page
-from console.pages.collections.results import job_of, version_for
+from console.pages.collections.results import failed_arguments, job_of, version_for
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person
@@ -161,6 +161,9 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
         else:
             messages.success(request, _("Computing in the background; this page follows it."))
             return redirect(f"console:{page.name}", slug)
+    job = job_of(collection, page.job_kind)
+    if not is_post and (arguments := failed_arguments(job)):
+        form.begin_with(arguments)
     versions = CollectionVersion.objects.of(collection, page.kind)
     version = version_for(request, versions)
     context = {
@@ -169,7 +172,7 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
         "problem": "" if version else form.problem_when_empty,
         "view": page.view(version) if version else None,
         "versions": versions,
-        "job": job_of(collection, page.job_kind),
+        "job": job,
     }
     status = 422 if form.errors else 200
     return collection_page(request, collection, "result", context, stage=page.name, status=status)
