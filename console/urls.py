@@ -191,10 +191,14 @@ of_a_collection: list[URLPattern | URLResolver] = [
         evaluation.picture,
         name="collection-picture",
     ),
-    path(
-        "reuse/<slug:chart>.<slug:form>/picture/",
-        trust.reuse_picture,
-        name="collection-reuse-picture",
+    *(
+        path(
+            f"{page}/<slug:chart>.<slug:form>/picture/",
+            trust.picture,
+            {"kind": kind},
+            name=f"collection-{page}-picture",
+        )
+        for page, kind in trust.PICTURED.items()
     ),
     path("evaluation/<str:name>", evaluation.download, name="collection-download"),
     path("report/", report.report, name="collection-report"),

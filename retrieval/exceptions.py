@@ -55,6 +55,14 @@ class PoolUnfit(RetrievalError):
     """Targets, sources and a plan of which no pool can be made."""
 
 
+class SampleUnfit(PoolUnfit):
+    """A sample of targets that cannot be drawn; `field` is the number at fault, n or strata."""
+
+    def __init__(self, field: str, text: str) -> None:
+        self.field = field
+        super().__init__(text)
+
+
 class PoolDefective(RetrievalError):
     """A pool that should not be judged."""
 

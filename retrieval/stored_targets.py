@@ -16,7 +16,7 @@ from retrieval.models import CollectionFile, CollectionVersion, SampledTarget
 from retrieval.pools.difficulty import difficulty
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
-from retrieval.pools.target_samples import TargetSample, sample_targets
+from retrieval.pools.target_samples import TargetSample, require_possible, sample_targets
 from retrieval.pools.targets import targets_of_runs
 from retrieval.stored_pools import opened_source
 from retrieval.stored_versions import (
@@ -104,6 +104,8 @@ def _drawn(
         targets = [Target(topic, docno) for topic, docno, _value in values]
         numbers = np.array([value for *_names, value in values], dtype=float)
         named = {"column": rules["column"], "signature": rules.get("signature", "")}
+        defined = numbers[~np.isnan(numbers)]
+        require_possible(rules["n"], rules["strata"], defined, column=rules["column"])
         return sample_targets(targets, numbers, rules["n"], **named, **drawing)
     with ExitStack() as stack:
         [path] = stack.enter_context(files_on_disk(files))
@@ -113,6 +115,8 @@ def _drawn(
             targets, source, rules["predictor"], progress=running.progress(_("target"))
         )
         column = f"{rules['predictor']} of {source.name}"
+        defined = numbers[~np.isnan(numbers)]
+        require_possible(rules["n"], rules["strata"], defined, column=column)
         named = {"column": column, "signature": signature}
         return sample_targets(targets, numbers, rules["n"], **named, **drawing)
 

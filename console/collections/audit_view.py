@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 
+import pandas as pd
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from console.code_names import code_name
+from console.collections.result_charts import Chart
 from console.collections.result_view import Fold, ResultView, text_column
 from retrieval.audit.text import SIZES
+from retrieval.charts.audit import counted_findings, findings_in_words
 from retrieval.models import AuditedFile, AuditFact
 from validation.documents.documents import Column, Number, Table
 
@@ -147,6 +150,23 @@ class AuditedFileView:
 
 class AuditView(ResultView):
     """All audited files together."""
+
+    picture = "console:collection-audit-picture"
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        """How often each kind of finding was found; what is refused first."""
+        rows = [
+            (one.severity, code_name(one.name), each.file.file_name, one.n)
+            for part in ("refused", "defects", "notes")
+            for each in self.files
+            for one in getattr(each, part)
+        ]
+        frame = pd.DataFrame(rows, columns=["severity", "finding", "file", "n"])
+        if frame.empty:
+            return []
+        words, draw = findings_in_words(frame), partial(counted_findings, frame)
+        return [Chart("findings", _("What was found, and how often"), words, frame, draw)]
 
     @cached_property
     def files(self) -> list[AuditedFileView]:

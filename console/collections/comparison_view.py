@@ -8,11 +8,15 @@ from functools import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from console.collections.comparison_words import any_two_sentence, change_name, kind_name
+from console.collections.few_runs import few_runs_sentence
+from console.collections.result_charts import MOST_DRAWN, Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
 from retrieval.models import (
     AnyTwoAssessors,
     ChangedPair,
     ComparedQrels,
+    RankedRun,
     RankingCoefficient,
     RankingPair,
 )
@@ -29,6 +33,8 @@ Row = tuple[str | int | Number | P, ...]
 
 class ComparisonView(ResultView):
     """Runs ranked under several qrels, by the first primary measure."""
+
+    picture = "console:collection-trust-picture"
 
     @cached_property
     def sets(self) -> list[ComparedQrels]:
@@ -67,6 +73,25 @@ class ComparisonView(ResultView):
         return handed_in if len(handed_in) > 1 else [one.name for one in self.sets]
 
     @cached_property
+    def ranked(self) -> list[RankedRun]:
+        return list(self.version.ranked.all())
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        """The runs' means under what was compared, where so many can be told apart."""
+        rows = [
+            (one.run, one.qrels, one.rank, one.mean, one.ci_low, one.ci_high)
+            for one in self.ranked
+            if one.measure == self.measure and one.qrels in self.compared[:MOST_DRAWN]
+        ]
+        return means_chart("ranks", _("The runs under each of the qrels"), self.measure, rows)
+
+    @property
+    def n_runs(self) -> int:
+        """Those that are ranked."""
+        return max(one.n_systems for one in self.coefficients.values())
+
+    @cached_property
     def any_two(self) -> list[AnyTwoAssessors]:
         """One row where there are assessors."""
         one = getattr(self.version, "any_two_assessors", None)
@@ -101,6 +126,8 @@ class ComparisonView(ResultView):
         sentences = [self._sentence(pair) for pair in order[:MOST_SENTENCES]]
         if len(order) > MOST_SENTENCES:
             sentences.append(_("All pairs of qrels are in the tables below."))
+        if few := few_runs_sentence(self.n_runs):
+            sentences.append(few)
         sentences += map(any_two_sentence, self.any_two)
         if self.machines:
             sentences.append(
@@ -238,7 +265,7 @@ class ComparisonView(ResultView):
                 *(one.measure, one.qrels, one.rank, one.run),
                 *(estimate(one.mean, one.ci_low, one.ci_high, decimals=4), one.n_topics),
             )
-            for one in self.version.ranked.all()
+            for one in self.ranked
         ]
         finding = _("under {n} qrels").format(n=len(self.sets))
         return Fold(caption, finding, Table("rankings", caption, columns, rows))
@@ -359,39 +386,3 @@ class ComparisonView(ResultView):
             for one in self.sets
         ]
         return Fold(caption, f"{len(rows)}", Table("qrels", caption, columns, rows))
-
-
-def any_two_sentence(one: AnyTwoAssessors) -> str:
-    """How far assessors agree whoever they are."""
-    overlap, alpha = (
-        _("undefined") if value is None else in_words(value, low, high)
-        for value, low, high in (
-            (one.overlap, one.overlap_low, one.overlap_high),
-            (one.alpha, one.alpha_low, one.alpha_high),
-        )
-    )
-    return _(
-        "Any two of the {n} assessors, on a document that both judged: overlap {overlap}, "
-        "Krippendorff's alpha {alpha}."
-    ).format(n=one.n_assessors, overlap=overlap, alpha=alpha)
-
-
-def change_name(change: str) -> str:
-    """What becomes of a difference, in words."""
-    return {
-        "kept": _("significant under both"),
-        "lost": _("significance lost"),
-        "gained": _("significance gained"),
-        "reversed": _("significant the other way"),
-        "neither": _("significant under neither"),
-    }[change]
-
-
-def kind_name(kind: str) -> str:
-    """Whence qrels come, in words."""
-    return {
-        "given": _("people"),
-        "machine": _("a machine"),
-        "assessor": _("an assessor"),
-        "derived": _("derived"),
-    }[kind]

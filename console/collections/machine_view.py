@@ -9,6 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from console.collections.evaluation_sentences import figure
+from console.collections.few_runs import few_runs_sentence
+from console.collections.result_charts import Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
 from retrieval.evaluation_records import SIGNIFICANT
 from retrieval.models import MachineEstimate, MachineFacts, ModelBias
@@ -19,6 +21,24 @@ RUN, MEASURE = text_column(gettext_noop("Run")), text_column(gettext_noop("Measu
 
 class MachineView(ResultView):
     """What a machine's labels make of the runs, and people's of a sample."""
+
+    picture = "console:collection-machine-picture"
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        """Each run's mean by the machine, by people, and as people would say of all topics."""
+        parts = {
+            _("machine"): ("machine_mean", "machine_ci_low", "machine_ci_high"),
+            _("people"): ("people_mean", "people_ci_low", "people_ci_high"),
+            _("calibrated"): ("calibrated", "calibrated_ci_low", "calibrated_ci_high"),
+        }
+        of_measure = [one for one in self.estimates if one.measure == self.measure]
+        rows = [
+            (one.run, part, rank, *(getattr(one, name) for name in names))
+            for part, names in parts.items()
+            for rank, one in enumerate(_by_mean(of_measure, names[0]), 1)
+        ]
+        return means_chart("means", _("The runs by machine and by people"), self.measure, rows)
 
     @cached_property
     def facts(self) -> MachineFacts:
@@ -105,6 +125,8 @@ class MachineView(ResultView):
             yield _("The runs' order by people and by the machine: tau-b {tau}.").format(
                 tau=figure(one.tau)
             )
+            if few := few_runs_sentence(len({each.run for each in self.estimates})):
+                yield few
 
     def _folds(self) -> Iterator[Fold]:
         caption = _("Means by machine and by people")
@@ -145,3 +167,9 @@ class MachineView(ResultView):
         ]
         table = Table("model-bias", caption, (MEASURE, *map(Column, titles)), rows)
         return Fold(caption, ", ".join(self.version.rules.get("sharing", [])), table)
+
+
+def _by_mean(estimates: list[MachineEstimate], name: str) -> list[MachineEstimate]:
+    """The greatest first, those without one last."""
+    mean = {one.pk: getattr(one, name) for one in estimates}
+    return sorted(estimates, key=lambda one: (mean[one.pk] is None, -(mean[one.pk] or 0), one.run))

@@ -206,9 +206,9 @@ class AuditForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=gettext_lazy(
             "What a paper says of a file of judged pools, a line each, as "
-            "batch.csv:mean_relevant=3.5, with its decimals as printed; instead of mean_relevant "
-            "(relevant documents a topic) assessed (topics), with_relevant (topics with a relevant "
-            "document), judged_per_topic or prevalence."
+            "batch.csv:mean_relevant=3.5, with its decimals as printed. Names: assessed (topics), "
+            "with_relevant (topics with a relevant document), mean_relevant (relevant documents a "
+            "topic), judged_per_topic, prevalence."
         ),
     )
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from console.collections.evaluation_sentences import figure
+from console.collections.result_charts import Chart
 from retrieval.models import CollectionVersion
 from retrieval.stored_versions import signature_of
 from validation.documents.documents import Column, Number, Table
@@ -25,6 +26,9 @@ class Fold:
 
 class ResultView(ABC):
     """What every result has: a first sentence, what it rests on, and notes."""
+
+    picture = ""
+    """The name of the address of its charts."""
 
     def __init__(self, version: CollectionVersion) -> None:
         self.version = version
@@ -50,6 +54,16 @@ class ResultView(ABC):
     @cached_property
     def notes(self) -> list[str]:
         return [note.text for note in self.version.notes.all()]
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        """Those that have something to draw."""
+        return []
+
+    @property
+    def query(self) -> str:
+        """What the address of a chart names its result by."""
+        return f"version={self.version.number}"
 
     @property
     def signature(self) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property, partial
 
 import pandas as pd
@@ -11,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from console.collections.evaluation_sentences import figure
+from console.collections.result_charts import Chart
 from console.collections.result_view import Fold, ResultView, estimate, text_column
 from console.templatetags.numbers import percent
-from presentation.theme import Picture
 from retrieval.charts.reuse import (
     depths_in_words,
     left_out_forest,
@@ -38,19 +37,10 @@ LITTLE_JUDGED = 0.8
 DEPTHS = "depth", "n_judged", "n_relevant", "n_new_relevant"
 
 
-@dataclass(frozen=True)
-class ReuseChart:
-    """A chart as `console/_chart.html` and the addresses of pictures read it."""
-
-    name: str
-    title: str
-    words: str
-    frame: pd.DataFrame
-    draw: Callable[[], Picture]
-
-
 class ReuseView(ResultView):
     """What leaving each run and family out of the pool does."""
+
+    picture = "console:collection-reuse-picture"
 
     @cached_property
     def pool(self) -> JudgedPool:
@@ -85,15 +75,11 @@ class ReuseView(ResultView):
         return list(rows.select_related("unit").order_by("pk"))
 
     @cached_property
-    def charts(self) -> list[ReuseChart]:
+    def charts(self) -> list[Chart]:
         """Those that have something to draw."""
         return [chart for chart in (self._forest(), self._curve()) if len(chart.frame)]
 
-    @property
-    def query(self) -> str:
-        return f"version={self.version.number}"
-
-    def _forest(self) -> ReuseChart:
+    def _forest(self) -> Chart:
         measure = self.main.measure
         rows = [
             (one.run, one.unit.unit, one.change, one.ci_low, one.ci_high)
@@ -101,7 +87,7 @@ class ReuseView(ResultView):
             if one.measure == measure and one.change is not None
         ]
         frame = pd.DataFrame(rows, columns=["run", "unit", "change", "ci_low", "ci_high"])
-        return ReuseChart(
+        return Chart(
             "left-out",
             _("What each run loses outside the pool"),
             left_out_in_words(frame, measure) if len(frame) else "",
@@ -109,10 +95,10 @@ class ReuseView(ResultView):
             partial(left_out_forest, frame, measure=measure),
         )
 
-    def _curve(self) -> ReuseChart:
+    def _curve(self) -> Chart:
         rows = [tuple(getattr(one, name) for name in DEPTHS) for one in self.depths]
         frame = pd.DataFrame(rows, columns=list(DEPTHS))
-        return ReuseChart(
+        return Chart(
             "depths",
             _("Relevant documents by the pool's depth"),
             depths_in_words(frame) if len(frame) else "",

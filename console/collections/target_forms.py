@@ -13,9 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.uploads import plain_file_name
-from retrieval.exceptions import RetrievalError
+from retrieval.exceptions import RetrievalError, SampleUnfit
 from retrieval.models import CollectionFile
+from retrieval.pools.target_samples import require_possible
 from retrieval.pools.targets import read_target_values
+from stats.arguments import Floats
 from stats.ranking.query_difficulty import Predictor
 
 MOST_BYTES, MOST_TARGETS = 5 * 1024 * 1024, 50_000
@@ -111,7 +113,27 @@ class TargetsForm(forms.Form):
             self._read_column(data)
         elif data.get("by") and not data.get("source") and "source" not in self.errors:
             self.add_error("source", _("A predictor looks at the scores of a run or of vectors."))
+        elif data.get("by") and data.get("source"):
+            self._require_enough(data)
         return data
+
+    def _require_enough(self, data: dict[str, Any]) -> None:
+        """Of a run or vectors it is known how many targets there are, not yet their values."""
+        file, n, strata = self.sources[data["source"]], data.get("n"), data.get("strata")
+        there = file.n_topics if file.kind == CollectionFile.Kind.RUN else file.n_documents
+        if n and n > there:
+            text = _("{name} has {there} targets.").format(name=file.name, there=f"{there:,}")
+            self.add_error("n", text)
+        elif n and strata and strata > n:
+            self.add_error("strata", _("There are more strata than targets to draw."))
+
+    def _require_possible(self, values: Floats, column: str) -> None:
+        data = self.cleaned_data
+        if data.get("n") and data.get("strata"):
+            try:
+                require_possible(data["n"], data["strata"], values, column=column)
+            except SampleUnfit as refused:
+                self.add_error(refused.field, str(refused))
 
     def _read_column(self, data: dict[str, Any]) -> None:
         file, column = data.get("file"), data.get("column", "").strip()
@@ -124,6 +146,8 @@ class TargetsForm(forms.Form):
         else:
             try:
                 data["values"] = _values_of(file, column)
+                numbers = [value for _topic, _docno, value in data["values"] if value is not None]
+                self._require_possible(np.array(numbers), column)
             except RetrievalError as refused:
                 self.add_error("file", str(refused))
 

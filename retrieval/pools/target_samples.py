@@ -11,7 +11,7 @@ import numpy as np
 from presentation.counts import count_of
 from presentation.records import plain_values
 from presentation.spreadsheets import csv_parts
-from retrieval.exceptions import PoolUnfit
+from retrieval.exceptions import SampleUnfit
 from retrieval.pools.records import Target
 from stats.arguments import Floats, Integers
 
@@ -113,8 +113,7 @@ def sample_targets(
         raise ValueError(f"n and n_strata must be positive, got {n} and {n_strata}")
     defined = np.flatnonzero(~np.isnan(values))
     if n > len(defined):
-        available = count_of(len(defined), "target")
-        raise PoolUnfit(f"{n:,} are to be drawn, where {available} have a value of {column}.")
+        raise _too_many(n, len(defined), column)
     rng = np.random.default_rng(seed)
     stratum = _strata_of(values[defined], n_strata)
     sizes = np.bincount(stratum)
@@ -135,6 +134,31 @@ def sample_targets(
     return TargetSample(
         tuple(drawn), tuple(strata), column, signature, allocation, seed, n_undefined
     )
+
+
+def _too_many(n: int, n_available: int, column: str) -> SampleUnfit:
+    available = count_of(n_available, "target")
+    text = f"{n:,} are to be drawn, where {available} have a value of {column}."
+    return SampleUnfit("n", text)
+
+
+def require_possible(n: int, n_strata: int, values: Floats, *, column: str = "value") -> None:
+    """Refuse more targets than have a value, and strata that would be empty or not drawn from."""
+    if n > len(values):
+        raise _too_many(n, len(values), column)
+    if n_strata > n:
+        text = (
+            f"{n_strata:,} strata need {n_strata:,} targets or more, and {count_of(n, 'target')} "
+            f"{'is' if n == 1 else 'are'} to be drawn: some strata would stand for nothing."
+        )
+        raise SampleUnfit("strata", text)
+    n_filled = int(_strata_of(values, n_strata).max()) + 1
+    if n_filled < n_strata:
+        text = (
+            f"the values of {column} fill {n_filled:,} of {n_strata:,} strata: equal values are "
+            f"never in two. Take {n_filled:,} or fewer."
+        )
+        raise SampleUnfit("strata", text[0].upper() + text[1:])
 
 
 def _strata_of(values: Floats, n_strata: int) -> Integers:

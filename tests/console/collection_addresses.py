@@ -13,7 +13,8 @@ PAGES_OF_A_COLLECTION = {
         [
             *("collection", "collection-files", "collection-file", "collection-evaluation"),
             *("collection-picture", "collection-work", "collection-pools", "collection-pool"),
-            "collection-reuse-picture",
+            *("collection-reuse-picture", "collection-trust-picture"),
+            *("collection-machine-picture", "collection-audit-picture"),
             *("collection-judgments", "collection-trust", "collection-reuse", "collection-audit"),
             "collection-machine",
             *("collection-targets", "collection-report"),
@@ -56,6 +57,9 @@ PARTS: dict[str, dict[str, object]] = {
     "collection-pool-file": {"number": 1, "form": "csv"},
     "collection-picture": {"chart": "topics", "form": "json"},
     "collection-reuse-picture": {"chart": "left-out", "form": "json"},
+    "collection-trust-picture": {"chart": "ranks", "form": "json"},
+    "collection-machine-picture": {"chart": "means", "form": "json"},
+    "collection-audit-picture": {"chart": "findings", "form": "json"},
     "collection-download": {"name": "means.csv"},
     "collection-table": {"kind": "comparison", "name": "rankings", "form": "csv"},
 }

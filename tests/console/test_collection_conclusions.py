@@ -97,6 +97,8 @@ def test_targets_are_drawn_by_any_column_of_a_file(rosa, collection):
         ({"by": "column"}, "Choose a file that has the column."),
         ({"source": ""}, "A predictor looks at the scores of a run or of vectors."),
         ({"n": 0}, "greater than or equal to 1"),
+        ({"n": 13}, "bm25 has 12 targets."),
+        ({"n": 2}, "There are more strata than targets to draw."),
     ],
 )
 def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection, change, refusal):

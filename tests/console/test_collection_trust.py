@@ -502,3 +502,47 @@ def test_a_file_that_is_not_recognised_has_no_tick(rosa, collection):
     page = rosa.get(AUDIT).content.decode()
     assert "not recognised, not audited" in page
     assert "✓</span> notes.txt" not in page
+
+
+@pytest.mark.parametrize(
+    ("page", "chart"), [("trust", "ranks"), ("machine", "means"), ("audit", "findings")]
+)
+def test_a_chart_stands_on_its_page_with_words_data_and_files(rosa, researcher, page, chart):
+    evaluated_collection(create_team(name="Lab", owner=researcher), researcher)
+    where = f"/collections/tracks/{page}/"
+    content = rosa.get(where).content.decode()
+    assert f'data-chart="{where}{chart}.json/picture/?version=1"' in content
+    assert f'<figure class="chart" id="{chart}">' in content
+    data = list(
+        csv.DictReader(io.StringIO(rosa.get(f"{where}{chart}.csv/picture/").content.decode()))
+    )
+    spec = rosa.get(f"{where}{chart}.json/picture/").json()
+    assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+    assert rosa.get(f"{where}{chart}.svg/picture/").content.startswith(b"<svg")
+    assert rosa.get(f"{where}none.json/picture/").status_code == 404
+    if page == "trust":
+        version = CollectionVersion.objects.get(kind="comparison")
+        stored = version.ranked.filter(measure="nDCG@10", qrels__in={row["qrels"] for row in data})
+        drawn = {(row["run"], row["qrels"]): float(row["mean"]) for row in data}
+        assert drawn == pytest.approx({(one.run, one.qrels): one.mean for one in stored})
+        assert len({row["qrels"] for row in data}) == 3
+    if page == "machine":
+        assert {row["qrels"] for row in data} == {"machine", "people", "calibrated"}
+    if page == "audit":
+        counted = {
+            (one.file.file_name, one.n) for one in AuditFinding.objects.select_related("file")
+        }
+        assert {(row["file"], int(row["n"])) for row in data} == counted
+
+
+def test_few_runs_are_said_to_say_little(rosa, collection):
+    """Of three runs one order in six comes by chance."""
+    add_file(collection, "second.txt", qrels_text(relevant=7))
+    rosa.post(TRUST, form_of(collection))
+    said = "3 runs say little: they have 3 pairs, tau-b moves by 0.67 with one swap, and two"
+    assert said in page_of(rosa, TRUST)
+    assert "are the same once in 6 times" in page_of(rosa, TRUST)
+    for seed in range(4, 7):
+        add_file(collection, f"r{seed}.run", run_text(f"r{seed}", seed=seed))
+    rosa.post(TRUST, form_of(collection))
+    assert "runs say little" not in page_of(rosa, TRUST)

@@ -23,7 +23,8 @@ pytestmark = [
 ]
 DESK, TELEPHONE, SMALLEST = 1280, 390, 320
 FILES = {name for name, needed in PAGES_OF_A_COLLECTION.items() if needed is Permission.EXPORT}
-NO_PAGES = FILES | {"collection-picture", "collection-reuse-picture", "collection-work"}
+PICTURES = {name for name in PAGES_OF_A_COLLECTION if name.endswith("-picture")}
+NO_PAGES = FILES | PICTURES | {"collection-work"}
 
 
 @pytest.fixture

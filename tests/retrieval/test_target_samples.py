@@ -12,12 +12,12 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from retrieval.exceptions import PoolFileFaults, PoolUnfit
+from retrieval.exceptions import PoolFileFaults, PoolUnfit, SampleUnfit
 from retrieval.pools.difficulty import difficulty
 from retrieval.pools.neighbours import Similarity
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource
-from retrieval.pools.target_samples import sample_targets
+from retrieval.pools.target_samples import require_possible, sample_targets
 from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import Vectors
 from stats.ranking.query_difficulty import query_difficulty
@@ -182,3 +182,32 @@ def test_scores_that_a_predictor_cannot_take_are_refused():
 def test_a_sample_needs_one_thing_to_stratify_by(options: tuple[str, ...], problem: str):
     with pytest.raises(CommandError, match=problem):
         sampled("--n=3", *options)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_strata", "values", "field"),
+    [
+        (5, 1, [1.0, 2.0], "n"),
+        (2, 3, [1.0, 2.0, 3.0, 4.0], "strata"),
+        (4, 3, [1.0, 1.0, 1.0, 2.0], "strata"),
+    ],
+)
+def test_impossible_samples_are_refused_by_the_number_at_fault(n, n_strata, values, field):
+    with pytest.raises(SampleUnfit) as refused:
+        require_possible(n, n_strata, np.array(values))
+    assert refused.value.field == field
+
+
+def test_possible_samples_are_not_refused():
+    require_possible(4, 2, np.array([1.0, 1.0, 2.0, 3.0]))
+    require_possible(4, 4, np.array([1.0, 2.0, 3.0, 4.0]))
+
+
+def test_the_command_names_the_option_at_fault(tmp_path: Path):
+    path = tmp_path / "targets.csv"
+    path.write_text("target,clicks\na,1\nb,1\nc,1\nd,2\n")
+    options = (f"--targets={path}", "--column=clicks")
+    with pytest.raises(CommandError, match="--strata: The values of clicks fill 2 of 3 strata"):
+        sampled("--n=4", "--strata=3", *options)
+    with pytest.raises(CommandError, match="--n: 9 are to be drawn"):
+        sampled("--n=9", "--strata=3", *options)

@@ -126,6 +126,13 @@ VIEWS: dict[str, type[ResultView]] = {
     Kind.AUDIT: AuditView,
     Kind.MACHINE: MachineView,
 }
+PICTURED = {
+    "trust": Kind.COMPARISON.value,
+    "reuse": Kind.REUSE.value,
+    "machine": Kind.MACHINE.value,
+    "audit": Kind.AUDIT.value,
+}
+"""The pages whose results have charts."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -179,12 +186,12 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
 
 
 @require_safe
-def reuse_picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
-    """Access: members of the team, but for who adjudicates blind. A chart of what runs lose outside
-    the pool, as specification, data or file."""
+def picture(request: HttpRequest, slug: str, kind: str, chart: str, form: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind. A chart of a result, as
+    specification, data or file."""
     collection = collection_for(request, slug)
-    version = version_for(request, CollectionVersion.objects.of(collection, Kind.REUSE))
-    charts = {one.name: one for one in ReuseView(version).charts} if version else {}
+    version = version_for(request, CollectionVersion.objects.of(collection, kind))
+    charts = {one.name: one for one in VIEWS[kind](version).charts} if version else {}
     if chart not in charts or form not in PICTURE_FORMS:
         raise Http404(f"There is no chart {chart}.{form}.")
     figure = charts[chart]

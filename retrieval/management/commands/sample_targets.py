@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural, positive
@@ -9,12 +10,18 @@ from metrics.management.numbers import share
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar
 from presentation.text_tables import text_table
+from retrieval.exceptions import SampleUnfit
 from retrieval.management.sources import add_source_arguments, read_sources
 from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.difficulty import difficulty
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
-from retrieval.pools.target_samples import Allocation, TargetSample, sample_targets
+from retrieval.pools.target_samples import (
+    Allocation,
+    TargetSample,
+    require_possible,
+    sample_targets,
+)
 from retrieval.pools.targets import read_target_values, read_targets, targets_of_runs
 from stats.arguments import Floats
 from stats.ranking.query_difficulty import Predictor
@@ -63,16 +70,21 @@ class Command(BaseCommand):
         if options["output"]:
             require_writable(options["output"])
         column, targets, values, signature = _values(options)
-        sample = sample_targets(
-            targets,
-            values,
-            options["n"],
-            n_strata=options["strata"],
-            allocation=options["allocation"],
-            seed=options["seed"],
-            column=column,
-            signature=signature,
-        )
+        try:
+            defined = values[~np.isnan(values)]
+            require_possible(options["n"], options["strata"], defined, column=column)
+            sample = sample_targets(
+                targets,
+                values,
+                options["n"],
+                n_strata=options["strata"],
+                allocation=options["allocation"],
+                seed=options["seed"],
+                column=column,
+                signature=signature,
+            )
+        except SampleUnfit as refused:
+            raise CommandError(f"--{refused.field}: {refused}") from None
         if options["output"]:
             write_whole(options["output"], sample.csv())
         text = json.dumps(sample.record(), indent=1) if options["json"] else _text(sample)

@@ -1,0 +1,63 @@
+"""Runs' means under several qrels, and by a machine beside people's."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+from django.utils.translation import gettext as _
+
+from presentation.theme import BLUE, OKABE_ITO, ORANGE, Picture, axis_title, height_of_rows
+
+FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
+
+
+def means_by_qrels(rows: pd.DataFrame, *, measure: str) -> Picture:
+    """Each run's mean with its interval under each of the qrels, which have colour and shape.
+
+    `rows` has the columns run, qrels, rank, mean, ci_low and ci_high.
+    """
+    qrels = list(dict.fromkeys(rows["qrels"]))
+    colours = [BLUE, ORANGE] if len(qrels) == 2 else OKABE_ITO
+    scale = alt.Scale(domain=qrels, range=colours[: len(qrels)])
+    shapes = alt.Scale(domain=qrels, range=list(SHAPES[: len(qrels)]))
+    legend = alt.Legend(orient="top", columns=1, labelLimit=260)
+    title = axis_title(_("Mean %(measure)s, with its interval") % {"measure": measure})
+    tips = [
+        alt.Tooltip("run:N", title=_("Run")),
+        alt.Tooltip("qrels:N", title=_("Qrels")),
+        alt.Tooltip("rank:Q", title=_("Rank")),
+        alt.Tooltip("mean:Q", format=".4f", title=_("Mean")),
+        alt.Tooltip("ci_low:Q", format=".4f", title=_("Interval from")),
+        alt.Tooltip("ci_high:Q", format=".4f", title=_("to")),
+    ]
+    runs = list(dict.fromkeys(rows["run"]))
+    base = alt.Chart(rows).encode(
+        y=alt.Y("run:N", title=None, sort=runs),
+        yOffset=alt.YOffset("qrels:N", sort=qrels),
+        color=alt.Color("qrels:N", title=None, scale=scale, legend=legend),
+    )
+    spans = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=2)
+    points = base.mark_point(opacity=1, filled=True, size=60).encode(
+        x=alt.X("mean:Q", title=title, axis=alt.Axis(tickCount=6)),
+        shape=alt.Shape("qrels:N", title=None, scale=shapes, legend=legend),
+        tooltip=tips,
+    )
+    layers = [spans.encode(x=alt.X("ci_low:Q", title=title), x2="ci_high:Q"), points]
+    height = height_of_rows(len(runs), len(qrels), step=16)
+    return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
+
+
+def means_in_words(rows: pd.DataFrame, measure: str) -> str:
+    """The order of the runs under each of the qrels."""
+    orders = {
+        str(name): " > ".join(
+            f"{run} {mean:.3f}" for run, mean in zip(of.run, of["mean"], strict=True)
+        )
+        for name, of in rows.sort_values("rank", kind="stable").groupby("qrels", sort=False)
+    }
+    said = "; ".join(f"{name}: {order}" for name, order in orders.items())
+    return _("Mean %(measure)s of the runs by the qrels. %(said)s.") % {
+        "measure": measure,
+        "said": said,
+    }
