@@ -13,6 +13,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import variables
+from config.databases import postgres_settings
 from config.logs import logging_settings
 from config.secret_keys import encryption_keys, is_own_machine, is_published, signing_keys
 
@@ -151,9 +152,18 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 60,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
+    DATABASES["default"]["CONN_MAX_AGE"] = 60
 else:
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-DATABASES["default"]["CONN_MAX_AGE"] = 60
+    of_postgres = postgres_settings(
+        is_pooled=variables.boolean("DATABASE_POOLER", default=False),
+        statement_seconds=variables.number("DATABASE_STATEMENT_SECONDS", 0),
+    )
+    # Beside what the address itself says, such as sslmode.
+    of_postgres["OPTIONS"] = {
+        **DATABASES["default"].get("OPTIONS", {}),
+        **of_postgres.get("OPTIONS", {}),
+    }
+    DATABASES["default"].update(of_postgres)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Holds what all processes must share: counts of wrong passwords, requests that were seen before.
