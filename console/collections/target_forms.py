@@ -65,7 +65,7 @@ class TargetsForm(forms.Form):
         min_value=1,
         max_value=100,
         initial=4,
-        help_text=gettext_lazy("Each has as many targets, from the easiest to the hardest."),
+        help_text=gettext_lazy("Each has as many targets, from the lowest value to the highest."),
     )
     allocation = forms.ChoiceField(
         label=gettext_lazy("Drawn of each group"),
