@@ -9,6 +9,7 @@ from marketplace.hits.drafts import delete_closed_drafts
 from marketplace.money.reconciliation import store_audit
 from marketplace.notifications.delivery import send_due
 from marketplace.notifications.worker_mail import send_due_mail
+from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.sessions import settle_sessions
 from work.execution import RunningJob
 from work.registry import MARKETPLACE, register
@@ -29,6 +30,7 @@ def sweep_marketplace(running: RunningJob) -> str:
     delete_old_prints(clock.now())
     n = lifecycle.sweep(clock.now())
     settle_sessions(clock.now())
+    approve_overdue()
     return f"{n} HIT{'' if n == 1 else 's'} settled."
 
 

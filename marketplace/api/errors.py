@@ -26,6 +26,8 @@ TURK_ERROR_CODES: dict[type[exceptions.MarketplaceError], str] = {
     exceptions.InvalidQualificationTypeState: "InvalidQualificationTypeState",
     exceptions.InvalidQualificationRequestState: "InvalidQualificationRequestState",
     exceptions.InvalidMaximumAssignmentsIncrease: "InvalidMaximumAssignmentsIncrease",
+    # Ours: Amazon knows no participants of recruiters.
+    exceptions.PaidByRecruiter: "PaidByRecruiter",
     # Ours: Amazon documents the error and its text, not its code.
     exceptions.DuplicateRequest: "DuplicateRequest",
 }

@@ -40,6 +40,7 @@ from marketplace.models.qualifications import (
     QualificationType,
 )
 from marketplace.models.recruiting import (
+    Intent,
     Invitation,
     Outcome,
     OutcomeCode,
@@ -70,6 +71,7 @@ __all__ = [
     "HitExtension",
     "HitQuerySet",
     "HitType",
+    "Intent",
     "Invitation",
     "LedgerAccount",
     "LedgerAudit",

@@ -284,3 +284,48 @@ class RecruiterCharge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.amount} {self.currency} by {self.connection}"
+
+
+class Intent(models.Model):
+    """What is to be done at a recruiter's, written down before anybody is called, so that it is
+    done once (see marketplace.recruiting.decisions)."""
+
+    class Kind(models.TextChoices):
+        APPROVE = "approve", _("Approve")
+        REJECT = "reject", _("Reject")
+        BONUS = "bonus", _("Pay a bonus")
+        MESSAGE = "message", _("Send a message")
+
+    class State(models.TextChoices):
+        WRITTEN = "written", _("To be done")
+        SENT = "sent", _("Sent")
+        UNCERTAIN = "uncertain", _("Uncertain")
+        DONE = "done", _("Done")
+        REFUSED = "refused", _("Refused")
+
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="intents"
+    )
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="intents")
+    kind = models.CharField(max_length=7, choices=Kind)
+    # What would be the same intent once more has the same key.
+    key = models.CharField(max_length=120)
+    text = models.TextField(blank=True)
+    amount = models.DecimalField(max_digits=12, decimal_places=2, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    state = models.CharField(max_length=9, choices=State, default=State.WRITTEN)
+    created_at = models.DateTimeField()
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["connection", "key"], name="one_intent_per_key"),
+            models.CheckConstraint(
+                condition=Q(kind="bonus", amount__gt=0) & ~Q(currency="")
+                | ~Q(kind="bonus") & Q(amount=None, currency=""),
+                name="a_bonus_intent_has_its_amount",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.session}"

@@ -25,6 +25,7 @@ from marketplace.models import (
     AuditEntry,
     BonusPayment,
     DevicePrint,
+    Intent,
     Invitation,
     LedgerAccount,
     LedgerEntry,
@@ -203,6 +204,12 @@ TABLES = (
         more=(*OF_AN_ASSIGNMENT, "session__public_id"),
     ),
     PersonalTable(SurplusAnswer, "assignment__worker", is_deleted=False, more=OF_AN_ASSIGNMENT),
+    PersonalTable(
+        Intent,
+        "session__worker",
+        is_deleted=True,
+        fields=("kind", "text", "amount", "currency", "state", "created_at", "done_at"),
+    ),
     PersonalTable(
         RecruiterCharge,
         "session__worker",

@@ -191,7 +191,7 @@ WORKERS = {
 }
 REQUESTERS = {
     *("requester", "issue_key", "revoke_key", "statement", "channels", "channel", "invite"),
-    *("close_channel", "channel_links", "hand_over_study", "set_more_time"),
+    *("close_channel", "channel_links", "hand_over_study", "participants_file", "set_more_time"),
 }
 OPERATORS = {
     *("operator_requesters", "operator_requester", "reverse_deposit", "operator_payouts"),

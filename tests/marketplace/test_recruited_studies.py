@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet
 from django.test import Client
 
 from accounts.models import User
-from encryption import decrypt, seal
+from encryption import decrypt, encrypt, seal
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import (
@@ -30,6 +30,7 @@ from marketplace.recruiting.participants import (
     PURPOSE,
     new_participant,
     reencrypt_participants,
+    reencrypt_tokens,
 )
 from marketplace.recruiting.sessions import GRACE, return_session, settle_sessions
 from marketplace.recruiting.studies import (
@@ -469,3 +470,15 @@ def test_participants_are_recognised_after_the_keys_were_changed(three, settings
     came(three, "p1", "x3")
     assert Participant.objects.count() == 1
     assert RecruiterConnection.objects.count() == 1
+
+
+def test_tokens_of_connections_are_encrypted_anew(three, settings):
+    connection = three.connection
+    connection.encrypted_token = encrypt("secret-token")
+    connection.save()
+    assert reencrypt_tokens() == 0
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
+    assert reencrypt_tokens() == 1
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    connection.refresh_from_db()
+    assert decrypt(connection.encrypted_token) == "secret-token"

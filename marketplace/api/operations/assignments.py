@@ -11,6 +11,7 @@ from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import InvalidAssignmentState, InvalidParameter
 from marketplace.hits import review
 from marketplace.models import Assignment, Requester
+from marketplace.recruiting import decisions
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -54,7 +55,7 @@ def get_assignment(requester: Requester, parameters: Parameters) -> dict[str, An
 @operation("ApproveAssignment")
 def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Approve and pay."""
-    review.approve_assignment(
+    decisions.approve_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
         feedback=_feedback(parameters),
@@ -66,7 +67,7 @@ def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str
 @operation("RejectAssignment")
 def reject_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Reject, with the reason the worker will read."""
-    review.reject_assignment(
+    decisions.reject_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
         feedback=_feedback(parameters),

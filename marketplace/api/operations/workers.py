@@ -5,6 +5,7 @@ from marketplace.api.pagination import page_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.models import Requester, WorkerBlock
 from marketplace.people import blocks, messages
+from marketplace.recruiting import decisions
 
 
 @operation("CreateWorkerBlock")
@@ -38,12 +39,11 @@ def list_worker_blocks(requester: Requester, parameters: Parameters) -> dict[str
 @operation("NotifyWorkers")
 def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Write to workers the requester knows."""
-    undelivered = messages.notify_workers(
-        requester=requester,
-        subject=parameters["Subject"],
-        text=parameters["MessageText"],
-        worker_ids=parameters["WorkerIds"],
+    message = {"subject": parameters["Subject"], "text": parameters["MessageText"]}
+    others = decisions.request_messages(
+        requester=requester, worker_ids=parameters["WorkerIds"], **message
     )
+    undelivered = messages.notify_workers(requester=requester, worker_ids=others, **message)
     failures = [
         {
             "NotifyWorkersFailureCode": "HardFailure",

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
+from marketplace.recruiting.files import participants_file
 from marketplace.recruiting.studies import (
     PROLIFIC,
     close_study,
@@ -127,6 +128,20 @@ def links(request: HttpRequest, requester: Requester, token: str) -> HttpRespons
     for invitation in row.invitations.select_related("worker").order_by("pk"):
         worker_id = invitation.worker.worker_id if invitation.worker else ""
         writer.writerow([_cell(invitation.label), _link(request, invitation.token), worker_id])
+    return response
+
+
+@require_POST
+@requester_required
+def participants(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """Who came, with the recruiter's ids, as CSV. By POST: each download is written down.
+
+    Access: the requester's users.
+    """
+    row = _find(requester, token)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = 'attachment; filename="participants.csv"'
+    csv.writer(response).writerows(participants_file(row, user=user_of(request)))
     return response
 
 

@@ -1,0 +1,190 @@
+"""What a requester decides about participants, through the protocol or on pages: written down as
+intents for their recruiter, in the transaction of the decision itself.
+
+All HITs of a session are one submission at its recruiter, which is approved or rejected once. The
+first decision on one of them is that of the submission; one that contradicts it is refused. A
+bonus is the recruiter's to pay: nothing moves in the ledger.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from uuid import uuid4
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
+
+from marketplace import clock
+from marketplace.exceptions import DuplicateRequest, InvalidAssignmentState, InvalidParameter
+from marketplace.hits import review
+from marketplace.hits.bonuses import LARGEST_BONUS_USD, Bonus
+from marketplace.models import (
+    Assignment,
+    Intent,
+    Outcome,
+    PaidBy,
+    RecruiterConnection,
+    Requester,
+    Session,
+    SessionItem,
+    WorkerAccount,
+)
+from marketplace.money.fees import CENT
+
+# Prolific's own rule; its API refuses what is shorter.
+SHORTEST_PROLIFIC_REASON = 100
+Kind = Intent.Kind
+State = Session.State
+
+
+@transaction.atomic
+def approve_assignment(
+    *, requester: Requester, public_id: str, feedback: str, override_rejection: bool
+) -> None:
+    """Approve the assignment; of a participant, the submission at the recruiter, too."""
+    session = _session(requester, public_id)
+    if session is not None and _is_decided(session, Kind.REJECT) and not override_rejection:
+        raise InvalidAssignmentState(_contradiction(session, "rejected"))
+    review.approve_assignment(
+        requester=requester,
+        public_id=public_id,
+        feedback=feedback,
+        override_rejection=override_rejection,
+    )
+    if session is not None:
+        _decide(session, Kind.APPROVE, feedback, State.APPROVED)
+
+
+@transaction.atomic
+def reject_assignment(*, requester: Requester, public_id: str, feedback: str) -> None:
+    """Reject the assignment; of a participant, the submission at the recruiter, too."""
+    session = _session(requester, public_id)
+    if session is not None:
+        if _is_decided(session, Kind.APPROVE):
+            raise InvalidAssignmentState(_contradiction(session, "approved"))
+        is_prolific = session.connection.kind == RecruiterConnection.Kind.PROLIFIC
+        if is_prolific and len(feedback) < SHORTEST_PROLIFIC_REASON:
+            raise InvalidParameter(
+                f"Prolific asks for a reason of at least {SHORTEST_PROLIFIC_REASON} characters in "
+                f"RequesterFeedback; yours has {len(feedback)}."
+            )
+    review.reject_assignment(requester=requester, public_id=public_id, feedback=feedback)
+    if session is not None:
+        _decide(session, Kind.REJECT, feedback, State.REJECTED)
+
+
+@transaction.atomic
+def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
+    """Write down a bonus for a participant, once under a token; False where the assignment's
+    worker is paid here."""
+    session = _session(requester, bonus.assignment_id)
+    if session is None or session.worker.paid_by == PaidBy.LEDGER:
+        return False
+    if session.worker.worker_id != bonus.worker_id:
+        raise InvalidParameter(
+            f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."
+        )
+    if not CENT <= bonus.amount_usd <= LARGEST_BONUS_USD:
+        raise InvalidParameter(f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}.")
+    currency = session.connection.settings.get("currency", "USD")
+    if currency != "USD":
+        raise InvalidParameter(
+            f"{session.connection.name} pays in {currency}, and BonusAmount is in USD. Pay this "
+            "bonus on the page of the study."
+        )
+    key = f"bonus:{bonus.token or uuid4().hex}"
+    known = Intent.objects.filter(connection=session.connection, key=key).first()
+    if known is not None:
+        raise DuplicateRequest("bonus payment", str(known.pk))
+    _write(session, Kind.BONUS, key, text=bonus.reason, amount=bonus.amount_usd, currency=currency)
+    return True
+
+
+@transaction.atomic
+def request_messages(
+    *, requester: Requester, subject: str, text: str, worker_ids: Sequence[str]
+) -> list[str]:
+    """Write down messages to those of these workers who are the requester's participants, once
+    each; return the ids of the others, who read their messages here."""
+    participants = WorkerAccount.objects.filter(
+        paid_by=PaidBy.RECRUITER, worker_id__in=worker_ids, sessions__study__requester=requester
+    )
+    written = set()
+    for worker in participants.distinct():
+        rows = Session.objects.of(requester).filter(worker=worker).select_related("connection")
+        key = f"message:{uuid4().hex}"
+        _write(rows.latest("pk"), Kind.MESSAGE, key, text=f"{subject}\n\n{text}")
+        written.add(worker.worker_id)
+    return [worker_id for worker_id in worker_ids if worker_id not in written]
+
+
+def approve_overdue() -> int:
+    """Write down for the recruiter what time has approved here; return of how many sessions."""
+    others = SessionItem.objects.filter(session=OuterRef("pk"))
+    others = others.exclude(assignment__status=Assignment.Status.APPROVED)
+    done = Session.objects.filter(state=State.FINISHED, outcome=Outcome.COMPLETED)
+    keys = list(done.filter(~Exists(others)).values_list("pk", flat=True))
+    for key in keys:
+        with transaction.atomic():
+            _decide(_locked(key), Kind.APPROVE, "", State.APPROVED)
+    return len(keys)
+
+
+def _session(requester: Requester, public_id: str) -> Session | None:
+    """The session that this assignment is of, held; before any HIT, as sessions always are."""
+    rows = Assignment.objects.of(requester).filter(public_id=public_id)
+    key = rows.values_list("session_item__session", flat=True).first()
+    return None if key is None else _locked(key)
+
+
+def _locked(key: int) -> Session:
+    locked = Session.objects.select_for_update(no_key=True, of=("self",))
+    return locked.select_related("connection", "worker").get(pk=key)
+
+
+def _is_decided(session: Session, kind: str) -> bool:
+    """Whether the last decision on the session was this."""
+    decisions = Intent.objects.filter(session=session, kind__in=[Kind.APPROVE, Kind.REJECT])
+    last = decisions.order_by("-pk").first()
+    return last is not None and last.kind == kind
+
+
+def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
+    if _is_decided(session, kind):
+        return
+    n = Intent.objects.filter(session=session, kind=kind).count()
+    _write(session, kind, f"{kind}:{session.pk}:{n}", text=feedback)
+    session.state = state
+    session.save(update_fields=["state"])
+
+
+def _write(
+    session: Session,
+    kind: str,
+    key: str,
+    *,
+    text: str,
+    amount: Decimal | None = None,
+    currency: str = "",
+) -> None:
+    intent = Intent(
+        connection=session.connection,
+        session=session,
+        kind=kind,
+        key=key,
+        text=text,
+        amount=amount,
+        currency=currency,
+        created_at=clock.now(),
+    )
+    try:
+        with transaction.atomic():
+            intent.save(force_insert=True)
+    except IntegrityError as error:  # the same token came in on another connection
+        raise DuplicateRequest("request", key) from error
+
+
+def _contradiction(session: Session, decision: str) -> str:
+    return (
+        f"All HITs of this participant are one submission at {session.connection.name}, "
+        f"which you have {decision}. It can't be decided otherwise for one of them."
+    )

@@ -1,0 +1,67 @@
+"""A study's participants as CSV, for the requester: whom the recruiter is to approve or pay.
+
+It is the only file in which a recruiter's id of a person stands beside the Worker ID, so each
+download is written down.
+"""
+
+from collections.abc import Iterator
+
+from encryption import decrypt
+from marketplace.audit_log import note
+from marketplace.models import Intent, RecruitedStudy, Session
+from marketplace.users import User
+
+COLUMNS = (
+    *("submission_id", "participant_id", "worker_id", "state", "outcome", "code"),
+    *("arrived_at", "ended_at", "n_hits", "n_handed_in", "decision", "reason", "bonus", "currency"),
+)
+# What a spreadsheet begins a formula with.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+HANDED_IN = {"Submitted", "Approved", "Rejected"}
+
+
+def participants_file(study: RecruitedStudy, *, user: User | None) -> Iterator[tuple[str, ...]]:
+    """The rows of the file, the header first."""
+    note("study.export_participants", subject=study.name, user=user, requester=study.requester)
+    return _rows(study)
+
+
+def _rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
+    yield COLUMNS
+    sessions = Session.objects.filter(study=study).select_related("worker").order_by("pk")
+    for session in sessions.prefetch_related("items__assignment", "intents"):
+        yield tuple(_cell(text) for text in (*_facts(session), *_decisions(session)))
+
+
+def _facts(session: Session) -> tuple[str, ...]:
+    stored = session.encrypted_participant_id
+    statuses = [item.assignment.status for item in session.items.all()]
+    return (
+        session.submission_id,
+        decrypt(stored) if stored else "",
+        session.worker.worker_id,
+        session.state,
+        session.outcome,
+        session.code,
+        session.arrived_at.isoformat(timespec="seconds"),
+        session.ended_at.isoformat(timespec="seconds") if session.ended_at else "",
+        str(len(statuses)),
+        str(sum(status in HANDED_IN for status in statuses)),
+    )
+
+
+def _decisions(session: Session) -> tuple[str, ...]:
+    intents = sorted(session.intents.all(), key=lambda intent: intent.pk)
+    decided = [one for one in intents if one.kind in (Intent.Kind.APPROVE, Intent.Kind.REJECT)]
+    bonuses = [one for one in intents if one.amount is not None]
+    total = sum(one.amount for one in bonuses if one.amount is not None)
+    return (
+        decided[-1].kind if decided else "",
+        decided[-1].text if decided else "",
+        f"{total:.2f}" if bonuses else "",
+        bonuses[0].currency if bonuses else "",
+    )
+
+
+def _cell(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,0 +1,158 @@
+"""What a program decides about participants: once for all HITs of a session, for the recruiter."""
+
+import csv
+import io
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from marketplace import clock
+from marketplace.hits import lifecycle
+from marketplace.models import (
+    Assignment,
+    AuditEntry,
+    BonusPayment,
+    HitType,
+    Intent,
+    LedgerTransaction,
+    Session,
+    WorkerMessage,
+)
+from marketplace.money.payouts import make_batch
+from marketplace.recruiting.decisions import approve_overdue
+from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
+from tests.marketplace.conftest import HIT, PASSWORD
+from tests.marketplace.test_recruited_studies import came, work
+from tests.marketplace.test_worker_site import text_of
+
+PID = "5b96601d3400a939f7c18c1f"
+
+
+@pytest.fixture
+def study(mturk, requester):
+    for _ in range(2):
+        created = mturk.create_hit(**HIT, MaxAssignments=3)["HIT"]
+    hit_type = HitType.objects.get(public_id=created["HITTypeId"])
+    values = StudyValues(name="Two", kind="panel", items_per_session=2, **PROLIFIC)
+    return open_study(requester=requester, hit_type=hit_type, values=values)
+
+
+@pytest.fixture
+def done(study):
+    """The assignments of a participant who has finished."""
+    work(came(study, PID, "x1"), times=2)
+    return list(Assignment.objects.order_by("pk").values_list("public_id", flat=True))
+
+
+def decisions():
+    return list(Intent.objects.order_by("pk").values_list("kind", flat=True))
+
+
+def test_approving_is_written_down_once_for_the_submission(mturk, done):
+    movements = LedgerTransaction.objects.count()
+    for assignment in done:
+        mturk.approve_assignment(AssignmentId=assignment)
+    assert decisions() == ["approve"]
+    assert Session.objects.get().state == "approved"
+    assert LedgerTransaction.objects.count() == movements
+    assert make_batch() is None
+
+
+def test_one_submission_is_not_decided_in_two_ways(mturk, done):
+    mturk.approve_assignment(AssignmentId=done[0])
+    with pytest.raises(mturk.exceptions.RequestError, match="one submission at Prolific") as caught:
+        mturk.reject_assignment(AssignmentId=done[1], RequesterFeedback="No.")
+    assert caught.value.response["TurkErrorCode"] == "AWS.MechanicalTurk.InvalidAssignmentState"
+    assert Assignment.objects.get(public_id=done[1]).status == "Submitted"
+    assert decisions() == ["approve"]
+
+
+def test_a_rejection_is_overridden(mturk, done):
+    for assignment in done:
+        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Half is missing.")
+    assert (decisions(), Session.objects.get().state) == (["reject"], "rejected")
+    assert not WorkerMessage.objects.exists()
+    with pytest.raises(mturk.exceptions.RequestError):
+        mturk.approve_assignment(AssignmentId=done[0])
+    mturk.approve_assignment(AssignmentId=done[0], OverrideRejection=True)
+    assert (decisions(), Session.objects.get().state) == (["reject", "approve"], "approved")
+
+
+def test_what_time_approves_is_approved_at_the_recruiter(mturk, done, requester):
+    assert approve_overdue() == 0
+    Assignment.objects.update(auto_approval_at="2020-01-01T00:00Z")
+    for hit in requester.hits.all():
+        type(hit).objects.filter(pk=hit.pk).update(next_transition_at="2020-01-01T00:00Z")
+    lifecycle.sweep(clock.now())
+    assert approve_overdue() == 1
+    assert approve_overdue() == 0
+    assert decisions() == ["approve"]
+
+
+def test_a_bonus_is_the_recruiters_to_pay_and_under_a_token_once(mturk, done):
+    worker_id = Session.objects.get().worker.worker_id
+    bonus = {"WorkerId": worker_id, "AssignmentId": done[0], "BonusAmount": "1.50", "Reason": "!"}
+    movements = LedgerTransaction.objects.count()
+    mturk.send_bonus(**bonus, UniqueRequestToken="t")
+    with pytest.raises(mturk.exceptions.RequestError, match="already exists"):
+        mturk.send_bonus(**bonus, UniqueRequestToken="t")
+    with pytest.raises(mturk.exceptions.RequestError, match="not one of the worker"):
+        mturk.send_bonus(**bonus | {"WorkerId": "A" * 14})
+    assert Intent.objects.get().amount == Decimal("1.50")
+    assert not BonusPayment.objects.exists()
+    assert LedgerTransaction.objects.count() == movements
+
+
+def test_a_bonus_in_another_currency_is_refused(mturk, done, study):
+    study.connection.settings = {"currency": "GBP"}
+    study.connection.save()
+    worker_id = Session.objects.get().worker.worker_id
+    with pytest.raises(mturk.exceptions.RequestError, match="Prolific pays in GBP"):
+        mturk.send_bonus(WorkerId=worker_id, AssignmentId=done[0], BonusAmount="1", Reason="!")
+    assert not Intent.objects.exists()
+
+
+def test_prolific_wants_a_long_reason(mturk, done, study):
+    study.connection.kind = "prolific"
+    study.connection.save()
+    with pytest.raises(mturk.exceptions.RequestError, match="at least 100 characters"):
+        mturk.reject_assignment(AssignmentId=done[0], RequesterFeedback="No.")
+    mturk.reject_assignment(AssignmentId=done[0], RequesterFeedback="No. " * 25)
+    assert decisions() == ["reject"]
+
+
+def test_messages_go_by_the_recruiter(mturk, done, worker):
+    ids = [Session.objects.get().worker.worker_id, worker.worker_id]
+    answer = mturk.notify_workers(Subject="Hello", MessageText="More tomorrow.", WorkerIds=ids)
+    assert [each["WorkerId"] for each in answer["NotifyWorkersFailureStatuses"]] == ids[1:]
+    assert Intent.objects.get().text == "Hello\n\nMore tomorrow."
+    assert not WorkerMessage.objects.exists()
+
+
+def test_who_is_blocked_is_screened_out_at_the_door(mturk, done, study):
+    worker_id = Session.objects.get().worker.worker_id
+    mturk.create_worker_block(WorkerId=worker_id, Reason="Careless")
+    page = text_of(came(study, PID, "x2").get("/worker/study/", follow=True))
+    assert study.codes.get(outcome="screened_out").code in page
+
+
+def test_the_participants_file_is_the_requesters_and_audited(mturk, done, study, requester, ada):
+    mturk.approve_assignment(AssignmentId=done[0], RequesterFeedback="=thanks")
+    requester.users.add(User.objects.create_user("rita", password=PASSWORD))
+    rita = Client()
+    rita.force_login(User.objects.get(username="rita"))
+    where = f"/requester-console/{requester.public_id}/channels/{study.token}/participants.csv"
+    assert rita.get(where).status_code == 405
+    assert ada.post(where).status_code in (302, 403, 404)
+    assert not AuditEntry.objects.filter(action="study.export_participants").exists()
+    (row,) = csv.DictReader(io.StringIO(text_of(rita.post(where))))
+    session = Session.objects.get()
+    assert (row["submission_id"], row["participant_id"]) == ("x1", PID)
+    assert (row["worker_id"], row["code"]) == (session.worker.worker_id, session.code)
+    assert (row["n_hits"], row["n_handed_in"], row["decision"]) == ("2", "2", "approve")
+    assert row["reason"] == "'=thanks"
+    assert AuditEntry.objects.get(action="study.export_participants").user.username == "rita"
+    listed = mturk.list_assignments_for_hit(HITId=study.hit_type.hits.first().public_id)
+    assert PID not in str(listed)
