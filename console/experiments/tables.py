@@ -50,7 +50,7 @@ def _improvement_rows(run: StoredRun) -> list[tuple[Cell, ...]]:
     return [
         (_("best − SimBase, % of base"), *(_percent(row.percent_of_base) for row in cells)),
         (_("best − SimBase, symmetric %"), *(_percent(row.percent_symmetric) for row in cells)),
-        (_("the best is"), *(_best_of(row) for row in cells)),
+        (_("the highest is"), *(_best_of(row) for row in cells)),
     ]
 
 
@@ -59,7 +59,7 @@ def _percent(value: float | None) -> Cell:
 
 
 def _best_of(row: ImprovementRow) -> str:
-    return _("{user}, best of {n}").format(user=row.best_user, n=row.best_of)
+    return _("best of {n}").format(n=row.best_of)
 
 
 def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
