@@ -93,7 +93,7 @@ class Recruiter(Protocol):
     def bonus_prepare(self, study: str, bonuses: Sequence[Bonus]) -> PreparedBonus: ...
 
     def bonus_pay(self, prepared: str) -> None:
-        """Pay once. After `Uncertain` only `submission(…).bonuses` tells; never call again blindly."""
+        """Pay once. After `Uncertain` only `submission(…).bonuses` tells: never call again."""
 
     def message(self, study: str, participant: str, text: str) -> None: ...
 

@@ -1,0 +1,48 @@
+import json
+import secrets
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from marketplace.recruiting.fake_prolific.server import FakeProlific
+
+TEXT = """A fake of Prolific serves at {url} with the token {token}.
+Its participants, clock and faults are moved by POST to {url}/driver/arrive/ and the like
+(docs/recruiting.md). Ctrl-C ends it, and forgets everything."""
+
+
+class Command(BaseCommand):
+    help = "Serve a stateful fake of Prolific's API on this machine (docs/recruiting.md)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=int, default=8460, help="on 127.0.0.1; 0: any")
+        parser.add_argument("--deposit", type=int, default=100_000, help="in pence")
+        parser.add_argument("--token", default="", help="by default a random one")
+        parser.add_argument(
+            "--lenient", action="store_true", help="Do not check requests against the schema."
+        )
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # a shell that starts it in the background has it ignore SIGINT
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _interrupt)
+        fake = FakeProlific(
+            options["port"],
+            token=options["token"] or secrets.token_urlsafe(16),
+            deposit=options["deposit"],
+            strict=not options["lenient"],
+        )
+        facts = {"url": fake.url, "token": fake.token}
+        self.stdout.write(json.dumps(facts) if options["json"] else TEXT.format(**facts))
+        self.stdout.flush()
+        with fake:
+            try:
+                fake.thread.join()
+            except KeyboardInterrupt:
+                self.stderr.write("The fake has ended.")
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

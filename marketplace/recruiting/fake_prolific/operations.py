@@ -1,0 +1,193 @@
+"""What each operation of the schema does; the function has the operation's name."""
+
+from fractions import Fraction
+from typing import Any
+
+from marketplace.recruiting.fake_prolific.world import (
+    FEE,
+    BonusRun,
+    Denied,
+    Study,
+    World,
+    new_id,
+)
+
+Body = dict[str, Any]
+MOVES = {
+    "PUBLISH": {"UNPUBLISHED"},
+    "PAUSE": {"ACTIVE"},
+    "START": {"PAUSED", "AWAITING REVIEW"},
+    "STOP": {"ACTIVE", "PAUSED", "AWAITING REVIEW"},
+}
+
+
+def me(world: World, body: Body) -> Body:
+    return {
+        "id": world.user,
+        "email": "researcher@example.org",
+        "name": "A researcher",
+        "current_project_id": world.project,
+    }
+
+
+def projects(world: World, body: Body, workspace: str) -> Body:
+    return page([{"id": world.project, "title": "Project"}], body)
+
+
+def balance(world: World, body: Body, workspace: str) -> Body:
+    if workspace != world.workspace:
+        raise Denied(404, "Not found.")
+    held = sum((study.held * study.unit for study in world.studies.values()), Fraction())
+    return {
+        "currency_code": "GBP",
+        "total_balance": float(world.available + held),
+        "available_balance": float(world.available),
+    }
+
+
+def create_study(world: World, body: Body) -> Body:
+    codes = [each["code"] for each in body.get("completion_codes", [])]
+    if len(set(codes)) != len(codes):
+        raise Denied(400, {"completion_codes": ["Codes must be unique in the study."]})
+    study = Study(new_id(), {"project": world.project} | body)
+    world.studies[study.id] = study
+    return study.shown()
+
+
+def study(world: World, body: Body, key: str) -> Body:
+    shown: Body = world.find("studies", key).shown()
+    return shown
+
+
+def change_study(world: World, body: Body, key: str) -> Body:
+    found: Study = world.find("studies", key)
+    more = body.get("total_available_places", found.places) - found.places
+    if found.status != "UNPUBLISHED":
+        if more < 0:
+            raise Denied(400, {"total_available_places": ["Places can only grow."]})
+        world.hold(found, more)
+        if more and found.status in {"COMPLETED", "AWAITING REVIEW"}:
+            found.status = "ACTIVE"
+    found.facts |= body
+    return found.shown()
+
+
+def delete_study(world: World, body: Body, key: str) -> None:
+    if world.find("studies", key).status != "UNPUBLISHED":
+        raise Denied(400, "Only drafts can be deleted.")
+    del world.studies[key]
+
+
+def project_studies(world: World, body: Body, project: str) -> Body:
+    found = [each.shown() for each in world.studies.values() if each.facts["project"] == project]
+    return page(found, body)
+
+
+def move_study(world: World, body: Body, key: str) -> Body:
+    found: Study = world.find("studies", key)
+    if found.status not in MOVES[body["action"]]:
+        raise Denied(400, f"A study that is {found.status} takes no {body['action']}.")
+    if body["action"] == "PUBLISH":
+        world.hold(found, found.places)
+    if body["action"] == "STOP":
+        world.stop(found)
+    else:
+        found.status = "PAUSED" if body["action"] == "PAUSE" else "ACTIVE"
+    return found.shown()
+
+
+def calculate_cost(world: World, body: Body) -> Body:
+    total = Fraction(body["reward"]) * body["total_available_places"] * (1 + FEE)
+    return {"total_cost": round(float(total), 2)}
+
+
+def submissions(world: World, body: Body) -> Body:
+    found = [each.shown() for each in world.of(world.find("studies", body.get("study", "")))]
+    return page(found, body)
+
+
+def submission(world: World, body: Body, key: str) -> Body:
+    shown: Body = world.find("submissions", key).shown()
+    return shown
+
+
+def move_submission(world: World, body: Body, key: str) -> Body:
+    found = world.find("submissions", key)
+    if body["action"] == "REJECT":
+        world.reject(found)
+    elif body["action"] == "APPROVE" and found.status == "REJECTED":
+        raise Denied(400, "The submission is REJECTED.")
+    else:
+        world.approve(found)
+    shown: Body = found.shown()
+    return shown
+
+
+def request_return(world: World, body: Body, key: str) -> Body:
+    found = world.find("submissions", key)
+    found.return_requested = world.now
+    shown: Body = found.shown()
+    return shown
+
+
+def prepare_bonuses(world: World, body: Body) -> Body:
+    study: Study = world.find("studies", body["study_id"])
+    rows = []
+    for line in body["csv_bonuses"].split():
+        key, amount = line.split(",")
+        found = world.find("submissions", key)
+        if found.study is not study:
+            raise Denied(400, f"{key} is not of this study.")
+        rows.append((found, Fraction(amount) * 100))
+    made, run = new_id(), BonusRun(rows)
+    if len(rows) > 200:
+        raise Denied(400, "There are more than 200 rows.")
+    world.bonuses[made] = run
+    return {
+        "id": made,
+        "amount": float(run.amount),
+        "fees": float(run.amount * FEE),
+        "vat": 0,
+        "total_amount": round(float(run.total), 2),
+    }
+
+
+def pay_bonuses(world: World, body: Body, key: str) -> None:
+    """Pay, as often as it is said: the real one is not idempotent either."""
+    run: BonusRun = world.find("bonuses", key)
+    if run.total > world.available:
+        raise Denied(400, "Your balance is too low.")
+    for found, amount in run.rows:
+        world.pay("bonus", found, amount * (1 + FEE))
+        found.bonuses.append(amount)
+
+
+def send_message(world: World, body: Body) -> None:
+    world.messages.append(body)
+
+
+def create_group(world: World, body: Body) -> Body:
+    made = new_id()
+    world.groups[made] = set(body.get("participant_ids", []))
+    return {"id": made, "name": body["name"]}
+
+
+def add_to_group(world: World, body: Body, key: str) -> Body:
+    world.find("groups", key).update(body["participant_ids"])
+    return page([{"participant_id": each} for each in sorted(world.groups[key])], {})
+
+
+def remove_from_group(world: World, body: Body, key: str) -> Body:
+    world.find("groups", key).difference_update(body["participant_ids"])
+    return page([{"participant_id": each} for each in sorted(world.groups[key])], {})
+
+
+def page(rows: list[Body], query: Body) -> Body:
+    """Return one page; a page past the end is 404, as theirs is."""
+    number, size = int(query.get("page", 1)), int(query.get("page_size", 20))
+    shown = rows[(number - 1) * size : number * size]
+    if number > 1 and not shown:
+        raise Denied(404, "Invalid page.")
+    has_next = number * size < len(rows)
+    following = f"{query.get('here', '')}page={number + 1}&page_size={size}" if has_next else None
+    return {"results": shown, "_links": {"next": {"href": following}}}

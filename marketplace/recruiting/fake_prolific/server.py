@@ -1,0 +1,155 @@
+"""The fake as an HTTP server on this machine: the API, faults, and a door for those who test.
+
+A fault is for the next call of one operation: `drop` does what was asked and closes the connection
+without an answer, `lose` closes it before anything is done, and a number (429, 500) is answered
+with nothing done.
+"""
+
+import json
+import threading
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from marketplace.recruiting.fake_prolific import operations
+from marketplace.recruiting.fake_prolific.schema import Operation, problems
+from marketplace.recruiting.fake_prolific.schema import operations as known_operations
+from marketplace.recruiting.fake_prolific.world import Denied, World
+
+PREFIX = "/api/v1"
+
+
+class FakeProlific:
+    """A server and its world; `calls` lists what was asked, by the operations' names."""
+
+    def __init__(
+        self, port: int = 0, *, token: str = "token", deposit: int = 100_000, strict: bool = True
+    ) -> None:
+        self.world, self.token, self.strict = World(deposit), token, strict
+        self.faults: dict[str, list[str]] = {}
+        self.calls: list[str] = []
+        self.lock = threading.RLock()
+        self.server = ThreadingHTTPServer(
+            ("127.0.0.1", port), type("Handler", (Handler,), {"fake": self})
+        )
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def __enter__(self) -> "FakeProlific":
+        serve = self.server.serve_forever
+        self.thread = threading.Thread(target=serve, kwargs={"poll_interval": 0.01}, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+    def fail_next(self, operation: str, *faults: str) -> None:
+        """Let the operation's next calls fail so, one fault a call ('' lets one through)."""
+        self.faults.setdefault(operation, []).extend(faults)
+
+    def answer(self, operation: Operation, ids: tuple[str, ...], body: Any) -> Any:
+        """Do what was asked; return the answer's body, or raise what is wrong with the request."""
+        found = problems(operation.request, body) if self.strict else []
+        if found:
+            raise Denied(400, found)
+        answer = getattr(operations, operation.name)(self.world, body, *ids)
+        if wrong := problems(operation.answer, answer):
+            raise AssertionError(f"the fake's own answer to {operation.name}: {wrong}")
+        return answer
+
+    def drive(self, action: str, facts: dict[str, Any]) -> dict[str, Any]:
+        """Do what a participant or the clock does."""
+        world = self.world
+        if action == "arrive":
+            return world.arrive(world.find("studies", facts["study"]), facts.get("pid")).shown()
+        if action == "time":
+            world.pass_time(timedelta(seconds=facts["seconds"]))
+            return {"now": world.now.isoformat()}
+        if action == "fault":
+            self.fail_next(facts["operation"], *facts["faults"])
+            return {}
+        if action == "check":
+            world.check()
+            return {"available": float(world.available)}
+        submission = world.find("submissions", facts["submission"])
+        if action == "enter":
+            world.enter(submission, facts["code"])
+        elif action == "leave":
+            world.leave(submission, facts.get("status", "RETURNED"))
+        else:
+            raise Denied(404, f"There is no {action}: arrive, enter, leave, time, fault, check.")
+        shown: dict[str, Any] = submission.shown()
+        return shown
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    fake: FakeProlific
+
+    def do_GET(self) -> None:
+        with self.fake.lock:
+            self._respond()
+
+    do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
+
+    def _respond(self) -> None:
+        address = urlsplit(self.path)
+        size = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(size) or b"{}")
+        try:
+            if address.path.startswith("/driver/"):
+                return self._send(200, self.fake.drive(address.path.strip("/")[7:], body))
+            body |= dict(parse_qsl(address.query))
+            self._operate(address.path.removeprefix(PREFIX), body)
+        except Denied as denied:
+            self._send(denied.status, _error(denied))
+
+    def _operate(self, path: str, body: Any) -> None:
+        if self.headers.get("Authorization") != f"Token {self.fake.token}":
+            raise Denied(401, "Invalid token.")
+        operation, ids = _match(self.command, path)
+        self.fake.calls.append(operation.name)
+        fault = self.fake.faults.get(operation.name, [])
+        planned = fault.pop(0) if fault else ""
+        if planned == "lose":
+            return self._drop()
+        if planned.isdigit():
+            raise Denied(int(planned), "A fault that was asked for.")
+        if self.command == "GET":
+            others = "".join(
+                f"{name}={value}&" for name, value in body.items() if "page" not in name
+            )
+            body["here"] = f"{self.fake.url}{PREFIX}{path}?{others}"
+        answer = self.fake.answer(operation, ids, body)
+        if planned == "drop":
+            return self._drop()
+        self._send(operation.status, answer)
+
+    def _drop(self) -> None:
+        self.close_connection = True
+
+    def _send(self, status: int, answer: Any) -> None:
+        content = b"" if answer is None else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing: a request may hold who somebody is."""
+
+
+def _match(method: str, path: str) -> tuple[Operation, tuple[str, ...]]:
+    for operation in known_operations():
+        ids = operation.ids(method, path)
+        if ids is not None:
+            return operation, ids
+    raise Denied(404, f"{method} {path} is not among the operations of schema.yaml.")
+
+
+def _error(denied: Denied) -> dict[str, Any]:
+    return {"error": {"status": denied.status, "title": "Refused", "detail": denied.detail}}

@@ -1,0 +1,258 @@
+"""What the fake remembers: money, studies, submissions, bonuses, groups and messages."""
+
+import secrets
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+FEE = Fraction(1, 3)
+REVIEW_TIME = timedelta(days=21)
+OPEN = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "PROCESSING"}
+GONE = {"REJECTED", "RETURNED", "TIMED-OUT", "SCREENED OUT"}
+RUNNING = {"ACTIVE", "PAUSED", "AWAITING REVIEW"}
+
+
+class Denied(Exception):
+    """A request that Prolific would refuse."""
+
+    def __init__(self, status: int, detail: Any) -> None:
+        super().__init__(str(detail))
+        self.status, self.detail = status, detail
+
+
+def new_id() -> str:
+    """Return an id of the form that Prolific's have."""
+    return secrets.token_hex(12)
+
+
+@dataclass
+class Submission:
+    id: str
+    study: "Study"
+    participant: str
+    started_at: datetime
+    status: str = "ACTIVE"
+    entered_code: str | None = None
+    completed_at: datetime | None = None
+    return_requested: datetime | None = None
+    bonuses: list[Fraction] = field(default_factory=list)
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as the API shows it."""
+
+        def said(moment: datetime | None) -> str | None:
+            return moment.isoformat() if moment else None
+
+        return {
+            "id": self.id,
+            "participant": self.participant,
+            "participant_id": self.participant,
+            "study_id": self.study.id,
+            "status": self.status,
+            "entered_code": self.entered_code,
+            "study_code": self.entered_code,
+            "started_at": said(self.started_at),
+            "completed_at": said(self.completed_at),
+            "return_requested": said(self.return_requested),
+            "bonus_payments": [int(amount) for amount in self.bonuses],
+        }
+
+
+@dataclass
+class Study:
+    """A study; `held` counts the places whose pay is set aside."""
+
+    id: str
+    facts: dict[str, Any]
+    status: str = "UNPUBLISHED"
+    held: int = 0
+
+    @property
+    def places(self) -> int:
+        return int(self.facts["total_available_places"])
+
+    @property
+    def unit(self) -> Fraction:
+        return Fraction(self.facts["reward"]) * (1 + FEE)
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as the API shows it."""
+        return self.facts | {"id": self.id, "status": self.status}
+
+
+@dataclass
+class BonusRun:
+    """A bonus set up, by rows of submission and amount; `total` has the fees."""
+
+    rows: list[tuple[Submission, Fraction]]
+
+    @property
+    def amount(self) -> Fraction:
+        return sum((amount for _, amount in self.rows), Fraction())
+
+    @property
+    def total(self) -> Fraction:
+        return self.amount * (1 + FEE)
+
+
+class World:
+    """One researcher's workspace. `available` moves with each step; `check` counts it anew."""
+
+    def __init__(self, deposit: int = 100_000) -> None:
+        self.deposits = self.available = Fraction(deposit)
+        self.paid: list[tuple[str, str, Fraction]] = []
+        self.user, self.workspace, self.project = new_id(), new_id(), new_id()
+        self.studies: dict[str, Study] = {}
+        self.submissions: dict[str, Submission] = {}
+        self.bonuses: dict[str, BonusRun] = {}
+        self.groups: dict[str, set[str]] = {}
+        self.messages: list[dict[str, Any]] = []
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def find(self, kind: str, key: str) -> Any:
+        """Return one of `kind` (a name of the above), or answer 404."""
+        try:
+            return getattr(self, kind)[key]
+        except KeyError:
+            raise Denied(404, "Not found.") from None
+
+    def of(self, study: Study) -> list[Submission]:
+        """Return a study's submissions."""
+        return [each for each in self.submissions.values() if each.study is study]
+
+    # money
+
+    def hold(self, study: Study, places: int) -> None:
+        """Set aside the pay of more places, or with a negative number set it free."""
+        if places * study.unit > self.available:
+            raise Denied(400, "Your balance is too low.")
+        study.held += places
+        self.available -= places * study.unit
+
+    def pay(self, kind: str, submission: Submission, amount: Fraction) -> None:
+        """Pay from what is available."""
+        if amount > self.available:
+            raise Denied(400, "Your balance is too low.")
+        self.available -= amount
+        self.paid.append((kind, submission.id, amount))
+
+    def check(self) -> None:
+        """Compare the balance with deposits − paid − reserved."""
+        paid = sum((amount for _, _, amount in self.paid), Fraction())
+        reserved = sum((study.held * study.unit for study in self.studies.values()), Fraction())
+        if self.available != self.deposits - paid - reserved:
+            raise AssertionError(f"{self.available} != {self.deposits} - {paid} - {reserved}")
+        twice = Counter(one for kind, one, _ in self.paid if kind == "reward")
+        if any(count > 1 for count in twice.values()):
+            raise AssertionError(f"rewards paid twice: {twice}")
+
+    # what participants do
+
+    def arrive(self, study: Study, participant: str | None = None) -> Submission:
+        """Somebody takes a place."""
+        taken = [each for each in self.of(study) if each.status not in GONE]
+        if study.status != "ACTIVE" or len(taken) >= study.places:
+            raise Denied(400, "The study has no places.")
+        made = Submission(new_id(), study, participant or new_id(), self.now)
+        self.submissions[made.id] = made
+        return made
+
+    def leave(self, submission: Submission, status: str = "RETURNED") -> None:
+        """A participant returns the place, or (TIMED-OUT) lets it lapse."""
+        if submission.status not in OPEN:
+            raise Denied(400, f"The submission is {submission.status}.")
+        submission.status = status
+        self._free(submission.study)
+
+    def enter(self, submission: Submission, code: str) -> None:
+        """A participant comes back with a code, in time or late; its actions are done."""
+        if submission.status not in {"RESERVED", "ACTIVE", "TIMED-OUT"}:
+            raise Denied(400, f"The submission is {submission.status}.")
+        submission.entered_code, submission.completed_at = code, self.now
+        submission.status = "AWAITING REVIEW"
+        known = submission.study.facts["completion_codes"]
+        for action in next((each["actions"] for each in known if each["code"] == code), []):
+            self._act(submission, action)
+        self._fill(submission.study)
+
+    def _act(self, submission: Submission, action: dict[str, Any]) -> None:
+        name = action["action"]
+        if name == "AUTOMATICALLY_APPROVE":
+            self.approve(submission)
+        elif name == "REQUEST_RETURN":
+            submission.return_requested = self.now
+        elif name == "ADD_TO_PARTICIPANT_GROUP":
+            self.find("groups", action["participant_group"]).add(submission.participant)
+        elif name == "REMOVE_FROM_PARTICIPANT_GROUP":
+            self.find("groups", action["participant_group"]).discard(submission.participant)
+        elif name == "FIXED_SCREEN_OUT_PAYMENT":
+            self._screen_out(submission, action)
+
+    def _screen_out(self, submission: Submission, action: dict[str, Any]) -> None:
+        submission.status = "SCREENED OUT"
+        pay = Fraction(action["fixed_screen_out_reward"]) * (1 + FEE)
+        self.pay("screen-out", submission, pay)
+        used = [each for each in self.of(submission.study) if each.status == "SCREENED OUT"]
+        if len(used) >= action["slots"]:
+            submission.study.status = "PAUSED"
+
+    # what reviewing does
+
+    def approve(self, submission: Submission) -> None:
+        """Pay a submission; a late or reversed one beyond the places is paid from the balance."""
+        if submission.status == "APPROVED":
+            return
+        if submission.status in {"RESERVED", "ACTIVE"}:
+            raise Denied(400, f"The submission is {submission.status}.")
+        study = submission.study
+        if study.held:
+            self.hold(study, -1)
+        self.pay("reward", submission, study.unit)
+        submission.status = "APPROVED"
+        self._fill(study)
+
+    def reject(self, submission: Submission) -> None:
+        """Refuse a submission, whose place is free again."""
+        if submission.status == "REJECTED":
+            return
+        if submission.status != "AWAITING REVIEW":
+            raise Denied(400, f"The submission is {submission.status}.")
+        submission.status = "REJECTED"
+        self._free(submission.study)
+
+    def pass_time(self, time: timedelta) -> None:
+        """Move the clock: participants time out, and what nobody reviewed is approved."""
+        self.now += time
+        for each in list(self.submissions.values()):
+            allowed = timedelta(minutes=each.study.facts.get("maximum_allowed_time", 60))
+            if each.status in {"RESERVED", "ACTIVE"} and self.now > each.started_at + allowed:
+                self.leave(each, "TIMED-OUT")
+            waited = each.completed_at and self.now - each.completed_at
+            if each.status == "AWAITING REVIEW" and waited and waited >= REVIEW_TIME:
+                self.approve(each)
+
+    def _free(self, study: Study) -> None:
+        if study.status == "COMPLETED" and study.held:
+            self._release(study)
+        elif study.status == "AWAITING REVIEW":
+            study.status = "ACTIVE"
+
+    def _fill(self, study: Study) -> None:
+        states = [each.status for each in self.of(study) if each.status not in GONE]
+        if study.status in RUNNING and len(states) >= study.places:
+            if set(states) == {"APPROVED"}:
+                study.status = "COMPLETED"
+                self._release(study)
+            elif not {"RESERVED", "ACTIVE"} & set(states):
+                study.status = "AWAITING REVIEW"
+
+    def _release(self, study: Study) -> None:
+        open_places = sum(each.status in OPEN for each in self.of(study))
+        self.hold(study, -max(0, study.held - open_places))
+
+    def stop(self, study: Study) -> None:
+        """Let nobody in any more; pay stays set aside for those at work and under review."""
+        study.status = "COMPLETED"
+        self._release(study)
