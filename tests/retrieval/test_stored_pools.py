@@ -15,7 +15,7 @@ from accounts.teams import create_team
 from annotation.models import Study
 from retrieval.collection_files import store_file
 from retrieval.collections import create_collection
-from retrieval.exceptions import PoolDefective, PoolUnfit
+from retrieval.exceptions import CollectionUnfit, PoolDefective, PoolUnfit
 from retrieval.exports.grades import scale_of
 from retrieval.file_readings import request_reading
 from retrieval.models import CollectionFile, CollectionVersion, PoolFinding, PoolStudy
@@ -196,8 +196,8 @@ def test_a_catalogue_with_a_name_twice_is_refused_by_its_line(collection, rosa):
 
 
 def test_vectors_that_are_none_are_refused_with_what_to_send(collection, rosa):
-    file = add(collection, rosa, "none", "embeddings", "none.csv", b"docno,x\na,1\n")
-    assert "neither a .npy file nor Parquet" in file.faults[0][1]
+    with pytest.raises(CollectionUnfit, match="It is text"):
+        add(collection, rosa, "none", "embeddings", "none.csv", b"docno,x\na,1\n")
     buffer = BytesIO(catalogue_zip())
     file = add(collection, rosa, "zip", "embeddings", "pictures.zip", buffer.getvalue())
     assert "one .npy file" in file.faults[0][1]
