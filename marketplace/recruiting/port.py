@@ -20,8 +20,8 @@ from marketplace.recruiting.records import (
     Cost,
     Demographics,
     Event,
+    PostedStudy,
     PreparedBonus,
-    RecruitedStudy,
     StudyDraft,
     Submission,
     Verdict,
@@ -62,14 +62,14 @@ class Recruiter(Protocol):
 
     def check_credentials(self) -> Account: ...
 
-    def draft(self, draft: StudyDraft) -> RecruitedStudy: ...
+    def draft(self, draft: StudyDraft) -> PostedStudy: ...
 
-    def find_studies(self, token: str, project: str = "") -> Sequence[RecruitedStudy]:
+    def find_studies(self, token: str, project: str = "") -> Sequence[PostedStudy]:
         """Return studies drafted with our token: one too many when an answer was lost twice."""
 
     def delete_draft(self, study: str) -> None: ...
 
-    def study(self, study: str) -> RecruitedStudy: ...
+    def study(self, study: str) -> PostedStudy: ...
 
     def cost(self, reward: Decimal, places: int) -> Cost: ...
 

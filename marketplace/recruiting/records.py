@@ -6,17 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 
-
-class Outcome(Enum):
-    """How a session ended, as the server decided it; each has a code of its own."""
-
-    COMPLETED = "completed"
-    NO_CONSENT = "no_consent"
-    FAILED_ATTENTION = "failed_attention"
-    SCREENED_OUT = "screened_out"
-    INCOMPATIBLE_DEVICE = "incompatible_device"
-    NO_MORE_ITEMS = "no_more_items"
-    FOLLOW_UP = "follow_up"
+from marketplace.models.recruiting import Outcome
 
 
 class StudyState(Enum):
@@ -88,7 +78,7 @@ class StudyDraft:
 
 
 @dataclass(frozen=True)
-class RecruitedStudy:
+class PostedStudy:
     """A study as it stands over there."""
 
     id: str
