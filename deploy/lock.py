@@ -17,7 +17,6 @@ OF_GPUS = re.compile(r"(nvidia-|cuda-|triton==)")
 COMMAND = [
     *("uv", "pip", "compile", "requirements.txt", "--universal", "--python-version", "3.11"),
     *("--generate-hashes", "--no-emit-package", "torch", "--no-header", "--no-annotate", "--quiet"),
-    *("--no-emit-index-url", "--no-emit-find-links"),
 ]
 HEADER = "# Made by `python deploy/lock.py` of requirements.txt. torch is not in it: see there.\n"
 

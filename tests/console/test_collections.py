@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from accounts.models import AuditEntry
 from accounts.teams import create_team
@@ -130,7 +131,7 @@ def test_a_large_collection_is_deleted_by_a_job_that_a_page_follows(
     assert not CollectionFile.objects.exists()
     entry = AuditEntry.objects.get(action="collection.delete", subject="tracks")
     assert (entry.details["name"], entry.actor) == ("Tracks", researcher)
-    where = f"/collections/tracks/work/{job.pk}/"
+    where = reverse("console:collection-work", args=["tracks", job.pk])
     assert rosa.get(where).status_code == 404
     assert rosa.get(where, headers={"HX-Request": "true"})["HX-Redirect"] == "/collections/"
 
