@@ -25,7 +25,7 @@ def default_threshold(question: Question) -> float:
     on a scale more than a quarter of it, or of few ordered steps more than one step."""
     if question.level == Question.Level.NOMINAL:
         return 0.0
-    n_steps = question.scale_max - question.scale_min
+    n_steps = question.highest - question.scale_min
     if question.level == Question.Level.ORDINAL and 1 < n_steps < 1 / SCALE_SHARE:
         # Upwards to two decimals, which is what a form holds.
         return ceil(100 / n_steps) / 100
@@ -62,7 +62,7 @@ def _spreads(question: Question, judged: JudgedUnits) -> pd.Series[float]:
         counts = judged.values.groupby([units, judged.values.to_numpy()]).size().groupby(level=0)
         return (1 - counts.max() / counts.sum()).round(DECIMALS)
     values = judged.values.groupby(units)
-    spreads = (values.max() - values.min()) / (question.scale_max - question.scale_min)
+    spreads = (values.max() - values.min()) / (question.highest - question.scale_min)
     return spreads.round(DECIMALS)
 
 

@@ -140,16 +140,18 @@ def _distances(
     sums: dict[tuple[int, int, int], float] = defaultdict(float)
     numbers: Counter[tuple[int, int, int]] = Counter()
     for one in (value for own_values in values.values() for value in own_values):
+        if one.value > questions[one.unit[1]].highest:
+            continue  # it says that nothing can be said, which is not far from anything
         sums[one.unit] += one.value
         numbers[one.unit] += 1
     distances = {}
     for submission, own_values in values.items():
         apart = []
         for one in own_values:
-            if (n_others := numbers[one.unit] - 1) > 0:
-                question = questions[one.unit[1]]
+            question = questions[one.unit[1]]
+            if one.value <= question.highest and (n_others := numbers[one.unit] - 1) > 0:
                 others = (sums[one.unit] - one.value) / n_others
-                apart.append(abs(one.value - others) / (question.scale_max - question.scale_min))
+                apart.append(abs(one.value - others) / (question.highest - question.scale_min))
         if apart:
             distances[submission] = fmean(apart)
     return distances

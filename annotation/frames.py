@@ -55,7 +55,8 @@ def judgment_frame(
 ) -> pd.DataFrame:
     """Every judgment of a study, in a fixed order: under one question where one is named, and
     those not rejected, unless requested otherwise; of submissions under one version of the
-    protocol where one is named."""
+    protocol where one is named. An answer to an ordered question that says that nothing can be
+    said is no judgment."""
     rows = Judgment.objects.of(study)
     rows = rows if protocol is None else rows.filter(submission__protocol=protocol)
     rows = rows if question is None else rows.filter(question=question)
@@ -79,13 +80,14 @@ def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
 
 def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> pd.DataFrame:
     """The columns with their texts, by question, item, candidate, round and annotator."""
+    questions = list(study.questions.order_by("position", "pk"))
+    columns = _on_the_scale(questions, columns)
     candidates = Candidate.objects.filter(item__study=study)
     ordered = candidates.order_by("item__position", "item_id", "position", "pk")
     texts = list(ordered.values_list("pk", "item__key", "item__condition", "key", "system"))
     texts += _whole_items(study, columns["about"])
     candidate = _positions(columns["about"], [pk for pk, *_ in texts])
-    names = list(study.questions.order_by("position", "pk").values_list("pk", "name"))
-    question = _positions(columns["question_id"], [pk for pk, _ in names])
+    question = _positions(columns["question_id"], [one.pk for one in questions])
     annotators = sorted(study.annotators.values_list("pseudonym", "pk"))
     annotator = _positions(columns["submission__annotator_id"], [pk for _, pk in annotators])
     round = columns["submission__round"]
@@ -99,12 +101,24 @@ def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> p
             "condition": _category(of_candidate, [text[2] for text in texts]),
             "candidate": _category(of_candidate, [text[3] for text in texts]),
             "system": _category(of_candidate, [text[4] for text in texts]),
-            "question": _category(question[order], [name for _, name in names]),
+            "question": _category(question[order], [one.name for one in questions]),
             "annotator": _category(annotator[order], [name for name, _ in annotators]),
             **{name: columns[name][order] for name in ("value", "position", "seconds")},
         }
     )
     return frame[list(COLUMNS)]
+
+
+def _on_the_scale(
+    questions: list[Question], columns: dict[str, np.ndarray[Any, Any]]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Without the answers to ordered questions that say that nothing can be said: they have no
+    place in the order."""
+    kept = np.ones(len(columns["value"]), dtype=bool)
+    for one in questions:
+        if one.highest < one.scale_max:
+            kept &= (columns["question_id"] != one.pk) | (columns["value"] <= one.highest)
+    return {name: column[kept] for name, column in columns.items()}
 
 
 def _whole_items(study: Study, about: np.ndarray[Any, Any]) -> list[tuple[int, str, str, str, str]]:

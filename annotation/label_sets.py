@@ -117,6 +117,9 @@ def _labels(
     """A label for each candidate that was judged or decided upon, where one can be given."""
     rows = _label_rows(judged, aggregation)
     for pair, value in decided.items():
+        if value > question.highest:  # decided that nothing can be said: it has no label
+            rows.pop(pair, None)
+            continue
         there = rows.get(pair, {"n_judgments": 0})
         rows[pair] = {"n_judgments": there["n_judgments"], "value": value, "is_adjudicated": True}
     candidates = Candidate.objects.filter(item__study=question.study_id)

@@ -137,6 +137,6 @@ def categories_of(question: Question, values: pd.Series[float]) -> list[float] |
         return [float(index) for index in range(len(question.categories))]
     if question.level != "ordinal":
         return None
-    steps = np.arange(question.scale_min, question.scale_max + 1)
+    steps = np.arange(question.scale_min, question.highest + 1)
     counted = len(steps) <= MOST_STEPS and values.isin(steps).all()
     return [float(step) for step in steps] if counted else None

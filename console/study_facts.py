@@ -130,6 +130,7 @@ class StudyFacts:
             .filter(submission__round=1)
             .exclude(candidate__system="")
             .exclude(question__level="nominal")
+            .filter(question__categories=[])
             .order_by()
             .values_list("question__position", "question__name", "candidate__system")
             .annotate(

@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.cannot_judge import first_that_says_nothing
 from annotation.counts import counted
 from annotation.exceptions import QuestionUnknown, StudyUnknown
 
@@ -152,6 +153,14 @@ class Question(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def highest(self) -> float:
+        """The highest value in the order of the answers, which those that say that nothing can
+        be said come after."""
+        if self.level == self.Level.ORDINAL and self.categories:
+            return float(first_that_says_nothing(self.categories) - 1)
+        return self.scale_max
 
     def validation_error(self, value: float) -> str | None:
         """Why a value is none that this question can have, if it is not."""

@@ -37,7 +37,12 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
         "likert": Kind(
             _("Labelled points (Likert)"), "ordinal", required=("points",), optional=("first",)
         ),
-        "category": Kind(_("One of several categories"), "nominal", required=("categories",)),
+        "category": Kind(
+            _("One of several categories"),
+            "nominal",
+            required=("categories",),
+            optional=("level",),
+        ),
         "categories": Kind(
             _("Any of several categories"),
             "nominal",

@@ -80,7 +80,10 @@ class ProtocolQuestion:
     minimum: float | None = number("The least value; 0 on a line.", least=-1e9, most=1e9)
     maximum: float | None = number("The greatest value; 100 on a line.", least=-1e9, most=1e9)
     show_number: bool = boolean("Shows the value while answering, which biases answers.")
-    level: str = choice("Level of measurement.", "", "interval", "ordinal", "ratio")
+    level: str = choice(
+        "Level of measurement; of categories ordinal where they have an order, the lowest first.",
+        *("", "interval", "ordinal", "ratio"),
+    )
     points: tuple[str, ...] = texts(
         "Labels of the points, low to high.", least=2, most=11, length=64
     )

@@ -30,7 +30,8 @@ def _question_record(question: Question, is_pool: bool) -> ProtocolQuestion:
     if is_pool:
         return record(kind="selection")
     if question.categories:
-        return record(kind="category", categories=tuple(question.categories))
+        level = "ordinal" if question.level == "ordinal" else ""
+        return record(kind="category", categories=tuple(question.categories), level=level)
     return record(
         kind="line",
         low_label=question.low_label,

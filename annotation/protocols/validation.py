@@ -11,6 +11,7 @@ import pycountry
 from django.utils.translation import gettext as _
 from jsonschema import Draft202012Validator
 
+from annotation.cannot_judge import first_that_says_nothing, says_nothing
 from annotation.protocols.check_faults import check_faults
 from annotation.protocols.conditions import condition_faults
 from annotation.protocols.documents import read_document
@@ -154,12 +155,33 @@ def _wording_faults(
             yield Fault((*path, "wording"), text % {"name": name, "known": known})
 
 
+def _order_faults(question: ProtocolQuestion, path: Path) -> Iterator[Fault]:
+    """Categories are in an order or in none, and what says that nothing can be said is after it."""
+    if question.level != "ordinal":
+        text = _("is %(level)s; of categories it is ordinal where they have an order, or left out.")
+        yield Fault((*path, "level"), text % {"level": question.level})
+    first = first_that_says_nothing(question.categories)
+    if first < 2:
+        yield Fault((*path, "categories"), _("have fewer than two that are in the order."))
+    for name in question.categories[first:]:
+        if not says_nothing(name):
+            text = _(
+                "have “%(name)s” after “%(nothing)s”, which has no place in the order. Put "
+                "“%(nothing)s” last."
+            )
+            said = {"name": name, "nothing": question.categories[first]}
+            yield Fault((*path, "categories"), text % said)
+            break
+
+
 def _range_faults(question: ProtocolQuestion, path: Path) -> Iterator[Fault]:
     low, high = range_of(question) if question.kind in ("line", "number") else (0, 1)
     if low >= high:
         text = _("is %(high)g, not more than the minimum, %(low)g.")
         yield Fault((*path, "maximum"), text % {"high": high, "low": low})
-    if question.level == "ratio" and low < 0:
+    if question.kind == "category" and question.level:
+        yield from _order_faults(question, path)
+    elif question.level == "ratio" and low < 0:
         yield Fault((*path, "minimum"), _("is below zero, where a ratio scale begins."))
     pairs = [
         ("most", question.least, question.most),

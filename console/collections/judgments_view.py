@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.models import AgreementVersion, RoundCoefficient, Study, Submission
+from annotation.models import (
+    AgreementVersion,
+    Judgment,
+    Question,
+    RoundCoefficient,
+    Study,
+    Submission,
+)
 from console.glossary import title_of
 from console.templatetags.numbers import coefficient, interval
 from hits.models import Batch
 from retrieval.exports.grades import RULES
 from retrieval.models import Collection, CollectionFile
 
-KAPPAS = ("cohen_kappa", "krippendorff_alpha")
+KAPPA_AT_LEVEL = {Question.Level.ORDINAL: "cohen_kappa_linear"}
+ALPHA = "krippendorff_alpha"
+KAPPAS = ("cohen_kappa", "cohen_kappa_linear", ALPHA)
 RULE_TITLES = {
     "majority": gettext_lazy("what more than half of the annotators said"),
     "any": gettext_lazy("the highest grade of any annotator"),
@@ -56,6 +66,7 @@ class StudyJudgments:
     is_current: bool = False
     again: Batch | None = None
     qrels: list[CollectionFile] = field(default_factory=list)
+    n_without_judgment: int = 0
 
     @property
     def n_items(self) -> int:
@@ -76,16 +87,32 @@ class StudyJudgments:
 
     @cached_property
     def kappas(self) -> list[RoundCoefficient]:
-        """The coefficients of the first two rounds by other annotators, kappa first."""
+        """The coefficients of the first two rounds by other annotators, kappa first: that of
+        grades has weights, for which neighbours are half in agreement."""
         rows = [one for one in self.coefficients if one.by == "another annotator"]
         return sorted(
-            (one for one in rows if one.name in KAPPAS), key=lambda one: KAPPAS.index(one.name)
+            (one for one in rows if one.name in (_kappa_of(one.question), ALPHA)),
+            key=lambda one: KAPPAS.index(one.name),
         )
 
     @property
     def agreement(self) -> list[str]:
-        """How well the rounds agree, in sentences."""
-        return [sentence_of(one) for one in self.kappas]
+        """How well the rounds agree, in sentences, and what no coefficient counts."""
+        said = [sentence_of(one) for one in self.kappas]
+        if self.n_without_judgment:
+            text = ngettext(
+                "{n} answer says that its candidate cannot be judged; it is in no coefficient, "
+                "and no grade.",
+                "{n} answers say that their candidates cannot be judged; they are in no "
+                "coefficient, and no grades.",
+                self.n_without_judgment,
+            )
+            said.append(text.format(n=f"{self.n_without_judgment:,}"))
+        return said
+
+
+def _kappa_of(question: Question) -> str:
+    return KAPPA_AT_LEVEL.get(Question.Level(question.level), "cohen_kappa")
 
 
 def sentence_of(row: RoundCoefficient) -> str:
@@ -114,8 +141,12 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
         study = rows[version.study_id].study
         rows[version.study_id].is_current = version.judgments_version == study.judgments_version
     coefficients = RoundCoefficient.objects.filter(version__study__in=studies, name__in=KAPPAS)
-    for row in coefficients.select_related("version").order_by("earlier", "later", "pk"):
+    for row in coefficients.select_related("version", "question").order_by(
+        "earlier", "later", "pk"
+    ):
         rows[row.version.study_id].coefficients.append(row)
+    for key, n in _answers_without_judgment(studies):
+        rows[key].n_without_judgment = n
     for batch in Batch.objects.filter(study__in=studies, round=1).started().order_by("pk"):
         rows[batch.study_id].again = batch
     files = collection.files.qrels().filter(study__in=studies).defer("faults")
@@ -125,6 +156,18 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
     for pk, listed in by_study.items():
         rows[pk].qrels = listed
     return list(rows.values())
+
+
+def _answers_without_judgment(studies: Sequence[Study]) -> Iterable[tuple[int, int]]:
+    """How many answers to each ordered question say that nothing can be said, by study."""
+    ordered = Question.objects.filter(study__in=studies, level=Question.Level.ORDINAL)
+    beyond = [
+        Q(question=one, value__gt=one.highest) for one in ordered if one.highest < one.scale_max
+    ]
+    if not beyond:
+        return []
+    answers = Judgment.objects.accepted().filter(reduce(or_, beyond)).order_by()
+    return answers.values_list("question__study").annotate(n=Count("pk"))
 
 
 def _rounds(studies: Sequence[Study]) -> Iterable[dict[str, Any]]:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from console.collections.comparison_view import ComparisonView
 from console.collections.evaluation_view import EvaluationView
+from console.collections.few_runs import few_runs_sentence
 from console.collections.judgments_view import StudyJudgments, judged_studies
 from console.collections.pool_view import PoolView
 from console.collections.result_view import ResultView
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 WRITE_REPORT = "write_collection_report"
-FORM = 2
+FORM = 3
 """Of the sentences; those of another form are written anew."""
 KIND = CollectionVersion.Kind
 RESULTS = (KIND.POOL, KIND.EVALUATION, KIND.COMPARISON, KIND.REUSE)
@@ -135,6 +136,8 @@ class Conclusions:
             yield _("Nothing may be concluded yet: no run was evaluated.")
             return
         yield self.evaluation.answer.said_first
+        if few := few_runs_sentence(len(self.evaluation.rows.runs)):
+            yield few
         for study in self.studies:
             yield from study.agreement[:1]
         for result in (self.comparison, self.reuse):

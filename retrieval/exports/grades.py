@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Q
 
+from annotation.cannot_judge import says_nothing
 from annotation.exceptions import StudyUnfit
 from annotation.models import Question, Study
 from stats.ranking.judged_lists import HIGHEST_GRADE
 
-# Answers that say that nothing can be said: pooled, and not judged.
-CANNOT_JUDGE = re.compile(
-    r"(i )?(can['’]?t|cannot|can not|unable to) (judge|tell|say|decide|rate)\b.*"
-    r"|(i )?(don['’]?t|do not) know\b.*|unrateable|unjudgeable",
-    re.IGNORECASE,
-)
 UNGRADED_KINDS = ("preference", "best_worst", "ranking")
 GRADED_LEVELS = (Question.Level.NOMINAL, Question.Level.ORDINAL)
 
@@ -124,6 +118,6 @@ def _grades_of_categories(
 ) -> dict[str, int | None]:
     grades: dict[str, int | None] = {}
     for name in categories:
-        is_none = name in cannot_judge or CANNOT_JUDGE.fullmatch(name.strip()) is not None
+        is_none = name in cannot_judge or says_nothing(name)
         grades[name] = None if is_none else sum(one is not None for one in grades.values())
     return grades

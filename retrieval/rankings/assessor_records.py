@@ -28,6 +28,7 @@ class LabelsCompared:
     overlap: LabelOverlap
     kappa: Agreement
     kappa_of_grades: Agreement | None
+    weighted_kappa: Agreement | None
     n_topics: int
     grades: list[int]
     counts: list[list[int]]
@@ -46,6 +47,9 @@ class LabelsCompared:
             "kappa_of_grades": None
             if self.kappa_of_grades is None
             else _agreement(self.kappa_of_grades),
+            "weighted_kappa": None
+            if self.weighted_kappa is None
+            else _agreement(self.weighted_kappa),
             "grades": self.grades,
             "counts": self.counts,
             "warnings": [*one.warnings, *self.kappa.warnings],

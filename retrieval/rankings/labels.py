@@ -22,15 +22,25 @@ def labels_compared(
         relevant = one > 0, other > 0
         kappa = cohen_kappa(*relevant, clusters=topic, confidence=confidence)
         grades = np.union1d(one, other)
-        of_grades = None
+        of_grades = weighted = None
         if len(grades) > 2:
             of_grades = cohen_kappa(one, other, clusters=topic, confidence=confidence)
+            weighted = cohen_kappa(
+                one,
+                other,
+                weights="linear",
+                # grades that neither gave are steps between those given, too
+                categories=range(int(grades[0]), int(grades[-1]) + 1),
+                clusters=topic,
+                confidence=confidence,
+            )
         yield LabelsCompared(
             first,
             second,
             relevant_overlap(*relevant, topic, confidence=confidence),
             kappa,
             of_grades,
+            weighted,
             len(np.unique(topic)),
             grades.tolist(),
             _counts(one, other, grades),

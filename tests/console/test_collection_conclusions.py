@@ -13,7 +13,13 @@ from retrieval.collections import create_collection, link_studies
 from retrieval.models import CollectionFile, CollectionVersion, ReportSentence, SampledTarget
 from retrieval.stored_evaluations import request_evaluation
 from retrieval.stored_pools import request_pool
-from tests.annotation.studies import add_candidates, alternatives_study, tick
+from tests.annotation.studies import (
+    add_candidates,
+    alternatives_study,
+    rate,
+    rating_study,
+    tick,
+)
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file
 from work.models import Job
@@ -121,6 +127,28 @@ def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study)
     assert "Cohen's kappa of rounds 1 and 2: 0.56" in after
     assert "of 12 pairs of judgments" in after
     assert "Compute agreement" not in after
+
+
+def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(
+    rosa, researcher, team, collection
+):
+    study = rating_study("grades", n_items=6, owner=researcher, team=team)
+    names = ["Not relevant", "Slightly relevant", "Relevant", "Highly relevant", "I can't judge"]
+    study.questions.update(
+        kind="category", level="ordinal", scale_min=0, scale_max=4, categories=names
+    )
+    for n, (first, second) in enumerate(zip([0, 1, 2, 3, 3, 4], [0, 2, 2, 3, 2, 1], strict=True)):
+        rate(study, "Ann", f"d{n}", {"alpha": first})
+        rate(study, "Bob", f"d{n}", {"alpha": second}, round=2)
+    link_studies(collection=collection, studies=[study], actor=researcher)
+    compute(study, AGREEMENT)
+    said = page(rosa, "judgments")
+    # of 0 0, 1 2, 2 2, 3 3, 3 2 in four grades: 1 - (2 / 15) / (30 / 75)
+    assert "linear weights" in said
+    assert "of rounds 1 and 2: 0.67" in said
+    assert "of 5 pairs of judgments" in said
+    assert "1 answer says that its candidate cannot be judged" in said
+    assert "Cohen's kappa of rounds" not in said
 
 
 def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, study):

@@ -137,6 +137,8 @@ def test_labels_agree_on_the_documents_that_both_judged(compare: Compare):
     assert one["kappa"]["value"] == pytest.approx(cohen_kappa_score(first > 0, second > 0))
     assert one["kappa"]["ci_method"] == "jackknife-t-clusters"
     assert one["kappa_of_grades"]["value"] == pytest.approx(cohen_kappa_score(first, second))
+    weighted = cohen_kappa_score(first, second, weights="linear")
+    assert one["weighted_kappa"]["value"] == pytest.approx(weighted)
     assert np.sum(one["counts"]) == len(both)
 
 

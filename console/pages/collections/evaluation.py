@@ -18,7 +18,7 @@ from accounts.roles import Permission
 from console.collections.evaluation_form import EvaluationForm
 from console.collections.evaluation_view import EvaluationView, means_table, pairs_table
 from console.pages.collections.collection import collection_for, collection_page
-from console.pages.collections.results import job_of, version_for
+from console.pages.collections.results import failed_arguments, job_of, version_for
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person
@@ -56,6 +56,9 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, _("Evaluating in the background; this page follows it."))
             return redirect("console:collection-evaluation", slug)
+    job = job_of(collection, EVALUATE)
+    if not is_post and (arguments := failed_arguments(job)):
+        form.begin_with(arguments)
     versions = CollectionVersion.objects.of(collection, KIND)
     version = version_for(request, versions)
     context = {
@@ -63,7 +66,7 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
         "problem": "" if version else form.problem_when_empty,
         "view": EvaluationView(StoredEvaluation(version), request.GET) if version else None,
         "versions": versions,
-        "job": job_of(collection, EVALUATE),
+        "job": job,
     }
     status = 422 if form.errors else 200
     return collection_page(request, collection, "evaluation", context, status=status)
