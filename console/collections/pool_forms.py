@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -176,6 +176,32 @@ class PoolForm(forms.Form):
                 "numbers; no candidates are taken from those."
             ),
         )
+
+    def begin_with(self, arguments: Mapping[str, Any]) -> None:
+        """Offer the choices of a job that failed, to be changed and not made anew."""
+        rules, used = arguments.get("rules", {}), set(arguments.get("files", ()))
+        keys = {source_name(file): str(file.pk) for file in self.sources}
+        names = ("uniform", "cap", "seed", *FUSION)
+        chosen = {name: rules[name] for name in names if name in rules}
+        method = next((name for name, _title in METHODS if name in rules), DEPTH)
+        chosen["method"] = method
+        if method != QUOTAS and method in rules:
+            chosen["n"] = rules[method]
+        chosen["targets"] = str(rules["sample"]) if "sample" in rules else OF_RUNS
+        if "targets" in rules:
+            chosen |= {"targets": NAMED, "named": "\n".join(rules["targets"])}
+        chosen["excluded"] = "\n".join(rules.get("excluded", ()))
+        chosen["catalogue"] = next((str(one.pk) for one in self.catalogues if one.pk in used), "")
+        quotas = rules.get(QUOTAS, {})
+        for file in self.sources:
+            chosen[f"use_{file.pk}"] = file.pk in used
+            if method == QUOTAS:
+                chosen[f"quota_{file.pk}"] = quotas.get(source_name(file), 0)
+        for file in self.embeddings:
+            name = source_name(file)
+            chosen[f"similarity_{file.pk}"] = rules.get("similarity", {}).get(name, "cosine")
+            chosen[f"queries_{file.pk}"] = keys.get(rules.get("queries", {}).get(name, ""), "")
+        self.initial = {**self.initial, **chosen}
 
     def vector_fields(self) -> list[BoundField]:
         """The fields of all embeddings."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args
@@ -106,6 +106,16 @@ class TargetsForm(forms.Form):
         n_targets = first.n_topics if is_run else first.n_documents
         n.initial = max(1, min(USUAL_TARGETS, n_targets))
         n.help_text = _("{name} has {n}.").format(name=first.name, n=f"{n_targets:,}")
+
+    def begin_with(self, arguments: Mapping[str, Any]) -> None:
+        """Offer the choices of a job that failed; a file must be chosen again."""
+        rules, files = arguments.get("rules", {}), arguments.get("files", ())
+        names = ("n", "strata", "allocation", "seed", "column")
+        chosen = {name: rules[name] for name in names if name in rules}
+        chosen["by"] = rules.get("predictor", COLUMN)
+        if source := next((str(key) for key in files if str(key) in self.sources), ""):
+            chosen["source"] = source
+        self.initial = chosen
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}

@@ -116,6 +116,18 @@ def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection, ch
     assert not Job.objects.filter(kind="sample_targets").exists()
 
 
+def test_the_choices_of_a_draw_that_failed_are_offered_again(rosa, collection):
+    equal = "".join(f"t{topic:02} Q0 a 1 1.0 equal\n" for topic in range(12))
+    run = add_file(collection, "equal.run", equal)
+    form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 11}
+    rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
+    assert Job.objects.get(kind="sample_targets").state == "failed"
+    offered = rosa.get(reverse("console:collection-targets", args=["tracks"])).context["form"]
+    assert {name: str(offered[name].value()) for name in form} == {
+        name: str(value) for name, value in form.items()
+    }
+
+
 def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study):
     before = page(rosa, "judgments")
     assert "12 of 12 targets are judged." in before

@@ -252,3 +252,14 @@ def test_advanced_settings_that_cannot_be_are_refused_where_they_are_seen(
 def test_the_advanced_part_is_closed_until_it_is_opened(rosa, collection):
     page = rosa.get(PAGE).content.decode()
     assert '<details class="fold"><summary><span class="name">Advanced' in page
+
+
+def test_the_choices_of_an_evaluation_that_failed_are_offered_again(rosa, collection):
+    elsewhere = add_file(collection, "other.run", "x1 Q0 d1 1 1.0 other\n")
+    choices = {"runs": [elsewhere.pk], "measures": ["P@5"], "primary": "P@5", "seed": "5"}
+    rosa.post(PAGE, form_of(collection, **choices))
+    assert Job.objects.get(kind="evaluate_collection").state == "failed"
+    offered = rosa.get(PAGE).context["form"]
+    assert offered["runs"].value() == [str(elsewhere.pk)]
+    assert offered["measures"].value() == ["P@5"]
+    assert (offered["seed"].value(), offered["primary"].value()) == (5, "P@5")

@@ -47,6 +47,17 @@ def test_a_pool_without_any_candidate_is_refused_with_a_reason(rosa, collection)
     assert not CollectionVersion.objects.exists()
 
 
+def test_the_choices_of_a_pool_that_failed_are_offered_again(rosa, collection):
+    choices = {"method": "depth", "targets": "named", "named": "nobody\nnoone", "n": 5, "seed": 3}
+    ask(rosa, collection, **choices, excluded="d1")
+    assert Job.objects.get(kind="make_pool").state == Job.State.FAILED
+    offered = rosa.get("/collections/tracks/pools/").context["form"]
+    assert {name: offered[name].value() for name in choices} == choices
+    assert offered["excluded"].value() == "d1"
+    used = [row.value() for _file, row, _quota in offered.source_rows()]
+    assert any(used)
+
+
 def test_numbers_that_no_database_holds_are_refused_on_the_form(rosa, collection):
     add_file(collection, "second.txt", "t1 0 d1 1\nt1 0 d2 0\n")
     files = collection.files.all()

@@ -20,6 +20,7 @@ from console.collections.pool_forms import PoolForm, PoolStudyForm, SourceForm
 from console.collections.pool_view import PoolView
 from console.collections.source_view import SOURCES, listed_sources
 from console.pages.collections.collection import collection_for, collection_page
+from console.pages.collections.results import failed_arguments
 from console.pages.study import may, person
 from hits.models import Batch
 from retrieval.collection_files import store_file
@@ -71,6 +72,10 @@ def _form(collection: Collection, data: Any = None) -> PoolForm:
 def _page(
     request: HttpRequest, collection: Collection, form: PoolForm, source_form: SourceForm
 ) -> HttpResponse:
+    job = _job(collection)
+    of_pool = job if job is not None and job.kind == MAKE_POOL else None
+    if not form.is_bound and (arguments := failed_arguments(of_pool)):
+        form.begin_with(arguments)
     versions = CollectionVersion.objects.of(collection, POOL).select_related("pool_summary")
     faulty = collection.files.filter(kind__in=SOURCES, n_faults__gt=0)
     context = {
@@ -80,7 +85,7 @@ def _page(
         "versions": versions[:POOLS_SHOWN],
         "sources": listed_sources(collection),
         "faulty": faulty,
-        "job": _job(collection),
+        "job": job,
     }
     status = 422 if form.errors or source_form.errors else 200
     return collection_page(request, collection, "pools", context, status=status)

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.roles import Permission
 from console.collections.target_forms import TargetsForm
 from console.pages.collections.collection import collection_for, collection_page
+from console.pages.collections.results import failed_arguments
 from console.pages.study import may, person
 from presentation.spreadsheets import csv_parts
 from retrieval.exceptions import RetrievalError
@@ -55,13 +56,16 @@ def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> Ht
     number = request.GET.get("sample", "")
     shown = next((one for one in versions if str(one.number) == number), None)
     version = shown or (versions[0] if versions else None)
+    job = Job.objects.about(subject_of(collection)).of_kind(SAMPLE_TARGETS).first()
+    if not form.is_bound and (arguments := failed_arguments(job)):
+        form.begin_with(arguments)
     context = {
         "form": form if may(request, Permission.EDIT) else None,
         "versions": versions,
         "version": version,
         "strata": _strata(version) if version else [],
         "notes": list(version.notes.all()) if version else [],
-        "job": Job.objects.about(subject_of(collection)).of_kind(SAMPLE_TARGETS).first(),
+        "job": job,
     }
     status = 422 if form.errors else 200
     return collection_page(request, collection, "targets", context, status=status)
