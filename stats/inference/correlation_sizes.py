@@ -136,9 +136,10 @@ def items_for_power(
         return 4.0
     high = 16.0
     while gap(high) < 0:
-        if (high := high * 2) > MOST_ITEMS:
+        low, high = high, high * 2
+        if high > MOST_ITEMS:
             return float("inf")
-    return float(optimize.brentq(gap, max(low, high / 2), high, xtol=1e-9))
+    return float(optimize.brentq(gap, low, high, xtol=1e-9))
 
 
 def _cohen(rho: float, n: float, level: float) -> float:

@@ -3,7 +3,7 @@
 import json
 from io import StringIO
 from math import ceil
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from scipy import stats as scipy_stats
 from statsmodels.stats.power import FTestAnovaPower, TTestPower
 
-from stats.inference.correlation_sizes import items_for_power, power_for_correlation
+from stats.inference.correlation_sizes import Method, items_for_power, power_for_correlation
 from stats.inference.effect_sizes import d_of_correlation, d_of_odds, effect_of_d
 from stats.inference.topic_sizes import topics_for_systems, topics_for_width
 
@@ -61,6 +61,17 @@ def test_each_method_needs_the_items_that_the_reference_gives_it(
 def test_exact_methods_need_what_gpower_says(method: Any, of_423: int, of_281: int):
     for rho, expected in ((0.423, of_423), (0.281, of_281)):
         assert ceil(items_for_power(rho, method=method, power=0.9)) == expected
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+@pytest.mark.parametrize("rho", [0.7, 0.9, 0.99])
+def test_a_strong_correlation_takes_the_least_items_that_have_the_power(method: Any, rho: float):
+    for wanted, alpha in ((0.8, 0.05), (0.9, 0.05), (0.9, 0.001)):
+        n = ceil(items_for_power(rho, method=method, power=wanted, alpha=alpha) - 1e-9)
+        assert power_for_correlation(rho, n, method=method, alpha=alpha) >= wanted - 1e-9
+        if n > 4:
+            assert power_for_correlation(rho, n - 1, method=method, alpha=alpha) < wanted
+    assert power("--correlation", str(rho), "--power", ".9", "--method", method)["n"] < 25
 
 
 def test_one_side_takes_fewer():
