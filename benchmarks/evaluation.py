@@ -1,7 +1,9 @@
 """Evaluation of runs beside pytrec_eval and ir_measures: ``python -m benchmarks.evaluation``.
 
 A drawn run of 100 documents for each of 10,000 topics, and 50 judgments a topic. From files, each
-reads both and computes the measures for each topic; on arrays, each has what it takes in memory.
+reads both and computes the measures for each topic; in memory, each has what it takes there.
+Joined: of Assay the measures alone, of lists that were ranked and joined to their judgments once,
+as an evaluation does for all its measures; the others join anew with each call.
 Every time is the least of some repetitions, taken in turns; values are compared before they are
 timed.
 """
@@ -10,6 +12,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,7 +23,7 @@ import pytrec_eval
 
 from retrieval.evaluation import lists_of_run, positions
 from retrieval.trec_files import read_qrels, read_run
-from stats.ranking import judged_lists, measure
+from stats.ranking import JudgedLists, judged_lists, measure
 
 MEASURES = ("nDCG@10", "AP", "RR", "P@10", "R@100")
 OF_PYTREC_EVAL = {"ndcg_cut.10", "map", "recip_rank", "P.10", "recall.100"}
@@ -88,7 +91,10 @@ def of_rows(grades: Any, run: Any) -> list[float]:
 
 
 def of_arrays(run: Columns, qrels: Columns, n_topics: int) -> list[float]:
-    lists = judged_lists(*run, *qrels, n_topics=n_topics)
+    return of_lists(judged_lists(*run, *qrels, n_topics=n_topics))
+
+
+def of_lists(lists: JudgedLists) -> list[float]:
     return [float(measure(name).values(lists).mean()) for name in MEASURES]
 
 
@@ -132,6 +138,10 @@ def main() -> None:
                 "ir_measures": lambda: of_rows(*rows),
             },
         }
+        joined = judged_lists(*run, *qrels, n_topics=options.topics)
+        # a copy each time, which keeps nothing of the one before
+        of_joined = {"Assay": lambda: of_lists(replace(joined))}
+        tables["joined"] = tables["in memory"] | of_joined
         sys.stdout.write("| | program | seconds | of Assay's time |\n|---|---|---|---|\n")
         for title, timed in tables.items():
             values = [compute() for compute in timed.values()]

@@ -74,9 +74,20 @@ class JudgedLists:
         """1 for each ranked document of at least a grade, 0 for others."""
         return (self.grade >= least).astype(np.float64)
 
+    def hits(self, least: int, cutoff: int | None = None) -> Integers:
+        """The rows of ranked documents of at least a grade, down to the cutoff: few of all."""
+        rows = np.flatnonzero(self.grade >= least)
+        return rows if cutoff is None else rows[within(self.rank[rows], cutoff) > 0]
+
+    def n_hits(self, least: int, cutoff: int | None = None) -> Floats:
+        """How many they are, by topic."""
+        count = np.bincount(self.topic[self.hits(least, cutoff)], minlength=self.n_topics)
+        return count.astype(np.float64)
+
     def n_relevant(self, least: int) -> Floats:
         """Judgments of at least a grade, by topic."""
-        return self.sum_judged((self.judged_grade >= least).astype(np.float64))
+        relevant = self.judged_topic[self.judged_grade >= least]
+        return np.bincount(relevant, minlength=self.n_topics).astype(np.float64)
 
     def n_nonrelevant(self, least: int) -> Floats:
         """Judgments below that grade, by topic; what was pooled and not judged is none."""

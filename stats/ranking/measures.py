@@ -9,7 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from stats.arguments import Floats, Integers, require_one_of
-from stats.ranking.judged_lists import JudgedLists, shares, within
+from stats.groups import sum_by
+from stats.ranking.judged_lists import JudgedLists, ranks_within, shares, within
 
 Gain = Literal["log2", "exp-log2"]
 
@@ -48,9 +49,10 @@ def ndcg(lists: JudgedLists, *, cutoff: int | None = None, dcg: Gain = "log2") -
     [0.6388]
     """
     require_one_of(dcg=(dcg, get_args(Gain)))
-    gain = _discounted(lists.grade, lists.rank, cutoff, dcg)
-    ideal = _discounted(lists.judged_grade, lists.judged_rank, cutoff, dcg)
-    return shares(lists.sum(gain), lists.sum_judged(ideal))
+    n = lists.n_topics
+    gain = _discounted(lists.topic, lists.grade, lists.rank, n, cutoff, dcg)
+    ideal = _discounted(lists.judged_topic, lists.judged_grade, lists.judged_rank, n, cutoff, dcg)
+    return shares(gain, ideal)
 
 
 def reciprocal_rank(
@@ -86,9 +88,11 @@ def reciprocal_rank(
     >>> reciprocal_rank(lists, relevant_from=2).round(4).tolist()
     [0.3333]
     """
-    relevant = lists.relevant(relevant_from) * within(lists.rank, cutoff)
-    is_first = (relevant > 0) & (lists.sum_to_here(relevant) == 1)
-    return lists.sum(is_first / lists.rank)
+    rows = lists.hits(relevant_from, cutoff)
+    topics, first = np.unique(lists.topic[rows], return_index=True)
+    values = np.zeros(lists.n_topics)
+    values[topics] = 1 / lists.rank[rows[first]]
+    return values
 
 
 def success(lists: JudgedLists, *, cutoff: int, relevant_from: int = 1) -> Floats:
@@ -122,8 +126,7 @@ def success(lists: JudgedLists, *, cutoff: int, relevant_from: int = 1) -> Float
     >>> success(lists, cutoff=1).tolist()
     [1.0]
     """
-    hits = lists.sum(lists.relevant(relevant_from) * within(lists.rank, cutoff))
-    return (hits > 0).astype(np.float64)
+    return (lists.n_hits(relevant_from, cutoff) > 0).astype(np.float64)
 
 
 def precision(lists: JudgedLists, *, cutoff: int, relevant_from: int = 1) -> Floats:
@@ -157,7 +160,7 @@ def precision(lists: JudgedLists, *, cutoff: int, relevant_from: int = 1) -> Flo
     >>> precision(lists, cutoff=5).tolist()
     [0.4]
     """
-    return lists.sum(lists.relevant(relevant_from) * within(lists.rank, cutoff)) / cutoff
+    return lists.n_hits(relevant_from, cutoff) / cutoff
 
 
 def recall(lists: JudgedLists, *, cutoff: int | None = None, relevant_from: int = 1) -> Floats:
@@ -191,8 +194,7 @@ def recall(lists: JudgedLists, *, cutoff: int | None = None, relevant_from: int 
     >>> recall(lists, cutoff=1).round(4).tolist()
     [0.3333]
     """
-    hits = lists.sum(lists.relevant(relevant_from) * within(lists.rank, cutoff))
-    return shares(hits, lists.n_relevant(relevant_from))
+    return shares(lists.n_hits(relevant_from, cutoff), lists.n_relevant(relevant_from))
 
 
 def r_precision(lists: JudgedLists, *, relevant_from: int = 1) -> Floats:
@@ -257,14 +259,25 @@ def average_precision(
     >>> average_precision(lists).round(4).tolist()
     [0.5556]
     """
-    relevant = lists.relevant(relevant_from) * within(lists.rank, cutoff)
-    precisions = relevant * lists.sum_to_here(relevant) / lists.rank
-    return shares(lists.sum(precisions), lists.n_relevant(relevant_from))
+    rows = lists.hits(relevant_from, cutoff)
+    topics = lists.topic[rows]
+    precisions = ranks_within(topics, lists.n_topics) / lists.rank[rows]
+    total = sum_by(topics, precisions, lists.n_topics)
+    return shares(total, lists.n_relevant(relevant_from))
 
 
-def _discounted(grade: Integers, rank: Integers, cutoff: int | None, dcg: Gain) -> Floats:
-    gain = np.maximum(grade, 0).astype(np.float64)
+def _discounted(
+    topic: Integers,
+    grade: Integers,
+    rank: Integers,
+    n_topics: int,
+    cutoff: int | None,
+    dcg: Gain,
+) -> Floats:
+    """The discounted gain of each topic, of the rows that have any."""
+    rows = np.flatnonzero(grade > 0)
+    gain = grade[rows].astype(np.float64)
     if dcg == "exp-log2":
         gain = np.exp2(gain) - 1
-    discounted: Floats = gain * within(rank, cutoff) / np.log2(rank + 1.0)
-    return discounted
+    discounted = gain * within(rank[rows], cutoff) / np.log2(rank[rows] + 1.0)
+    return sum_by(topic[rows], discounted, n_topics)
