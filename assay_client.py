@@ -927,7 +927,7 @@ class Collection:
 
     def results(self, kind: str = "evaluations") -> pd.DataFrame:
         """What was computed, newest first: `evaluations`, `comparisons`, `reuse`, `machines`,
-        `audits`, `pools`, `reports`."""
+        `audits`, `pools`, `reports`, `targets`."""
         rows = self.client.rows(f"{self.address}{kind}/")
         return _with_times(pd.DataFrame.from_records(list(rows)))
 
@@ -965,6 +965,23 @@ class Collection:
         body = _plain({"qrels": qrels} | settings)
         job = self.client.send("POST", f"{self.address}evaluations/", body, key=key)
         return self.client.wait(self.address, job)
+
+    def draw_targets(self, n: int, predictor: str, source: str, **settings: Any) -> Job:
+        """Targets drawn from groups of a predictor's values over a run or embeddings, waited for.
+
+        `settings` are `strata`, `allocation`, `seed` and, against drawing twice, `key`.
+        """
+        key = settings.pop("key", None)
+        body = _plain({"n": n, "predictor": predictor, "source": source} | settings)
+        job = self.client.send("POST", f"{self.address}targets/", body, key=key)
+        return self.client.wait(self.address, job)
+
+    def drawn_targets(self, number: int | None = None) -> pd.DataFrame:
+        """The targets of a sample, with the probability of each; of the newest without a number."""
+        if number is None:
+            number = self.result("targets")["number"]
+        rows = self.client.rows(f"{self.address}targets/{number}/drawn/")
+        return pd.DataFrame.from_records(list(rows))
 
 
 def _with_times(frame: pd.DataFrame) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from console.collections.pool_view import PoolView
 from console.collections.reports import stored_sections
 from console.collections.result_view import ResultView
 from console.collections.reuse_view import ReuseView
+from console.collections.sample_view import sentence_of, strata_of
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import CollectionVersion, PoolFinding
 
@@ -35,6 +36,8 @@ def content_of(version: CollectionVersion) -> Record:
         return _pool(version)
     if version.kind == Kind.REPORT:
         return _report(version)
+    if version.kind == Kind.TARGETS:
+        return _sample(version)
     view = VIEWS[version.kind](version)
     tables = {name: table.records() for name, table in view.tables.items()}
     return _content(view.said_first, view.details, tables, view.notes)
@@ -65,6 +68,12 @@ def _pool(version: CollectionVersion) -> Record:
         "findings": [_row(one) for one in findings],
     }
     return _content(view.answer, [view.soundness, view.hubs], tables, [])
+
+
+def _sample(version: CollectionVersion) -> Record:
+    """From which groups targets were drawn; the targets themselves are rows of their own."""
+    notes = [note.text for note in version.notes.all()]
+    return _content(sentence_of(version), [], {"strata": strata_of(version)}, notes)
 
 
 def _row(row: Any) -> Record:

@@ -19,9 +19,17 @@ from console.api.jobs import JobSerializer, job_record
 from console.api.operations import lists, reads, stretches, writes
 from console.api.paging import page, stretch
 from console.collections.evaluation_form import CONFIDENCE
+from console.collections.target_forms import MOST_TARGETS, PREDICTORS, TargetsForm
 from retrieval.file_readings import subject_of
-from retrieval.models import Collection, CollectionFile, CollectionVersion, TopicValue
+from retrieval.models import (
+    Collection,
+    CollectionFile,
+    CollectionVersion,
+    SampledTarget,
+    TopicValue,
+)
 from retrieval.stored_evaluations import request_evaluation
+from retrieval.stored_targets import SOURCES, request_sample
 from retrieval.stored_versions import signature_of
 from work.models import Job
 
@@ -34,6 +42,7 @@ KINDS = {
     "audits": Kind.AUDIT,
     "pools": Kind.POOL,
     "reports": Kind.REPORT,
+    "targets": Kind.TARGETS,
 }
 """What an address calls the results of a kind."""
 
@@ -173,8 +182,8 @@ def versions_of(collection: Collection, kind: str) -> Any:
 class CollectionResults(Endpoint):
     @lists("list_collection_results", ResultRowSerializer)
     def get(self, request: Request, slug: str, kind: str) -> Response:
-        """The results of a kind: evaluations, comparisons, reuse, machines, audits, pools, reports;
-        newest first.
+        """The results of a kind: evaluations, comparisons, reuse, machines, audits, pools, reports,
+        targets; newest first.
 
         Access: members of the team, but for who adjudicates blind.
         """
@@ -270,6 +279,75 @@ class Evaluations(CollectionResults):
         runs = _named(files.runs(), rules.pop("runs", None), "runs")
         job = request_evaluation(
             collection=collection, qrels=qrels, runs=runs, rules=rules, actor=self.person
+        )
+        where = address_of(request, "collection-job", slug, job.pk)
+        headers = {"Location": where, "Retry-After": "2"}
+        return Response(job_record(request, job), status=HTTPStatus.ACCEPTED, headers=headers)
+
+
+class SampledTargetSerializer(serializers.ModelSerializer[SampledTarget]):
+    """A target that was drawn, with the value it was drawn by and how probable that was."""
+
+    probability = serializers.FloatField(source="inclusion", help_text="Of being drawn.")
+
+    class Meta:
+        model = SampledTarget
+        fields = ["id", "topic", "docno", "stratum", "value", "probability"]
+
+
+class SampledTargets(Endpoint):
+    @stretches("list_sampled_targets", SampledTargetSerializer)
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        """The targets of a sample, with the probability that estimates weigh them by.
+
+        Access: those who may export.
+        """
+        versions = versions_of(self.collection(slug, Permission.EXPORT), "targets")
+        rows = SampledTarget.objects.filter(version=get_object_or_404(versions, number=number))
+        return stretch(request, rows, SampledTargetSerializer)
+
+
+class SampleInput(Input):
+    """What the Targets page asks for, by a predictor; a column of a file is for the page."""
+
+    n = serializers.IntegerField(min_value=1, max_value=MOST_TARGETS)
+    predictor = serializers.ChoiceField(choices=list(PREDICTORS))
+    source = serializers.CharField(help_text="The name of a run, or of embeddings.")
+    strata = serializers.IntegerField(default=4, min_value=1, max_value=100)
+    allocation = serializers.ChoiceField(choices=["equal", "proportional"], default="equal")
+    seed = serializers.IntegerField(default=7, min_value=0, max_value=2**31 - 1)
+
+
+class TargetSamples(CollectionResults):
+    """The results of the kind `targets`, and what asks for one."""
+
+    @lists("list_target_samples", ResultRowSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """Samples of targets, newest first.
+
+        Access: members of the team, but for who adjudicates blind.
+        """
+        return page(request, versions_of(self.collection(slug), "targets"), ResultRowSerializer)
+
+    @writes("request_targets", SampleInput, JobSerializer, status=HTTPStatus.ACCEPTED)
+    def post(self, request: Request, slug: str) -> Response:
+        """Have targets drawn in the background; the same source and settings are not twice.
+
+        Access: those who may edit.
+        """
+        collection = self.collection(slug, Permission.EDIT)
+        asked = self.input(SampleInput)
+        files = collection.files.usable().filter(kind__in=SOURCES).defer("faults")
+        [source] = _named(files, [asked["source"]], "source")
+        of_page = asked | {"by": asked["predictor"], "source": source.pk}
+        form = TargetsForm([source], of_page)
+        if not form.is_valid():
+            said = form.errors.get_json_data()
+            raise serializers.ValidationError(
+                {name: [str(one["message"]) for one in faults] for name, faults in said.items()}
+            )
+        job = request_sample(
+            collection=collection, files=form.chosen_files, rules=form.rules, actor=self.person
         )
         where = address_of(request, "collection-job", slug, job.pk)
         headers = {"Location": where, "Retry-After": "2"}

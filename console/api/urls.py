@@ -161,6 +161,12 @@ of_a_collection: list[URLPattern | URLResolver] = [
         collections.TopicValues.as_view(),
         name="collection-topics",
     ),
+    path("targets/", collections.TargetSamples.as_view(), name="collection-targets"),
+    path(
+        "targets/<int:number>/drawn/",
+        collections.SampledTargets.as_view(),
+        name="collection-drawn",
+    ),
     path("<slug:kind>/", collections.CollectionResults.as_view(), name="collection-results"),
     path(
         "<slug:kind>/<int:number>/",

@@ -32,3 +32,12 @@ def test_runs_are_evaluated_and_waited_for(tracks):
     assert set(tracks.table("evaluations", "results")["measure"]) == {"P@5"}
     with pytest.raises(InvalidRequest, match="none of the usable files"):
         tracks.evaluate("nothing.txt")
+
+
+def test_targets_are_drawn_and_come_with_their_probability(tracks):
+    job = tracks.draw_targets(6, "max", "bm25", strata=2, seed=11)
+    assert job.state == "done"
+    drawn = tracks.drawn_targets()
+    strata = tracks.table("targets", "strata").set_index("stratum")
+    assert len(drawn) == strata["n_drawn"].sum() == 6
+    assert (1 / drawn["probability"]).sum() == pytest.approx(strata["n_targets"].sum())

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.db.models import Avg, Count, F, FloatField, Max, Min
-from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.roles import Permission
+from console.collections.sample_view import sentence_of, strata_of
 from console.collections.target_forms import TargetsForm
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import failed_arguments
@@ -63,22 +60,13 @@ def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> Ht
         "form": form if may(request, Permission.EDIT) else None,
         "versions": versions,
         "version": version,
-        "strata": _strata(version) if version else [],
+        "answer": sentence_of(version) if version else "",
+        "strata": strata_of(version) if version else [],
         "notes": list(version.notes.all()) if version else [],
         "job": job,
     }
     status = 422 if form.errors else 200
     return collection_page(request, collection, "targets", context, status=status)
-
-
-def _strata(version: CollectionVersion) -> list[dict[str, Any]]:
-    """Each stratum of a sample, with how many targets it had: drawn over the probability."""
-    rows = SampledTarget.objects.filter(version=version).order_by().values("stratum")
-    strata = rows.annotate(
-        n_drawn=Count("pk"), low=Min("value"), high=Max("value"), probability=Avg("inclusion")
-    )
-    in_order = strata.annotate(number=Cast(F("stratum"), FloatField())).order_by("number")
-    return [row | {"n_targets": round(row["n_drawn"] / row["probability"])} for row in in_order]
 
 
 @require_safe

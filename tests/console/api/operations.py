@@ -142,10 +142,13 @@ OF_A_COLLECTION = {
             *(("collection", "get"), ("collection-files", "get"), ("collection-jobs", "get")),
             *(("collection-job", "get"), ("collection-evaluations", "get")),
             *(("collection-results", "get"), ("collection-result", "get")),
+            ("collection-targets", "get"),
         ],
         P.VIEW,
     ),
     ("collection-topics", "get"): P.EXPORT,
+    ("collection-drawn", "get"): P.EXPORT,
+    ("collection-targets", "post"): P.EDIT,
     ("collection-evaluations", "post"): P.ANALYSE,
 }
 # What an address names beside the study or the team: a value, or a model whose last row it is.

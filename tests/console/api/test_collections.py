@@ -20,7 +20,11 @@ from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 TRACKS = "/api/v1/collections/tracks/"
-KINDS = ("evaluations", "comparisons", "reuse", "machines", "audits", "pools", "reports")
+KINDS = (
+    *("evaluations", "comparisons", "reuse", "machines", "audits", "pools", "reports"),
+    "targets",
+)
+SAMPLE = {"n": 6, "predictor": "max", "source": "bm25", "strata": 2}
 
 
 @pytest.fixture
@@ -51,6 +55,7 @@ def addresses():
     parts = {
         "collection-job": {"job_id": Job.objects.filter(kind="evaluate_collection").first().pk},
         "collection-topics": {"number": 1},
+        "collection-drawn": {"number": 1},
         "collection-results": {"kind": "comparisons"},
         "collection-result": {"kind": "comparisons", "number": 1},
     }
@@ -60,7 +65,7 @@ def addresses():
 
 
 def status_of(client: Client, where: str, method: str) -> int:
-    body = {"qrels": "qrels.txt"}
+    body = SAMPLE if where.endswith("/targets/") else {"qrels": "qrels.txt"}
     if method == "get":
         return int(client.get(where).status_code)
     return int(getattr(client, method)(where, body, content_type="application/json").status_code)
@@ -148,6 +153,33 @@ def test_an_evaluation_is_asked_for_and_followed(reader, tracks):
 )
 def test_an_evaluation_that_cannot_be_is_refused_by_field(reader, tracks, body, field, said):
     answer = reader.send("post", f"{TRACKS}evaluations/", body)
+    assert answer.status_code == 400
+    assert said in answer.json()["errors"][field][0]
+
+
+def test_targets_are_drawn_and_read_with_their_probability(reader, tracks):
+    answer = reader.send("post", f"{TRACKS}targets/", SAMPLE | {"seed": 11})
+    assert answer.status_code == 202
+    assert reader.get(answer["Location"]).json()["state"] == "done"
+    strata = reader.get(f"{TRACKS}targets/2/").json()["tables"]["strata"]
+    assert [row["n_drawn"] for row in strata] == [3, 3]
+    rows = reader.get(f"{TRACKS}targets/2/drawn/").json()["results"]
+    assert len(rows) == 6
+    by_stratum = {row["stratum"]: row["probability"] for row in strata}
+    assert all(row["probability"] == pytest.approx(by_stratum[row["stratum"]]) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "said"),
+    [
+        ({"source": "qrels.txt"}, "source", "qrels.txt is none of the usable files: bm25"),
+        ({"n": 10_000}, "n", "bm25 has"),
+        ({"n": 2, "strata": 3}, "strata", "more strata than targets"),
+        ({"predictor": "luck"}, "predictor", "not a valid choice"),
+    ],
+)
+def test_a_draw_that_cannot_be_is_refused_by_field(reader, tracks, more, field, said):
+    answer = reader.send("post", f"{TRACKS}targets/", SAMPLE | more)
     assert answer.status_code == 400
     assert said in answer.json()["errors"][field][0]
 
