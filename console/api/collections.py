@@ -312,7 +312,7 @@ class SampleInput(Input):
 
     n = serializers.IntegerField(min_value=1, max_value=MOST_TARGETS)
     predictor = serializers.ChoiceField(choices=list(PREDICTORS))
-    source = serializers.CharField(help_text="The name of a run, or of embeddings.")
+    source = serializers.CharField(help_text="The name of a run, or of embeddings.")  # type: ignore[assignment]
     strata = serializers.IntegerField(default=4, min_value=1, max_value=100)
     allocation = serializers.ChoiceField(choices=["equal", "proportional"], default="equal")
     seed = serializers.IntegerField(default=7, min_value=0, max_value=2**31 - 1)
