@@ -46,6 +46,7 @@ class QuestionTables:
     question: Question
     round: int
     n_flagged: int
+    n_cannot_judge: int
     units: pd.DataFrame
     pairs: PairTable
     annotators: pd.DataFrame
@@ -159,6 +160,7 @@ def _judged_question(version: AgreementVersion, table: QuestionTables) -> Judged
         question=table.question,
         round=table.round,
         n_flagged=table.n_flagged,
+        n_cannot_judge=table.n_cannot_judge,
         n_units=len(table.units),
         n_disputed=table.n_disputed,
         n_annotators=table.pairs.n_annotators,

@@ -21,11 +21,11 @@ from annotation.agreement_rows import (
 from annotation.annotator_pairs import pair_table
 from annotation.disagreement import annotator_table, unit_table
 from annotation.frames import judgment_frame
-from annotation.models import AgreementVersion, Question, Study, UnitAgreement
+from annotation.models import AgreementVersion, Judgment, Question, Study, UnitAgreement
 from annotation.reassessment import round_agreement
 from presentation.progress import Progress, silently
 
-FORM = 6
+FORM = 7
 """Of the rows; versions of another form are out of date."""
 
 
@@ -62,10 +62,19 @@ def _tables_of(question: Question, report: AgreementReport, frame: pd.DataFrame)
         question=question,
         round=report.round,
         n_flagged=report.n_flagged,
+        n_cannot_judge=_n_cannot_judge(question, report.round),
         units=unit_table(question, round=report.round, frame=frame),
         pairs=pair_table(question, rows, report.pairs),
         annotators=_annotators(question, report.round, rows),
     )
+
+
+def _n_cannot_judge(question: Question, round: int) -> int:
+    """Answers that a frame leaves out, since they have no place in the order."""
+    if question.level != Question.Level.ORDINAL or question.highest >= question.scale_max:
+        return 0
+    answers = Judgment.objects.accepted().filter(question=question, submission__round=round)
+    return answers.filter(value__gt=question.highest).count()
 
 
 def _annotators(question: Question, round: int, rows: pd.DataFrame) -> pd.DataFrame:

@@ -124,6 +124,9 @@ class JudgedQuestion(models.Model):
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
     round = models.PositiveSmallIntegerField()
     n_flagged = models.PositiveIntegerField(help_text="Submissions of the round.")
+    n_cannot_judge = models.PositiveIntegerField(
+        default=0, help_text="Answers that say that nothing can be judged; in no coefficient."
+    )
     n_units = models.PositiveIntegerField(help_text="Candidates that several annotators judged.")
     n_disputed = models.PositiveIntegerField()
     n_annotators = models.PositiveIntegerField()

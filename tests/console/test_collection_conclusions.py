@@ -161,6 +161,10 @@ def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(
     assert "of 5 pairs of judgments" in said
     assert "1 answer says that its candidate cannot be judged" in said
     assert "Cohen's kappa of rounds" not in said
+    agreement = words_of(rosa.get("/studies/grades/agreement/").content.decode())
+    assert "1 answer says that nothing can be judged: it is in no coefficient" in agreement
+    agreement = words_of(rosa.get("/studies/grades/agreement/?round=2").content.decode())
+    assert "nothing can be judged" not in agreement
 
 
 def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, study):
