@@ -209,6 +209,7 @@ of_a_collection: list[URLPattern | URLResolver] = [
     path("judgments/<int:study_id>/qrels/", judgments.make_qrels, name="collection-study-qrels"),
     path("pools/", pools.pools, name="collection-pools"),
     path("pools/sources/", pools.add_source, name="collection-source"),
+    path("pools/vectors/", pools.make_vectors, name="collection-vectors"),
     path("pools/<int:number>/", pools.pool, name="collection-pool"),
     path("pools/<int:number>/study/", pools.make_study, name="collection-pool-study"),
     path("pools/<int:number>.<slug:form>", pools.pool_file, name="collection-pool-file"),

@@ -3,6 +3,7 @@
 from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
+from metrics.exceptions import MetricsError
 from retrieval.deletion import DELETE_COLLECTION, delete_large_collection
 from retrieval.exceptions import RetrievalError
 from retrieval.file_readings import READ_FILES, read_files
@@ -14,8 +15,9 @@ from retrieval.stored_machines import COMPARE_MACHINE, compare_collection_machin
 from retrieval.stored_pools import MAKE_POOL, make_collection_pool
 from retrieval.stored_reuse import ESTIMATE_REUSE, estimate_reuse
 from retrieval.stored_targets import SAMPLE_TARGETS, sample_collection_targets
+from retrieval.stored_vectors import MAKE_VECTORS, make_collection_vectors
 from retrieval.study_qrels import STUDY_QRELS, make_study_qrels
-from work.registry import INTERACTIVE, register
+from work.registry import INTERACTIVE, SCORING, register
 
 REFUSALS = (RetrievalError, AnnotationError)
 
@@ -33,3 +35,11 @@ for name, label, handler in (
     (STUDY_QRELS, gettext_lazy("Making qrels"), make_study_qrels),
 ):
     register(name, label=label, queue=INTERACTIVE, refusals=REFUSALS)(handler)
+
+# A model takes minutes, as a metric's does: not among what people wait for.
+register(
+    MAKE_VECTORS,
+    label=gettext_lazy("Making embeddings"),
+    queue=SCORING,
+    refusals=(*REFUSALS, MetricsError),
+)(make_collection_vectors)

@@ -218,7 +218,10 @@ def opened_source(
     name = source_name(file)
     if file.kind == Kind.RUN:
         return RunSource(name, read_run(path), f"run|file:{file.file_name}|sha256:{file.sha256}")
-    return EmbeddingSource(name, stack.enter_context(vectors_of(path)))
+    vectors = stack.enter_context(vectors_of(path))
+    if file.signature:
+        vectors = replace(vectors, signature=file.signature)
+    return EmbeddingSource(name, vectors)
 
 
 def source_name(file: CollectionFile) -> str:

@@ -61,6 +61,42 @@ class SourceForm(forms.Form):
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
 
 
+class VectorsForm(forms.Form):
+    """Embeddings that a model of this site makes of a catalogue."""
+
+    of = forms.ChoiceField(label=gettext_lazy("Catalogue"))
+    part = forms.ChoiceField(
+        label=gettext_lazy("Made of"),
+        choices=[
+            ("texts", gettext_lazy("its texts: the column title")),
+            ("pictures", gettext_lazy("its pictures")),
+        ],
+    )
+    model = forms.ChoiceField(
+        label=gettext_lazy("By the model"),
+        help_text=gettext_lazy(
+            "Of sentence-transformers. Whoever runs this site names further ones in "
+            "EMBEDDING_MODELS; for pictures it takes one that reads them."
+        ),
+    )
+
+    def __init__(
+        self, files: Sequence[CollectionFile], models: Sequence[str], *args: Any, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **{"label_suffix": "", "prefix": "vectors"} | kwargs)
+        self.catalogues = {str(one.pk): one for one in files if one.kind == KIND.CATALOGUE}
+        for name, choices in (
+            ("of", [(key, one.name) for key, one in self.catalogues.items()]),
+            ("model", [(name, name) for name in models]),
+        ):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = choices
+
+    def clean_of(self) -> CollectionFile:
+        return self.catalogues[self.cleaned_data["of"]]
+
+
 def _whole(label: Any, initial: int | None = None, **options: Any) -> forms.IntegerField:
     return forms.IntegerField(label=label, initial=initial, **{"min_value": 0} | options)
 

@@ -91,6 +91,9 @@ class CollectionFile(models.Model):
         default=0, help_text="Whom column 2 names, of several assessors' grades."
     )
     n_dimensions = models.PositiveIntegerField(default=0, help_text="Of embeddings.")
+    signature = models.TextField(
+        blank=True, help_text="By which model, of which catalogue, embeddings were made here."
+    )
     faults = models.JSONField(default=list, help_text="The first of them: line and text.")
     n_faults = models.PositiveIntegerField(default=0)
     warnings = models.JSONField(

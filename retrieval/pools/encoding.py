@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Part = Literal["texts", "pictures"]
 AT_ONCE = 512
 """Documents whose pictures are in memory at once."""
+BYTES_A_NUMBER = 4
 
 
 def encode_catalogue(
@@ -33,12 +34,14 @@ def encode_catalogue(
     part: Part,
     device: str | None = None,
     download: bool = False,
+    most_bytes: int | None = None,
     progress: Progress = silently,
 ) -> Vectors:
     """A vector for each document that has a text, or a picture that can be shown.
 
     The model is found as the metrics find theirs: the packaged one, a folder, or a name on the
-    hub, which is fetched only with `download`.
+    hub, which is fetched only with `download`. More than `most_bytes` of vectors are refused once
+    the first of them say how long they are.
     """
     names = _encodable(catalogue, part)
     checkpoint = Checkpoint(model, download)
@@ -61,10 +64,19 @@ def encode_catalogue(
             convert_to_numpy=True,
         )
         if array is None:
+            _require_few(len(names) * rows.shape[1] * BYTES_A_NUMBER, most_bytes)
             array = temporary_array(len(names), rows.shape[1])
         array[start : start + len(rows)] = rows
     version = f"sentence-transformers-{metadata.version('sentence-transformers')}"
     return Vectors(names, array, f"encoder|of:{part}|{signed}|version:{version}")
+
+
+def _require_few(n_bytes: int, most: int | None) -> None:
+    if most is not None and n_bytes > most:
+        raise PoolUnfit(
+            f"The vectors would have {n_bytes / 1024**2:,.0f} MiB, and {most / 1024**2:,.0f} MiB "
+            "are the most: split the catalogue."
+        )
 
 
 def _encodable(catalogue: Catalogue, part: Part) -> list[str]:

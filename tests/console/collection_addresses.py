@@ -34,7 +34,11 @@ ACTIONS_OF_A_COLLECTION = {
     "collection-studies": Permission.EDIT,
     "collection-file-remove": Permission.EDIT,
     **dict.fromkeys(
-        ["collection-source", "collection-pool-study", "collection-study-qrels"], Permission.EDIT
+        [
+            *("collection-source", "collection-vectors"),
+            *("collection-pool-study", "collection-study-qrels"),
+        ],
+        Permission.EDIT,
     ),
     # Of a job that evaluates.
     **dict.fromkeys(["collection-stop", "collection-again"], Permission.ANALYSE),

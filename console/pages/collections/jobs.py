@@ -23,6 +23,7 @@ from retrieval.stored_machines import COMPARE_MACHINE
 from retrieval.stored_pools import MAKE_POOL
 from retrieval.stored_reuse import ESTIMATE_REUSE
 from retrieval.stored_targets import SAMPLE_TARGETS
+from retrieval.stored_vectors import MAKE_VECTORS
 from retrieval.study_qrels import STUDY_QRELS
 from work.models import Job
 from work.request import resume_job, stop_job
@@ -30,7 +31,7 @@ from work.request import resume_job, stop_job
 # The page that shows a job; others are on the page of files.
 PAGES = {
     EVALUATE: "collection-evaluation",
-    **dict.fromkeys((MAKE_POOL, STUDY_OF_POOL), "collection-pools"),
+    **dict.fromkeys((MAKE_POOL, STUDY_OF_POOL, MAKE_VECTORS), "collection-pools"),
     SAMPLE_TARGETS: "collection-targets",
     WRITE_REPORT: "collection-report",
     STUDY_QRELS: "collection-judgments",

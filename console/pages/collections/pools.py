@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.audit import record
 from accounts.roles import Permission
-from console.collections.pool_forms import PoolForm, PoolStudyForm, SourceForm
+from console.collections.pool_forms import PoolForm, PoolStudyForm, SourceForm, VectorsForm
 from console.collections.pool_view import PoolView
 from console.collections.source_view import SOURCES, listed_sources
 from console.pages.collections.collection import collection_for, collection_page
@@ -30,6 +30,7 @@ from retrieval.models import Collection, CollectionFile, CollectionVersion, Pool
 from retrieval.pool_studies import STUDY_OF_POOL, request_study
 from retrieval.pools.pool_files import pool_csv
 from retrieval.stored_pools import MAKE_POOL, request_pool, stored_pool
+from retrieval.stored_vectors import MAKE_VECTORS, offered_models, request_vectors
 from work.models import Job
 
 KIND = CollectionFile.Kind
@@ -60,8 +61,12 @@ def pools(request: HttpRequest, slug: str) -> HttpResponse:
     return _page(request, collection, form, SourceForm())
 
 
+def _usable(collection: Collection) -> list[CollectionFile]:
+    return list(collection.files.usable().order_by("kind", "name"))
+
+
 def _form(collection: Collection, data: Any = None) -> PoolForm:
-    files = list(collection.files.usable().order_by("kind", "name"))
+    files = _usable(collection)
     samples = list(CollectionVersion.objects.of(collection, TARGETS)[:POOLS_SHOWN])
     begin = {"targets": str(samples[0].pk)} if samples else {"targets": "runs"}
     catalogues = [file for file in files if file.kind == KIND.CATALOGUE]
@@ -70,7 +75,11 @@ def _form(collection: Collection, data: Any = None) -> PoolForm:
 
 
 def _page(
-    request: HttpRequest, collection: Collection, form: PoolForm, source_form: SourceForm
+    request: HttpRequest,
+    collection: Collection,
+    form: PoolForm,
+    source_form: SourceForm,
+    vectors_form: VectorsForm | None = None,
 ) -> HttpResponse:
     job = _job(collection)
     of_pool = job if job is not None and job.kind == MAKE_POOL else None
@@ -81,19 +90,21 @@ def _page(
     context = {
         "form": form,
         "source_form": source_form,
+        "vectors_form": vectors_form or VectorsForm(form.catalogues, list(offered_models())),
         "may_make": may(request, Permission.EDIT),
         "versions": versions[:POOLS_SHOWN],
         "sources": listed_sources(collection),
         "faulty": faulty,
         "job": job,
     }
-    status = 422 if form.errors or source_form.errors else 200
+    refused = form.errors or source_form.errors or (vectors_form and vectors_form.errors)
+    status = 422 if refused else 200
     return collection_page(request, collection, "pools", context, status=status)
 
 
 def _job(collection: Collection) -> Job | None:
     """The last job of pools that is not done."""
-    jobs = Job.objects.about(subject_of(collection)).of_kind(MAKE_POOL, STUDY_OF_POOL)
+    jobs = Job.objects.about(subject_of(collection)).of_kind(MAKE_POOL, STUDY_OF_POOL, MAKE_VECTORS)
     return jobs.first()
 
 
@@ -116,6 +127,20 @@ def add_source(request: HttpRequest, slug: str) -> HttpResponse:
             request_reading(collection=collection, files=[file], requested_by=person(request))
             return redirect("console:collection-pools", slug)
     return _page(request, collection, _form(collection), form)
+
+
+@require_POST
+def make_vectors(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit. Has a model make embeddings of a catalogue."""
+    collection = collection_for(request, slug, Permission.EDIT)
+    form = VectorsForm(_usable(collection), list(offered_models()), request.POST)
+    if not form.is_valid():
+        return _page(request, collection, _form(collection), SourceForm(), form)
+    data = form.cleaned_data
+    request_vectors(
+        catalogue=data["of"], part=data["part"], model=data["model"], actor=person(request)
+    )
+    return redirect("console:collection-pools", slug)
 
 
 def pool_for(
