@@ -1,12 +1,16 @@
 """Pools on a collection's pages: what is asked for that cannot be, and what is taken away."""
 
+import re
+
 import pytest
 
 from accounts.models import AuditEntry
 from accounts.teams import create_team
 from annotation.models import Study
 from hits.models import Batch, Connection
+from retrieval.collections import link_studies
 from retrieval.models import CollectionVersion, FileFit, PoolFinding
+from tests.annotation.studies import rate, rating_study
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file, filled_collection, sent
 from work.models import Job
@@ -144,7 +148,51 @@ def test_a_pools_page_leads_to_the_launch_of_its_study(rosa, collection):
         name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
     )
     terms = {"title": "Judge", "description": "Judge.", "reward_usd": "0.10"}
-    Batch.objects.create(study=study, connection=connection, **terms)
+    batch = Batch.objects.create(study=study, connection=connection, **terms)
+    page = words_of(rosa.get(f"{POOLS}1/").content.decode())
+    assert "Next: launch" in page
+    Batch.objects.filter(pk=batch.pk).update(hit_type_id="3HITTYPE")
     page = words_of(rosa.get(f"{POOLS}1/").content.decode())
     assert "Next: launch" not in page
     assert "It is launched: Judgments says how it stands." in page
+
+
+def test_a_second_assessment_is_offered_once_the_first_is_launched(rosa, researcher, collection):
+    study = rating_study("grades", n_items=6, owner=researcher, team=collection.team)
+    link_studies(collection=collection, studies=[study], actor=researcher)
+    for n in range(6):
+        rate(study, "Ann", f"d{n}", {"alpha": 20 * n})
+    connection = Connection.objects.create(
+        name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
+    )
+    terms = {"title": "Judge", "description": "Judge.", "reward_usd": "0.10"}
+    batch = Batch.objects.create(study=study, connection=connection, **terms)
+    judgments = "/collections/tracks/judgments/"
+    assert "Second assessment" not in words_of(rosa.get(judgments).content.decode())
+    Batch.objects.filter(pk=batch.pk).update(hit_type_id="3HITTYPE")
+    page = rosa.get(judgments).content.decode()
+    assert f'href="/studies/grades/launch/?again={batch.pk}"' in page
+    rate(study, "Bob", "d0", {"alpha": 20}, round=2)
+    assert "?again=" not in rosa.get(judgments).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("address", "form"),
+    [
+        ("pools/", {"method": "quotas"}),
+        ("pools/sources/", {"kind": "catalogue"}),
+        ("pools/vectors/", {"vectors-part": "texts"}),
+        ("files/", {}),
+    ],
+)
+def test_what_is_refused_takes_the_focus_and_leads_to_its_field(rosa, collection, address, form):
+    add_catalogue(rosa)
+    answer = rosa.post(f"/collections/tracks/{address}", form)
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    notice = r'<div class="notice error" role="alert"[^>]*autofocus.*?</div>'
+    summary = re.search(notice, page, re.DOTALL)
+    assert summary, "no summary of errors takes the focus"
+    targets = re.findall(r'href="#([^"]+)"', summary[0])
+    assert targets
+    assert [one for one in targets if f'id="{one}"' not in page] == []

@@ -296,6 +296,16 @@ def test_a_machines_labels_stand_beside_peoples_as_the_command_has_them(rosa, co
     page = page_of(rosa, MACHINE)
     assert "People judged 15 topics, the machine 25; both judged 15." in page
     assert "by people and by the machine: tau-b" in page
+    for low, high, side in ((0.1, 0.2, "higher"), (-0.2, -0.1, "lower")):
+        MachineEstimate.objects.update(gap_ci_low=low, gap_ci_high=high)
+        page = page_of(rosa, MACHINE)
+        assert f"The machine's nDCG@10 is {side} than people's for every run." in page
+    MachineEstimate.objects.filter(run="bm25").update(gap_ci_low=-0.1, gap_ci_high=0.1)
+    page = page_of(rosa, MACHINE)
+    assert "The machine's nDCG@10 is not the same way off for every run." in page
+    MachineEstimate.objects.update(gap_ci_low=None, gap_ci_high=None, reason="one topic")
+    page = page_of(rosa, MACHINE)
+    assert "How far the machine's nDCG@10 is from people's is not known: one topic." in page
 
 
 def test_without_a_machines_qrels_the_page_says_what_is_missing(rosa, collection):

@@ -16,7 +16,7 @@ from accounts.models import AuditEntry, Membership, Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
-from annotation.models import Item, Study
+from annotation.models import Candidate, Item, Picture, Study
 from annotation.protocols.records import (
     GradedCase,
     Practice,
@@ -636,3 +636,18 @@ def test_practice_comes_first_and_its_price_is_in_the_amount(rosa, study, connec
     page = words_of(rosa.get(address).content.decode())
     assert "1 worker practised: 0 passed, 0 failed, 1 may try again." in page
     assert "1 answer, which is no judgment of the study" in page
+
+
+def test_two_products_of_one_title_are_two_where_their_pictures_differ(rosa, study, connection):
+    red, blue = (
+        Picture.objects.create(sha256=digit * 64, media_type="image/svg+xml", content=b"<svg/>")
+        for digit in "12"
+    )
+    items = list(study.items.all()[:2])
+    for item, pictures in zip(items, ((red, blue), (red, red)), strict=True):
+        for candidate, picture in zip(item.candidates.all(), pictures, strict=True):
+            Candidate.objects.filter(pk=candidate.pk).update(text="Shoe", picture=picture)
+    said = [finding.message for finding in check_page(rosa, study).context["view"].findings]
+    twice = [one for one in said if "two responses of the same text" in one]
+    assert len(twice) == 1
+    assert f"Item “{items[1].key}”" in twice[0]

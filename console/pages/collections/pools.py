@@ -184,7 +184,7 @@ def _pool_page(
 
 def _studies(version: CollectionVersion) -> QuerySet[PoolStudy]:
     """The studies of a pool, and whether each is launched."""
-    launched = Exists(Batch.objects.filter(study=OuterRef("study")))
+    launched = Exists(Batch.objects.started().filter(study=OuterRef("study")))
     rows = PoolStudy.objects.filter(version=version).select_related("study")
     return rows.annotate(is_launched=launched)
 
