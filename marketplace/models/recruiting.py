@@ -38,6 +38,9 @@ class RecruiterConnection(models.Model):
     # What the recruiter's API wants besides, such as a workspace.
     settings = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
+    # What was wrong when it was called last, for whoever may mend it.
+    problem = models.TextField(blank=True)
+    called_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -314,7 +317,12 @@ class Intent(models.Model):
     amount = models.DecimalField(max_digits=12, decimal_places=2, null=True)
     currency = models.CharField(max_length=3, blank=True)
     state = models.CharField(max_length=9, choices=State, default=State.WRITTEN)
+    # What was there before a bonus was paid, and its set-up: by these a lost answer is settled.
+    basis = models.JSONField(default=dict, blank=True)
+    # Why it was refused, or what is not known of it.
+    problem = models.TextField(blank=True)
     created_at = models.DateTimeField()
+    sent_at = models.DateTimeField(null=True)
     done_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from encryption import decrypt
+from marketplace import clock
 from marketplace.exceptions import ChannelClosed, ParticipantUnknown
 from marketplace.models import (
     Invitation,
@@ -22,7 +23,14 @@ from marketplace.models import (
     Session,
     WorkerAccount,
 )
-from marketplace.recruiting.participants import account_of, encrypted, new_participant
+from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.participants import (
+    account_of,
+    encrypted,
+    find_participant,
+    new_participant,
+)
+from marketplace.recruiting.problems import NotVerified, RecruiterProblem
 from marketplace.recruiting.sessions import start_session
 
 LONGEST_ID = 200
@@ -61,6 +69,7 @@ def recognise(token: str, parameters: Mapping[str, str]) -> Visit:
 def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
     """The visitor's participation, begun at the first visit. `known` is who comes back to the
     same open invite link in the same browser."""
+    _require_sent(visit)
     worker = _account(visit, known)
     if worker.user.has_usable_password():
         raise ParticipantUnknown(
@@ -74,6 +83,38 @@ def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
         encrypted_participant_id=encrypted(visit.external_worker_id),
         external_study_id=visit.study_id,
     )
+
+
+def _require_sent(visit: Visit) -> None:
+    """Refuse ids that were made up: a recruiter with an API is asked whom it sent. Whoever has a
+    participation already comes back to it without."""
+    connection, study = visit.study.connection, visit.study
+    recruiter = recruiter_of(connection, is_hurried=True)
+    if recruiter is None or _has_begun(visit):
+        return
+    parameters = {
+        study.worker_parameter: visit.external_worker_id,
+        study.study_parameter: visit.study_id,
+        study.session_parameter: visit.session_id,
+    }
+    try:
+        recruiter.verify_arrival(study.external_id, parameters, url="", now=clock.now())
+    except NotVerified as problem:
+        text = _("%(recruiter)s did not send this: %(problem)s Open the study from there again.")
+        raise ParticipantUnknown(
+            text % {"recruiter": connection.name, "problem": problem}
+        ) from problem
+    except RecruiterProblem as problem:
+        text = _("%(recruiter)s can't be asked at the moment. Try again in a minute.")
+        raise ParticipantUnknown(text % {"recruiter": connection.name}) from problem
+
+
+def _has_begun(visit: Visit) -> bool:
+    begun = Session.objects.filter(
+        connection=visit.study.connection, study=visit.study, submission_id=visit.session_id
+    ).first()
+    known = find_participant(visit.study.connection, visit.external_worker_id)
+    return begun is not None and known is not None and begun.worker_id == known.worker_id
 
 
 def came_before(study: RecruitedStudy, worker: WorkerAccount) -> bool:

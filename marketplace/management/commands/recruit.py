@@ -1,0 +1,116 @@
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from marketplace.exceptions import MarketplaceError
+from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
+from marketplace.recruiting.posting import (
+    Posting,
+    draft_study,
+    pause_study,
+    publish_study,
+    resume_study,
+    set_places,
+    stop_study,
+)
+from marketplace.recruiting.problems import RecruiterProblem
+
+MOVES = {"pause": pause_study, "resume": resume_study, "stop": stop_study}
+
+
+def amount(text: str) -> Decimal:
+    """An amount of money."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise CommandError(f"'{text}' is no amount of money, such as 1.50.") from None
+
+
+class Command(BaseCommand):
+    help = (
+        "Have a HIT type's HITs done by participants of a connected recruiter: draft a study and "
+        "print its cost, publish it with --confirm AMOUNT, and pause, extend or stop it later "
+        "(docs/recruiting.md)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--hit-type", metavar="ID", help="draft a study of its HITs")
+        parser.add_argument("--study", metavar="TOKEN", help="a study that was drafted here")
+        parser.add_argument("--connection", default="Prolific", help="by its name")
+        parser.add_argument("--reward", type=amount, help="a participant's, in its currency")
+        parser.add_argument("--minutes", type=int, help="that a participation takes")
+        parser.add_argument("--items", type=int, default=1, help="HITs a participant")
+        parser.add_argument(
+            "--places", type=int, default=0, help="in all (default: as judgments need)"
+        )
+        parser.add_argument("--confirm", type=amount, metavar="AMOUNT", help="the cost: publish")
+        for name in MOVES:
+            parser.add_argument(f"--{name}", action="store_true")
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            facts = _draft(options) if options["hit_type"] else _change(options)
+        except (MarketplaceError, RecruiterProblem) as refused:
+            raise CommandError(str(refused)) from refused
+        self.stdout.write(json.dumps(facts) if options["json"] else _said(facts))
+
+
+def _draft(options: dict[str, Any]) -> dict[str, str]:
+    if options["reward"] is None or options["minutes"] is None:
+        raise CommandError("Say --reward and --minutes.")
+    hit_type = HitType.objects.filter(public_id=options["hit_type"]).first()
+    if hit_type is None:
+        raise CommandError(f"There is no HIT type {options['hit_type']}.")
+    study, cost = draft_study(
+        connection=_connection(hit_type, options["connection"]),
+        hit_type=hit_type,
+        values=Posting(
+            reward=options["reward"],
+            minutes=options["minutes"],
+            items_per_session=options["items"],
+            places=options["places"],
+        ),
+    )
+    return _facts(study) | {"cost": str(cost.total), "currency": cost.currency}
+
+
+def _connection(hit_type: HitType, name: str) -> RecruiterConnection:
+    rows = RecruiterConnection.objects.filter(requester=hit_type.requester, name=name)
+    connection = rows.exclude(encrypted_token="").first()
+    if connection is None:
+        raise CommandError(f"{hit_type.requester} has no connection {name}: see connect_prolific.")
+    return connection
+
+
+def _change(options: dict[str, Any]) -> dict[str, str]:
+    rows = RecruitedStudy.objects.select_related("connection", "hit_type", "requester")
+    study = rows.filter(token=options["study"] or "").exclude(external_id="").first()
+    if study is None:
+        raise CommandError("Say --hit-type to draft a study, or --study TOKEN of one.")
+    if options["confirm"] is not None:
+        if options["reward"] is None:
+            raise CommandError("Say --reward, as when it was drafted.")
+        publish_study(study=study, reward=options["reward"], confirmed=options["confirm"])
+    elif options["places"]:
+        set_places(study=study, total=options["places"])
+    for name, move in MOVES.items():
+        if options[name]:
+            move(study=study)
+    return _facts(study)
+
+
+def _facts(study: RecruitedStudy) -> dict[str, str]:
+    return {"study": study.token, "external_id": study.external_id, "state": study.state}
+
+
+def _said(facts: dict[str, str]) -> str:
+    text = "Study {study} ({external_id} at the recruiter) is {state}.".format(**facts)
+    if "cost" in facts:
+        text += (
+            "\nIt costs {cost} {currency} there, fees included. To publish it: recruit "
+            "--study {study} --reward … --confirm {cost}"
+        ).format(**facts)
+    return text

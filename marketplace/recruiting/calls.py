@@ -1,0 +1,261 @@
+"""Intents are sent to their recruiter, each once; one whose answer was lost is settled by looking.
+
+An intent is claimed (written -> sent, committed) before the call, so that of two processes one
+makes it, and one that is killed leaves it claimed: after a while that is as uncertain as a lost
+answer. Verdicts may be repeated, since a submission is approved or rejected once; a bonus is paid
+as often as it is asked for, so it is never asked for again: what the submission had before, and
+what was to be added, tell whether it was paid. A message is sent once at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from encryption import decrypt
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter
+from marketplace.models import Intent, RecruiterCharge, RecruiterConnection
+from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.outcomes_there import follow_submission, follow_submissions
+from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.problems import (
+    NotAuthorized,
+    Refused,
+    Uncertain,
+    Unreachable,
+)
+from marketplace.recruiting.records import (
+    Approval,
+    Bonus,
+    Rejection,
+    RejectionCategory,
+    Reversal,
+    Submission,
+    SubmissionState,
+    Verdict,
+)
+
+# A claim of this age is of a process that was killed.
+CLAIM_LASTS = timedelta(minutes=10)
+# A bonus that has not shown itself by then is a person's to decide.
+SHOWN_WITHIN = timedelta(hours=1)
+Kind, State = Intent.Kind, Intent.State
+WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING)
+
+
+@dataclass
+class Called:
+    """What came of calling all recruiters."""
+
+    n_done: int = 0
+    n_refused: int = 0
+    n_uncertain: int = 0
+    n_waiting: int = 0
+    n_followed: int = 0
+    problems: tuple[str, ...] = ()
+
+
+def call_recruiters() -> Called:
+    """Follow what changed at each recruiter that has an API, and send what waits for it."""
+    called = Called()
+    connected = RecruiterConnection.objects.exclude(encrypted_token="")
+    for connection in connected.select_related("requester").order_by("pk"):
+        recruiter = recruiter_of(connection)
+        if recruiter is not None:
+            _call(connection, recruiter, called)
+    return called
+
+
+@transaction.atomic
+def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
+    """What a person found at the recruiter of a call that nobody answered: it was done, or it was
+    not and is to be sent again."""
+    held = Intent.objects.select_for_update().get(pk=intent.pk)
+    if held.state != State.UNCERTAIN:
+        raise InvalidParameter(_("This is not uncertain: it is {state}.").format(state=held.state))
+    if not was_done:
+        _note(held, State.WRITTEN)
+    elif held.kind == Kind.BONUS:
+        _paid(held)
+    else:
+        _note(held, State.DONE)
+
+
+def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called) -> None:
+    problem = ""
+    try:
+        called.n_followed += follow_submissions(connection, recruiter)
+        _settle_all(connection, recruiter)
+        _send_all(connection, recruiter)
+    except (Unreachable, NotAuthorized) as error:  # nothing more can be done now
+        problem = str(error)
+        called.problems += (f"{connection}: {problem}",)
+    RecruiterConnection.objects.filter(pk=connection.pk).update(
+        problem=problem, called_at=clock.now()
+    )
+    counts = Counter(connection.intents.values_list("state", flat=True))
+    called.n_done += counts[State.DONE]
+    called.n_refused += counts[State.REFUSED]
+    called.n_uncertain += counts[State.UNCERTAIN] + counts[State.SENT]
+    called.n_waiting += counts[State.WRITTEN]
+
+
+def _intents(connection: RecruiterConnection, *states: str) -> list[Intent]:
+    rows = connection.intents.filter(state__in=states).order_by("pk")
+    return list(rows.select_related("session__study", "session__connection__requester"))
+
+
+def _settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+    now = clock.now()
+    for intent in _intents(connection, State.SENT, State.UNCERTAIN):
+        if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
+            _settle(intent, recruiter, now)
+
+
+def _is_abandoned(intent: Intent, now: datetime) -> bool:
+    return intent.sent_at is None or intent.sent_at <= now - CLAIM_LASTS
+
+
+def _settle(intent: Intent, recruiter: Recruiter, now: datetime) -> None:
+    """Look what became of a call without an answer."""
+    if intent.kind == Kind.MESSAGE:
+        _note(intent, State.UNCERTAIN, _("It may have been sent: no answer came."))
+        return
+    found = recruiter.submission(intent.session.submission_id)
+    if intent.kind == Kind.BONUS:
+        _settle_bonus(intent, found, now)
+    else:
+        _note(intent, State.WRITTEN)  # the state there is looked at before it is asked for again
+
+
+def _settle_bonus(intent: Intent, found: Submission, now: datetime) -> None:
+    if "prepared" not in intent.basis:  # killed before anything that pays was called
+        _note(intent, State.WRITTEN)
+        return
+    before = Counter(map(Decimal, intent.basis["before"]))
+    there = Counter(found.bonuses)
+    if there == before + Counter([intent.amount]):
+        _paid(intent)
+    elif there != before:
+        said = ", ".join(f"{amount:.2f}" for amount in found.bonuses)
+        text = _("Bonuses that were paid there: {amounts}. Look there whether this is one of them.")
+        _note(intent, State.UNCERTAIN, text.format(amounts=said))
+    elif intent.sent_at is None or intent.sent_at <= now - SHOWN_WITHIN:
+        _note(intent, State.UNCERTAIN, _("It was not paid within an hour, as far as can be seen."))
+    else:
+        _note(intent, State.UNCERTAIN, _("No answer came. Whether it was paid shows in an hour."))
+
+
+def _send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+    for intent in _intents(connection, State.WRITTEN):
+        try:
+            _send(intent, recruiter)
+        except Uncertain as problem:
+            _note(intent, State.UNCERTAIN, str(problem))
+        except (Unreachable, NotAuthorized):
+            _note(intent, State.WRITTEN)
+            raise
+        except (Refused, ValueError) as problem:
+            _note(intent, State.REFUSED, str(problem))
+
+
+def _send(intent: Intent, recruiter: Recruiter) -> None:
+    if intent.kind == Kind.MESSAGE:
+        participant = decrypt(intent.session.encrypted_participant_id)
+        if _claim(intent):
+            recruiter.message(intent.session.study.external_id, participant, intent.text)
+            _note(intent, State.DONE)
+        return
+    found = recruiter.submission(intent.session.submission_id)
+    if intent.kind == Kind.BONUS:
+        _pay(intent, found, recruiter)
+    else:
+        _decide(intent, found, recruiter)
+
+
+def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
+    """Give a verdict, unless it was given there already, or something else was."""
+    wanted = SubmissionState.APPROVED if intent.kind == Kind.APPROVE else SubmissionState.REJECTED
+    if found.state in WORKING:
+        return  # the participant has not come back yet: later
+    if found.state == wanted:
+        _note(intent, State.DONE)
+        return
+    if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
+        follow_submission(intent.session, found)
+        _note(intent, State.REFUSED, _("It was approved there before: it is approved here, too."))
+        return
+    if _claim(intent):
+        recruiter.decide(found.id, _verdict(intent, found))
+        _note(intent, State.DONE)
+
+
+def _verdict(intent: Intent, found: Submission) -> Verdict:
+    if intent.kind == Kind.REJECT:
+        category = intent.session.connection.settings.get("rejection_category", "OTHER")
+        return Rejection(intent.text, RejectionCategory(category))
+    return Reversal() if found.state == SubmissionState.REJECTED else Approval()
+
+
+def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
+    assert intent.amount is not None
+    others = Intent.objects.filter(session=intent.session, kind=Kind.BONUS)
+    if others.filter(state__in=[State.SENT, State.UNCERTAIN]).exists():
+        return  # which of two was paid could not be told
+    currency = intent.session.connection.settings.get("currency", "")
+    if intent.currency != currency:
+        _note(intent, State.REFUSED, _("The account there is in {one}.").format(one=currency))
+        return
+    study = intent.session.study.external_id
+    try:
+        prepared = recruiter.bonus_prepare(study, [Bonus(found.id, intent.amount)])
+    except Uncertain as problem:  # nothing is paid by a set-up, which may be made again
+        raise Unreachable(str(problem)) from problem
+    basis = {
+        "before": [str(one) for one in found.bonuses],
+        "prepared": prepared.id,
+        "total": str(prepared.total),
+    }
+    if not _claim(intent, basis):
+        return
+    recruiter.bonus_pay(prepared.id)
+    _paid(intent)
+
+
+def _claim(intent: Intent, basis: Mapping[str, Any] | None = None) -> bool:
+    """Whether this process is the one that calls; committed before the call."""
+    intent.basis, intent.sent_at = dict(basis or {}), clock.now()
+    rows = Intent.objects.filter(pk=intent.pk, state=State.WRITTEN)
+    return bool(rows.update(state=State.SENT, sent_at=intent.sent_at, basis=intent.basis))
+
+
+@transaction.atomic
+def _paid(intent: Intent) -> None:
+    """A bonus was paid: what it cost is written beside the ledger, once."""
+    RecruiterCharge.objects.get_or_create(
+        connection=intent.connection,
+        kind=RecruiterCharge.Kind.BONUS,
+        external_id=intent.basis["prepared"],
+        defaults={
+            "study": intent.session.study,
+            "session": intent.session,
+            "currency": intent.currency,
+            "amount": Decimal(intent.basis["total"]),
+            "created_at": clock.now(),
+        },
+    )
+    _note(intent, State.DONE)
+
+
+def _note(intent: Intent, state: str, problem: str = "") -> None:
+    done_at = clock.now() if state in (State.DONE, State.REFUSED) else None
+    rows = Intent.objects.filter(pk=intent.pk).exclude(state__in=[State.DONE, State.REFUSED])
+    rows.update(state=state, problem=problem, done_at=done_at)

@@ -1,0 +1,84 @@
+"""What became of submissions at their recruiter, followed here: there is the truth of who left,
+whose time was over, and what was approved by time or by hand."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from marketplace.exceptions import MarketplaceError
+from marketplace.hits import review
+from marketplace.models import Assignment, RecruitedStudy, RecruiterConnection, Session
+from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.problems import NotFound
+from marketplace.recruiting.records import Submission, SubmissionState
+from marketplace.recruiting.sessions import return_session, time_out_session
+
+State, There = Session.State, SubmissionState
+OPEN = (State.STARTED, State.FINISHED, State.TIMED_OUT)
+
+
+def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) -> int:
+    """Follow every open session of the connection's studies; return how many changed."""
+    n_changed = 0
+    studies = RecruitedStudy.objects.filter(connection=connection).exclude(external_id="")
+    waiting = studies.filter(sessions__state__in=OPEN).distinct().order_by("pk")
+    for study in waiting:
+        open_here = {one.submission_id: one for one in study.sessions.filter(state__in=OPEN)}
+        try:
+            for submission in recruiter.submissions(study.external_id):
+                session = open_here.get(submission.id)
+                n_changed += session is not None and follow_submission(session, submission)
+        except NotFound:
+            continue  # the study was deleted there: its sessions end by their time
+    return n_changed
+
+
+def follow_submission(session: Session, there: Submission) -> bool:
+    """Do here what was done there; whether anything changed."""
+    before = session.state
+    if there.state == There.RETURNED:
+        after = return_session(session=session).state
+    elif there.state == There.TIMED_OUT:
+        after = time_out_session(session=session).state
+    elif there.state == There.APPROVED:
+        after = _decided(session, State.APPROVED)
+    elif there.state == There.REJECTED:
+        after = _decided(session, State.REJECTED)
+    else:
+        return False
+    session.state = after
+    return after != before
+
+
+@transaction.atomic
+def _decided(session: Session, state: str) -> str:
+    """Approve or reject what was handed in, as the submission was; no money moves here."""
+    rows = Session.objects.select_for_update(no_key=True, of=("self",))
+    locked = rows.select_related("study__requester").get(pk=session.pk)
+    is_approved = state == State.APPROVED
+    # Whoever is approved there is approved here, though a rejection was on its way.
+    open_statuses = [Assignment.Status.SUBMITTED]
+    if is_approved:
+        open_statuses.append(Assignment.Status.REJECTED)
+    handed_in = Assignment.objects.filter(session_item__session=locked, status__in=open_statuses)
+    for public_id in list(handed_in.order_by("hit_id").values_list("public_id", flat=True)):
+        _decide_one(locked, public_id, is_approved=is_approved)
+    locked.state = state
+    locked.save(update_fields=["state"])
+    return state
+
+
+def _decide_one(session: Session, public_id: str, *, is_approved: bool) -> None:
+    requester = session.study.requester
+    text = _("Decided at {recruiter}.").format(recruiter=session.connection.name)
+    try:
+        with transaction.atomic():
+            if is_approved:
+                review.approve_assignment(
+                    requester=requester, public_id=public_id, feedback=text, override_rejection=True
+                )
+            else:
+                review.reject_assignment(requester=requester, public_id=public_id, feedback=text)
+    except MarketplaceError:
+        return  # it was decided here meanwhile, or its HIT is gone

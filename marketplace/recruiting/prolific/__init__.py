@@ -1,0 +1,6 @@
+"""Prolific: its API as a recruiter of the marketplace (see marketplace.recruiting.port)."""
+
+from marketplace.recruiting.prolific.recruiter import Prolific
+from marketplace.recruiting.prolific.transport import Transport
+
+__all__ = ["Prolific", "Transport"]

@@ -1,0 +1,220 @@
+"""A researcher's workspace at Prolific, by its API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from marketplace.recruiting.port import Capability
+from marketplace.recruiting.problems import (
+    NotFound,
+    NotVerified,
+    Uncertain,
+    Unreachable,
+    Unsupported,
+)
+from marketplace.recruiting.prolific.transport import Transport
+from marketplace.recruiting.prolific.words import (
+    draft_body,
+    major,
+    minor,
+    study_of,
+    submission_of,
+)
+from marketplace.recruiting.records import (
+    Account,
+    Approval,
+    Arrival,
+    Bonus,
+    Cost,
+    Demographics,
+    Event,
+    PostedStudy,
+    PreparedBonus,
+    Rejection,
+    ReturnRequest,
+    StudyDraft,
+    Submission,
+    SubmissionState,
+    Verdict,
+    WayBack,
+)
+
+COMPLETE = "https://app.prolific.com/submissions/complete?cc="
+MOST_BONUSES = 200
+HERE = (SubmissionState.RESERVED, SubmissionState.ACTIVE)
+
+
+class Prolific:
+    """One workspace. `Transport` decides what a missing answer means."""
+
+    name = "Prolific"
+    capabilities = (
+        Capability.DRAFT
+        | Capability.COST
+        | Capability.PUBLISH
+        | Capability.PAUSE
+        | Capability.STOP
+        | Capability.PLACES
+        | Capability.SUBMISSIONS
+        | Capability.DECIDE
+        | Capability.REQUEST_RETURN
+        | Capability.SCREEN_OUT_PAY
+        | Capability.BONUS
+        | Capability.MESSAGE
+        | Capability.GROUPS
+    )
+
+    def __init__(self, transport: Transport, *, workspace: str) -> None:
+        self._api, self._workspace = transport, workspace
+
+    def check_credentials(self) -> Account:
+        user, balance = self._api.read("/users/me/"), self._balance()
+        return Account(
+            id=user["id"],
+            name=user.get("name") or user.get("email") or "",
+            currency=balance["currency_code"],
+            available=major(balance["available_balance"]),
+            workspace=self._workspace,
+        )
+
+    def draft(self, draft: StudyDraft) -> PostedStudy:
+        return study_of(self._api.change("POST", "/studies/", draft_body(draft)))
+
+    def find_studies(self, token: str, project: str = "") -> Sequence[PostedStudy]:
+        rows = self._api.pages(f"/projects/{_id(project)}/studies/", {})
+        return [study for study in map(study_of, rows) if study.token == token]
+
+    def delete_draft(self, study: str) -> None:
+        self._api.change("DELETE", f"/studies/{_id(study)}/")
+
+    def study(self, study: str) -> PostedStudy:
+        return study_of(self._api.read(f"/studies/{_id(study)}/"))
+
+    def cost(self, reward: Decimal, places: int) -> Cost:
+        asked = {"reward": minor(reward), "total_available_places": places}
+        said = self._api.change("POST", "/study-cost-calculator/", asked)
+        return Cost(major(said["total_cost"]), self._currency)
+
+    def publish(self, study: str) -> None:
+        self._move(study, "PUBLISH")
+
+    def pause(self, study: str) -> None:
+        self._move(study, "PAUSE")
+
+    def resume(self, study: str) -> None:
+        self._move(study, "START")
+
+    def stop(self, study: str) -> None:
+        self._move(study, "STOP")
+
+    def set_places(self, study: str, total: int) -> None:
+        self._api.change("PATCH", f"/studies/{_id(study)}/", {"total_available_places": total})
+
+    def submissions(self, study: str) -> Iterator[Submission]:
+        for row in self._api.pages("/submissions/", {"study": study}):
+            yield submission_of(row, study=study)
+
+    def submission(self, submission: str) -> Submission:
+        return submission_of(self._api.read(f"/submissions/{_id(submission)}/"))
+
+    def decide(self, submission: str, verdict: Verdict) -> None:
+        path = f"/submissions/{_id(submission)}"
+        if isinstance(verdict, ReturnRequest):
+            reasons = {"request_return_reasons": list(verdict.reasons)}
+            self._api.change("POST", f"{path}/request-return/", reasons)
+            return
+        self._api.change("POST", f"{path}/transition/", _transition(verdict))
+
+    def bonus_prepare(self, study: str, bonuses: Sequence[Bonus]) -> PreparedBonus:
+        if not 1 <= len(bonuses) <= MOST_BONUSES:
+            raise ValueError(f"bonuses must be 1 to {MOST_BONUSES}, got {len(bonuses)}")
+        rows = "".join(f"{_id(one.submission)},{one.amount:.2f}\n" for one in bonuses)
+        asked = {"study_id": study, "csv_bonuses": rows}
+        said = self._api.change("POST", "/submissions/bonus-payments/", asked)
+        fees = major(said["fees"]) + major(said["vat"])
+        return PreparedBonus(said["id"], major(said["total_amount"]), fees, self._currency)
+
+    def bonus_pay(self, prepared: str) -> None:
+        try:
+            self._api.change("POST", f"/bulk-bonus-payments/{_id(prepared)}/pay/")
+        except Unreachable as problem:
+            # It was read and called busy: of the one call that pays as often as it is made,
+            # that says too little.
+            if problem.retry_after is not None:
+                raise Uncertain(str(problem)) from problem
+            raise
+
+    def message(self, study: str, participant: str, text: str) -> None:
+        facts = {"recipient_id": participant, "body": text, "study_id": study}
+        self._api.change("POST", "/messages/", facts)
+
+    def create_group(self, name: str, participants: Sequence[str] = ()) -> str:
+        facts = {"workspace_id": self._workspace, "name": name}
+        members = {"participant_ids": list(participants)} if participants else {}
+        made: str = self._api.change("POST", "/participant-groups/", facts | members)["id"]
+        return made
+
+    def add_to_group(self, group: str, participants: Sequence[str]) -> None:
+        self._change_group("POST", group, participants)
+
+    def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
+        self._change_group("DELETE", group, participants)
+
+    def verify_arrival(
+        self, study: str, parameters: Mapping[str, str], *, url: str, now: datetime
+    ) -> Arrival:
+        """Ask Prolific for the submission that the link names: participant and study are its."""
+        session = parameters.get("SESSION_ID", "")
+        try:
+            found = self.submission(session)
+        except (NotFound, ValueError):
+            raise NotVerified("Prolific knows no submission of this id.") from None
+        if found.participant != parameters.get("PROLIFIC_PID") or found.study != study:
+            raise NotVerified("The submission is another participant's, or of another study.")
+        if found.state not in HERE:
+            raise NotVerified(f"The submission is {found.state.value.replace('_', ' ')}.")
+        return Arrival(study, found.id, found.participant)
+
+    def way_back(self, code: str) -> WayBack:
+        return WayBack(f"{COMPLETE}{quote(code, safe='')}", code)
+
+    def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
+        raise Unsupported("Events of Prolific are not taken: what changed is asked for.")
+
+    def demographics(self, study: str) -> Iterable[Demographics]:
+        raise Unsupported("Demographics are not asked of Prolific.")
+
+    @cached_property
+    def _currency(self) -> str:
+        said: str = self._balance()["currency_code"]
+        return said
+
+    def _balance(self) -> dict[str, Any]:
+        said: dict[str, Any] = self._api.read(f"/workspaces/{_id(self._workspace)}/balance/")
+        return said
+
+    def _move(self, study: str, action: str) -> None:
+        self._api.change("POST", f"/studies/{_id(study)}/transition/", {"action": action})
+
+    def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
+        path = f"/participant-groups/{_id(group)}/participants/"
+        self._api.change(method, path, {"participant_ids": list(participants)})
+
+
+def _id(said: str) -> str:
+    """An id as part of an address: what a link says cannot name another place."""
+    if not (said.isascii() and said.isalnum()):
+        raise ValueError(f"an id has letters and digits alone, got {said!r}")
+    return said
+
+
+def _transition(verdict: Verdict) -> dict[str, str]:
+    if isinstance(verdict, Rejection):
+        category = verdict.category.value
+        return {"action": "REJECT", "message": verdict.message, "rejection_category": category}
+    return {"action": "APPROVE" if isinstance(verdict, Approval) else "UNREJECT"}

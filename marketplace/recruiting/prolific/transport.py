@@ -1,0 +1,180 @@
+"""Prolific's API over HTTPS: one attempt at what changes something, a few at what only reads.
+
+What an answer, or its absence, says about the world over there is decided here and nowhere else
+(see marketplace.recruiting.problems). The token is in a header and in no message.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import requests
+from urllib3.exceptions import NameResolutionError, NewConnectionError
+
+from marketplace.recruiting.problems import (
+    NotAuthorized,
+    NotFound,
+    RecruiterProblem,
+    Refused,
+    Uncertain,
+    Unreachable,
+)
+
+API = "https://api.prolific.com"
+PREFIX = "/api/v1"
+CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
+READS, LONGEST_WAIT = 3, 5.0
+MOST_BYTES = 10 * 1024**2
+MOST_PAGES = 500
+PAGE_SIZE = 100
+LONGEST_TEXT = 500
+TOO_MANY = 429
+
+
+class Transport:
+    """Calls under one token. `is_hurried` where a person waits for the answer: one attempt, and
+    not long."""
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        url: str = API,
+        is_hurried: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._token, self._url, self._sleep = token, url.rstrip("/"), sleep
+        self._reads, self._seconds = (1, CONNECT_SECONDS) if is_hurried else (READS, ANSWER_SECONDS)
+
+    def __repr__(self) -> str:
+        return f"Transport({self._url})"
+
+    def read(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        """What is there. Nothing changes by it, so that it is tried again."""
+        for attempt in range(1, self._reads + 1):
+            try:
+                return self._call("GET", path, query=query)
+            except Unreachable as problem:
+                if attempt == self._reads:
+                    raise
+                wait = problem.retry_after or 0.2 * 2**attempt
+                self._sleep(min(wait, LONGEST_WAIT))
+            except Uncertain as problem:
+                if attempt == self._reads:
+                    raise Unreachable(str(problem)) from problem
+                self._sleep(0.2 * 2**attempt)
+        raise AssertionError("the last attempt raises or returns")
+
+    def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Have something done: one attempt. `Uncertain` where no answer says what became of it."""
+        return self._call(method, path, body=body)
+
+    def pages(self, path: str, query: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """All rows of a list, page by page; a page past the end is the end."""
+        for number in range(1, MOST_PAGES + 1):
+            try:
+                page = self.read(path, {**query, "page": number, "page_size": PAGE_SIZE})
+            except NotFound:
+                if number == 1:
+                    raise
+                return
+            yield from page.get("results", [])
+            if not ((page.get("_links") or {}).get("next") or {}).get("href"):
+                return
+        raise Refused(f"Prolific's list at {path} has more than {MOST_PAGES} pages.")
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Any:
+        try:
+            # A connection of its own: one that was kept open may be closed over there just as
+            # the request leaves, and then nobody knows whether it was read.
+            response = requests.request(
+                method,
+                f"{self._url}{PREFIX}{path}",
+                params=query,
+                json=body,
+                headers={"Authorization": f"Token {self._token}", "Connection": "close"},
+                timeout=(CONNECT_SECONDS, self._seconds),
+                allow_redirects=False,
+                stream=True,
+            )
+            content = _content(response)
+        except requests.RequestException as error:
+            raise _unanswered(error) from None
+        if response.status_code >= 300:
+            raise _problem(response, content)
+        if not content:
+            return None
+        try:
+            return json.loads(content, parse_float=Decimal)
+        except ValueError:
+            raise Uncertain("Prolific's answer is no JSON.") from None
+
+
+def _content(response: requests.Response) -> bytes:
+    """The body, of so many bytes at most."""
+    with response:
+        parts, n_bytes = [], 0
+        for part in response.iter_content(1 << 16):
+            n_bytes += len(part)
+            if n_bytes > MOST_BYTES:
+                raise Uncertain(f"Prolific's answer has more than {MOST_BYTES // 1024**2} MiB.")
+            parts.append(part)
+    return b"".join(parts)
+
+
+def _unanswered(error: requests.RequestException) -> RecruiterProblem:
+    """Whether a request without an answer left at all."""
+    if isinstance(error, requests.ConnectTimeout | requests.exceptions.SSLError):
+        return Unreachable("Prolific could not be reached.")
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    if isinstance(reason, NewConnectionError | NameResolutionError):
+        return Unreachable("Prolific could not be reached.")
+    return Uncertain("Prolific did not answer.")
+
+
+def _problem(response: requests.Response, content: bytes) -> RecruiterProblem:
+    """What a refusal means for what was asked."""
+    status, (text, code) = response.status_code, _said(content)
+    if status == TOO_MANY:
+        return Unreachable(text or "Prolific is busy.", retry_after=_seconds(response))
+    if status >= 500:
+        return Uncertain(f"Prolific answered {status}.")
+    if status in (401, 403):
+        return NotAuthorized(f"Prolific does not accept the token: {text}", status=status)
+    kind = NotFound if status == 404 else Refused
+    return kind(f"Prolific refused: {text or status}", status=status, code=code)
+
+
+def _seconds(response: requests.Response) -> float:
+    said = response.headers.get("Retry-After", "")
+    return float(said) if said.isdigit() else 0.0
+
+
+def _said(content: bytes) -> tuple[str, str]:
+    """What an error's body says, whose detail is a text, a list or lists by field."""
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return "", ""
+    error = body.get("error", body) if isinstance(body, dict) else {}
+    if not isinstance(error, dict):
+        return str(error)[:LONGEST_TEXT], ""
+    detail = error.get("detail") or error.get("title") or ""
+    return _as_text(detail)[:LONGEST_TEXT], str(error.get("error_code", ""))
+
+
+def _as_text(detail: Any) -> str:
+    if isinstance(detail, dict):
+        return "; ".join(f"{name}: {_as_text(each)}" for name, each in detail.items())
+    return " ".join(map(_as_text, detail)) if isinstance(detail, list) else str(detail)

@@ -1,0 +1,460 @@
+"""A study at Prolific from its draft to the last bonus, at the fake, over HTTP.
+
+Answers are dropped, requests lost, and refusals made at every call in turn: nobody is paid twice,
+nobody is left unpaid without somebody being told, and places are as they were asked for.
+"""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter
+from marketplace.models import (
+    Assignment,
+    AuditEntry,
+    HitType,
+    Intent,
+    LedgerTransaction,
+    RecruiterCharge,
+    RecruiterConnection,
+    Session,
+)
+from marketplace.money.payouts import make_batch
+from marketplace.money.reconciliation import store_audit
+from marketplace.recruiting.calls import call_recruiters, decide_uncertain
+from marketplace.recruiting.connections import connect_prolific
+from marketplace.recruiting.fake_prolific.server import FakeProlific
+from marketplace.recruiting.posting import (
+    Posting,
+    draft_study,
+    pause_study,
+    places_for,
+    publish_study,
+    resume_study,
+    set_places,
+    stop_study,
+)
+from tests.marketplace.conftest import HIT
+from tests.marketplace.test_recruited_studies import work
+from tests.marketplace.test_worker_site import text_of
+
+REASON = "The ratings are the same for every response, also where two responses contradict. " * 2
+REWARD = Decimal("1.50")
+FAULTS = ("drop", "lose", "429", "500")
+
+
+@pytest.fixture
+def fake(settings):
+    with FakeProlific() as running:
+        settings.PROLIFIC_URL = running.url
+        running.world.workspace = "5f" * 12
+        yield running
+        running.world.check()
+
+
+@pytest.fixture
+def connection(fake, requester):
+    connection, account = connect_prolific(
+        requester=requester,
+        name="Prolific",
+        token="token",
+        workspace=fake.world.workspace,
+        project=fake.world.project,
+    )
+    assert (account.currency, account.available) == ("GBP", Decimal(1000))
+    return connection
+
+
+@pytest.fixture
+def hit_type(mturk):
+    for _ in range(4):
+        created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
+    return HitType.objects.get(public_id=created["HITTypeId"])
+
+
+@pytest.fixture
+def posted(connection, hit_type):
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=study, reward=REWARD, confirmed=cost.total)
+    return study
+
+
+def arrive(fake, study, **changed):
+    """A participant takes a place there, and opens the link."""
+    submission = fake.world.arrive(fake.world.studies[study.external_id])
+    facts = {
+        "PROLIFIC_PID": submission.participant,
+        "STUDY_ID": study.external_id,
+        "SESSION_ID": submission.id,
+    }
+    query = "&".join(f"{name}={value}" for name, value in (facts | changed).items())
+    browser = Client()
+    answer = browser.post(f"/join/{study.token}/?{query}")
+    return submission, browser, answer
+
+
+def hand_in(fake, study):
+    """A participant does both HITs and goes back with the code."""
+    submission, browser, _answer = arrive(fake, study)
+    work(browser, times=2)
+    fake.world.enter(submission, Session.objects.get(submission_id=submission.id).code)
+    return submission
+
+
+def assignments(submission):
+    rows = Assignment.objects.filter(session_item__session__submission_id=submission.id)
+    return list(rows.order_by("pk").values_list("public_id", flat=True))
+
+
+def pay_in_pounds(mturk, connection, submission, amount="1.50", token="t1"):
+    """A bonus through the protocol, of an account that is in dollars as the protocol's are."""
+    RecruiterConnection.objects.filter(pk=connection.pk).update(
+        settings=connection.settings | {"currency": "USD"}
+    )
+    worker = Assignment.objects.filter(public_id=assignments(submission)[0])
+    mturk.send_bonus(
+        WorkerId=worker.get().worker.worker_id,
+        AssignmentId=assignments(submission)[0],
+        BonusAmount=amount,
+        Reason="Careful reasons.",
+        UniqueRequestToken=token,
+    )
+
+
+def paid(fake, kind):
+    return [amount for one, _key, amount in fake.world.paid if one == kind]
+
+
+def test_a_token_is_tried_and_kept_encrypted(fake, requester, connection):
+    assert "token" not in connection.encrypted_token
+    assert AuditEntry.objects.filter(action="recruiter.connect").exists()
+    with pytest.raises(InvalidParameter, match="does not accept the token"):
+        connect_prolific(
+            requester=requester, name="Other", token="wrong", workspace=fake.world.workspace
+        )
+    assert not RecruiterConnection.objects.filter(name="Other").exists()
+
+
+def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_type, fake, posted):
+    assert places_for(hit_type, 3) == 3
+    there = fake.world.studies[posted.external_id]
+    assert (there.places, there.status) == (4, "ACTIVE")
+    assert there.facts["reward"] == 150
+    assert there.facts["external_study_url"].endswith(
+        "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+    )
+    hand_in(fake, posted)
+    assert places_for(hit_type, 2) == 3
+
+
+def test_it_is_published_for_the_amount_that_is_typed_back_alone(connection, hit_type, fake):
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    assert (cost.total, cost.currency) == (Decimal(8), "GBP")
+    with pytest.raises(InvalidParameter, match=r"asks 8\.00 GBP"):
+        publish_study(study=study, reward=REWARD, confirmed=Decimal(7))
+    assert fake.world.studies[study.external_id].status == "UNPUBLISHED"
+    hit_type.refresh_from_db()
+    assert hit_type.paid_by == "ledger"
+    assert Client().get(f"/join/{study.token}/?PROLIFIC_PID=a").status_code == 410
+    publish_study(study=study, reward=REWARD, confirmed=Decimal(8))
+    charge = RecruiterCharge.objects.get()
+    assert (charge.kind, charge.amount, charge.currency) == ("study", 8, "GBP")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("operation", ["create_study", "move_study", "change_study", "study"])
+def test_one_study_with_the_right_places_whatever_is_lost(
+    connection, hit_type, fake, operation, fault
+):
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    fake.fail_next(operation, fault)
+    for _press in range(3):
+        try:
+            study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+            break
+        except InvalidParameter:
+            continue
+    for _press in range(3):
+        try:
+            publish_study(study=study, reward=REWARD, confirmed=cost.total)
+            set_places(study=study, total=5)
+            break
+        except InvalidParameter:
+            continue
+    there = fake.world.studies[study.external_id]
+    assert (there.status, there.places) == ("ACTIVE", 5)
+    assert sum(one.status == "ACTIVE" for one in fake.world.studies.values()) == 1
+    assert len(fake.world.studies) == 1 or fault == "lose"
+    study.refresh_from_db()
+    assert study.state == "active"
+
+
+def test_a_study_is_paused_gone_on_with_and_stopped_in_both_places(fake, posted):
+    there = fake.world.studies[posted.external_id]
+    for move, status, state in (
+        (pause_study, "PAUSED", "paused"),
+        (resume_study, "ACTIVE", "active"),
+        (stop_study, "COMPLETED", "stopped"),
+    ):
+        fake.fail_next("move_study", "drop")
+        move(study=posted)
+        assert (there.status, posted.state) == (status, state)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"PROLIFIC_PID": "0" * 24},
+        {"SESSION_ID": "0" * 24},
+        {"STUDY_ID": "0" * 24, "SESSION_ID": "../studies"},
+        {"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"},
+    ],
+)
+def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted, changed):
+    _submission, _browser, answer = arrive(fake, posted, **changed)
+    assert answer.status_code >= 400
+    assert not Session.objects.exists()
+
+
+def test_a_submission_of_another_study_is_not_let_in(fake, posted, connection, hit_type):
+    values = Posting(reward=REWARD, minutes=10)
+    other, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=other, reward=REWARD, confirmed=cost.total)
+    submission = fake.world.arrive(fake.world.studies[other.external_id])
+    _there, _browser, answer = arrive(
+        fake, posted, PROLIFIC_PID=submission.participant, SESSION_ID=submission.id
+    )
+    assert "did not send this" in text_of(answer)
+    assert not Session.objects.exists()
+
+
+def test_whoever_has_begun_comes_back_though_prolific_is_away(fake, posted):
+    submission, _browser, _answer = arrive(fake, posted)
+    held = Session.objects.get().items.count()
+    query = (
+        f"PROLIFIC_PID={submission.participant}&STUDY_ID={posted.external_id}"
+        f"&SESSION_ID={submission.id}"
+    )
+    fake.fail_next("submission", "lose", "lose", "lose")
+    again = Client().post(f"/join/{posted.token}/?{query}")
+    assert again.status_code == 302
+    assert Session.objects.get().items.count() == held == 2
+
+
+def test_an_approval_pays_once_at_prolific_and_nothing_here(fake, mturk, posted):
+    submission = hand_in(fake, posted)
+    movements = LedgerTransaction.objects.count()
+    for assignment in assignments(submission):
+        mturk.approve_assignment(AssignmentId=assignment)
+    call_recruiters()
+    call_recruiters()
+    assert submission.status == "APPROVED"
+    assert paid(fake, "reward") == [200]
+    assert fake.calls.count("move_submission") == 1
+    assert Intent.objects.get().state == "done"
+    assert LedgerTransaction.objects.count() == movements
+    assert make_batch() is None
+    assert store_audit().n_problems == 0
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("operation", ["submission", "move_submission", "submissions"])
+def test_an_approval_is_paid_once_whatever_is_lost(fake, mturk, posted, operation, fault):
+    submission = hand_in(fake, posted)
+    mturk.approve_assignment(AssignmentId=assignments(submission)[0])
+    fake.fail_next(operation, *[fault] * 4)
+    for _minute in range(6):
+        call_recruiters()
+    assert submission.status == "APPROVED"
+    assert paid(fake, "reward") == [200]
+    assert Intent.objects.get().state == "done"
+
+
+def test_an_approval_waits_until_the_participant_has_come_back(fake, mturk, posted):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser, times=2)
+    mturk.approve_assignment(AssignmentId=assignments(submission)[0])
+    call_recruiters()
+    assert Intent.objects.get().state == "written"
+    fake.world.enter(submission, Session.objects.get().code)
+    call_recruiters()
+    assert (submission.status, Intent.objects.get().state) == ("APPROVED", "done")
+
+
+def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, mturk, posted):
+    submission = hand_in(fake, posted)
+    (first, _second) = assignments(submission)
+    with pytest.raises(mturk.exceptions.RequestError, match="at least 100 characters"):
+        mturk.reject_assignment(AssignmentId=first, RequesterFeedback="Too fast.")
+    mturk.reject_assignment(AssignmentId=first, RequesterFeedback=REASON)
+    fake.fail_next("move_submission", "drop")
+    call_recruiters()
+    call_recruiters()
+    assert submission.status == "REJECTED"
+    mturk.approve_assignment(AssignmentId=first, OverrideRejection=True)
+    call_recruiters()
+    assert submission.status == "APPROVED"
+    assert paid(fake, "reward") == [200]
+
+
+def test_what_time_approved_there_before_our_rejection_is_approved_here(fake, mturk, posted):
+    submission = hand_in(fake, posted)
+    mturk.reject_assignment(AssignmentId=assignments(submission)[0], RequesterFeedback=REASON)
+    fake.world.pass_time(timedelta(days=21))
+    call_recruiters()
+    intent = Intent.objects.get()
+    assert (intent.state, "approved here, too" in intent.problem) == ("refused", True)
+    assert Session.objects.get().state == "approved"
+    assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
+
+
+@pytest.mark.parametrize("fault", ["", "drop"])
+def test_a_bonus_is_paid_once_though_its_answer_is_lost(fake, mturk, posted, connection, fault):
+    submission = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, submission)
+    if fault:
+        fake.fail_next("pay_bonuses", fault)
+    for _minute in range(3):
+        call_recruiters()
+    assert paid(fake, "bonus") == [200]
+    assert fake.calls.count("pay_bonuses") == 1
+    assert Intent.objects.get().state == "done"
+    charge = RecruiterCharge.objects.get(kind="bonus")
+    assert charge.amount == Decimal("2.00")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("operation", ["submission", "prepare_bonuses", "submissions", "balance"])
+def test_before_it_is_paid_a_bonus_may_be_asked_for_again(
+    fake, mturk, posted, connection, operation, fault
+):
+    submission = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, submission)
+    fake.fail_next(operation, *[fault] * 4)
+    for _minute in range(6):
+        call_recruiters()
+    assert paid(fake, "bonus") == [200]
+    assert Intent.objects.get().state == "done"
+
+
+@pytest.mark.parametrize("fault", ["lose", "429", "500"])
+def test_a_bonus_that_did_not_show_itself_is_a_persons_to_decide(
+    fake, mturk, posted, connection, fault
+):
+    submission = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, submission)
+    pay_in_pounds(mturk, connection, submission, amount="0.75", token="t2")
+    fake.fail_next("pay_bonuses", fault)
+    for _minute in range(3):
+        call_recruiters()
+    first, second = Intent.objects.order_by("pk")
+    assert (first.state, second.state) == ("uncertain", "written")
+    assert "shows in an hour" in first.problem
+    clock.advance(timedelta(hours=1))
+    call_recruiters()
+    first.refresh_from_db()
+    assert "not paid within an hour" in first.problem
+    assert paid(fake, "bonus") == []
+    assert "of 1.50 USD" in _told("--uncertain")
+    decide_uncertain(intent=first, was_done=False)
+    call_recruiters()
+    call_recruiters()
+    assert sorted(paid(fake, "bonus")) == [100, 200]
+    with pytest.raises(InvalidParameter, match="it is done"):
+        decide_uncertain(intent=first, was_done=False)
+
+
+def _told(*options):
+    out = StringIO()
+    call_command("call_recruiters", *options, stdout=out)
+    return out.getvalue()
+
+
+def test_a_process_that_was_killed_over_a_bonus_leaves_it_to_be_looked_for(
+    fake, mturk, posted, connection
+):
+    """Claimed and then nothing: of two, one was paid before the kill and one was not."""
+    submission = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, submission)
+    intent = Intent.objects.get()
+    intent.basis = {"before": [], "prepared": "a" * 24, "total": "2.00"}
+    intent.state, intent.sent_at = "sent", clock.now()
+    intent.save()
+    submission.bonuses.append(150)
+    call_recruiters()
+    assert Intent.objects.get().state == "sent"
+    clock.advance(timedelta(minutes=11))
+    call_recruiters()
+    assert Intent.objects.get().state == "done"
+    assert "pay_bonuses" not in fake.calls
+
+
+def test_who_left_or_ran_out_of_time_there_gives_the_hits_free_here(fake, posted):
+    left, _browser, _answer = arrive(fake, posted)
+    late, _browser, _answer = arrive(fake, posted)
+    fake.world.leave(left)
+    fake.world.leave(late, "TIMED-OUT")
+    call_recruiters()
+    states = dict(Session.objects.values_list("submission_id", "state"))
+    assert states == {left.id: "returned", late.id: "timed_out"}
+    assert not Assignment.objects.filter(status=Assignment.Status.ACCEPTED).exists()
+
+
+def test_a_message_is_sent_once_at_most(fake, mturk, posted):
+    submission = hand_in(fake, posted)
+    worker = Session.objects.get().worker.worker_id
+    mturk.notify_workers(Subject="Thanks", MessageText="It helped.", WorkerIds=[worker])
+    fake.fail_next("send_message", "drop")
+    for _minute in range(3):
+        call_recruiters()
+    (message,) = fake.world.messages
+    assert message["recipient_id"] == submission.participant
+    intent = Intent.objects.get()
+    assert (intent.state, intent.problem) == ("uncertain", "It may have been sent: no answer came.")
+    assert "may have been sent" in _told("--uncertain")
+    _told("--was-done", str(intent.pk))
+    assert Intent.objects.get().state == "done"
+
+
+def test_a_token_that_was_withdrawn_is_said_and_nothing_is_lost(fake, mturk, posted, connection):
+    submission = hand_in(fake, posted)
+    mturk.approve_assignment(AssignmentId=assignments(submission)[0])
+    fake.token = "another"
+    assert "does not accept the token" in _told()
+    connection.refresh_from_db()
+    assert "does not accept the token" in connection.problem
+    assert "token " not in json.dumps(connection.problem).replace("the token ", "")
+    fake.token = "token"
+    call_recruiters()
+    assert submission.status == "APPROVED"
+    connection.refresh_from_db()
+    assert connection.problem == ""
+
+
+def test_the_commands_take_a_hit_type_to_a_published_study(
+    fake, requester, hit_type, monkeypatch, capsys
+):
+    with pytest.raises(CommandError, match="PROLIFIC_TOKEN"):
+        call_command("connect_prolific", requester.name, "--workspace", fake.world.workspace)
+    monkeypatch.setenv("PROLIFIC_TOKEN", "token")
+    place = ("--workspace", fake.world.workspace, "--project", fake.world.project)
+    call_command("connect_prolific", requester.name, *place)
+    assert "1000.00 GBP available" in capsys.readouterr().out
+    pay = ("--reward", "1.50", "--json")
+    terms = (*pay, "--minutes", "10", "--items", "2")
+    call_command("recruit", "--hit-type", hit_type.public_id, *terms)
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["state"], Decimal(facts["cost"])) == ("draft", 8)
+    with pytest.raises(CommandError, match=r"asks 8\.00"):
+        call_command("recruit", "--study", facts["study"], *pay, "--confirm", "9")
+    call_command("recruit", "--study", facts["study"], *pay, "--confirm", facts["cost"])
+    call_command("recruit", "--study", facts["study"], "--stop")
+    assert "is stopped" in capsys.readouterr().out
