@@ -14,7 +14,7 @@ from tests.console.conftest import PASSWORD
 from tests.console.evaluated_collection import evaluated_collection
 from tests.console.test_layout_in_a_browser import sideways
 from tests.pictures import keep_picture
-from tests.retrieval.collections import qrels_text, run_text
+from tests.retrieval.collections import add_file, qrels_text, run_text
 
 pytestmark = [
     pytest.mark.browser,
@@ -74,7 +74,8 @@ def test_a_collection_is_made_filled_and_evaluated_by_the_keyboard(page, team):
 
 
 def test_every_page_is_accessible_and_none_scrolls_sideways_on_a_telephone(page, team, researcher):
-    evaluated_collection(team, researcher)
+    collection = evaluated_collection(team, researcher)
+    add_file(collection, "shoes.csv", "docno,title\nd1,Red boot\nd2,Blue shoe\n", kind="catalogue")
     wrong = {}
     where = {name: address_of(name) for name in PAGES_OF_A_COLLECTION.keys() - NO_PAGES}
     where |= {name: reverse(f"console:{name}") for name in ("collections", "new-collection")}
