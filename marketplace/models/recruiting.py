@@ -82,11 +82,10 @@ class RecruitedStudy(models.Model):
     maximum_seconds = models.PositiveIntegerField(default=3600)
     # Whether what somebody has handed in who then returns the participation is withdrawn.
     discards_returned = models.BooleanField(default=False)
-    # The URL parameters that a panel sends, and where its participants return to.
+    # The URL parameters that a panel sends.
     worker_parameter = models.CharField(max_length=64, blank=True)
     study_parameter = models.CharField(max_length=64, blank=True)
     session_parameter = models.CharField(max_length=64, blank=True)
-    redirect_url = models.CharField(max_length=1000, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:
@@ -112,6 +111,8 @@ class OutcomeCode(models.Model):
     study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="codes")
     outcome = models.CharField(max_length=20, choices=Outcome)
     code = models.CharField(max_length=64)
+    # Where participants with this outcome return to: SONA's address, for one, gives credit.
+    redirect_url = models.CharField(max_length=1000, blank=True)
 
     class Meta:
         constraints = [

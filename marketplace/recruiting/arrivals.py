@@ -8,12 +8,10 @@ because whoever knows the id can come in with it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from encryption import decrypt
 from marketplace import clock
 from marketplace.exceptions import ChannelClosed, ParticipantUnknown
 from marketplace.models import (
@@ -24,6 +22,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.links import panel_of
 from marketplace.recruiting.participants import (
     account_of,
     encrypted,
@@ -33,9 +32,6 @@ from marketplace.recruiting.participants import (
 from marketplace.recruiting.problems import NotVerified, RecruiterProblem
 from marketplace.recruiting.sessions import start_session
 
-LONGEST_ID = 200
-# With what a panel marks the place of an id that it has not filled in.
-UNFILLED = "{{%"
 Kind = RecruiterConnection.Kind
 
 
@@ -58,12 +54,13 @@ def recognise(token: str, parameters: Mapping[str, str]) -> Visit:
         raise ChannelClosed(
             _("This link is not open, or not any more. Ask whoever sent it to you.")
         )
-    if study.connection.kind == Kind.OWN_LAB:
-        return Visit(study, invitation, "", "", "")
-    external_id = _required(study, parameters, study.worker_parameter)
-    session = _required(study, parameters, study.session_parameter)
-    study_id = _parameter(parameters, study.study_parameter)
-    return Visit(study, None, external_id, study_id, session)
+    try:
+        came = panel_of(study).verify_arrival(
+            study.external_id, parameters, url="", now=clock.now()
+        )
+    except NotVerified as error:
+        raise ParticipantUnknown(str(error)) from error
+    return Visit(study, invitation, came.participant, came.study, came.submission)
 
 
 def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
@@ -123,30 +120,8 @@ def came_before(study: RecruitedStudy, worker: WorkerAccount) -> bool:
 
 
 def way_back(session: Session) -> str:
-    """The address that informs the recruiter of the participant's return, or nothing. It is the
-    requester's: nothing in it comes from a visitor's address but quoted ids."""
-    stored = session.encrypted_participant_id
-    is_panel = session.connection.kind != Kind.OWN_LAB
-    values = {
-        "code": session.code,
-        "worker": decrypt(stored) if stored else "",
-        "study": session.external_study_id,
-        "session": session.submission_id if is_panel else "",
-    }
-    address = session.study.redirect_url
-    for name, value in values.items():
-        address = address.replace(f"{{{name}}}", quote(value, safe=""))
-    return address
-
-
-def is_address(text: str, *, allow_http: bool) -> bool:
-    """Whether this is a full web address, whose host no placeholder can change."""
-    schemes = ("https", "http") if allow_http else ("https",)
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in schemes and bool(parts.hostname) and "{" not in parts.netloc
-    except ValueError:
-        return False
+    """The address that informs the recruiter of the participant's return, or nothing."""
+    return panel_of(session.study, session).way_back(session.code).url
 
 
 def _invitation(token: str) -> Invitation | None:
@@ -159,28 +134,6 @@ def _invitation(token: str) -> Invitation | None:
 def _study(token: str) -> RecruitedStudy | None:
     studies = RecruitedStudy.objects.select_related("hit_type__requester", "connection")
     return studies.filter(token=token).first()
-
-
-def _required(study: RecruitedStudy, parameters: Mapping[str, str], name: str) -> str:
-    value = _parameter(parameters, name)
-    if name and not value:
-        raise ParticipantUnknown(
-            _(
-                "The link lacks %(parameter)s, by which %(panel)s says who you are. "
-                "Open it from %(panel)s again."
-            )
-            % {"parameter": name, "panel": study.connection.name}
-        )
-    return value
-
-
-def _parameter(parameters: Mapping[str, str], name: str) -> str:
-    value = parameters.get(name, "").strip() if name else ""
-    if len(value) > LONGEST_ID or not value.isprintable() or UNFILLED in value:
-        raise ParticipantUnknown(
-            _("What the link says for %(name)s is not an id.") % {"name": name}
-        )
-    return value
 
 
 def _account(visit: Visit, known: WorkerAccount | None) -> WorkerAccount:

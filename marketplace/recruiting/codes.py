@@ -9,13 +9,26 @@ ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 LENGTH = 8
 
 
-def create_codes(study: RecruitedStudy, *, completed: str = "") -> None:
-    """A code for every outcome; that of completion may be the requester's own."""
+def create_codes(
+    study: RecruitedStudy,
+    *,
+    completed: str = "",
+    redirect_url: str = "",
+    is_for_completed: bool = False,
+) -> None:
+    """A code for every outcome; that of completion may be the requester's own. The address to go
+    back to is that of every outcome, or of completion alone."""
     codes = {outcome: new_code() for outcome in Outcome}
     if completed:
         codes[Outcome.COMPLETED] = completed
     OutcomeCode.objects.bulk_create(
-        OutcomeCode(study=study, outcome=outcome, code=code) for outcome, code in codes.items()
+        OutcomeCode(
+            study=study,
+            outcome=outcome,
+            code=code,
+            redirect_url="" if is_for_completed and outcome != Outcome.COMPLETED else redirect_url,
+        )
+        for outcome, code in codes.items()
     )
 
 

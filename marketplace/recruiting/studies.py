@@ -1,10 +1,9 @@
 """Opening and closing studies to which participants come by links: from a panel, or invited by
 the requester's own lab."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -20,14 +19,15 @@ from marketplace.models import (
     RecruiterConnection,
     Requester,
 )
-from marketplace.recruiting.arrivals import is_address
 from marketplace.recruiting.codes import create_codes
+from marketplace.recruiting.links import address_error
+from marketplace.recruiting.presets import PRESETS
 from marketplace.users import User
 
 MOST_INVITATIONS = 1000
 MOST_ITEMS = 100
-PLACEHOLDERS = ("{code}", "{worker}", "{study}", "{session}")
 OWN_LAB = "Own lab"
+PROLIFIC = PRESETS["prolific"].study_values()
 Kind = RecruiterConnection.Kind
 State = RecruitedStudy.State
 
@@ -44,19 +44,12 @@ class StudyValues:
     session_parameter: str = ""
     completion_code: str = ""
     redirect_url: str = ""
+    # Whether only those who have finished go back to it, as a panel that gives credit needs.
+    is_for_completed: bool = False
     items_per_session: int = 1
     # None: the time allotted for a HIT, as many times as there are HITs.
     maximum_seconds: int | None = None
     discards_returned: bool = False
-
-
-PROLIFIC = {
-    "panel": "Prolific",
-    "worker_parameter": "PROLIFIC_PID",
-    "study_parameter": "STUDY_ID",
-    "session_parameter": "SESSION_ID",
-    "redirect_url": "https://app.prolific.com/submissions/complete?cc={code}",
-}
 
 
 @transaction.atomic
@@ -68,6 +61,7 @@ def open_study(
     columns = asdict(values)
     kind, panel = columns.pop("kind"), columns.pop("panel")
     completed = columns.pop("completion_code")
+    way_back = {name: columns.pop(name) for name in ("redirect_url", "is_for_completed")}
     allotted = hit_type.assignment_duration_seconds * values.items_per_session
     columns["maximum_seconds"] = values.maximum_seconds or allotted
     study = RecruitedStudy.objects.create(
@@ -77,7 +71,7 @@ def open_study(
         created_at=clock.now(),
         **columns,
     )
-    create_codes(study, completed=completed)
+    create_codes(study, completed=completed, **way_back)
     if hit_type.paid_by == PaidBy.LEDGER:
         let_recruiter_pay(hit_type)
     note("study.open", subject=study.name, user=user, requester=requester)
@@ -114,6 +108,20 @@ def invite(
 
 
 @transaction.atomic
+def set_ways_back(
+    *, study: RecruitedStudy, addresses: Mapping[str, str], user: User | None = None
+) -> None:
+    """Where participants return to, by outcome; none: they are shown the code."""
+    for address in addresses.values():
+        if error := address_error(address):
+            raise InvalidParameter(error)
+    for code in study.codes.filter(outcome__in=addresses):
+        code.redirect_url = addresses[code.outcome]
+        code.save(update_fields=["redirect_url"])
+    note("study.set_ways_back", subject=study.name, user=user, requester=study.requester)
+
+
+@transaction.atomic
 def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
     """Let no more participants in. Those who came in stay."""
     rows = RecruitedStudy.objects.filter(pk=study.pk).exclude(state=State.STOPPED)
@@ -146,11 +154,5 @@ def _check(requester: Requester, hit_type: HitType, values: StudyValues) -> None
         )
     if not 1 <= values.items_per_session <= MOST_ITEMS:
         raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
-    if values.redirect_url and not is_address(values.redirect_url, allow_http=not settings.HTTPS):
-        raise InvalidParameter(
-            _(
-                "The address to go back to must be a full https address; its host can't be a "
-                "placeholder. Placeholders after it: %(names)s."
-            )
-            % {"names": ", ".join(PLACEHOLDERS)}
-        )
+    if error := address_error(values.redirect_url):
+        raise InvalidParameter(error)

@@ -13,7 +13,9 @@ from marketplace.models import (
     Invitation,
     RecruitedStudy,
     Requester,
+    Session,
 )
+from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.studies import StudyValues, open_study
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, PASSWORD, submit
@@ -149,6 +151,7 @@ ACTIONS = [
     "channels/",
     "channels/{token}/invite/",
     "channels/{token}/close/",
+    "channels/{token}/ways-back/",
     "channels/{token}/hand-over/",
 ]
 
@@ -234,7 +237,7 @@ def test_a_prolific_channel_is_suggested_and_checked(rita, home, channel):
     sent |= {"channel-kind": "panel", "channel-hit_type": channel.hit_type.pk}
     sent |= {"channel-items_per_session": 3, "channel-maximum_minutes": 45}
     wrong = rita.post(home + "channels/", sent | {"channel-redirect_url": "javascript:alert(1)"})
-    assert "A full https address" in text_of(wrong)
+    assert "must be a full https address" in text_of(wrong)
     wrong = rita.post(home + "channels/", sent | {"channel-worker_parameter": ""})
     assert "A panel needs this." in text_of(wrong)
     response = rita.post(home + "channels/", sent, follow=True)
@@ -244,6 +247,37 @@ def test_a_prolific_channel_is_suggested_and_checked(rita, home, channel):
         assert code.code in text_of(response)
     link = f"/join/{opened.token}/?PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&amp;STUDY_ID="
     assert link in text_of(response)
+
+
+def test_the_way_back_is_set_for_each_outcome(rita, home, channel):
+    address = f"{home}channels/{channel.token}/ways-back/"
+    wrong = rita.post(address, {"back-completed": "https://{worker}.example/"})
+    assert "must be a full https address" in text_of(wrong)
+    rita.post(address, {"back-completed": "https://lab.example/{code}", "back-no_consent": ""})
+    ways_back = dict(channel.codes.values_list("outcome", "redirect_url"))
+    assert ways_back.pop("completed") == "https://lab.example/{code}"
+    assert set(ways_back.values()) == {""}
+
+
+def test_sona_gives_credit_to_those_who_have_finished(rita, home, channel):
+    page = text_of(rita.get(home + "channels/?panel=sona"))
+    assert "YOUR-SITE.sona-systems.com" in page
+    sent = {"name": "SONA", "kind": "panel", "panel": "SONA", "worker_parameter": "survey_code"}
+    sent |= {"hit_type": channel.hit_type.pk, "items_per_session": 1, "is_for_completed": "on"}
+    credit = "https://x.sona-systems.com/webstudy_credit.aspx?experiment_id=1&survey_code={worker}"
+    sent |= {"redirect_url": credit.replace("id=1", "id=EXPERIMENT")}
+    fields = {f"channel-{name}": value for name, value in sent.items()}
+    assert "in place of YOUR-SITE" in text_of(rita.post(home + "channels/", fields))
+    opened = rita.post(home + "channels/", fields | {"channel-redirect_url": credit}, follow=True)
+    assert "?survey_code=%SURVEY_CODE%" in text_of(opened)
+    study = RecruitedStudy.objects.get(connection__name="SONA")
+    assert list(study.codes.exclude(redirect_url="").values_list("outcome")) == [("completed",)]
+    assert Client().get(f"/join/{study.token}/?survey_code=%25SURVEY_CODE%25").status_code == 400
+    browser = Client()
+    browser.post(f"/join/{study.token}/?survey_code=4711")
+    session = Session.objects.get(study=study)
+    end_session(session=session, outcome="no_consent")
+    assert "Go back to" not in text_of(browser.get("/worker/", follow=True))
 
 
 def test_a_study_of_before_recruiters_paid_is_handed_over(rita, home, channel, requester):

@@ -27,6 +27,7 @@ print(json.dumps({
     "studies": [(s.connection.kind, s.connection.name, s.state, s.items_per_session)
                 for s in (panel, lab)],
     "codes": [s.codes.get(outcome="completed").code for s in (panel, lab)],
+    "ways_back": sorted(set(panel.codes.values_list("redirect_url", flat=True))),
     "n_codes": [s.codes.values("code").distinct().count() for s in (panel, lab)],
     "session": [session.submission_id, session.state, session.outcome, session.code],
     "person": decrypt(session.encrypted_participant_id),
@@ -75,7 +76,7 @@ def test_channels_become_studies(tmp_path: Path) -> None:
             "requester_id": requester,
             "hit_type_id": hit_type,
             "study_parameter": "",
-            "redirect_url": "",
+            "redirect_url": "https://panel.example/{code}",
             "is_active": True,
             "created_at": at,
         }
@@ -113,6 +114,7 @@ def test_channels_become_studies(tmp_path: Path) -> None:
         ["invite", "Own lab", "stopped", 1],
     ]
     assert report["codes"][0] == "C123"
+    assert report["ways_back"] == ["https://panel.example/{code}"]
     assert report["n_codes"] == [7, 7]
     assert report["session"] == ["x1", "finished", "completed", "C123"]
     assert report["person"] == PID

@@ -1,6 +1,7 @@
 """A requester's studies with links: of panels, and of an own lab with invite links."""
 
 import csv
+from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -15,16 +16,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
 from marketplace.recruiting.files import participants_file
+from marketplace.recruiting.presets import PRESETS, link_query
 from marketplace.recruiting.studies import (
-    PROLIFIC,
     close_study,
     find_study,
     hand_over,
     open_study,
+    set_ways_back,
 )
 from marketplace.recruiting.studies import invite as invite_people
 from marketplace.web.requester.access import requester_required, user_of
-from marketplace.web.requester.forms import InviteForm, StudyForm
+from marketplace.web.requester.forms import InviteForm, StudyForm, WaysBackForm
 
 INVITATIONS_PER_PAGE = 100
 Kind = RecruiterConnection.Kind
@@ -49,7 +51,12 @@ def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
         return redirect("marketplace:channel", requester.public_id, study.token)
     mine = RecruitedStudy.objects.filter(requester=requester)
     listed = mine.select_related("hit_type", "connection").annotate(n_sessions=Count("sessions"))
-    context = {"requester": requester, "studies": listed.order_by("-pk"), "form": form}
+    context = {
+        "requester": requester,
+        "studies": listed.order_by("-pk"),
+        "form": form,
+        "presets": [(key, preset.panel) for key, preset in PRESETS.items()],
+    }
     return render(request, "marketplace/requester/channels.html", context)
 
 
@@ -82,6 +89,22 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
         raise Http404(str(error)) from error
     n = len(invitations)
     messages.success(request, ngettext("%(n)d link made.", "%(n)d links made.", n) % {"n": n})
+    return redirect("marketplace:channel", requester.public_id, row.token)
+
+
+@require_POST
+@requester_required
+def ways_back(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """Say where participants return to, for each outcome.
+
+    Access: the requester's users.
+    """
+    row = _find(requester, token)
+    form = WaysBackForm(request.POST, study=row)
+    if not form.is_valid():
+        return _show(request, row, InviteForm(), form)
+    set_ways_back(study=row, addresses=form.cleaned_data, user=user_of(request))
+    messages.success(request, _("The addresses to go back to are stored."))
     return redirect("marketplace:channel", requester.public_id, row.token)
 
 
@@ -145,7 +168,12 @@ def participants(request: HttpRequest, requester: Requester, token: str) -> Http
     return response
 
 
-def _show(request: HttpRequest, row: RecruitedStudy, form: InviteForm) -> HttpResponse:
+def _show(
+    request: HttpRequest,
+    row: RecruitedStudy,
+    form: InviteForm,
+    ways_back: WaysBackForm | None = None,
+) -> HttpResponse:
     invitations = row.invitations.select_related("worker").order_by("pk")
     page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -157,6 +185,7 @@ def _show(request: HttpRequest, row: RecruitedStudy, form: InviteForm) -> HttpRe
         "states": _states(row),
         "participants": row.sessions.values("worker").distinct().count(),
         "codes": row.codes.order_by("pk"),
+        "ways_back": ways_back or WaysBackForm(study=row),
         "form": form,
     }
     return render(request, "marketplace/requester/channel.html", context)
@@ -175,10 +204,11 @@ def _find(requester: Requester, token: str) -> RecruitedStudy:
         raise Http404(str(error)) from error
 
 
-def _suggestion(request: HttpRequest) -> dict[str, str]:
-    if request.GET.get("panel") != "prolific":
+def _suggestion(request: HttpRequest) -> dict[str, Any]:
+    preset = PRESETS.get(request.GET.get("panel", ""))
+    if preset is None:
         return {"kind": Kind.OWN_LAB}
-    return PROLIFIC | {"kind": Kind.LINK_PANEL, "name": "Prolific"}
+    return preset.study_values() | {"kind": Kind.LINK_PANEL, "name": preset.panel}
 
 
 def _link(request: HttpRequest, token: str) -> str:
@@ -186,10 +216,10 @@ def _link(request: HttpRequest, token: str) -> str:
 
 
 def _query(row: RecruitedStudy) -> str:
-    """The parameters in Prolific's own notation, which other panels write likewise."""
+    if row.connection.kind == Kind.OWN_LAB:
+        return ""
     names = (row.worker_parameter, row.study_parameter, row.session_parameter)
-    parts = [f"{name}={{{{%{name}%}}}}" for name in names if name]
-    return f"?{'&'.join(parts)}" if parts and row.connection.kind != Kind.OWN_LAB else ""
+    return link_query(row.connection.name, names)
 
 
 def _cell(text: str) -> str:

@@ -1,7 +1,6 @@
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib.auth.forms import UserCreationForm
 from django.db import transaction
 from django.utils.text import format_lazy
@@ -11,13 +10,8 @@ from django.utils.translation import gettext_lazy
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.people.enrolment import check_name, enrol_requester
-from marketplace.recruiting.arrivals import is_address
-from marketplace.recruiting.studies import (
-    MOST_INVITATIONS,
-    MOST_ITEMS,
-    PLACEHOLDERS,
-    StudyValues,
-)
+from marketplace.recruiting.links import PLACEHOLDERS, address_error
+from marketplace.recruiting.studies import MOST_INVITATIONS, MOST_ITEMS, StudyValues
 from marketplace.users import User
 
 Kind = RecruiterConnection.Kind
@@ -103,6 +97,21 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
         help_text=gettext_lazy("Empty: a random one. Other outcomes have random codes."),
     )
 
+    redirect_url = forms.CharField(
+        max_length=1000,
+        required=False,
+        widget=forms.URLInput(),
+        label=gettext_lazy("Address to go back to"),
+        help_text=format_lazy(
+            gettext_lazy("Optional. May hold {placeholders}."),
+            placeholders=", ".join(PLACEHOLDERS),
+        ),
+    )
+    is_for_completed = forms.BooleanField(
+        required=False,
+        label=gettext_lazy("Only those who have finished go back to it; others are shown a code"),
+    )
+
     class Meta:
         model = RecruitedStudy
         fields = (
@@ -111,7 +120,6 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
             "worker_parameter",
             "study_parameter",
             "session_parameter",
-            "redirect_url",
             "discards_returned",
         )
         labels = {
@@ -119,14 +127,7 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
             "worker_parameter": gettext_lazy("URL parameter with the participant's id"),
             "study_parameter": gettext_lazy("URL parameter with the study's id"),
             "session_parameter": gettext_lazy("URL parameter with the session's id"),
-            "redirect_url": gettext_lazy("Address to go back to"),
             "discards_returned": gettext_lazy("Delete the answers of who returns the study"),
-        }
-        help_texts = {
-            "redirect_url": format_lazy(
-                gettext_lazy("Optional. May hold {placeholders}."),
-                placeholders=", ".join(PLACEHOLDERS),
-            ),
         }
 
     field_order = (
@@ -141,6 +142,7 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
         "session_parameter",
         "completion_code",
         "redirect_url",
+        "is_for_completed",
         "discards_returned",
     )
 
@@ -152,7 +154,6 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
             label=_("Leads to"),
             help_text=_("From now on nothing is held or paid here for it."),
         )
-        self.fields["redirect_url"].widget = forms.URLInput()
         self.order_fields(self.field_order)
 
     def clean(self) -> dict[str, Any]:
@@ -162,11 +163,8 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
             for name in ("panel", "worker_parameter"):
                 if not cleaned.get(name):
                     self.add_error(name, _("A panel needs this."))
-        address = cleaned.get("redirect_url")
-        if address and not is_address(address, allow_http=not settings.HTTPS):
-            self.add_error(
-                "redirect_url", _("A full https address, whose host is not a placeholder.")
-            )
+        if error := address_error(cleaned.get("redirect_url", "")):
+            self.add_error("redirect_url", error)
         return cleaned
 
     def values(self) -> StudyValues:
@@ -190,6 +188,31 @@ class MoreTimeForm(forms.ModelForm[Requester]):
     class Meta:
         model = Requester
         fields = ("more_time_percent",)
+
+
+class WaysBackForm(forms.Form):
+    """An address to go back to for each outcome of a study."""
+
+    prefix = "back"
+
+    def __init__(self, *args: Any, study: RecruitedStudy, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for code in study.codes.order_by("pk"):
+            self.fields[code.outcome] = forms.CharField(
+                max_length=1000,
+                required=False,
+                label=code.get_outcome_display(),
+                initial=code.redirect_url,
+                widget=forms.URLInput(),
+            )
+
+    def clean(self) -> dict[str, str]:
+        """Each is a full address."""
+        cleaned: dict[str, str] = super().clean() or self.cleaned_data
+        for outcome, address in list(cleaned.items()):
+            if error := address_error(address):
+                self.add_error(outcome, error)
+        return cleaned
 
 
 class InviteForm(forms.Form):

@@ -1,0 +1,240 @@
+"""Recruiters that speak by links alone: panels without an API that is called here, and an own lab.
+
+A panel says in parameters of the link who comes, and learns of each outcome by a code or by an
+address of its own. Everything else passes as CSV, by the requester's hands.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import NoReturn
+from urllib.parse import quote, urlsplit
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from encryption import decrypt
+from marketplace.models import RecruitedStudy, RecruiterConnection, Session
+from marketplace.recruiting.port import Capability, Recruiter
+from marketplace.recruiting.problems import NotVerified, Unsupported
+from marketplace.recruiting.records import (
+    Account,
+    Arrival,
+    Bonus,
+    Cost,
+    Demographics,
+    Event,
+    PostedStudy,
+    PreparedBonus,
+    StudyDraft,
+    Submission,
+    Verdict,
+    WayBack,
+)
+
+LONGEST_ID = 200
+PLACEHOLDERS = ("{code}", "{worker}", "{study}", "{session}")
+Kind = RecruiterConnection.Kind
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The names of the URL parameters in which a panel sends its ids; empty: it sends none."""
+
+    worker: str = ""
+    study: str = ""
+    session: str = ""
+
+
+class Links:
+    """What no recruiter by links can do: there is nobody to call."""
+
+    name: str
+    capabilities = Capability.NONE
+
+    def _refuse(self) -> NoReturn:
+        raise Unsupported(
+            _("%(recruiter)s is not called from here: do it on its own pages.")
+            % {"recruiter": self.name}
+        )
+
+    def check_credentials(self) -> Account:
+        self._refuse()
+
+    def draft(self, draft: StudyDraft) -> PostedStudy:
+        self._refuse()
+
+    def find_studies(self, token: str, project: str = "") -> Sequence[PostedStudy]:
+        self._refuse()
+
+    def delete_draft(self, study: str) -> None:
+        self._refuse()
+
+    def study(self, study: str) -> PostedStudy:
+        self._refuse()
+
+    def cost(self, reward: Decimal, places: int) -> Cost:
+        self._refuse()
+
+    def publish(self, study: str) -> None:
+        self._refuse()
+
+    def pause(self, study: str) -> None:
+        self._refuse()
+
+    def resume(self, study: str) -> None:
+        self._refuse()
+
+    def stop(self, study: str) -> None:
+        self._refuse()
+
+    def set_places(self, study: str, total: int) -> None:
+        self._refuse()
+
+    def submissions(self, study: str) -> Iterable[Submission]:
+        self._refuse()
+
+    def submission(self, submission: str) -> Submission:
+        self._refuse()
+
+    def decide(self, submission: str, verdict: Verdict) -> None:
+        self._refuse()
+
+    def bonus_prepare(self, study: str, bonuses: Sequence[Bonus]) -> PreparedBonus:
+        self._refuse()
+
+    def bonus_pay(self, prepared: str) -> None:
+        self._refuse()
+
+    def message(self, study: str, participant: str, text: str) -> None:
+        self._refuse()
+
+    def create_group(self, name: str, participants: Sequence[str] = ()) -> str:
+        self._refuse()
+
+    def add_to_group(self, group: str, participants: Sequence[str]) -> None:
+        self._refuse()
+
+    def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
+        self._refuse()
+
+    def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
+        self._refuse()
+
+    def demographics(self, study: str) -> Iterable[Demographics]:
+        self._refuse()
+
+
+@dataclass(frozen=True)
+class LinkPanel(Links):
+    """A panel of links, set by the names of its parameters and an address for each code."""
+
+    name: str
+    parameters: Parameters
+    # By code: an address with placeholders. No address: the participant copies the code.
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    # What the placeholders but the code stand for, of the participant who goes back.
+    ids: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def verify_arrival(
+        self, study: str, parameters: Mapping[str, str], *, url: str, now: datetime
+    ) -> Arrival:
+        """Return who the link says comes. Nothing in it proves that: whoever knows an id can
+        come in with it, so it opens an account of that panel's alone."""
+        participant = self._required(parameters, self.parameters.worker)
+        submission = self._required(parameters, self.parameters.session)
+        study_id = _read(parameters, self.parameters.study)
+        return Arrival(study=study_id, submission=submission, participant=participant)
+
+    def way_back(self, code: str) -> WayBack:
+        """The requester's address for this code; nothing in it is a visitor's but quoted ids."""
+        address = self.addresses.get(code, "")
+        for name, value in ({"code": code} | dict(self.ids)).items():
+            address = address.replace(f"{{{name}}}", quote(value, safe=""))
+        return WayBack(url=address, code=code)
+
+    def _required(self, parameters: Mapping[str, str], name: str) -> str:
+        value = _read(parameters, name)
+        if name and not value:
+            raise NotVerified(
+                _(
+                    "The link lacks %(parameter)s, by which %(panel)s says who you are. "
+                    "Open it from %(panel)s again."
+                )
+                % {"parameter": name, "panel": self.name}
+            )
+        return value
+
+
+class OwnLab(LinkPanel):
+    """The requester's own participants, each with an invite link or a number of their own."""
+
+    def verify_arrival(
+        self, study: str, parameters: Mapping[str, str], *, url: str, now: datetime
+    ) -> Arrival:
+        """Return nobody in particular: the link itself is who comes."""
+        return Arrival(study="", submission="", participant="")
+
+
+def panel_of(study: RecruitedStudy, session: Session | None = None) -> Recruiter:
+    """The study's recruiter; with a session, able to lead its participant back."""
+    recruiter = OwnLab if study.connection.kind == Kind.OWN_LAB else LinkPanel
+    names = Parameters(study.worker_parameter, study.study_parameter, study.session_parameter)
+    if session is None:
+        return recruiter(name=study.connection.name, parameters=names)
+    codes = study.codes.filter(code=session.code)
+    return recruiter(
+        name=study.connection.name,
+        parameters=names,
+        addresses=dict(codes.values_list("code", "redirect_url")),
+        ids=_ids(session, is_panel=recruiter is LinkPanel),
+    )
+
+
+def is_address(text: str, *, allow_http: bool) -> bool:
+    """Whether this is a full web address, whose host no placeholder can change."""
+    schemes = ("https", "http") if allow_http else ("https",)
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in schemes and bool(parts.hostname) and "{" not in parts.netloc
+    except ValueError:
+        return False
+
+
+def address_error(text: str) -> str:
+    """What is wrong with an address to go back to; empty where nothing is."""
+    if not text:
+        return ""
+    if not is_address(text, allow_http=not settings.HTTPS):
+        return _(
+            "The address to go back to must be a full https address; its host can't be a "
+            "placeholder. Placeholders after it: %(names)s."
+        ) % {"names": ", ".join(PLACEHOLDERS)}
+    if "EXPERIMENT" in text or "TOKEN" in text or "YOUR-SITE" in text:
+        return _(
+            "Put your own study's values in place of YOUR-SITE, EXPERIMENT and TOKEN in the "
+            "address to go back to."
+        )
+    return ""
+
+
+def _ids(session: Session, *, is_panel: bool) -> dict[str, str]:
+    stored = session.encrypted_participant_id
+    return {
+        "worker": decrypt(stored) if stored else "",
+        "study": session.external_study_id,
+        "session": session.submission_id if is_panel else "",
+    }
+
+
+def _read(parameters: Mapping[str, str], name: str) -> str:
+    value = parameters.get(name, "").strip() if name else ""
+    if len(value) > LONGEST_ID or not value.isprintable() or _is_unfilled(value):
+        raise NotVerified(_("What the link says for %(name)s is not an id.") % {"name": name})
+    return value
+
+
+def _is_unfilled(value: str) -> bool:
+    """Whether the panel has left the mark of where an id goes: {{%PID%}}, %SURVEY_CODE%."""
+    return "{{" in value or "${" in value or (len(value) > 2 and value[0] == value[-1] == "%")
