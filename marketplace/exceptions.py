@@ -27,6 +27,7 @@ MarketplaceError
 +-- NotificationUndeliverable    this marketplace can't send in that way
 +-- InvalidQuestion              the question's XML
 +-- InvalidPayoutFile            it doesn't agree with the ledger
++-- InvalidStatusFile            of participants: it says what can't be, by line
 +-- TooManyKeys
 +-- BridgeUnfit                  it can't lead programs to where it was told to
 +-- InvalidHitState
@@ -314,6 +315,9 @@ class ChannelDoesNotExist(Missing):
 
 
 class InvalidPayoutFile(MarketplaceError, ValueError): ...
+
+
+class InvalidStatusFile(MarketplaceError, ValueError): ...
 
 
 class TooManyKeys(MarketplaceError): ...

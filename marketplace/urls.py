@@ -45,6 +45,7 @@ requester_patterns: list[URLPattern | URLResolver] = [
     path("channels/<slug:token>/invite/", channels.invite, name="invite"),
     path("channels/<slug:token>/participants.csv", channels.participants, name="participants_file"),
     path("channels/<slug:token>/ways-back/", channels.ways_back, name="ways_back"),
+    path("channels/<slug:token>/statuses/", channels.statuses, name="import_statuses"),
     path("channels/<slug:token>/hand-over/", channels.let_pay, name="hand_over_study"),
     path("channels/<slug:token>/close/", channels.close, name="close_channel"),
     path("channels/<slug:token>/links.csv", channels.links, name="channel_links"),

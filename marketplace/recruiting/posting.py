@@ -192,7 +192,7 @@ def _written(
     connection: RecruiterConnection, hit_type: HitType, values: Posting, user: User | None
 ) -> RecruitedStudy:
     """The study as it is kept here before anybody is called."""
-    columns = {name: value for name, value in PROLIFIC.items() if name != "panel"}
+    columns = {name: value for name, value in PROLIFIC.items() if name.endswith("_parameter")}
     study = RecruitedStudy.objects.create(
         requester=hit_type.requester,
         connection=connection,
@@ -204,7 +204,7 @@ def _written(
         created_at=clock.now(),
         **columns,
     )
-    create_codes(study)
+    create_codes(study, redirect_url=PROLIFIC["redirect_url"])
     note("study.draft", subject=study.name, user=user, requester=study.requester)
     return study
 

@@ -192,7 +192,7 @@ WORKERS = {
 REQUESTERS = {
     *("requester", "issue_key", "revoke_key", "statement", "channels", "channel", "invite"),
     *("close_channel", "channel_links", "hand_over_study", "participants_file", "set_more_time"),
-    "ways_back",
+    *("ways_back", "import_statuses"),
 }
 OPERATORS = {
     *("operator_requesters", "operator_requester", "reverse_deposit", "operator_payouts"),

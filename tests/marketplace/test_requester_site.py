@@ -152,6 +152,7 @@ ACTIONS = [
     "channels/{token}/invite/",
     "channels/{token}/close/",
     "channels/{token}/ways-back/",
+    "channels/{token}/statuses/",
     "channels/{token}/hand-over/",
 ]
 

@@ -17,6 +17,7 @@ from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
 from marketplace.recruiting.files import participants_file
 from marketplace.recruiting.presets import PRESETS, link_query
+from marketplace.recruiting.statuses import MOST_ERRORS, import_statuses
 from marketplace.recruiting.studies import (
     close_study,
     find_study,
@@ -26,7 +27,7 @@ from marketplace.recruiting.studies import (
 )
 from marketplace.recruiting.studies import invite as invite_people
 from marketplace.web.requester.access import requester_required, user_of
-from marketplace.web.requester.forms import InviteForm, StudyForm, WaysBackForm
+from marketplace.web.requester.forms import InviteForm, StatusesForm, StudyForm, WaysBackForm
 
 INVITATIONS_PER_PAGE = 100
 Kind = RecruiterConnection.Kind
@@ -110,6 +111,26 @@ def ways_back(request: HttpRequest, requester: Requester, token: str) -> HttpRes
 
 @require_POST
 @requester_required
+def statuses(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """Take over what the recruiter says became of the participants.
+
+    Access: the requester's users.
+    """
+    row = _find(requester, token)
+    form = StatusesForm(request.POST, request.FILES, study=row)
+    if not form.is_valid():
+        return _show(request, row, InviteForm(), statuses_form=form)
+    result = import_statuses(row, form.rows, user=user_of(request))
+    n = result.n_changed
+    text = ngettext("%(n)d participation changed.", "%(n)d participations changed.", n)
+    messages.success(request, text % {"n": n})
+    for contradiction in result.contradictions[:MOST_ERRORS]:
+        messages.warning(request, contradiction)
+    return redirect("marketplace:channel", requester.public_id, row.token)
+
+
+@require_POST
+@requester_required
 def close(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
     """Close this study.
 
@@ -173,6 +194,7 @@ def _show(
     row: RecruitedStudy,
     form: InviteForm,
     ways_back: WaysBackForm | None = None,
+    statuses_form: StatusesForm | None = None,
 ) -> HttpResponse:
     invitations = row.invitations.select_related("worker").order_by("pk")
     page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
@@ -186,6 +208,7 @@ def _show(
         "participants": row.sessions.values("worker").distinct().count(),
         "codes": row.codes.order_by("pk"),
         "ways_back": ways_back or WaysBackForm(study=row),
+        "statuses": statuses_form or StatusesForm(study=row),
         "form": form,
     }
     return render(request, "marketplace/requester/channel.html", context)

@@ -1,19 +1,24 @@
+from io import TextIOWrapper
 from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import UserCreationForm
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from marketplace.exceptions import MarketplaceError
+from marketplace.exceptions import InvalidStatusFile, MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.people.enrolment import check_name, enrol_requester
 from marketplace.recruiting.links import PLACEHOLDERS, address_error
+from marketplace.recruiting.statuses import Row, read_statuses
 from marketplace.recruiting.studies import MOST_INVITATIONS, MOST_ITEMS, StudyValues
 from marketplace.users import User
 
+# About 2,000 participations: what a request can take over in its time.
+LARGEST_FILE = 256 * 1024
 Kind = RecruiterConnection.Kind
 
 
@@ -213,6 +218,39 @@ class WaysBackForm(forms.Form):
             if error := address_error(address):
                 self.add_error(outcome, error)
         return cleaned
+
+
+class StatusesForm(forms.Form):
+    """A recruiter's CSV of what became of the participants."""
+
+    prefix = "statuses"
+    file = forms.FileField(
+        label=gettext_lazy("CSV file"),
+        help_text=gettext_lazy(
+            "Columns: submission_id or participant_id, status (approved, rejected, returned, "
+            "timed out, screened out, no consent), and reason if you like."
+        ),
+        widget=forms.FileInput(attrs={"accept": ".csv,text/csv"}),
+    )
+
+    def __init__(self, *args: Any, study: RecruitedStudy, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.study = study
+        self.rows: list[Row] = []
+
+    def clean_file(self) -> "UploadedFile[bytes]":
+        """Every line is of a participation in this study."""
+        file: UploadedFile[bytes] = self.cleaned_data["file"]
+        if file.size is None or file.size > LARGEST_FILE:
+            raise forms.ValidationError(
+                _("The file is too large for this page: use import_participant_statuses.")
+            )
+        text = TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        try:
+            self.rows = read_statuses(self.study, text, name=file.name or "CSV")
+        except InvalidStatusFile as error:
+            raise forms.ValidationError(str(error).splitlines()) from error
+        return file
 
 
 class InviteForm(forms.Form):

@@ -1,0 +1,41 @@
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from marketplace.models import RecruitedStudy
+from marketplace.recruiting.statuses import Imported, import_statuses, read_statuses
+
+
+class Command(BaseCommand):
+    help = "Take over what a recruiter says became of a study's participants, from a CSV file."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", help="What the study's link has after /join/.")
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("--dry-run", action="store_true", help="Check the file only.")
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        studies = RecruitedStudy.objects.select_related("requester", "connection")
+        study = studies.filter(token=options["study"]).first()
+        if study is None:
+            raise CommandError(f"There is no study with the link {options['study']!r}.")
+        try:
+            with path.open(newline="", encoding="utf-8-sig") as file:
+                rows = read_statuses(study, file, name=path.name)
+        except OSError as error:
+            raise CommandError(str(error), returncode=2) from error
+        if options["dry_run"]:
+            self.stdout.write(f"{path.name}: nothing is wrong with its {len(rows)} participations.")
+            return
+        result = import_statuses(study, rows)
+        self.stdout.write(json.dumps(asdict(result)) if options["json"] else _as_text(result))
+
+
+def _as_text(result: Imported) -> str:
+    lines = [f"{result.n_changed} changed, {result.n_unchanged} were so already or are no news."]
+    return "\n".join([*lines, *(f"Not changed: {text}" for text in result.contradictions)])
