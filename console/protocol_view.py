@@ -46,6 +46,7 @@ TEMPLATES = {
     "practised_ratings": gettext_lazy("Ratings of appropriateness, with practice first"),
     "preference": gettext_lazy("Which one is better"),
     "style_ratings": gettext_lazy("Ratings of appropriateness and style (LMStyle)"),
+    "switching": gettext_lazy("Keep, take another or leave"),
 }
 
 

@@ -33,6 +33,7 @@ TEMPLATE_NAMES = {
     "preference": _("Preference of two"),
     "practised_ratings": _("Appropriateness, with practice first"),
     "style_ratings": _("Style and appropriateness"),
+    "switching": _("Keep, take another or leave"),
 }
 
 

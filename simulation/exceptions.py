@@ -5,6 +5,7 @@ SimulationError
 ├── TargetsUnfit       judgments or first items that cannot be used with a catalogue
 ├── CaptionsUnfit      a file of relative captions cannot be used
 ├── CheckpointUnfit    a trained recommender cannot be read, or is of another catalogue
+├── DialoguesUnfit     recorded dialogues that a study cannot be made of
 └── ExperimentUnfit    settings of an experiment that cannot be used, or an input that has gone
 """
 
@@ -27,6 +28,10 @@ class CaptionsUnfit(SimulationError):
 
 class CheckpointUnfit(SimulationError):
     """A trained recommender cannot be read, or is of another catalogue."""
+
+
+class DialoguesUnfit(SimulationError):
+    """Recorded dialogues that a study cannot be made of, or a study that is of none."""
 
 
 class ExperimentUnfit(SimulationError):

@@ -1,6 +1,7 @@
 """What is stored of simulations."""
 
 from simulation.models.catalogues import CataloguePart, StoredCatalogue
+from simulation.models.dialogue_studies import DialogueStudy, RecordedTurn
 from simulation.models.experiments import (
     DialoguePiece,
     ExperimentVersion,
@@ -26,9 +27,11 @@ __all__ = [
     "CauseRow",
     "ComparisonRow",
     "DialoguePiece",
+    "DialogueStudy",
     "ExperimentNote",
     "ExperimentVersion",
     "ImprovementRow",
+    "RecordedTurn",
     "SeedResult",
     "SimulatedRecommender",
     "SimulatedUser",

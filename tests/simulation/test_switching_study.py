@@ -1,0 +1,148 @@
+"""A switching study from a log of dialogues, through the marketplace, to its report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Study
+from annotation.protocols.versions import current_document
+from hits.crowd.replay import crowd_names, replay_group
+from hits.models import Batch
+from hits.qualifications import countries_of
+from marketplace.people.enrolment import issue_access_key
+from simulation.drawn_products import drawn_catalogue
+from simulation.exceptions import DialoguesUnfit
+from simulation.models import DialogueStudy, RecordedTurn
+from tests.annotation.importing import command_output
+from tests.simulation.conftest import neighbours
+from tests.simulation.switching_crowd import KnownRule
+
+N_TARGETS = 18
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A log that `simulate` wrote of drawn products, and the qrels it was of."""
+    catalogue = drawn_catalogue(300)
+    targets = neighbours(catalogue, N_TARGETS)
+    qrels, log = tmp_path / "judged.qrels", tmp_path / "log.jsonl"
+    rows = zip(targets.target.tolist(), targets.alternatives.tolist(), strict=True)
+    ids = catalogue.ids
+    lines = [
+        f"{ids[one]} 0 {ids[each]} 1\n" for one, others in rows for each in others if each >= 0
+    ]
+    qrels.write_text("".join(lines))
+    command_output(
+        "simulate", catalogue="drawn:300", qrels=qrels, user=["base"], log=log,
+        recommender=["random", "embedding:0.1"],
+    )  # fmt: skip
+    return log, qrels
+
+
+def imported(files: tuple[Path, Path], **options: Any) -> str:
+    settings = {"study": "switching", "catalogue": "drawn:300", "qrels": files[1]} | options
+    return command_output("import_switching_study", files[0], **settings)
+
+
+@pytest.mark.django_db
+def test_losses_and_gains_are_balanced_blind_and_their_origin_is_stored(
+    files: tuple[Path, Path],
+) -> None:
+    imported(files)
+    turns = list(RecordedTurn.objects.select_related("item"))
+    by_sign = Counter(one.delta < 0 for one in turns)
+    # A target whose dialogues had no such turn has none here.
+    assert min(by_sign.values()) > N_TARGETS // 2
+    rows = {
+        (row["recommender"], row["target"], row["turn"]): row
+        for row in map(json.loads, files[0].read_text().splitlines())
+    }
+    for one in turns:
+        row = rows[one.recommender, one.target, one.turn - 1]
+        assert (row["shown"], row["delta"]) == (one.shown, one.delta)
+        assert rows[one.recommender, one.target, one.turn - 2]["shown"] == one.previous
+        keys = {each.key for each in one.item.candidates.all()}
+        assert one.nearest in keys
+        assert not keys & {one.shown, one.target}
+        told = f"{one.item.key} {one.item.context} {one.item.condition}"
+        assert one.recommender not in told
+        assert "loss" not in told
+    dialogues = DialogueStudy.objects.get()
+    assert (dialogues.seed, len(dialogues.log_sha256)) == (0, 64)
+
+
+@pytest.mark.django_db
+def test_a_seed_draws_the_same_turns_again_and_another_draws_others(
+    files: tuple[Path, Path],
+) -> None:
+    for slug, seed in (("one", 4), ("same", 4), ("other", 5)):
+        imported(files, study=slug, seed=seed)
+    drawn = {
+        slug: [
+            (one.target, one.turn, one.shown)
+            for one in RecordedTurn.objects.filter(dialogues__study__slug=slug)
+        ]
+        for slug in ("one", "same", "other")
+    }
+    assert drawn["one"] == drawn["same"] != drawn["other"]
+
+
+@pytest.mark.django_db
+def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files: tuple[Path, Path]) -> None:
+    imported(files)
+    with pytest.raises(DialoguesUnfit, match="There is a study 'switching' already"):
+        imported(files)
+    with pytest.raises(DialoguesUnfit, match="is not in the catalogue"):
+        imported(files, study="other", catalogue="drawn:20")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_known_rule_is_recovered_through_the_loop(
+    files: tuple[Path, Path], live_server: Any, settings: Any
+) -> None:
+    keys = issue_access_key(name="Lab", deposit_usd=Decimal(30))
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_ACCESS_KEY_ID = keys.access_key_id
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys.secret_access_key
+    imported(files)
+    study = Study.objects.get()
+    assert current_document(study).title == "Would you keep looking?"
+    command_output("publish_study", "switching", reward=Decimal("0.02"), assignments=8)
+    batch = Batch.objects.get()
+    n_hits = study.items.count()
+    replay_group(
+        hit_type_id=batch.hit_type_id,
+        names=crowd_names(8, seed=0),
+        source=KnownRule(study, after_loss=0.75, after_gain=0.1),
+        site_url=live_server.url,
+        countries=countries_of(batch),
+        total=8 * n_hits,
+    )
+    command_output("collect_study", "switching")
+    record = json.loads(
+        command_output(
+            "switching_report", "switching", json=True,
+            user=["base", "prob:0:0.75", "prob:0:0.75,switches_on=gain"],
+        )
+    )  # fmt: skip
+    assert record["n_decisions"] == 8 * n_hits
+    after_loss, after_gain = record["p_switch_after_loss"], record["p_switch_after_gain"]
+    assert after_loss["ci_low"] < 0.75 < after_loss["ci_high"]
+    assert after_gain["ci_low"] < 0.1 < after_gain["ci_high"]
+    assert record["leaves"]["ci_low"] < 0.1 < record["leaves"]["ci_high"]
+    assert record["nearest_excess"]["ci_low"] > 0.1
+    loss = next(one for one in record["coefficients"] if one["name"] == "loss")
+    assert loss["ci_low"] > 0
+    names = [one["user"] for one in record["users"]]
+    assert names[0] == "MetaSimProb tolerance 0, P 0.75"
+    assert "switches_on gain" in names[-1]
+    truest = record["users"][0]
+    assert truest["gain"]["ci_low"] > 0
+    assert truest["p_adjusted"] < 0.05
+    assert "1. MetaSimProb" in command_output("switching_report", "switching")
