@@ -357,6 +357,10 @@ CONTENT_SECURITY_POLICY = {
 }
 # Prolific's API; that of manage.py fake_prolific to try things out.
 PROLIFIC_URL = env("PROLIFIC_URL", default="https://api.prolific.com")
+# With what it signs links, where a workspace has that.
+PROLIFIC_KEYS_URL = env(
+    "PROLIFIC_KEYS_URL", default=f"{PROLIFIC_URL.rstrip('/')}/.well-known/study/jwks.json"
+)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 # The largest file of items, in MiB, and how long one is kept that nobody imports
 # (docs/importing.md).

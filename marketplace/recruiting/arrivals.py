@@ -9,6 +9,7 @@ because whoever knows the id can come in with it.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -29,8 +30,14 @@ from marketplace.recruiting.participants import (
     find_participant,
     new_participant,
 )
-from marketplace.recruiting.problems import NotVerified, RecruiterProblem
+from marketplace.recruiting.problems import NotVerified, RecruiterProblem, Unreachable
 from marketplace.recruiting.sessions import start_session
+from marketplace.recruiting.signed_links import (
+    PARAMETER,
+    Expired,
+    published_keys,
+    verify_signed_link,
+)
 
 Kind = RecruiterConnection.Kind
 
@@ -44,6 +51,8 @@ class Visit:
     external_worker_id: str
     study_id: str
     session_id: str
+    # Where the recruiter signs its links.
+    signed_token: str = ""
 
 
 def recognise(token: str, parameters: Mapping[str, str]) -> Visit:
@@ -60,7 +69,8 @@ def recognise(token: str, parameters: Mapping[str, str]) -> Visit:
         )
     except NotVerified as error:
         raise ParticipantUnknown(str(error)) from error
-    return Visit(study, invitation, came.participant, came.study, came.submission)
+    signed = parameters.get(PARAMETER, "")
+    return Visit(study, invitation, came.participant, came.study, came.submission, signed)
 
 
 def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
@@ -95,7 +105,8 @@ def _require_sent(visit: Visit) -> None:
         study.session_parameter: visit.session_id,
     }
     try:
-        recruiter.verify_arrival(study.external_id, parameters, url="", now=clock.now())
+        if not _is_signed(visit, parameters):
+            recruiter.verify_arrival(study.external_id, parameters, url="", now=clock.now())
     except NotVerified as problem:
         text = _("%(recruiter)s did not send this: %(problem)s Open the study from there again.")
         raise ParticipantUnknown(
@@ -104,6 +115,20 @@ def _require_sent(visit: Visit) -> None:
     except RecruiterProblem as problem:
         text = _("%(recruiter)s can't be asked at the moment. Try again in a minute.")
         raise ParticipantUnknown(text % {"recruiter": connection.name}) from problem
+
+
+def _is_signed(visit: Visit, parameters: Mapping[str, str]) -> bool:
+    """Whether the link itself proves who comes. One that is signed and wrong is refused; of one
+    whose two minutes went by over this page, its recruiter is asked."""
+    if not visit.signed_token:
+        return False
+    given = {**parameters, PARAMETER: visit.signed_token}
+    keys, study = published_keys(settings.PROLIFIC_KEYS_URL), visit.study.external_id
+    try:
+        verify_signed_link(keys, study, given, url=settings.SITE_URL, now=clock.now())
+    except (Expired, Unreachable):
+        return False
+    return True
 
 
 def _has_begun(visit: Visit) -> bool:

@@ -1,0 +1,219 @@
+"""Links that a recruiter signed: who arrives is who it sent, to this study, a moment ago.
+
+The token is a JSON Web Token under RS256, whose public keys the recruiter publishes. Everything
+in it is checked before it is believed: the algorithm is ours and never the token's choice.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from marketplace.recruiting.problems import NotVerified, Unreachable
+from marketplace.recruiting.records import Arrival
+
+ALGORITHM = "RS256"
+ISSUER = "https://www.prolific.com"
+PARAMETER = "prolific_token"
+# A clock may be off by so much, here or there.
+LEEWAY_SECONDS = 30
+# Longer than a link is good for, so that a link kept from elsewhere is none.
+LONGEST_LIFE_SECONDS = 600
+LONGEST_TOKEN = 8_192
+SHORTEST_KEY_BITS = 2_048
+KEPT_SECONDS = 24 * 3600
+# Made-up key ids must not make us ask again and again.
+ASK_AGAIN_SECONDS = 60
+MOST_BYTES = 256 * 1024
+SECONDS_TO_ANSWER = 5
+
+
+class Expired(NotVerified):
+    """All is right with the link but its age."""
+
+
+class PublishedKeys:
+    """The public keys at an address, kept for a day; asked for anew where one is not known."""
+
+    def __init__(self, url: str, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._url, self._monotonic, self._lock = url, monotonic, threading.Lock()
+        self._keys: dict[str, RSAPublicKey] = {}
+        self._asked_at: float | None = None
+
+    def key(self, kid: str) -> RSAPublicKey:
+        """Return the key of this id; `NotVerified` where nobody published it."""
+        with self._lock:
+            age = self._age()
+            if age is None or age > KEPT_SECONDS or (kid not in self._keys and self._may_ask(age)):
+                self._keys, self._asked_at = _fetch(self._url), self._monotonic()
+            if kid not in self._keys:
+                raise NotVerified("The link is signed with a key that was not published.")
+            return self._keys[kid]
+
+    def _age(self) -> float | None:
+        return None if self._asked_at is None else self._monotonic() - self._asked_at
+
+    @staticmethod
+    def _may_ask(age: float) -> bool:
+        return age > ASK_AGAIN_SECONDS
+
+
+@cache
+def published_keys(url: str) -> PublishedKeys:
+    """The keys at an address, as this process keeps them."""
+    return PublishedKeys(url)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    signed: bytes
+    signature: bytes
+    header: Mapping[str, Any]
+    claims: Mapping[str, Any]
+
+
+def verify_signed_link(
+    keys: PublishedKeys,
+    study: str,
+    parameters: Mapping[str, str],
+    *,
+    url: str,
+    now: datetime,
+) -> Arrival:
+    """Return who arrived at `study`, whose page is `url`, by the token among the parameters.
+
+    Every parameter that the link and the token both state must be the same in both.
+    `NotVerified` says what is wrong, `Expired` that nothing is but its age; `Unreachable`, that
+    the keys could not be had.
+    """
+    parts = _parts(parameters.get(PARAMETER, ""))
+    if parts.header.get("alg") != ALGORITHM:
+        raise NotVerified(f"The link's token must be signed by {ALGORITHM}.")
+    key = keys.key(str(parts.header.get("kid", "")))
+    try:
+        key.verify(parts.signature, parts.signed, PKCS1v15(), SHA256())
+    except InvalidSignature:
+        raise NotVerified("The link's signature is not its recruiter's.") from None
+    _check_place(parts.claims, url)
+    arrival = _arrival(parts.claims, study, parameters)
+    _check_time(parts.claims, now)
+    return arrival
+
+
+def _parts(token: str) -> _Parts:
+    if not token or len(token) > LONGEST_TOKEN or token.count(".") != 2:
+        raise NotVerified("The link has no signed token, or a damaged one.")
+    header, claims, signature = token.split(".")
+    try:
+        parts = _Parts(
+            signed=f"{header}.{claims}".encode("ascii"),
+            signature=_decoded(signature),
+            header=json.loads(_decoded(header)),
+            claims=json.loads(_decoded(claims)),
+        )
+    except (ValueError, RecursionError):
+        raise NotVerified("The link's token is damaged.") from None
+    if not (isinstance(parts.header, dict) and isinstance(parts.claims, dict)):
+        raise NotVerified("The link's token is damaged.")
+    return parts
+
+
+def _check_time(claims: Mapping[str, Any], now: datetime) -> None:
+    start, end, present = claims.get("iat"), claims.get("exp"), now.timestamp()
+    if start is None or end is None or not (_is_moment(start) and _is_moment(end)):
+        raise NotVerified("The link's token does not say how long it is good for.")
+    if start > present + LEEWAY_SECONDS or not 0 < end - start <= LONGEST_LIFE_SECONDS:
+        raise NotVerified("The link's times can't be right.")
+    if present > end + LEEWAY_SECONDS:
+        raise Expired("The link has expired.")
+
+
+def _check_place(claims: Mapping[str, Any], url: str) -> None:
+    if claims.get("iss") != ISSUER:
+        raise NotVerified("The link's token is another issuer's.")
+    audience = claims.get("aud")
+    places = audience if isinstance(audience, list) else [audience]
+    here = _host(url)
+    if not here or here not in {_host(place) for place in places}:
+        raise NotVerified("The link's token is for another site.")
+
+
+def _arrival(claims: Mapping[str, Any], study: str, parameters: Mapping[str, str]) -> Arrival:
+    said = claims.get("prolific")
+    if not isinstance(said, dict):
+        raise NotVerified("The link's token does not say who arrives.")
+    facts = {name.upper(): value for name, value in said.items()}
+    submission, participant = facts.get("SESSION_ID"), facts.get("PROLIFIC_PID")
+    if facts.get("STUDY_ID") != study:
+        raise NotVerified("The link's token is for another study.")
+    if not submission or submission != claims.get("sub"):
+        raise NotVerified("The link's token is for another submission.")
+    if not isinstance(participant, str) or not participant:
+        raise NotVerified("The link's token does not say who arrives.")
+    for name in ("SESSION_ID", "PROLIFIC_PID", "STUDY_ID"):
+        if name in parameters and parameters[name] != facts[name]:
+            raise NotVerified(f"The link's {name} is not the one that was signed.")
+    return Arrival(study=study, submission=submission, participant=participant, signed=True)
+
+
+def _fetch(url: str) -> dict[str, RSAPublicKey]:
+    try:
+        with requests.get(
+            url, timeout=SECONDS_TO_ANSWER, allow_redirects=False, stream=True
+        ) as response:
+            content = next(response.iter_content(MOST_BYTES + 1), b"")
+            if response.status_code != 200 or len(content) > MOST_BYTES:
+                raise Unreachable("The recruiter's public keys can't be had.")
+            rows = json.loads(content)["keys"]
+            return {row["kid"]: _key(row) for row in rows if _is_for_signing(row)}
+    except requests.RequestException:
+        raise Unreachable("The recruiter's public keys can't be had.") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Unreachable("The recruiter's public keys can't be read.") from None
+
+
+def _is_for_signing(row: Mapping[str, Any]) -> bool:
+    is_used_so = row.get("use", "sig") == "sig" and row.get("alg", ALGORITHM) == ALGORITHM
+    return row.get("kty") == "RSA" and isinstance(row.get("kid"), str) and is_used_so
+
+
+def _key(row: Mapping[str, Any]) -> RSAPublicKey:
+    numbers = (int.from_bytes(_decoded(row[name]), "big") for name in ("e", "n"))
+    key = RSAPublicNumbers(*numbers).public_key()
+    if key.key_size < SHORTEST_KEY_BITS:
+        raise ValueError("the key is too short")
+    return key
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        return base64.b64decode(padded, altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error
+
+
+def _is_moment(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _host(url: Any) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower() if isinstance(url, str) else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,282 @@
+"""Links signed by a recruiter, with real keys that a server publishes."""
+
+import base64
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA256
+from django.test import Client
+
+from marketplace import clock
+from marketplace.models import Session
+from marketplace.recruiting.problems import NotVerified, Unreachable
+from marketplace.recruiting.signed_links import (
+    ASK_AGAIN_SECONDS,
+    KEPT_SECONDS,
+    PublishedKeys,
+    verify_signed_link,
+)
+from tests.marketplace.test_prolific import connection, fake, hit_type, posted  # noqa: F401
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+URL = "https://study.example/join/abc/"
+IDS = {"PROLIFIC_PID": "a" * 24, "STUDY_ID": "b" * 24, "SESSION_ID": "c" * 24}
+
+
+class Publisher:
+    """A recruiter's server with its keys; counts how often it was asked."""
+
+    def __init__(self):
+        self.keys = {"one": generate_private_key(65537, 2048)}
+        self.n_asked, self.content = 0, None
+        publisher = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                publisher.n_asked += 1
+                content = publisher.content or publisher.jwks()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/jwks.json"
+
+    def jwks(self):
+        rows = []
+        for kid, key in self.keys.items():
+            numbers = key.public_key().public_numbers()
+            n, e = (encoded(x.to_bytes((x.bit_length() + 7) // 8)) for x in (numbers.n, numbers.e))
+            rows.append({"kty": "RSA", "kid": kid, "use": "sig", "alg": "RS256", "n": n, "e": e})
+        return json.dumps({"keys": rows}).encode()
+
+    def token(self, *, kid="one", key=None, header=None, **changes):
+        claims = {
+            "iss": "https://www.prolific.com", "iat": NOW.timestamp(),
+            "exp": (NOW + timedelta(minutes=2)).timestamp(), "sub": IDS["SESSION_ID"],
+            "aud": URL, "prolific": {**IDS, "workspace_id": "d" * 24},
+        } | changes  # fmt: skip
+        head = {"alg": "RS256", "typ": "JWT", "kid": kid} | (header or {})
+        signed = ".".join(encoded(json.dumps(part).encode()) for part in (head, claims))
+        signer = key or self.keys[kid]
+        return f"{signed}.{encoded(signer.sign(signed.encode(), PKCS1v15(), SHA256()))}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+def encoded(content):
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = Publisher()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def publisher(server):
+    server.content, server.n_asked = None, 0
+    server.keys = {"one": server.keys["one"]}
+    return server
+
+
+@pytest.fixture
+def known_keys(publisher):
+    return PublishedKeys(publisher.url)
+
+
+def verify(keys, token, *, study=IDS["STUDY_ID"], url=URL, now=NOW, **parameters):
+    given = {**IDS, "prolific_token": token} | parameters
+    return verify_signed_link(keys, study, given, url=url, now=now)
+
+
+def test_who_was_sent(known_keys, publisher):
+    arrival = verify(known_keys, publisher.token(), now=NOW + timedelta(minutes=1))
+    assert arrival.signed
+    assert (arrival.study, arrival.submission) == (IDS["STUDY_ID"], IDS["SESSION_ID"])
+    assert arrival.participant == IDS["PROLIFIC_PID"]
+    assert IDS["PROLIFIC_PID"] not in repr(arrival)
+
+
+def test_the_ids_of_the_token_are_enough(known_keys, publisher):
+    given = {"prolific_token": publisher.token()}
+    arrival = verify_signed_link(known_keys, IDS["STUDY_ID"], given, url=URL, now=NOW)
+    assert arrival.participant == IDS["PROLIFIC_PID"]
+
+
+@pytest.mark.parametrize("name", list(IDS))
+def test_an_id_exchanged_in_the_link(known_keys, publisher, name):
+    with pytest.raises(NotVerified, match=name):
+        verify(known_keys, publisher.token(), **{name: "e" * 24})
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"iss": "https://prolific.example"}, "issuer"),
+        ({"aud": "https://other.example/join/abc/"}, "another site"),
+        ({"aud": None}, "another site"),
+        ({"aud": "https://[broken"}, "another site"),
+        ({"sub": "f" * 24}, "another submission"),
+        ({"prolific": {**IDS, "STUDY_ID": "f" * 24}}, "another study"),
+        ({"prolific": {**IDS, "PROLIFIC_PID": ""}}, "who arrives"),
+        ({"prolific": "somebody"}, "who arrives"),
+        ({"exp": None}, "how long"),
+        ({"exp": True}, "how long"),
+        ({"exp": (NOW + timedelta(days=30)).timestamp()}, "times"),
+        ({"iat": (NOW + timedelta(minutes=1)).timestamp()}, "times"),
+    ],
+)
+def test_what_a_signed_token_must_say(known_keys, publisher, changes, problem):
+    with pytest.raises(NotVerified, match=problem):
+        verify(known_keys, publisher.token(**changes))
+
+
+def test_an_expired_link(known_keys, publisher):
+    token = publisher.token()
+    verify(known_keys, token, now=NOW + timedelta(minutes=2, seconds=20))  # clocks differ
+    with pytest.raises(NotVerified, match="expired"):
+        verify(known_keys, token, now=NOW + timedelta(minutes=3))
+
+
+def test_another_study_of_ours(known_keys, publisher):
+    with pytest.raises(NotVerified, match="another study"):
+        verify(known_keys, publisher.token(), study="f" * 24)
+
+
+def test_a_token_signed_by_somebody_else(known_keys, publisher):
+    with pytest.raises(NotVerified, match="signature"):
+        verify(known_keys, publisher.token(key=generate_private_key(65537, 2048)))
+
+
+def test_a_token_changed_after_signing(known_keys, publisher):
+    head, claims, signature = publisher.token().split(".")
+    changed = json.loads(base64.urlsafe_b64decode(claims + "==")) | {"sub": "f" * 24}
+    with pytest.raises(NotVerified, match="signature"):
+        verify(known_keys, f"{head}.{encoded(json.dumps(changed).encode())}.{signature}")
+
+
+@pytest.mark.parametrize("algorithm", ["none", "HS256", "RS512", None])
+def test_the_token_does_not_choose_the_algorithm(known_keys, publisher, algorithm):
+    with pytest.raises(NotVerified, match="RS256"):
+        verify(known_keys, publisher.token(header={"alg": algorithm}))
+    assert publisher.n_asked == 0
+
+
+@pytest.mark.parametrize("token", ["", "a.b", "a.b.c", "..", "é.é.é", "W10.W10.W10", "e" * 9000])
+def test_damaged_tokens(known_keys, token):
+    with pytest.raises(NotVerified, match="damaged"):
+        verify(known_keys, token)
+
+
+def test_keys_are_kept_for_a_day_and_a_new_one_is_found(publisher):
+    passed = [0.0]
+    known_keys = PublishedKeys(publisher.url, monotonic=lambda: passed[0])
+    for _time in range(3):
+        verify(known_keys, publisher.token())
+    assert publisher.n_asked == 1
+    publisher.keys["two"] = generate_private_key(65537, 2048)
+    passed[0] += ASK_AGAIN_SECONDS + 1
+    verify(known_keys, publisher.token(kid="two"))
+    assert publisher.n_asked == 2
+    passed[0] += KEPT_SECONDS + 1
+    verify(known_keys, publisher.token())
+    assert publisher.n_asked == 3
+
+
+def test_made_up_keys_do_not_make_us_ask_each_time(known_keys, publisher):
+    for number in range(5):
+        with pytest.raises(NotVerified, match="not published"):
+            verify(known_keys, publisher.token(header={"kid": f"made-up-{number}"}))
+    assert publisher.n_asked == 1
+
+
+@pytest.mark.parametrize("content", [b"[", b"{}", b'{"keys": 1}', b"x" * 300_000])
+def test_keys_that_cannot_be_had(known_keys, publisher, content):
+    publisher.content = content
+    with pytest.raises(Unreachable, match="public keys"):
+        verify(known_keys, publisher.token())
+
+
+def test_nobody_there():
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        port = server.server_address[1]
+    known_keys = PublishedKeys(f"http://127.0.0.1:{port}/jwks.json")
+    token = f"{encoded(json.dumps({'alg': 'RS256', 'kid': 'one'}).encode())}.e30.e30"
+    with pytest.raises(Unreachable, match="public keys"):
+        verify(known_keys, token)
+
+
+@pytest.fixture
+def token_of(publisher, settings, posted):  # noqa: F811
+    settings.PROLIFIC_KEYS_URL = publisher.url
+
+    def make(submission, age=timedelta(), **changes):
+        ids = {
+            "PROLIFIC_PID": submission.participant,
+            "STUDY_ID": posted.external_id,
+            "SESSION_ID": submission.id,
+        }
+        start = clock.now() - age
+        times = {"iat": start.timestamp(), "exp": (start + timedelta(minutes=2)).timestamp()}
+        facts = {"sub": submission.id, "aud": settings.SITE_URL, "prolific": ids}
+        return ids, publisher.token(**times | facts | changes)
+
+    return make
+
+
+def open_link(study, ids, token):
+    query = "&".join(f"{name}={value}" for name, value in (ids | {"prolific_token": token}).items())
+    return Client().post(f"/join/{study.token}/?{query}").status_code
+
+
+@pytest.mark.django_db
+def test_a_signed_link_lets_in_though_the_api_is_away(fake, posted, token_of):  # noqa: F811
+    submission = fake.world.arrive(fake.world.studies[posted.external_id])
+    fake.faults["submission"] = ["500"] * 9
+    assert open_link(posted, *token_of(submission)) == 302
+    assert Session.objects.get().submission_id == submission.id
+    # a reload after its time
+    assert open_link(posted, *token_of(submission, age=timedelta(hours=1))) == 302
+    assert Session.objects.count() == 1
+    assert "submission" not in fake.calls
+
+
+@pytest.mark.django_db
+def test_an_expired_link_is_asked_of_the_recruiter(fake, posted, token_of):  # noqa: F811
+    submission = fake.world.arrive(fake.world.studies[posted.external_id])
+    fake.faults["submission"] = ["500"]
+    expired = token_of(submission, age=timedelta(minutes=5))
+    assert open_link(posted, *expired) != 302
+    assert not Session.objects.exists()
+    assert open_link(posted, *expired) == 302
+    assert fake.calls.count("submission") == 2
+    fake.world.leave(gone := fake.world.arrive(fake.world.studies[posted.external_id]))
+    assert open_link(posted, *token_of(gone, age=timedelta(minutes=5))) != 302
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "changes", [{"sub": "f" * 24}, {"aud": "https://other.example"}, {"iss": "somebody"}]
+)
+def test_a_link_that_is_signed_and_wrong_is_refused(fake, posted, token_of, changes):  # noqa: F811
+    submission = fake.world.arrive(fake.world.studies[posted.external_id])
+    assert open_link(posted, *token_of(submission, **changes)) != 302
+    assert not Session.objects.exists()
+    assert "submission" not in fake.calls
