@@ -159,7 +159,7 @@ def import_switching_study(
         )
     items = [_item(number, one, catalogue, accepted) for number, one in enumerate(drawn, 1)]
     imported = import_study(
-        draft=StudyDraft(kind="ratings", items=items),
+        draft=StudyDraft(kind="rating", items=items),
         path=log,
         slug=slug,
         title=study_title,

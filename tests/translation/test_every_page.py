@@ -37,6 +37,7 @@ from marketplace.models import (
 )
 from marketplace.money.deposits import deposit
 from marketplace.money.payouts import make_batch
+from marketplace.recruiting.presets import PRESETS
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, invite, open_study
 from marketplace.urls import urlpatterns as marketplace_patterns
 from retrieval.collections import create_collection
@@ -83,13 +84,14 @@ def _pseudo(settings, pseudo_directory) -> Iterator[None]:
 
 
 def known_texts() -> list[str]:
-    """What a page may show as it is: texts of the database, names of countries, of queues
+    """What a page may show as it is: texts of the database, names of countries, panels, queues
     and transports, references."""
     countries = [getattr(each, "common_name", each.name) for each in pycountry.countries]
     references = [term.reference for term in COEFFICIENTS.values()]
     users = get_user_model().objects.values_list("username", flat=True)
     payouts = [": ".join(method) for method in settings.MARKETPLACE_PAYOUT_METHODS.items()]
-    names = [*QUEUES, *Transport.values]
+    panels = [preset.panel for preset in PRESETS.values()]
+    names = [*QUEUES, *Transport.values, *panels]
     texts = {*names, *references, *countries, *stored_texts(), *users, *payouts}
     return sorted(texts, key=len, reverse=True)
 
