@@ -9,7 +9,7 @@ import numpy as np
 from presentation.counts import count_of
 from retrieval.evaluation_records import Evaluation
 from retrieval.trec_files import Run
-from stats.ranking.judged_lists import score_keys
+from stats.ranking.judged_lists import in_single_precision, score_keys
 from stats.ranking.topic_means import LEAST_OTHERS, LEAST_TOPICS
 
 
@@ -85,7 +85,7 @@ def _n_begun_with_their_topic(run: Run) -> int:
 
 def _differs_in_double(run: Run) -> bool:
     """Whether two scores of a topic are the same in single precision and not in double."""
-    keys = score_keys(run.topic, run.score.astype(np.float32))
+    keys = score_keys(run.topic, in_single_precision(run.score))
     if keys is None:
         return False
     order = np.argsort(keys)

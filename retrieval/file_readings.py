@@ -23,6 +23,7 @@ from retrieval.models import Collection, CollectionFile, FileTopic
 from retrieval.models.files import NAME_LENGTH
 from retrieval.source_files import catalogue_facts, vectors_facts
 from retrieval.trec_files import RelevanceGrades, Run, read_assessors, read_qrels, read_run
+from stats.ranking.judged_lists import in_single_precision
 from work.execution import run_job
 from work.request import request_job
 
@@ -199,7 +200,7 @@ READERS: dict[CollectionFile.Kind, Callable[[Path], tuple[dict[str, Any], Sequen
 
 def _n_tied(run: Run) -> int:
     """Lines that have the score of another of their topic, as 32-bit floats."""
-    score = run.score.astype(np.float32)
+    score = in_single_precision(run.score)
     order = np.lexsort((score, run.topic))
     topic, score = run.topic[order], score[order]
     same: Integers = np.zeros(len(score) + 1, dtype=np.intp)

@@ -24,12 +24,13 @@ from retrieval.file_kinds import LOOKED_AT, problem_of_text
 from retrieval.run_ranks import contradicting
 from retrieval.trec_blocks import BYTE_ORDER_MARK, BlockKind, Columns, columns_of, read_in_blocks
 from stats.arguments import Floats, Integers
-from stats.ranking.judged_lists import HIGHEST_GRADE, LOWEST_GRADE
+from stats.ranking.judged_lists import HIGHEST_GRADE, LOWEST_GRADE, in_single_precision
 
 FileKind = Literal["run", "qrels", "qrels_jg"]
 RUN_COLUMNS = ("topic", "Q0", "docno", "rank", "score", "tag")
 QREL_COLUMNS = ("topic", "iteration", "docno", "grade")
 INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
+WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.I)
 BLOCK_BYTES = 32 * 1024**2
 MOST_BYTES = 16 * 1024**3
@@ -53,7 +54,8 @@ class Run:
         Of each line, their positions in those lists.
     score : ndarray of float, shape (n_lines,)
     n_infinite : int
-        Scores that are infinite, which sort well and are rarely meant.
+        Scores that are infinite in single precision, as trec_eval reads them: they sort well and
+        are rarely meant.
     contradicting : ndarray of int, shape (n, 2)
         Lines whose rank is worse and whose score is greater than those of another line, and that
         other line.
@@ -95,7 +97,7 @@ def read_run(path: Path) -> Run:
         path,
         tag,
         *columns,
-        n_infinite=int(np.isinf(read.value).sum()),
+        n_infinite=int(np.isinf(in_single_precision(read.value)).sum()),
         contradicting=contradicting(read.topic, read.rank, read.value),
     )
 
@@ -268,10 +270,13 @@ def _number(named: dict[str, str]) -> tuple[str | None, float]:
     """What is wrong with a line's score or grade, and its value where nothing is."""
     if "grade" in named:
         text = named["grade"]
+        if WHOLE.fullmatch(text) and not INTEGER.fullmatch(text):
+            # too long to be read as a number, and too large to be a grade
+            return _out_of_range(text), 0
         if not INTEGER.fullmatch(text):
             return f"the grade {_quoted(text)} is not a whole number.", 0
         if not LOWEST_GRADE <= int(text) <= HIGHEST_GRADE:
-            return f"the grade {text} is not between {LOWEST_GRADE} and {HIGHEST_GRADE}.", 0
+            return _out_of_range(text), 0
         return None, int(text)
     text = named["score"]
     if not NUMBER.fullmatch(text):
@@ -279,6 +284,10 @@ def _number(named: dict[str, str]) -> tuple[str | None, float]:
     if isnan(score := float(text)):
         return "the score is NaN, which has no place in an order.", 0
     return None, score
+
+
+def _out_of_range(text: str) -> str:
+    return f"the grade {_quoted(text)} is not between {LOWEST_GRADE} and {HIGHEST_GRADE}."
 
 
 def _quoted(text: str) -> str:

@@ -21,6 +21,7 @@ from retrieval.exceptions import RunsUnfit, TrecFileFaults
 from retrieval.trec_files import RelevanceGrades, Run, each_line, read_qrels, read_run
 from stats.arguments import Integers
 from stats.ranking import measure
+from stats.ranking.judged_lists import in_single_precision
 
 HUB_SHARE = 0.1
 JUDGED = measure("Judged@10")
@@ -224,7 +225,7 @@ def _run_findings(run: Run) -> Iterator[Finding]:
 def _tied(run: Run) -> Integers:
     """The topic of every document whose score is, in single precision, that of one before it."""
     order = np.lexsort((run.score, run.topic))
-    topic, score = run.topic[order], run.score[order].astype(np.float32)
+    topic, score = run.topic[order], in_single_precision(run.score[order])
     tied: Integers = topic[1:][(topic[1:] == topic[:-1]) & (score[1:] == score[:-1])]
     return tied
 

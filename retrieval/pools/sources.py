@@ -14,6 +14,7 @@ from retrieval.pools.records import SourceFacts, Target
 from retrieval.pools.vectors import Vectors, file_digest
 from retrieval.trec_files import Run
 from stats.arguments import Floats, Integers
+from stats.ranking.judged_lists import in_single_precision
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class RunSource:
     ) -> RankedLists:
         run = self.run
         # Scores as pytrec_eval compares them; documents are numbered by the order of their bytes.
-        order = np.lexsort((-run.document, -run.score.astype(np.float32), run.topic))
+        order = np.lexsort((-run.document, -in_single_precision(run.score), run.topic))
         begin = np.searchsorted(run.topic[order], np.arange(len(run.topics) + 1))
         number = dict(zip(run.topics, range(len(run.topics)), strict=True))
         topic = np.array([number.get(target.topic, -1) for target in targets], dtype=np.intp)

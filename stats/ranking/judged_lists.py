@@ -180,7 +180,7 @@ def judged_lists(
     pairs, judged_pairs = topics * span + documents, judged_topics * span + judged_documents
     by_pair = np.argsort(judged_pairs)
     _require_once("judged_documents", judged_pairs[by_pair])
-    compared = scores.astype(np.float32) if single_precision else scores
+    compared = in_single_precision(scores) if single_precision else scores
     by_name = documents if ties == "rising" else -documents
     order, has_ties = _ranking(topics, by_name, compared)
     _require_once("documents", np.sort(pairs))
@@ -197,6 +197,21 @@ def judged_lists(
         judged_grade=grades[judged_order],
         has_ties=has_ties,
     )
+
+
+def in_single_precision(scores: Floats) -> NDArray[np.float32]:
+    """Scores as trec_eval holds them: what lies beyond 3.4e38 is infinite there, and ties.
+
+    Parameters
+    ----------
+    scores : array of float, (n,)
+
+    Returns
+    -------
+    array of float32, (n,)
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(scores, dtype=np.float64).astype(np.float32)
 
 
 def graded_lists(

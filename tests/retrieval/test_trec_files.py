@@ -100,6 +100,8 @@ def test_names_are_in_the_order_of_their_bytes(file: WriteFile):
 
 def test_infinite_scores_are_counted(file: WriteFile):
     assert read_run(file("run", "1 Q0 a 1 inf t\n1 Q0 b 1 -Infinity t\n")).n_infinite == 2
+    # trec_eval's scores are of single precision
+    assert read_run(file("run", "1 Q0 a 1 1e39 t\n1 Q0 b 1 1e38 t\n")).n_infinite == 1
 
 
 def test_tags_that_differ_name_no_run(file: WriteFile):
@@ -147,6 +149,7 @@ def test_a_run_that_would_be_misread_is_refused_with_each_line(
     [
         ("1 0 a 1.5\n", "the grade 1.5 is not a whole number"),
         ("1 0 a one\n", "the grade one is not a whole number"),
+        ("1 0 a 12345678901234567890123\n", "the grade 12345678901234567890123 is not between"),
         ("1 0 a 128\n", "the grade 128 is not between -127 and 127"),
         ("1 0 a 99999999999999999999\n", "is not between"),
         ("1 0 a\n", "it has 3 columns. A line of qrels has 4 columns: topic iteration docno grade"),
