@@ -98,11 +98,35 @@ class Row:
         return not self.noted and self.none <= MOSTLY_REFUSED
 
 
-def source() -> str:
+def source(root: Path = ROOT) -> str:
     """The commit of the source, with a mark where it was changed since."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    return _git(root, "describe", "--always", "--dirty", "--exclude=*") or "unknown"
+
+
+def require_published(root: Path = ROOT) -> None:
+    """End where rows would name a source that nobody else can have."""
+    named = source(root)
+    if named == "unknown" or named.endswith("-dirty"):
+        sys.exit(f"The source is {named}: commit what was changed, so that rows can name it.")
+    for branch in ("origin/main", "main"):
+        if _git(root, "rev-parse", "--verify", "--quiet", branch):
+            if not is_in_history(named, of=branch, root=root):
+                sys.exit(
+                    f"{named} is not on {branch}: bring it there first, since a row names the "
+                    "source that others can run again."
+                )
+            return
+
+
+def is_in_history(commit: str, *, of: str = "HEAD", root: Path = ROOT) -> bool:
+    """Whether a branch goes back to a commit."""
+    command = ["git", "merge-base", "--is-ancestor", commit, of]
+    return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def interval_row(case: IntervalCase, trials: int, seed: int) -> Row:
@@ -211,6 +235,7 @@ def main() -> None:
     parts, kept = options.part or known_parts, stored_rows(options.rows)
     until = monotonic() + 60 * options.minutes
     if not options.table:
+        require_published()
         for row in computed_rows(parts, options.trials, options.seed, kept):
             kept[row.key] = row
             with options.rows.open("a") as file:
