@@ -2,7 +2,8 @@
 # make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part, and
 #              MARKS="not walk and not once" leaves out what asks nothing of the database
 # make long    random kills of all processes, and of the whole loop with a failing line
-#              (docs/faults.md); 10,000 arrivals for 5,000 places; walks through whole studies, and the tutorial, in browsers; many
+#              (docs/faults.md); 10,000 arrivals for 5,000 places;
+#              trained recommenders with alternatives that a crowd gave; walks through whole studies, and the tutorial, in browsers; many
 #              requests that the API's schema allows, and many that it does not; the notebooks
 # make pictures  what every page looks like in each state that a test looks at, at 1280, 390 and
 #              320 px: output/pictures/index.html
@@ -48,6 +49,7 @@ long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.faults.loop
 	$(BIN)/python -m benchmarks.recruited_arrivals
+	$(BIN)/python -m benchmarks.collected_alternatives
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console tests/upgrade
 	test -z "$(POSTGRES_URL)" || DATABASE_URL="$(POSTGRES_URL)" $(BIN)/python -m pytest -q -m walk tests/upgrade
 	$(MAKE) notebooks

@@ -50,7 +50,7 @@ class Step:
 def main() -> None:
     """Publish, collect four times, and print the table."""
     options = _options()
-    said = [describe_machine(), f"{options.hits:,} HITs, commit {_commit()}"]
+    said = [describe_machine(), f"{options.hits:,} HITs, commit {commit()}"]
     sys.stderr.write("\n".join(said) + "\n")
     with requester_and_marketplace(
         options.postgres,
@@ -62,7 +62,7 @@ def main() -> None:
         if faults := marketplace.site.faults():
             sys.exit("\n".join(faults[-5:]))
     if options.json:
-        record = {"machine": said[0], "commit": _commit(), "n_hits": options.hits}
+        record = {"machine": said[0], "commit": commit(), "n_hits": options.hits}
         sys.stdout.write(json.dumps(record | {"steps": [asdict(step) for step in steps]}) + "\n")
         return
     sys.stdout.write("\n".join([*said, "", *_table(steps)]) + "\n")
@@ -80,7 +80,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _commit() -> str:
+def commit() -> str:
     words = ["git", "describe", "--always", "--dirty"]
     return subprocess.check_output(words, cwd=CHECKOUT, text=True).strip()
 

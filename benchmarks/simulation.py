@@ -28,6 +28,7 @@ from simulation.recommenders.trained.training import train
 from simulation.reports import report_text
 from simulation.targets import Targets, targets_of
 from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, sim_base
+from stats.arguments import Floats, Integers
 
 KINDS = ("gru-sl", "gru-rl", "ege")
 POOL = 14
@@ -43,16 +44,21 @@ def users() -> list[MetaUser]:
     return [sim_base(), *tolerances, *switches]
 
 
-def oracle_targets(catalogue: Catalogue, items: np.ndarray) -> Targets:
-    """Targets with what an oracle accepts of a pool of their nearest neighbours."""
+def shares(catalogue: Catalogue, items: Integers, target: int) -> Floats:
+    """How much of what attributes make up each item has in common with a target, from 0 to 1."""
     assert isinstance(catalogue.attributes, Attributes)
     codes, weights = catalogue.attributes.codes, np.array(WEIGHTS) / sum(WEIGHTS)
+    return np.asarray(((codes[items] == codes[target]) * weights).sum(axis=1))
+
+
+def oracle_targets(catalogue: Catalogue, items: np.ndarray) -> Targets:
+    """Targets with what an oracle accepts of a pool of their nearest neighbours."""
     accepted, rejected = {}, {}
     for target in items:
         others = np.full(len(catalogue), target)
         distance = catalogue.squared_distance(np.arange(len(catalogue)), others)
         pool = np.argsort(distance)[1 : POOL + 1]
-        shared = ((codes[pool] == codes[target]) * weights).sum(axis=1)
+        shared = shares(catalogue, pool, target)
         name = catalogue.ids[target]
         accepted[name] = [catalogue.ids[item] for item in pool[shared >= LEAST_SHARED]]
         rejected[name] = [catalogue.ids[item] for item in pool[shared < LEAST_SHARED]]
