@@ -32,6 +32,7 @@ from benchmarks.coverage_pools import pool_intervals
 from benchmarks.coverage_powered import powered_intervals
 from benchmarks.coverage_rankings import ranking_intervals
 from benchmarks.coverage_reports import report_intervals, report_tests
+from benchmarks.coverage_switching import switching_intervals, switching_tests
 from benchmarks.coverage_topics import topic_intervals
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,13 +47,14 @@ INTERVALS = (
     *topic_intervals(),
     *pool_intervals(),
     *ranking_intervals(),
+    *switching_intervals(),
 )
-TESTS = (*mean_tests(), *metric_tests(), *report_tests(), *judge_tests())
+TESTS = (*mean_tests(), *metric_tests(), *report_tests(), *judge_tests(), *switching_tests())
 TRIALS = {
     "kappa": 300, "alpha": 1000, "correlation": 400, "correlation_of_many_cells": 100,
     "new_systems": 200, "ceilings": 200, "metrics": 200, "metrics_drawn": 100,
     "preferences": 300, "alt_test": 300, "agreement_of_many": 1000, "powered_quantiles": 300,
-    "powered_correlations": 1000, "pool_bias": 500, "rankings": 400,
+    "powered_correlations": 1000, "pool_bias": 500, "rankings": 400, "switching": 200,
 }  # fmt: skip
 """Studies a row where 2,000 would take too long."""
 
