@@ -44,6 +44,8 @@ def test_a_commit_of_another_branch_may_not(checkout: Path) -> None:
 def test_rows_name_commits_of_this_history() -> None:
     sources = {row.source for row in stored_rows(ROWS).values()}
     missing = sorted(one for one in sources if not is_in_history(one, root=ROOT))
-    if len(missing) == len(sources):
+    command = ["git", "rev-parse", "--is-shallow-repository"]
+    shallow = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if len(missing) == len(sources) or shallow.stdout.strip() != "false":
         pytest.skip("this copy of the source has no history, or not all of it")
     assert missing == []
