@@ -11,6 +11,7 @@ from marketplace.notifications.delivery import send_due
 from marketplace.notifications.worker_mail import send_due_mail
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.decisions import approve_overdue
+from marketplace.recruiting.requests import ACT, CONNECT, perform_action, perform_connection
 from marketplace.recruiting.sessions import settle_sessions
 from work.execution import RunningJob
 from work.registry import MARKETPLACE, register
@@ -72,3 +73,19 @@ def follow_recruiters(running: RunningJob) -> str:
     """Follow what changed at recruiters, and send what was decided here."""
     called = call_recruiters()
     return " ".join([f"{called.n_followed} sessions followed.", *called.problems])
+
+
+@register(CONNECT, label=gettext_lazy("Connecting a recruiter"), queue=MARKETPLACE)
+def connect_recruiter(running: RunningJob) -> str:
+    """Try a token that was offered."""
+    perform_connection(running.arguments["connection"])
+    return "The token was tried."
+
+
+@register(ACT, label=gettext_lazy("Calling a recruiter"), queue=MARKETPLACE)
+def act_on_recruited_study(running: RunningJob) -> str:
+    """Do what was requested about a study at its recruiter."""
+    job, arguments = running.job, running.arguments
+    is_last_try = job.attempts >= job.max_attempts
+    perform_action(arguments["study"], arguments["number"], is_last_try=is_last_try)
+    return "Done, or the study says why not."

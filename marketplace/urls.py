@@ -4,6 +4,7 @@ from django.urls.converters import StringConverter
 from marketplace.api import appeals as appeals_api
 from marketplace.api import devices as devices_api
 from marketplace.api import enrolment, statements, testing_pages
+from marketplace.api import recruiting as recruiting_api
 from marketplace.api import webhook_secrets as webhook_secrets_api
 from marketplace.api.dispatch import requester_api
 from marketplace.web.operator import pages as operator_pages
@@ -85,6 +86,28 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace-api/v1/devices", devices_api.devices, name="shared_devices"),
     path("marketplace-api/v1/appeals", appeals_api.appeals, name="appeals"),
     path("marketplace-api/v1/appeals/answer", appeals_api.answer, name="answer_appeal"),
+    path("marketplace-api/v1/recruiting", recruiting_api.standing, name="recruiting_standing"),
+    path(
+        "marketplace-api/v1/recruiting/connect", recruiting_api.connect, name="recruiting_connect"
+    ),
+    path(
+        "marketplace-api/v1/recruiting/disconnect",
+        recruiting_api.end_connection,
+        name="recruiting_disconnect",
+    ),
+    path(
+        "marketplace-api/v1/recruiting/hand-over",
+        recruiting_api.hand_over,
+        name="recruiting_hand_over",
+    ),
+    path("marketplace-api/v1/recruiting/draft", recruiting_api.draft, name="recruiting_draft"),
+    path("marketplace-api/v1/recruiting/act", recruiting_api.act, name="recruiting_act"),
+    path(
+        "marketplace-api/v1/recruiting/sessions",
+        recruiting_api.sessions,
+        name="recruiting_sessions",
+    ),
+    path("marketplace-api/v1/recruiting/settle", recruiting_api.settle, name="recruiting_settle"),
     path("testing/clock", testing_pages.clock_page, name="testing_clock"),
     path("testing/faults", testing_pages.faults_page, name="testing_faults"),
     path("testing/sweep", testing_pages.sweep_page, name="testing_sweep"),

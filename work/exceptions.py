@@ -4,6 +4,7 @@ WorkError
 ├── JobKindUnknown   no app registered a handler of that name
 ├── JobPostponed     what the job needs is in use; it is tried again later
 ├── JobStopped       a person stopped the job
+├── JobWaiting       what the job waits for is under way; it goes to the end of the queue
 ├── LeaseLost        the job was stopped or taken over; nothing more may be written for it
 ├── AddressUnfit     the site cannot be served there
 └── PartFailed       a part of the site ends as soon as it is started
@@ -29,6 +30,10 @@ class JobStopped(WorkError):
 
     def __init__(self) -> None:
         super().__init__("Stopped; what was done until then is kept.")
+
+
+class JobWaiting(WorkError):
+    """What the job waits for is under way; it goes to the end of the queue."""
 
 
 class LeaseLost(WorkError):

@@ -13,7 +13,7 @@ from django.db import DatabaseError, DataError, NotSupportedError, ProgrammingEr
 from django.db.models import F
 from django.utils import timezone
 
-from work.exceptions import JobPostponed, JobStopped, LeaseLost, WorkerStopping
+from work.exceptions import JobPostponed, JobStopped, JobWaiting, LeaseLost, WorkerStopping
 from work.leases import Lease, heartbeat, lease_term, new_token
 from work.models import MOST_DELAY_SECONDS, Job
 from work.queues import announce
@@ -169,6 +169,8 @@ def _run(running: RunningJob) -> None:
         running.finish(Job.State.STOPPED, str(stopped))
     except LeaseLost as lost:
         logger.warning("%s", lost)
+    except JobWaiting:
+        _release(running)
     except JobPostponed as postponed:
         _retry(running, str(postponed).rstrip("."))
     except PERMANENT as error:
@@ -210,7 +212,7 @@ def retry_delay(n_attempts: int) -> timedelta:
 
 
 def _release(running: RunningJob) -> None:
-    """Give a job back whose worker was asked to end; that is no failed attempt."""
+    """Give a job back that waits, or whose worker was asked to end; that is no failed attempt."""
     running.requeue(attempts=models.F("attempts") - 1)
     if job := Job.objects.queued().filter(pk=running.job.pk).first():
         announce(job)

@@ -35,6 +35,8 @@ class RecruiterConnection(models.Model):
     # A panel's name: participants are known again by it from one study to the next.
     name = models.CharField(max_length=100)
     encrypted_token = models.TextField(blank=True)
+    # A new token, with what goes with it, that is still to be tried.
+    encrypted_offer = models.TextField(blank=True)
     # What the recruiter's API wants besides, such as a workspace.
     settings = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
@@ -54,13 +56,23 @@ class RecruiterConnection(models.Model):
 
 
 class RecruitedStudy(models.Model):
-    """A HIT type whose HITs are done by participants, a number of HITs each."""
+    """HITs of one type that are done by participants, a number of HITs each."""
 
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         ACTIVE = "active", _("Open")
         PAUSED = "paused", _("Paused")
         STOPPED = "stopped", _("Closed")
+
+    class Action(models.TextChoices):
+        DRAFT = "draft", _("Draft it")
+        PRICE = "price", _("Ask what more places cost")
+        PUBLISH = "publish", _("Publish it")
+        PLACES = "places", _("Add places")
+        PAUSE = "pause", _("Pause it")
+        RESUME = "resume", _("Resume it")
+        STOP = "stop", _("Stop it")
+        DISCARD = "discard", _("Discard the draft")
 
     connection = models.ForeignKey(
         RecruiterConnection, on_delete=models.CASCADE, related_name="studies"
@@ -82,6 +94,31 @@ class RecruitedStudy(models.Model):
     maximum_seconds = models.PositiveIntegerField(default=3600)
     # Whether what somebody has handed in who then returns the participation is withdrawn.
     discards_returned = models.BooleanField(default=False)
+    # Of the HITs of its type those whose RequesterAnnotation begins so; empty: all of them.
+    annotation_prefix = models.CharField(max_length=255, blank=True)
+    # What is posted at a recruiter with an API; the reward is in its account's currency.
+    reward = models.DecimalField(max_digits=10, decimal_places=2, null=True)
+    minutes = models.PositiveSmallIntegerField(null=True)
+    places = models.PositiveIntegerField(default=0)
+    devices = models.JSONField(default=list, blank=True)
+    # Whose participants may not take part.
+    excluded = models.ManyToManyField(
+        "self", symmetrical=False, blank=True, related_name="excluded_by"
+    )
+    # Of its participants at the recruiter, once a later study excludes them; how many are in it.
+    external_group_id = models.CharField(max_length=100, blank=True)
+    group_size = models.PositiveIntegerField(default=0)
+    # What the recruiter said that so many places in all cost, beyond those it has already.
+    quoted_places = models.PositiveIntegerField(null=True)
+    quoted_cost = models.DecimalField(max_digits=14, decimal_places=4, null=True)
+    # What is to be done at the recruiter, by a background job; one thing at a time.
+    action = models.CharField(max_length=7, choices=Action, blank=True)
+    action_values = models.JSONField(default=dict, blank=True)
+    action_number = models.PositiveIntegerField(default=0)
+    # Why the last of it was not done.
+    problem = models.TextField(blank=True)
+    # By which whoever drafts it over HTTP says the same thing twice.
+    request_token = models.CharField(max_length=64, blank=True)
     # The URL parameters that a panel sends.
     worker_parameter = models.CharField(max_length=64, blank=True)
     study_parameter = models.CharField(max_length=64, blank=True)
@@ -92,7 +129,12 @@ class RecruitedStudy(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(items_per_session__gte=1), name="a_participation_has_a_hit"
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["requester", "request_token"],
+                condition=~Q(request_token=""),
+                name="one_study_per_request_token",
+            ),
         ]
         verbose_name_plural = "recruited studies"
 

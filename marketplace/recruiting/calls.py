@@ -24,10 +24,13 @@ from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruiterCharge, RecruiterConnection
 from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.groups import follow_groups
 from marketplace.recruiting.outcomes_there import follow_submission, follow_submissions
 from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.posting import follow_studies
 from marketplace.recruiting.problems import (
     NotAuthorized,
+    RecruiterProblem,
     Refused,
     Uncertain,
     Unreachable,
@@ -95,7 +98,9 @@ def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called)
         called.n_followed += follow_submissions(connection, recruiter)
         _settle_all(connection, recruiter)
         _send_all(connection, recruiter)
-    except (Unreachable, NotAuthorized) as error:  # nothing more can be done now
+        follow_studies(connection, recruiter)
+        follow_groups(connection, recruiter)
+    except RecruiterProblem as error:  # nothing more can be done now
         problem = str(error)
         called.problems += (f"{connection}: {problem}",)
     RecruiterConnection.objects.filter(pk=connection.pk).update(

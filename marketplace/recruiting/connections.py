@@ -1,4 +1,10 @@
-"""A requester's connections to recruiters that have an API: made with a token, called by it."""
+"""A requester's connections to recruiters that have an API: made with a token, called by it.
+
+A token that comes in a request is only offered by it: a background job tries it, and then it
+takes the place of the one before, or is forgotten.
+"""
+
+import json
 
 from django.conf import settings
 from django.db import transaction
@@ -35,19 +41,65 @@ def connect_prolific(
         raise InvalidParameter(str(problem)) from problem
     except ValueError:
         raise InvalidParameter(_("The id of a workspace has letters and digits alone.")) from None
-    facts = {"workspace": workspace, "project": project, "currency": account.currency}
+    facts = {
+        "workspace": workspace,
+        "project": project or account.project,
+        "currency": account.currency,
+        "account": account.name,
+        "available": str(account.available),
+    }
     with transaction.atomic():
-        connection, _is_new = RecruiterConnection.objects.get_or_create(
-            requester=requester,
-            kind=Kind.PROLIFIC,
-            name=name,
-            defaults={"created_at": clock.now()},
-        )
+        connection = _connection(requester, name)
         connection.encrypted_token, connection.settings = encrypt(token), facts
         connection.problem = ""
         connection.save(update_fields=["encrypted_token", "settings", "problem"])
         note("recruiter.connect", subject=name, user=user, requester=requester)
     return connection, account
+
+
+@transaction.atomic
+def offer_prolific(
+    *, requester: Requester, name: str, token: str, workspace: str, project: str = ""
+) -> RecruiterConnection:
+    """Keep a token, encrypted, until `try_offer` has tried it."""
+    connection = _connection(requester, name)
+    offer = {"token": token, "workspace": workspace, "project": project}
+    connection.encrypted_offer, connection.problem = encrypt(json.dumps(offer)), ""
+    connection.save(update_fields=["encrypted_offer", "problem"])
+    note("recruiter.offer", subject=name, requester=requester)
+    return connection
+
+
+def try_offer(*, connection: RecruiterConnection) -> None:
+    """Connect with the token that was offered last; what is wrong with it stays with the
+    connection, the token does not."""
+    offered, problem = connection.encrypted_offer, ""
+    if not offered:
+        return
+    try:
+        connect_prolific(
+            requester=connection.requester, name=connection.name, **json.loads(decrypt(offered))
+        )
+    except InvalidParameter as refused:
+        problem = str(refused)
+    rows = RecruiterConnection.objects.filter(pk=connection.pk, encrypted_offer=offered)
+    rows.update(encrypted_offer="", problem=problem)
+
+
+@transaction.atomic
+def disconnect(*, connection: RecruiterConnection) -> None:
+    """Forget the token: nobody is called any more, and studies that are open stay open there."""
+    rows = RecruiterConnection.objects.filter(pk=connection.pk)
+    rows.update(encrypted_token="", encrypted_offer="", problem="")
+    note("recruiter.disconnect", subject=connection.name, requester=connection.requester)
+
+
+def required_recruiter(connection: RecruiterConnection) -> Recruiter:
+    """Whom to call; refused where there is no token to call by."""
+    recruiter = recruiter_of(connection)
+    if recruiter is None:
+        raise InvalidParameter(_("This connection has no token: connect it first."))
+    return recruiter
 
 
 def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -> Recruiter | None:
@@ -56,6 +108,15 @@ def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -
         return None
     token, workspace = decrypt(connection.encrypted_token), connection.settings["workspace"]
     return _prolific(token, workspace, is_hurried=is_hurried)
+
+
+def _connection(requester: Requester, name: str) -> RecruiterConnection:
+    """The requester's connection of this name, held."""
+    connection, _is_new = RecruiterConnection.objects.get_or_create(
+        requester=requester, kind=Kind.PROLIFIC, name=name, defaults={"created_at": clock.now()}
+    )
+    rows = RecruiterConnection.objects.select_for_update(no_key=True, of=("self",))
+    return rows.select_related("requester").get(pk=connection.pk)
 
 
 def _prolific(token: str, workspace: str, *, is_hurried: bool = False) -> Prolific:

@@ -100,14 +100,15 @@ def reencrypt_participants() -> int:
 
 @transaction.atomic
 def reencrypt_tokens() -> int:
-    """Encrypt the tokens of all connections under the first of ENCRYPTION_KEYS; return how many
-    changed."""
+    """Encrypt the tokens of all connections, and those offered, under the first of
+    ENCRYPTION_KEYS; return how many changed."""
     n_changed = 0
-    rows = RecruiterConnection.objects.exclude(encrypted_token="").order_by("pk")
-    for connection in rows.select_for_update(no_key=True):
-        stored = reencrypt(connection.encrypted_token)
-        if stored != connection.encrypted_token:
-            connection.encrypted_token = stored
-            connection.save(update_fields=["encrypted_token"])
-            n_changed += 1
+    for name in ("encrypted_token", "encrypted_offer"):
+        rows = RecruiterConnection.objects.exclude(**{name: ""}).order_by("pk")
+        for connection in rows.select_for_update(no_key=True):
+            stored = reencrypt(getattr(connection, name))
+            if stored != getattr(connection, name):
+                setattr(connection, name, stored)
+                connection.save(update_fields=[name])
+                n_changed += 1
     return n_changed

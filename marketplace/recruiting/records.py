@@ -104,6 +104,7 @@ class Account:
     currency: str
     available: Decimal
     workspace: str = ""
+    project: str = ""  # for new studies, where none is chosen
 
 
 @dataclass(frozen=True)

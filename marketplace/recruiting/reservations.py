@@ -13,7 +13,14 @@ from django.db.models.functions import Coalesce
 
 from marketplace.exceptions import WorkRefused
 from marketplace.hits.assignments import create_assignment
-from marketplace.models import Assignment, Hit, HitQuerySet, Session, SessionItem
+from marketplace.models import (
+    Assignment,
+    Hit,
+    HitQuerySet,
+    RecruitedStudy,
+    Session,
+    SessionItem,
+)
 
 
 class Contended(Exception):
@@ -42,10 +49,17 @@ def reserve_items(session: Session, *, now: datetime, waits: bool) -> bool:
     return True
 
 
+def hits_of(study: RecruitedStudy) -> HitQuerySet:
+    """The HITs that a study's participants do."""
+    hits = Hit.objects.in_group(study.hit_type)
+    prefix = study.annotation_prefix
+    return hits.filter(requester_annotation__startswith=prefix) if prefix else hits
+
+
 def _candidates(session: Session, now: datetime) -> HitQuerySet:
     live = Assignment.objects.live().filter(hit=OuterRef("pk")).order_by().values("hit")
     count = Subquery(live.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
-    workable = Hit.objects.in_group(session.study.hit_type).workable_by(session.worker, now)
+    workable = hits_of(session.study).workable_by(session.worker, now)
     return workable.annotate(promised=Coalesce(count, 0)).order_by("promised", "pk")
 
 

@@ -18,7 +18,6 @@ from marketplace.hits.assignments import answer_document, submit_answer, submit_
 from marketplace.hits.late_answers import give_up, take_late_answer, withdraw
 from marketplace.models import (
     Assignment,
-    Hit,
     Outcome,
     RecruitedStudy,
     Session,
@@ -27,7 +26,7 @@ from marketplace.models import (
 )
 from marketplace.qualifications.eligibility import require_acceptance
 from marketplace.recruiting.codes import code_of
-from marketplace.recruiting.reservations import Contended, reserve_items
+from marketplace.recruiting.reservations import Contended, hits_of, reserve_items
 
 # Beyond the study's own time, so that the last page is not lost to a slow network.
 GRACE = timedelta(minutes=10)
@@ -67,7 +66,7 @@ def start_session(
             continue
         except _Settleable:
             # Time may have freed a HIT that is not written down yet.
-            group = Hit.objects.in_group(study.hit_type)
+            group = hits_of(study)
             lifecycle.settle_due(group, now=clock.now())
             has_settled = True
         except IntegrityError:

@@ -87,6 +87,14 @@ def hand_over(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 
 @transaction.atomic
+def let_participants_work(*, hit_type: HitType) -> None:
+    """Keep a HIT type's HITs for participants, whom their recruiter pays."""
+    if hit_type.paid_by == PaidBy.LEDGER:
+        let_recruiter_pay(hit_type)
+        note("hit_type.hand_over", subject=hit_type.public_id, requester=hit_type.requester)
+
+
+@transaction.atomic
 def invite(
     *, study: RecruitedStudy, labels: Sequence[str], user: User | None = None
 ) -> list[Invitation]:

@@ -202,6 +202,8 @@ OPERATORS = {
 SIGNED_REQUESTS = {
     *("requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"),
     *("appeals", "answer_appeal", "shared_devices", "webhook_secret"),
+    *("recruiting_standing", "recruiting_connect", "recruiting_disconnect", "recruiting_draft"),
+    *("recruiting_act", "recruiting_hand_over", "recruiting_sessions", "recruiting_settle"),
 }
 MARKETPLACE_OPEN = {
     *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),

@@ -29,12 +29,10 @@ from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from marketplace.recruiting.connections import connect_prolific
+from marketplace.recruiting.drafts import Posting, draft_study, places_for
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.posting import (
-    Posting,
-    draft_study,
     pause_study,
-    places_for,
     publish_study,
     resume_study,
     set_places,
@@ -82,7 +80,7 @@ def hit_type(mturk):
 def posted(connection, hit_type):
     values = Posting(reward=REWARD, minutes=10, items_per_session=2)
     study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=study, reward=REWARD, confirmed=cost.total)
+    publish_study(study=study, confirmed=cost.total)
     return study
 
 
@@ -159,12 +157,12 @@ def test_it_is_published_for_the_amount_that_is_typed_back_alone(connection, hit
     study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
     assert (cost.total, cost.currency) == (Decimal(8), "GBP")
     with pytest.raises(InvalidParameter, match=r"asks 8\.00 GBP"):
-        publish_study(study=study, reward=REWARD, confirmed=Decimal(7))
+        publish_study(study=study, confirmed=Decimal(7))
     assert fake.world.studies[study.external_id].status == "UNPUBLISHED"
     hit_type.refresh_from_db()
     assert hit_type.paid_by == "ledger"
     assert Client().get(f"/join/{study.token}/?PROLIFIC_PID=a").status_code == 410
-    publish_study(study=study, reward=REWARD, confirmed=Decimal(8))
+    publish_study(study=study, confirmed=Decimal(8))
     charge = RecruiterCharge.objects.get()
     assert (charge.kind, charge.amount, charge.currency) == ("study", 8, "GBP")
 
@@ -184,7 +182,7 @@ def test_one_study_with_the_right_places_whatever_is_lost(
             continue
     for _press in range(3):
         try:
-            publish_study(study=study, reward=REWARD, confirmed=cost.total)
+            publish_study(study=study, confirmed=cost.total)
             set_places(study=study, total=5)
             break
         except InvalidParameter:
@@ -227,7 +225,7 @@ def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted, changed):
 def test_a_submission_of_another_study_is_not_let_in(fake, posted, connection, hit_type):
     values = Posting(reward=REWARD, minutes=10)
     other, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=other, reward=REWARD, confirmed=cost.total)
+    publish_study(study=other, confirmed=cost.total)
     submission = fake.world.arrive(fake.world.studies[other.external_id])
     _there, _browser, answer = arrive(
         fake, posted, PROLIFIC_PID=submission.participant, SESSION_ID=submission.id

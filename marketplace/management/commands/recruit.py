@@ -6,9 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
+from marketplace.recruiting.drafts import Posting, discard_draft, draft_study
 from marketplace.recruiting.posting import (
-    Posting,
-    draft_study,
     pause_study,
     publish_study,
     resume_study,
@@ -17,7 +16,12 @@ from marketplace.recruiting.posting import (
 )
 from marketplace.recruiting.problems import RecruiterProblem
 
-MOVES = {"pause": pause_study, "resume": resume_study, "stop": stop_study}
+MOVES = {
+    "pause": pause_study,
+    "resume": resume_study,
+    "stop": stop_study,
+    "discard": discard_draft,
+}
 
 
 def amount(text: str) -> Decimal:
@@ -91,9 +95,7 @@ def _change(options: dict[str, Any]) -> dict[str, str]:
     if study is None:
         raise CommandError("Say --hit-type to draft a study, or --study TOKEN of one.")
     if options["confirm"] is not None:
-        if options["reward"] is None:
-            raise CommandError("Say --reward, as when it was drafted.")
-        publish_study(study=study, reward=options["reward"], confirmed=options["confirm"])
+        publish_study(study=study, confirmed=options["confirm"])
     elif options["places"]:
         set_places(study=study, total=options["places"])
     for name, move in MOVES.items():
@@ -111,6 +113,6 @@ def _said(facts: dict[str, str]) -> str:
     if "cost" in facts:
         text += (
             "\nIt costs {cost} {currency} there, fees included. To publish it: recruit "
-            "--study {study} --reward … --confirm {cost}"
+            "--study {study} --confirm {cost}"
         ).format(**facts)
     return text

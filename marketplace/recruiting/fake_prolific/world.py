@@ -155,9 +155,18 @@ class World:
         taken = [each for each in self.of(study) if each.status not in GONE]
         if study.status != "ACTIVE" or len(taken) >= study.places:
             raise Denied(400, "The study has no places.")
+        if participant and participant in self._excluded(study):
+            raise Denied(400, "The study excludes a group that the participant is in.")
         made = Submission(new_id(), study, participant or new_id(), self.now)
         self.submissions[made.id] = made
         return made
+
+    def _excluded(self, study: Study) -> set[str]:
+        """Who is in a group that the study's filters exclude, as of now."""
+        filters = study.facts.get("filters", [])
+        blocking = [one for one in filters if one["filter_id"] == "participant_group_blocklist"]
+        groups = [group for one in blocking for group in one["selected_values"]]
+        return set().union(*(self.groups.get(group, set()) for group in groups))
 
     def leave(self, submission: Submission, status: str = "RETURNED") -> None:
         """A participant returns the place, or (TIMED-OUT) lets it lapse."""

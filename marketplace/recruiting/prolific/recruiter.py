@@ -74,12 +74,14 @@ class Prolific:
 
     def check_credentials(self) -> Account:
         user, balance = self._api.read("/users/me/"), self._balance()
+        projects = self._api.pages(f"/workspaces/{_id(self._workspace)}/projects/", {})
         return Account(
             id=user["id"],
             name=user.get("name") or user.get("email") or "",
             currency=balance["currency_code"],
             available=major(balance["available_balance"]),
             workspace=self._workspace,
+            project=next((each["id"] for each in projects), ""),
         )
 
     def draft(self, draft: StudyDraft) -> PostedStudy:

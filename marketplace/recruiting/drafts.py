@@ -1,0 +1,241 @@
+"""Studies of a HIT type's HITs as drafts at a recruiter that has an API: written down here, sent,
+discarded.
+
+Everything is written here first. A draft whose answer was lost is looked for by our token, which
+is its internal name there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Q
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from marketplace import clock
+from marketplace.audit_log import note
+from marketplace.exceptions import InvalidParameter
+from marketplace.models import (
+    Assignment,
+    HitType,
+    Outcome,
+    RecruitedStudy,
+    RecruiterConnection,
+)
+from marketplace.recruiting.codes import create_codes
+from marketplace.recruiting.connections import required_recruiter
+from marketplace.recruiting.groups import group_of
+from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
+from marketplace.recruiting.records import Code, Cost, Filter, PostedStudy, StudyDraft, StudyState
+from marketplace.recruiting.reservations import hits_of
+from marketplace.recruiting.studies import MOST_ITEMS, PROLIFIC
+from marketplace.users import User
+
+State = RecruitedStudy.State
+MOST_MINUTES = 1439
+MOST_PLACES = 100_000
+MOST_REWARD = Decimal(100_000)
+MOST_EXCLUDED = 20
+CENT = Decimal("0.01")
+DEVICES = ("desktop", "tablet", "mobile")
+EXCLUDING = "participant_group_blocklist"
+GONE = (Assignment.Status.RETURNED, Assignment.Status.ABANDONED, Assignment.Status.REJECTED)
+# What participants read whose place is asked back, since there is nothing to pay for.
+RETURN_REASONS = {
+    Outcome.NO_CONSENT: "You did not agree to take part.",
+    Outcome.INCOMPATIBLE_DEVICE: "The study does not work on this device.",
+    Outcome.SCREENED_OUT: "The study is for others than you.",
+    Outcome.NO_MORE_ITEMS: "Others have done all of the work meanwhile.",
+}
+
+
+@dataclass(frozen=True)
+class Posting:
+    """What a requester decides about a study that is posted."""
+
+    reward: Decimal
+    minutes: int
+    items_per_session: int = 1
+    places: int = 0  # 0: as many as the judgments that are wanted need
+    devices: tuple[str, ...] = ()
+    annotation_prefix: str = ""  # of the HIT type's HITs those whose annotation begins so
+    excluded: tuple[RecruitedStudy, ...] = ()  # whose participants may not take part
+
+
+def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str = "") -> int:
+    """Places for all judgments that are still wanted: those divided by a participant's HITs."""
+    study = RecruitedStudy(hit_type=hit_type, annotation_prefix=annotation_prefix)
+    taken = Count("assignments", filter=~Q(assignments__status__in=GONE))
+    hits = hits_of(study).filter(expiration__gt=clock.now()).listed()
+    wanted = sum(
+        max(0, one["max_assignments"] - one["taken"])
+        for one in hits.annotate(taken=taken).values("max_assignments", "taken")
+    )
+    return math.ceil(wanted / items_per_session)
+
+
+def draft_study(
+    *,
+    connection: RecruiterConnection,
+    hit_type: HitType,
+    values: Posting,
+    user: User | None = None,
+) -> tuple[RecruitedStudy, Cost]:
+    """A study of this HIT type as a draft at the recruiter, and what it will cost there."""
+    required_recruiter(connection)
+    study = write_draft(connection=connection, hit_type=hit_type, values=values, user=user)
+    return study, send_draft(study=study)
+
+
+@transaction.atomic
+def write_draft(
+    *,
+    connection: RecruiterConnection,
+    hit_type: HitType,
+    values: Posting,
+    user: User | None = None,
+    request_token: str = "",
+) -> RecruitedStudy:
+    """The study as it is kept here before anybody is called."""
+    places = values.places
+    if not places and 1 <= values.items_per_session <= MOST_ITEMS:
+        places = places_for(hit_type, values.items_per_session, values.annotation_prefix)
+    _check(connection, hit_type, values, places)
+    columns = {name: value for name, value in PROLIFIC.items() if name.endswith("_parameter")}
+    study = RecruitedStudy.objects.create(
+        requester=hit_type.requester,
+        connection=connection,
+        hit_type=hit_type,
+        annotation_prefix=values.annotation_prefix,
+        name=hit_type.title[:100],
+        state=State.DRAFT,
+        items_per_session=values.items_per_session,
+        maximum_seconds=60 * most_minutes(values.minutes),
+        reward=values.reward,
+        minutes=values.minutes,
+        places=places,
+        devices=list(values.devices),
+        request_token=request_token,
+        created_at=clock.now(),
+        **columns,
+    )
+    study.excluded.set(values.excluded)
+    create_codes(study, redirect_url=PROLIFIC["redirect_url"])
+    note("study.draft", subject=study.name, user=user, requester=study.requester)
+    return study
+
+
+def send_draft(*, study: RecruitedStudy) -> Cost:
+    """Have the draft at the recruiter, once, and what it will cost there."""
+    recruiter = required_recruiter(study.connection)
+    assert study.reward is not None
+    try:
+        cost = recruiter.cost(study.reward, study.places)
+        if not study.external_id:
+            study.external_id = _posted(recruiter, study).id
+    except RecruiterProblem as problem:
+        raise InvalidParameter(str(problem)) from problem
+    study.quoted_places, study.quoted_cost = study.places, cost.total
+    study.save(update_fields=["external_id", "quoted_places", "quoted_cost"])
+    return cost
+
+
+def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
+    """Delete a draft there, and close it here."""
+    recruiter = required_recruiter(study.connection)
+    try:
+        if study.external_id:
+            if recruiter.study(study.external_id).state != StudyState.DRAFT:
+                raise InvalidParameter(_("It is published: it can be stopped, not discarded."))
+            recruiter.delete_draft(study.external_id)
+    except NotFound:
+        pass  # by an earlier try whose answer was lost, or by a person there
+    except RecruiterProblem as problem:
+        raise InvalidParameter(str(problem)) from problem
+    with transaction.atomic():
+        RecruitedStudy.objects.filter(pk=study.pk).update(state=State.STOPPED, external_id="")
+        note("study.discard", subject=study.name, user=user, requester=study.requester)
+
+
+def most_minutes(minutes: int) -> int:
+    """The least that Prolific takes: 2 + 2t + 2 √t."""
+    return math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))
+
+
+def _check(
+    connection: RecruiterConnection, hit_type: HitType, values: Posting, places: int
+) -> None:
+    if connection.requester_id != hit_type.requester_id:
+        raise InvalidParameter(_("A study is of a HIT type of the requester's own."))
+    if not 1 <= values.items_per_session <= MOST_ITEMS:
+        raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
+    if places < 1:
+        raise InvalidParameter(_("Nothing is left to be judged: no place is needed."))
+    if places > MOST_PLACES:
+        raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
+    if values.minutes < 1 or most_minutes(values.minutes) > MOST_MINUTES:
+        raise InvalidParameter(_("A participation takes from a minute to less than a day."))
+    if not 0 < values.reward <= MOST_REWARD or values.reward != values.reward.quantize(CENT):
+        raise InvalidParameter(_("The reward is an amount of whole pence or cents above 0."))
+    if not set(values.devices) <= set(DEVICES):
+        raise InvalidParameter(_("Devices are %(names)s.") % {"names": ", ".join(DEVICES)})
+    _check_excluded(connection, values)
+
+
+def _check_excluded(connection: RecruiterConnection, values: Posting) -> None:
+    if len(values.excluded) > MOST_EXCLUDED:
+        text = _("A study excludes the participants of at most %(n)s others.")
+        raise InvalidParameter(text % {"n": MOST_EXCLUDED})
+    if any(one.connection_id != connection.pk for one in values.excluded):
+        raise InvalidParameter(_("Participants are known again at one recruiter's account only."))
+
+
+def _posted(recruiter: Recruiter, study: RecruitedStudy) -> PostedStudy:
+    """The draft there: found by our token where a try before made it, else made."""
+    project = study.connection.settings.get("project", "")
+    if project and (earlier := recruiter.find_studies(study.token, project)):
+        return earlier[0]
+    draft = _draft_of(study, project, _filters(recruiter, study))
+    try:
+        return recruiter.draft(draft)
+    except Uncertain:
+        found = recruiter.find_studies(study.token, project) if project else ()
+        return found[0] if found else recruiter.draft(draft)
+
+
+def _filters(recruiter: Recruiter, study: RecruitedStudy) -> tuple[Filter, ...]:
+    groups = [group_of(recruiter, one) for one in study.excluded.order_by("pk")]
+    return (Filter(EXCLUDING, values=tuple(groups)),) if groups else ()
+
+
+def _draft_of(study: RecruitedStudy, project: str, filters: tuple[Filter, ...]) -> StudyDraft:
+    assert study.reward is not None
+    assert study.minutes is not None
+    return StudyDraft(
+        token=study.token,
+        title=study.hit_type.title,
+        description=study.hit_type.description,
+        url=f"{settings.SITE_URL}{reverse('marketplace:arrive', args=[study.token])}",
+        reward=study.reward,
+        places=study.places,
+        minutes=study.minutes,
+        maximum_minutes=most_minutes(study.minutes),
+        codes=tuple(
+            Code(
+                Outcome(one.outcome),
+                one.code,
+                request_return=RETURN_REASONS.get(Outcome(one.outcome), ""),
+            )
+            for one in study.codes.order_by("pk")
+        ),
+        project=project,
+        devices=tuple(study.devices),
+        filters=filters,
+        labels=("annotation",),
+    )

@@ -1,0 +1,154 @@
+"""What is requested to be done at a recruiter, written down for a background job to do.
+
+Of a study one thing is under way at a time. A request that comes again while it is under way
+changes nothing; what a job did not bring to its end, another does again, which is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from marketplace.exceptions import InvalidParameter, MarketplaceError
+from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
+from marketplace.recruiting.connections import offer_prolific, try_offer
+from marketplace.recruiting.drafts import Posting, discard_draft, send_draft, write_draft
+from marketplace.recruiting.posting import (
+    pause_study,
+    price_places,
+    publish_study,
+    resume_study,
+    set_places,
+    stop_study,
+)
+from marketplace.recruiting.problems import RecruiterProblem
+from work.request import request_job
+
+CONNECT, ACT = "connect_recruiter", "act_on_recruited_study"
+Action, State = RecruitedStudy.Action, RecruitedStudy.State
+# In which states of a study what can be done.
+POSSIBLE = {
+    Action.DRAFT: {State.DRAFT},
+    Action.PRICE: {State.ACTIVE, State.PAUSED, State.STOPPED},
+    Action.PUBLISH: {State.DRAFT},
+    Action.PLACES: {State.ACTIVE, State.PAUSED, State.STOPPED},
+    Action.PAUSE: {State.ACTIVE},
+    Action.RESUME: {State.PAUSED},
+    Action.STOP: {State.ACTIVE, State.PAUSED},
+    Action.DISCARD: {State.DRAFT},
+}
+ACTS: dict[str, Callable[[RecruitedStudy, Mapping[str, Any]], object]] = {
+    Action.DRAFT: lambda study, values: send_draft(study=study),
+    Action.PRICE: lambda study, values: price_places(study=study, total=values["places"]),
+    Action.PUBLISH: lambda study, values: publish_study(
+        study=study, confirmed=Decimal(values["confirmed"])
+    ),
+    Action.PLACES: lambda study, values: set_places(
+        study=study, total=values["places"], confirmed=Decimal(values["confirmed"])
+    ),
+    Action.PAUSE: lambda study, values: pause_study(study=study),
+    Action.RESUME: lambda study, values: resume_study(study=study),
+    Action.STOP: lambda study, values: stop_study(study=study),
+    Action.DISCARD: lambda study, values: discard_draft(study=study),
+}
+
+
+def request_connection(
+    *, requester: Requester, name: str, token: str, workspace: str, project: str = ""
+) -> RecruiterConnection:
+    """Have a token tried, and kept where the recruiter accepts it."""
+    connection = offer_prolific(
+        requester=requester, name=name, token=token, workspace=workspace, project=project
+    )
+    request_job(kind=CONNECT, arguments={"connection": connection.pk})
+    return connection
+
+
+@transaction.atomic
+def request_draft(
+    *,
+    connection: RecruiterConnection,
+    hit_type: HitType,
+    values: Posting,
+    request_token: str,
+) -> RecruitedStudy:
+    """A study that is drafted at the recruiter; under the same token the same study."""
+    Requester.objects.select_for_update(no_key=True).get(pk=hit_type.requester_id)
+    mine = RecruitedStudy.objects.filter(requester=hit_type.requester_id)
+    known = mine.filter(request_token=request_token).first()
+    if known is not None:
+        return known
+    study = write_draft(
+        connection=connection, hit_type=hit_type, values=values, request_token=request_token
+    )
+    return request_action(study=study, action=Action.DRAFT)
+
+
+@transaction.atomic
+def request_action(
+    *, study: RecruitedStudy, action: str, values: Mapping[str, Any] | None = None
+) -> RecruitedStudy:
+    """Have something done about a study at its recruiter, unless the same is under way."""
+    held = _held(study.pk)
+    wanted = (action, dict(values or {}))
+    if held.action:
+        if (held.action, held.action_values) == wanted:
+            return held
+        text = _("Something else is under way: {action}. Wait until it is done.")
+        raise InvalidParameter(text.format(action=held.get_action_display()))
+    _check(held, action)
+    held.action, held.action_values = wanted
+    held.action_number, held.problem = held.action_number + 1, ""
+    held.save(update_fields=["action", "action_values", "action_number", "problem"])
+    request_job(kind=ACT, arguments={"study": held.pk, "number": held.action_number})
+    return held
+
+
+def perform_connection(connection_id: int) -> None:
+    """Try the token that was offered."""
+    rows = RecruiterConnection.objects.select_related("requester")
+    connection = rows.filter(pk=connection_id).first()
+    if connection is not None:
+        try_offer(connection=connection)
+
+
+def perform_action(study_id: int, number: int, *, is_last_try: bool = True) -> None:
+    """Do what was requested under this number, and write down that, or why it was not, done."""
+    rows = RecruitedStudy.objects.select_related("connection", "hit_type", "requester")
+    study = rows.filter(pk=study_id, action_number=number).exclude(action="").first()
+    if study is None:
+        return
+    try:
+        ACTS[study.action](study, study.action_values)
+    except (MarketplaceError, RecruiterProblem) as refused:
+        _end(study, str(refused))
+    except Exception:
+        if is_last_try:
+            _end(study, _("Unexpected error: the operator's log has the rest."))
+        raise
+    else:
+        _end(study, "")
+
+
+def _held(study_id: int) -> RecruitedStudy:
+    rows = RecruitedStudy.objects.select_for_update(no_key=True, of=("self",))
+    return rows.select_related("connection").get(pk=study_id)
+
+
+def _check(study: RecruitedStudy, action: str) -> None:
+    if not study.connection.encrypted_token:
+        raise InvalidParameter(_("This connection has no token: connect it first."))
+    if study.state not in POSSIBLE[Action(action)]:
+        text = _("The study is not in a state for this: {state}.")
+        raise InvalidParameter(text.format(state=study.get_state_display()))
+    if action != Action.DRAFT and action != Action.DISCARD and not study.external_id:
+        raise InvalidParameter(_("There is no draft of it at the recruiter."))
+
+
+def _end(study: RecruitedStudy, problem: str) -> None:
+    rows = RecruitedStudy.objects.filter(pk=study.pk, action_number=study.action_number)
+    rows.update(action="", action_values={}, problem=problem)

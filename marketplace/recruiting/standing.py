@@ -1,0 +1,157 @@
+"""How a requester's recruiting stands: accounts, studies, who came, and calls to be looked after.
+
+Nothing of it says who a participant is at the recruiter, and no token is in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from marketplace.models import (
+    Assignment,
+    Intent,
+    RecruitedStudy,
+    RecruiterConnection,
+    Requester,
+    Session,
+)
+
+MOST_CALLS = 200
+SESSIONS_AT_ONCE = 500
+LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
+
+
+def recruiters_of(requester: Requester) -> list[dict[str, Any]]:
+    """The requester's accounts at recruiters."""
+    rows = RecruiterConnection.objects.filter(requester=requester).order_by("pk")
+    return [_recruiter(one) for one in rows]
+
+
+def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
+    """These studies, each with its sessions in numbers."""
+    rows = studies.select_related("connection", "hit_type").prefetch_related("excluded")
+    listed = list(rows.order_by("pk"))
+    keys = [study.pk for study in listed]
+    return [_study(study, sessions, waiting) for study, sessions, waiting in _counted(listed, keys)]
+
+
+def calls_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
+    """The newest calls that nobody answered, and those that were refused."""
+    rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
+    rows = rows.select_related("session__study", "session__worker").order_by("-pk")
+    return [_call(one) for one in rows[:MOST_CALLS]]
+
+
+def sessions_of(study: RecruitedStudy, *, after: str = "") -> list[dict[str, Any]]:
+    """Some of a study's sessions in the order in which they began, those after the one named."""
+    handed_in = Q(items__assignment__status__in=Assignment.HANDED_IN_STATUSES)
+    rows = Session.objects.filter(study=study).select_related("worker").order_by("pk")
+    rows = rows.annotate(n_items=Count("items"), n_handed_in=Count("items", filter=handed_in))
+    if after:
+        first = Session.objects.filter(study=study, public_id=after).values("pk")[:1]
+        rows = rows.filter(pk__gt=first)
+    return [_session(one) for one in rows[:SESSIONS_AT_ONCE]]
+
+
+def _recruiter(connection: RecruiterConnection) -> dict[str, Any]:
+    names = ("account", "currency", "available", "workspace", "project")
+    return {
+        "recruiter": connection.public_id,
+        "kind": connection.kind,
+        "name": connection.name,
+        "is_connected": bool(connection.encrypted_token),
+        "is_being_tried": bool(connection.encrypted_offer),
+        "problem": connection.problem,
+        "called_at": connection.called_at and connection.called_at.isoformat(),
+    } | {name: connection.settings.get(name, "") for name in names}
+
+
+def _counted(
+    studies: Iterable[RecruitedStudy], keys: list[int]
+) -> Iterator[tuple[RecruitedStudy, list[tuple[str, str, int]], int]]:
+    """Each study with its sessions by state and outcome, and how many calls of it wait."""
+    sessions = Session.objects.filter(study__in=keys).order_by()
+    groups = sessions.values_list("study", "state", "outcome").annotate(n=Count("pk"))
+    open_states = [Intent.State.WRITTEN, Intent.State.SENT]
+    intents = Intent.objects.filter(session__study__in=keys, state__in=open_states).order_by()
+    waiting = dict(intents.values_list("session__study").annotate(n=Count("pk")))
+    by_study: dict[int, list[tuple[str, str, int]]] = {key: [] for key in keys}
+    for key, state, outcome, n in groups:
+        by_study[key].append((state, outcome, n))
+    for study in studies:
+        yield study, by_study[study.pk], waiting.get(study.pk, 0)
+
+
+def _study(
+    study: RecruitedStudy, sessions: list[tuple[str, str, int]], n_waiting: int
+) -> dict[str, Any]:
+    states: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
+    for state, outcome, n in sessions:
+        states[state] += n
+        outcomes[outcome] += n if outcome else 0
+    return {
+        "study": study.token,
+        "request_token": study.request_token,
+        "recruiter": study.connection.public_id,
+        "name": study.name,
+        "state": study.state,
+        "external_id": study.external_id,
+        "hit_type_id": study.hit_type.public_id,
+        "annotation_prefix": study.annotation_prefix,
+        "reward": _amount(study.reward),
+        "currency": study.connection.settings.get("currency", ""),
+        "minutes": study.minutes,
+        "items": study.items_per_session,
+        "places": study.places,
+        "devices": study.devices,
+        "excluded": [one.token for one in study.excluded.all()],
+        "quoted_places": study.quoted_places,
+        "quoted_cost": _amount(study.quoted_cost),
+        "action": study.action,
+        "problem": study.problem,
+        "sessions": {state: states[state] for state in Session.State.values},
+        "outcomes": {name: n for name, n in outcomes.items() if n},
+        "n_waiting": n_waiting,
+    }
+
+
+def _amount(value: Decimal | None) -> str | None:
+    """With two decimals, or, of a fraction of a penny, as many as it has."""
+    if value is None:
+        return None
+    is_whole = value == value.quantize(Decimal("0.01"))
+    return f"{value:.2f}" if is_whole else f"{value.normalize():f}"
+
+
+def _call(intent: Intent) -> dict[str, Any]:
+    return {
+        "call": intent.pk,
+        "study": intent.session.study.token,
+        "kind": intent.kind,
+        "state": intent.state,
+        "amount": _amount(intent.amount),
+        "currency": intent.currency,
+        "worker_id": intent.session.worker.worker_id,
+        "submission_id": intent.session.submission_id,
+        "problem": intent.problem,
+        "created_at": intent.created_at.isoformat(),
+    }
+
+
+def _session(session: Any) -> dict[str, Any]:
+    return {
+        "session": session.public_id,
+        "worker_id": session.worker.worker_id,
+        "state": session.state,
+        "outcome": session.outcome,
+        "n_items": session.n_items,
+        "n_handed_in": session.n_handed_in,
+        "arrived_at": session.arrived_at.isoformat(),
+        "ended_at": session.ended_at and session.ended_at.isoformat(),
+    }
