@@ -19,6 +19,8 @@ MOST_TURNS, MOST_USERS, MOST_SEEDS, MOST_RECOMMENDERS = 50, 60, 30, 12
 MOST_DIALOGUES = 2_000_000
 # Measured on a busy core: to bring a dialogue one turn on, and for each item that is ranked there.
 SECONDS_A_TURN, SECONDS_A_RANKED_ITEM = 3e-6, 6e-9
+# To evaluate it, and again under each other choice of qrels, carrying and share judged.
+SECONDS_AN_EVALUATION = 2e-5
 # To open a catalogue and targets, and to evaluate what came of them.
 SECONDS_AROUND = 3.0
 EMBEDDING, RANDOM, TRAINED = "embedding", "random", "trained"
@@ -44,7 +46,8 @@ class Plan:
     def seconds(self, n_targets: int, n_items: int) -> float:
         """About how long it takes one core."""
         n_turns = self.n_runs * n_targets * self.settings.n_turns
-        return SECONDS_AROUND + n_turns * (SECONDS_A_TURN + SECONDS_A_RANKED_ITEM * n_items)
+        a_turn = SECONDS_A_TURN + SECONDS_AN_EVALUATION + SECONDS_A_RANKED_ITEM * n_items
+        return SECONDS_AROUND + n_turns * a_turn
 
 
 def plan_of(rules: Mapping[str, Any]) -> Plan:

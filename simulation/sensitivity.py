@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from presentation.records import plain_values
 from simulation.catalogue import Catalogue
 from simulation.draws import SHARE, uniform
-from simulation.experiments import Experiment
-from simulation.outcomes import Carry, Qrels, outcomes
+from simulation.experiments import Experiment, Settings
+from simulation.outcomes import Carry, Outcomes, Qrels, outcomes
 from simulation.targets import NONE, Targets
 from stats.arguments import Floats
 from stats.ranking import Measure
@@ -55,95 +55,97 @@ class Variant:
         }
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """Means by recommender, user and measure under a choice; several where judgments are drawn."""
+
+    name: str
+    value: str
+    draws: tuple[Floats, ...]
+
+
 def sensitivity(
-    experiment: Experiment, *, judged_otherwise: Mapping[str, Targets] | None = None, seed: int = 0
+    experiment: Experiment,
+    *,
+    judged_otherwise: Mapping[str, Targets] | None = None,
+    seed: int = 0,
+    n_repeats: int = N_REPEATS,
 ) -> list[Variant]:
     """The order under other qrels, rules of carrying, turns, users and shares of the judgments.
 
-    `judged_otherwise` are the same targets with other judgments, such as another round's, by name.
+    `judged_otherwise` are the same targets with other judgments, such as another round's, by name;
+    `n_repeats` is how often each share of the judgments is drawn.
     """
     for name, targets in (judged_otherwise or {}).items():
         if not np.array_equal(targets.target, experiment.targets.target):
             raise ValueError(f"judged_otherwise must be of the same targets; {name} is not")
-    rows = []
-    for number in range(len(experiment.users)):
-        for measure in experiment.settings.measures:
-            own = _means(experiment, measure, number, experiment.settings.n_turns)
-            rows += list(_variants(experiment, measure, number, own, seed))
-            rows += list(_of_other_users(experiment, measure, number, own))
-            rows += [
-                _variant(
-                    experiment,
-                    "judgments",
-                    name,
-                    number,
-                    measure,
-                    own,
-                    [_judged_by(experiment, measure, number, targets)],
-                )
-                for name, targets in (judged_otherwise or {}).items()
-            ]
-    return rows
+    own = _means(experiment.settings, experiment.outcomes, experiment.settings.n_turns)
+    choices = [
+        *_choices(experiment, seed, n_repeats),
+        *_other_judgments(experiment, judged_otherwise or {}),
+    ]
+    return [
+        _variant(experiment, choice, user, measure, own)
+        for user in range(len(experiment.users))
+        for measure in range(len(experiment.settings.measures))
+        for choice in (*choices, *_other_users(experiment, user, own))
+    ]
 
 
-def _variants(
-    experiment: Experiment, measure: Measure, user: int, own: Floats, seed: int
-) -> Iterator[Variant]:
+def _choices(experiment: Experiment, seed: int, n_repeats: int) -> Iterator[_Choice]:
+    """Each evaluated once, for all users and measures."""
     settings, last = experiment.settings, experiment.settings.n_turns
-    all_qrels: tuple[Qrels, ...] = ("target", "target and alternatives", "alternatives")
-    carries: tuple[Carry, ...] = ("same list", "found alone", "one", "none")
-    for qrels in all_qrels:
-        here = replace(experiment, outcomes=experiment.evaluated(qrels, settings.carry))
-        yield _variant(
-            experiment, "qrels", qrels, user, measure, own, [_means(here, measure, user, last)]
-        )
-    for carry in carries:
-        here = replace(experiment, outcomes=experiment.evaluated(settings.qrels, carry))
-        yield _variant(
-            experiment, "carry", carry, user, measure, own, [_means(here, measure, user, last)]
-        )
+    for qrels in get_args(Qrels):
+        evaluated = experiment.evaluated(qrels, settings.carry)
+        yield _Choice("qrels", qrels, (_means(settings, evaluated, last),))
+    for carry in get_args(Carry):
+        evaluated = experiment.evaluated(settings.qrels, carry)
+        yield _Choice("carry", carry, (_means(settings, evaluated, last),))
     for turn in range(1, last + 1):
-        means = _means(experiment, measure, user, turn)
-        yield _variant(experiment, "turn", str(turn), user, measure, own, [means])
+        yield _Choice("turn", str(turn), (_means(settings, experiment.outcomes, turn),))
     for share in SHARES:
-        draws = [
-            _with_share(experiment, measure, user, share, seed + repeat)
-            for repeat in range(N_REPEATS)
-        ]
-        yield _variant(experiment, "share judged", f"{share:g}", user, measure, own, draws)
+        draws = (
+            with_share_judged(experiment.catalogue, experiment.targets, share, seed=seed + repeat)
+            for repeat in range(n_repeats)
+        )
+        means = tuple(_judged_by(experiment, targets) for targets in draws)
+        yield _Choice("share judged", f"{share:g}", means)
 
 
-def _of_other_users(
-    experiment: Experiment, measure: Measure, user: int, own: Floats
-) -> Iterator[Variant]:
-    """The order under each other user: another turn base, mode, tolerance or probability."""
+def _other_judgments(
+    experiment: Experiment, judged_otherwise: Mapping[str, Targets]
+) -> Iterator[_Choice]:
+    for name, targets in judged_otherwise.items():
+        yield _Choice("judgments", name, (_judged_by(experiment, targets),))
+
+
+def _other_users(experiment: Experiment, user: int, own: Floats) -> Iterator[_Choice]:
+    """Each other user: another turn base, mode, tolerance or probability."""
     for number, other in enumerate(experiment.users):
         if number != user:
-            means = _means(experiment, measure, number, experiment.settings.n_turns)
-            yield _variant(experiment, "user", other.name, user, measure, own, [means])
+            as_other = np.broadcast_to(own[:, number : number + 1], own.shape)
+            yield _Choice("user", other.name, (as_other,))
 
 
-def _means(experiment: Experiment, measure: Measure, user: int, turn: int) -> Floats:
-    return np.array(
-        [each.by_target(measure, user, turn).mean() for each in experiment.outcomes.values()]
-    )
+def _means(settings: Settings, evaluated: Mapping[str, Outcomes], turn: int) -> Floats:
+    """By recommender, user and measure; of seeds and targets the mean."""
+    means = []
+    for each in evaluated.values():
+        order = [each.measures.index(one) for one in settings.measures]
+        means.append(each.values[order, ..., turn - 1].mean(axis=(2, 3)).T)
+    return np.array(means)
 
 
-def _with_share(
-    experiment: Experiment, measure: Measure, user: int, share: float, seed: int
-) -> Floats:
-    """The means where the qrels hold each alternative with this probability only."""
-    kept = with_share_judged(experiment.catalogue, experiment.targets, share, seed=seed)
-    return _judged_by(experiment, measure, user, kept)
-
-
-def _judged_by(experiment: Experiment, measure: Measure, user: int, kept: Targets) -> Floats:
+def _judged_by(experiment: Experiment, kept: Targets) -> Floats:
+    """The means where the qrels hold these judgments only."""
     settings = experiment.settings
-    values = [
-        outcomes(each.log, (measure,), qrels=settings.qrels, carry=settings.carry, kept=kept)
-        for each in experiment.outcomes.values()
-    ]
-    return np.array([each.by_target(measure, user, settings.n_turns).mean() for each in values])
+    evaluated = {
+        name: outcomes(
+            each.log, settings.measures, qrels=settings.qrels, carry=settings.carry, kept=kept
+        )
+        for name, each in experiment.outcomes.items()
+    }
+    return _means(settings, evaluated, settings.n_turns)
 
 
 def with_share_judged(
@@ -161,22 +163,17 @@ def with_share_judged(
 
 
 def _variant(
-    experiment: Experiment,
-    choice: str,
-    value: str,
-    user: int,
-    measure: Measure,
-    own: Floats,
-    draws: Sequence[Floats],
+    experiment: Experiment, choice: _Choice, user: int, measure: int, own: Floats
 ) -> Variant:
-    taus = np.array([tau_b(own, means) for means in draws])
+    draws = [means[:, user, measure] for means in choice.draws]
+    taus = np.array([tau_b(own[:, user, measure], means) for means in draws])
     defined = taus[~np.isnan(taus)]
     has = len(defined) > 0
     return Variant(
-        choice=choice,
-        value=value,
+        choice=choice.name,
+        value=choice.value,
         user=experiment.users[user].name,
-        measure=measure,
+        measure=experiment.settings.measures[measure],
         means=dict(zip(experiment.outcomes, np.mean(draws, axis=0).tolist(), strict=True)),
         tau=float(defined.mean()) if has else np.nan,
         tau_low=float(defined.min()) if has else np.nan,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from annotation.models import Study
 
 RUN_EXPERIMENT = "run_experiment"
-FORM = 1
+FORM = 2
 """Of the rows; those of another form are not taken for the same."""
 LONGEST_SLUG, ROWS_AT_ONCE = 80, 2000
 MOST_JUDGMENTS = 500_000

@@ -19,14 +19,18 @@ from simulation.models import (
     ExperimentVersion,
     ImprovementRow,
     SeedResult,
+    SensitivityRow,
     SwitchCount,
     TargetValue,
     TurnResult,
 )
+from simulation.sensitivity import sensitivity
 from simulation.tables import results_table
 from stats.ranking.topic_means import TopicDifference
 
 ROWS_AT_ONCE = 2000
+N_REPEATS = 5
+"""Draws of each share of the judgments: an evaluation of all dialogues each."""
 CELLS = {
     "base_target": "base, target",
     "base_all": "base, target and alternatives",
@@ -48,6 +52,7 @@ def write_results(version: ExperimentVersion, experiment: Experiment) -> None:
         (ComparisonRow, _comparisons(experiment)),
         (CauseRow, _causes(experiment, recommenders, users)),
         (ImprovementRow, _improvements(experiment, recommenders)),
+        (SensitivityRow, _sensitivity(experiment, recommenders, users)),
         (ExperimentNote, _notes(experiment)),
     )
     for model, rows in tables:
@@ -152,6 +157,17 @@ def _effect(name: str, one: TopicDifference) -> dict[str, Any]:
 def _improvements(experiment: Experiment, recommenders: Names) -> Iterator[dict[str, Any]]:
     for row in results_table(experiment).improvements:
         yield row.record() | {"recommender": recommenders[row.recommender]}
+
+
+def _sensitivity(
+    experiment: Experiment, recommenders: Names, users: Names
+) -> Iterator[dict[str, Any]]:
+    for row in sensitivity(experiment, n_repeats=N_REPEATS):
+        record = row.record()
+        means = record.pop("means")
+        common = record | {"user": users[row.user], "reason": row.reason or ""}
+        for name, mean in means.items():
+            yield common | {"recommender": recommenders[name], "mean": mean}
 
 
 def _notes(experiment: Experiment) -> Iterator[dict[str, Any]]:

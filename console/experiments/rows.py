@@ -15,6 +15,7 @@ from simulation.models import (
     ExperimentNote,
     ExperimentVersion,
     ImprovementRow,
+    SensitivityRow,
     SimulatedRecommender,
     SimulatedUser,
     SwitchCount,
@@ -47,6 +48,18 @@ RESULT_KINDS: dict[str, Kind] = {
 SEED_KINDS: dict[str, Kind] = {
     name: RESULT_KINDS[name] for name in ("recommender", "user", "measure", "turn", "mean")
 } | {"seed": "integer"}
+SENSITIVITY_KINDS: dict[str, Kind] = {
+    "recommender": "text",
+    "user": "text",
+    "measure": "text",
+    "choice": "text",
+    "value": "text",
+    "mean": "number",
+    "tau": "number",
+    "tau_low": "number",
+    "tau_high": "number",
+    "reason": "text",
+}
 TARGET_KINDS: dict[str, Kind] = {
     "recommender": "text",
     "user": "text",
@@ -120,6 +133,10 @@ class StoredRun:
             row.recommender = self.recommenders[row.recommender_id]
         return rows
 
+    def sensitivity(self, measure: str) -> list[SensitivityRow]:
+        """The means of a measure under other choices; none in results of before they were kept."""
+        return list(self._named(self.version.sensitivity.filter(measure=measure)))
+
     @cached_property
     def notes(self) -> list[ExperimentNote]:
         return list(self.version.notes.all())
@@ -141,6 +158,10 @@ class StoredRun:
     def target_rows(self) -> RowFile:
         """Every target's value at the last turn."""
         return self._file(TARGET_KINDS, self.version.target_values)
+
+    def sensitivity_rows(self) -> RowFile:
+        """Every mean under another choice of evaluation, and how the order agrees."""
+        return self._file(SENSITIVITY_KINDS, self.version.sensitivity)
 
     def _file(self, kinds: dict[str, Kind], rows: Any) -> RowFile:
         """Rows as they are read, some thousands at once."""

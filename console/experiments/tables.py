@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.utils.translation import gettext as _
 
 from console.experiments.rows import StoredRun
-from simulation.models import ImprovementRow, TurnResult
+from simulation.models import ImprovementRow, SensitivityRow, TurnResult
 from validation.documents.documents import Cell, Column, Number, P, Table
 
 
@@ -189,3 +189,58 @@ def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
             for user in run.user_names
         ],
     )
+
+
+def sensitivity_table(run: StoredRun, rows: Sequence[SensitivityRow], measure: str) -> Table:
+    """How the order of recommenders moves with choices that are seldom reported, over all users."""
+    choices = {
+        "qrels": _("relevant"),
+        "carry": _("after the end"),
+        "turn": _("turn"),
+        "share judged": _("share judged"),
+        "user": _("user"),
+    }
+    means: dict[tuple[str, str], dict[str, dict[str, SensitivityRow]]] = {}
+    for row in rows:
+        by_user = means.setdefault((row.choice, row.value), {})
+        by_user.setdefault(row.user.name, {})[row.recommender.name] = row
+    return Table(
+        "sensitivity",
+        _("The order under other choices"),
+        (
+            Column(_("Choice"), is_number=False),
+            Column(_("Value"), is_number=False),
+            Column(_("another is best")),
+            Column(_("tau, mean")),
+            Column(_("tau, lowest")),
+        ),
+        [
+            (choices[choice], value, *_moves(run, by_user, measure))
+            for (choice, value), by_user in means.items()
+        ],
+        note=_(
+            "Another is best: of how many users, when the list of recommenders is ordered by that "
+            "choice instead of the result's own. Tau-b is of the two orders; the lowest is over "
+            "users, and over the draws where a share of the judgments was drawn."
+        ),
+    )
+
+
+def _moves(
+    run: StoredRun, by_user: Mapping[str, Mapping[str, SensitivityRow]], measure: str
+) -> tuple[Cell, ...]:
+    """Under how many users another recommender is best, and how the orders agree."""
+    n_moved, taus, lowest = 0, [], []
+    for user, row_of in by_user.items():
+        own = max(run.names, key=lambda name: run.last[user, name, measure].mean or 0.0)
+        best = max(run.names, key=lambda name: row_of[name].mean)
+        n_moved += row_of[best].mean > row_of[own].mean
+        first = row_of[own]
+        if first.tau is not None and first.tau_low is not None:
+            taus.append(first.tau)
+            lowest.append(first.tau_low)
+    reason = _("fewer than two recommenders with different means")
+    counts = _("{n} of {users}").format(n=n_moved, users=len(by_user))
+    if not taus:
+        return counts, Number(None, reason=reason), Number(None, reason=reason)
+    return counts, Number(sum(taus) / len(taus), 2), Number(min(lowest), 2)

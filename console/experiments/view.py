@@ -17,6 +17,7 @@ from console.experiments.tables import (
     causes_table,
     comparisons_table,
     results_table,
+    sensitivity_table,
     switches_table,
     turns_table,
 )
@@ -82,6 +83,11 @@ class ExperimentView:
     @cached_property
     def switches(self) -> Table:
         return switches_table(self.run)
+
+    @cached_property
+    def sensitivity(self) -> Table | None:
+        rows = self.run.sensitivity(self.measure)
+        return sensitivity_table(self.run, rows, self.measure) if rows else None
 
     @cached_property
     def turns(self) -> Table:

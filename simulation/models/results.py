@@ -176,6 +176,27 @@ class ImprovementRow(OfVersion):
         ordering = ["pk"]
 
 
+class SensitivityRow(OfRecommender):
+    """The mean under another choice of evaluation, and how far the order of all recommenders is
+    then the result's own: Kendall's tau-b, null with a reason; of a share of the judgments the mean
+    over draws, with the lowest and the highest."""
+
+    version = models.ForeignKey(
+        ExperimentVersion, on_delete=models.CASCADE, related_name="sensitivity"
+    )
+    measure = models.CharField(max_length=LONGEST_NAME)
+    choice = models.CharField(max_length=20, help_text="qrels, carry, turn, share judged or user.")
+    value = models.CharField(max_length=200)
+    mean = models.FloatField()
+    tau = models.FloatField(null=True)
+    tau_low = models.FloatField(null=True)
+    tau_high = models.FloatField(null=True)
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+
 class ExperimentNote(OfVersion):
     """What a reader must know beside the numbers; a fault is a cell that cannot be."""
 

@@ -148,6 +148,7 @@ def test_the_first_sentence_says_what_may_be_concluded(rosa, experiment):
     assert "embedding is best by nDCG@10" in page[first : first + 300]
     assert "overestimates embedding: 0.878" in page  # nDCG's ideal gain grows with alternatives
     assert "For random, evaluation by the target alone" in page
+    assert "The order under other choices" in page
     for words in ("% of base", "symmetric %", "best of 4", "critiques with an alternative"):
         assert words.lower() in page.lower(), words
 
@@ -193,12 +194,16 @@ def test_files_hold_what_the_page_shows(rosa, experiment):
     assert record["settings"] == RULES
     assert len(record["tables"]["results"]) == 5 + 3
     assert len(content("targets.csv").splitlines()) == 2 * 5 * 3 * 30 + 1
+    choices = [json.loads(line) for line in content("sensitivity.jsonl").splitlines()]
+    assert len(choices) == 2 * 5 * 3 * (3 + 4 + 7 + 3 + 4)
+    own = [row for row in choices if (row["choice"], row["value"]) == ("turn", "7")]
+    assert {row["tau"] for row in own} == {1.0}
     assert "tabular" in content("results.tex")
     dialogues = [json.loads(line) for line in content("dialogues.jsonl").splitlines()]
     ends = {(row["recommender"], row["user"], row["seed"], row["target"]) for row in dialogues}
     assert len(ends) == 2 * 5 * 2 * 30
     assert {row["turn"] for row in dialogues} == set(range(8))
-    assert AuditEntry.objects.filter(action="export").count() == 5
+    assert AuditEntry.objects.filter(action="export").count() == 6
     missing = reverse("console:experiment-download", args=["shoes", "nothing.csv"])
     assert rosa.get(missing).status_code == 404
 

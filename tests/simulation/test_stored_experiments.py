@@ -16,6 +16,7 @@ from simulation.experiments import run_experiment
 from simulation.models import DialoguePiece, StoredCatalogue, StoredExperiment
 from simulation.names import named_recommender
 from simulation.plans import plan_of
+from simulation.sensitivity import sensitivity
 from simulation.stored_catalogues import (
     drawn_products,
     packed,
@@ -32,6 +33,7 @@ from simulation.stored_experiments import (
     stop_run,
     targets_of_experiment,
 )
+from simulation.stored_results import N_REPEATS
 from simulation.tables import results_table
 from tests.simulation.stored import RULES, stored_experiment, work_off
 from work.execution import run_job
@@ -101,6 +103,17 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(experiment, monkeypatch):
         assert (row.base_target, row.meta_all) == approximately((one.means[0][0], one.means[1][1]))
         assert row.total_delta == approximately(one.total.delta)
         assert row.user_delta + row.qrels_delta == pytest.approx(row.total_delta)
+    expected_rows = [
+        (one.user, one.choice, one.value, name, mean, one.record()["tau"])
+        for one in sensitivity(whole, n_repeats=N_REPEATS)
+        for name, mean in one.means.items()
+    ]
+    rows = version.sensitivity.values_list(
+        "user__name", "choice", "value", "recommender__name", "mean", "tau"
+    )
+    for stored_row, expected_row in zip(rows, expected_rows, strict=True):
+        assert stored_row[:4] == expected_row[:4]
+        assert stored_row[4:] == tuple(map(approximately, expected_row[4:]))
     for row, one in zip(version.improvements.all(), results_table(whole).improvements, strict=True):
         assert row.percent_of_base == approximately(one.record()["percent_of_base"])
         assert (row.best_user, row.best_of) == (one.best_user, one.n_rows)

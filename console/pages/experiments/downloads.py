@@ -37,6 +37,7 @@ ROWS: dict[str, Callable[[StoredRun], RowFile]] = {
     "turns": StoredRun.result_rows,
     "seeds": StoredRun.seed_rows,
     "targets": StoredRun.target_rows,
+    "sensitivity": StoredRun.sensitivity_rows,
 }
 Parts = Iterator[str] | Iterator[bytes]
 

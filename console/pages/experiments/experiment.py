@@ -120,6 +120,7 @@ def _page(
             ("turns", _("Every turn:")),
             ("seeds", _("Every seed:")),
             ("targets", _("Every target:")),
+            ("sensitivity", _("Every other choice:")),
         ),
         "seconds": plan.seconds(row.n_targets, row.catalogue.n_items) if plan else None,
         "may": may_of(request),
