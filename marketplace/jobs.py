@@ -11,6 +11,7 @@ from marketplace.notifications.delivery import send_due
 from marketplace.notifications.worker_mail import send_due_mail
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.decisions import approve_overdue
+from marketplace.recruiting.events import delete_old_events, follow_all_events
 from marketplace.recruiting.requests import ACT, CONNECT, perform_action, perform_connection
 from marketplace.recruiting.sessions import settle_sessions
 from work.execution import RunningJob
@@ -30,6 +31,7 @@ def sweep_marketplace(running: RunningJob) -> str:
     """Expire, abandon, auto-approve and dispose of what is due."""
     delete_closed_drafts()
     delete_old_prints(clock.now())
+    delete_old_events(clock.now())
     n = lifecycle.sweep(clock.now())
     settle_sessions(clock.now())
     approve_overdue()
@@ -89,3 +91,14 @@ def act_on_recruited_study(running: RunningJob) -> str:
     is_last_try = job.attempts >= job.max_attempts
     perform_action(arguments["study"], arguments["number"], is_last_try=is_last_try)
     return "Done, or the study says why not."
+
+
+@register(
+    "follow_recruiter_events",
+    label=gettext_lazy("Following news of recruiters"),
+    queue=MARKETPLACE,
+)
+def follow_recruiter_events(running: RunningJob) -> str:
+    """Ask recruiters what became of what they sent news about."""
+    n = follow_all_events()
+    return f"{n} change{'' if n == 1 else 's'} followed."

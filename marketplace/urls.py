@@ -7,6 +7,7 @@ from marketplace.api import enrolment, statements, testing_pages
 from marketplace.api import recruiting as recruiting_api
 from marketplace.api import webhook_secrets as webhook_secrets_api
 from marketplace.api.dispatch import requester_api
+from marketplace.api.recruiter_events import recruiter_events
 from marketplace.web.operator import pages as operator_pages
 from marketplace.web.operator import status as operator_status
 from marketplace.web.requester import channels
@@ -82,6 +83,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "marketplace-api/v1/webhook-secret",
         webhook_secrets_api.webhook_secret,
         name="webhook_secret",
+    ),
+    path(
+        "marketplace-api/v1/recruiters/<entity_id:connection_id>/events",
+        recruiter_events,
+        name="recruiter_events",
     ),
     path("marketplace-api/v1/devices", devices_api.devices, name="shared_devices"),
     path("marketplace-api/v1/appeals", appeals_api.appeals, name="appeals"),

@@ -37,6 +37,9 @@ class RecruiterConnection(models.Model):
     encrypted_token = models.TextField(blank=True)
     # A new token, with what goes with it, that is still to be tried.
     encrypted_offer = models.TextField(blank=True)
+    # With what the recruiter signs its webhooks, and when they were seen to be subscribed to.
+    encrypted_webhook_secret = models.TextField(blank=True)
+    webhooks_checked_at = models.DateTimeField(null=True)
     # What the recruiter's API wants besides, such as a workspace.
     settings = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
@@ -293,6 +296,35 @@ class SurplusAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"Surplus of {self.assignment}"
+
+
+class RecruiterEvent(models.Model):
+    """A recruiter's news that something changed there, received once. It is a hint: what became
+    of it is asked for. Who it was about is not kept."""
+
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="events"
+    )
+    event_id = models.CharField(max_length=100)
+    kind = models.CharField(max_length=100, blank=True)
+    submission_id = models.CharField(max_length=100, blank=True)
+    external_study_id = models.CharField(max_length=100, blank=True)
+    received_at = models.DateTimeField()
+    followed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "event_id"], name="one_event_per_event_id"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["id"], condition=Q(followed_at=None), name="event_unfollowed"),
+            models.Index(fields=["received_at"], name="event_received"),
+        ]
+
+    def __str__(self) -> str:
+        return self.event_id
 
 
 class RecruiterCharge(models.Model):

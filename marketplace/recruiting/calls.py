@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -24,6 +25,7 @@ from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruiterCharge, RecruiterConnection
 from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.events import follow_events
 from marketplace.recruiting.groups import follow_groups
 from marketplace.recruiting.outcomes_there import follow_submission, follow_submissions
 from marketplace.recruiting.port import Recruiter
@@ -45,6 +47,7 @@ from marketplace.recruiting.records import (
     SubmissionState,
     Verdict,
 )
+from marketplace.recruiting.subscriptions import keep_subscribed
 
 # A claim of this age is of a process that was killed.
 CLAIM_LASTS = timedelta(minutes=10)
@@ -95,6 +98,8 @@ def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
 def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called) -> None:
     problem = ""
     try:
+        _keep_subscribed(connection, recruiter)
+        follow_events(connection, recruiter)
         called.n_followed += follow_submissions(connection, recruiter)
         _settle_all(connection, recruiter)
         _send_all(connection, recruiter)
@@ -111,6 +116,12 @@ def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called)
     called.n_refused += counts[State.REFUSED]
     called.n_uncertain += counts[State.UNCERTAIN] + counts[State.SENT]
     called.n_waiting += counts[State.WRITTEN]
+
+
+def _keep_subscribed(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+    """News only make it sooner: nothing waits for them."""
+    with suppress(RecruiterProblem):
+        keep_subscribed(connection, recruiter)
 
 
 def _intents(connection: RecruiterConnection, *states: str) -> list[Intent]:

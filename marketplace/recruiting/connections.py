@@ -5,6 +5,7 @@ takes the place of the one before, or is forgotten.
 """
 
 import json
+from contextlib import suppress
 
 from django.conf import settings
 from django.db import transaction
@@ -19,6 +20,7 @@ from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.recruiting.prolific import Prolific, Transport
 from marketplace.recruiting.records import Account
+from marketplace.recruiting.subscriptions import subscribe
 from marketplace.users import User
 
 Kind = RecruiterConnection.Kind
@@ -35,8 +37,9 @@ def connect_prolific(
 ) -> tuple[RecruiterConnection, Account]:
     """Keep the token of a workspace, encrypted, once Prolific has accepted it; a connection of
     this name gets the new token."""
+    recruiter = _prolific(token, workspace)
     try:
-        account = _prolific(token, workspace).check_credentials()
+        account = recruiter.check_credentials()
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem)) from problem
     except ValueError:
@@ -51,9 +54,12 @@ def connect_prolific(
     with transaction.atomic():
         connection = _connection(requester, name)
         connection.encrypted_token, connection.settings = encrypt(token), facts
-        connection.problem = ""
-        connection.save(update_fields=["encrypted_token", "settings", "problem"])
+        connection.problem, connection.webhooks_checked_at = "", None
+        changed = ["encrypted_token", "settings", "problem", "webhooks_checked_at"]
+        connection.save(update_fields=changed)
         note("recruiter.connect", subject=name, user=user, requester=requester)
+    with suppress(RecruiterProblem):  # what changed is asked for without, and this tried again
+        subscribe(connection, recruiter)
     return connection, account
 
 
@@ -90,7 +96,7 @@ def try_offer(*, connection: RecruiterConnection) -> None:
 def disconnect(*, connection: RecruiterConnection) -> None:
     """Forget the token: nobody is called any more, and studies that are open stay open there."""
     rows = RecruiterConnection.objects.filter(pk=connection.pk)
-    rows.update(encrypted_token="", encrypted_offer="", problem="")
+    rows.update(encrypted_token="", encrypted_offer="", encrypted_webhook_secret="", problem="")
     note("recruiter.disconnect", subject=connection.name, requester=connection.requester)
 
 
@@ -107,7 +113,9 @@ def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -
     if connection.kind != Kind.PROLIFIC or not connection.encrypted_token:
         return None
     token, workspace = decrypt(connection.encrypted_token), connection.settings["workspace"]
-    return _prolific(token, workspace, is_hurried=is_hurried)
+    stored = connection.encrypted_webhook_secret
+    secret = decrypt(stored) if stored else ""
+    return _prolific(token, workspace, webhook_secret=secret, is_hurried=is_hurried)
 
 
 def _connection(requester: Requester, name: str) -> RecruiterConnection:
@@ -119,6 +127,8 @@ def _connection(requester: Requester, name: str) -> RecruiterConnection:
     return rows.select_related("requester").get(pk=connection.pk)
 
 
-def _prolific(token: str, workspace: str, *, is_hurried: bool = False) -> Prolific:
+def _prolific(
+    token: str, workspace: str, *, webhook_secret: str = "", is_hurried: bool = False
+) -> Prolific:
     transport = Transport(token, url=settings.PROLIFIC_URL, is_hurried=is_hurried)
-    return Prolific(transport, workspace=workspace)
+    return Prolific(transport, workspace=workspace, webhook_secret=webhook_secret)

@@ -119,6 +119,12 @@ class Links:
     def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
         self._refuse()
 
+    def webhook_secret(self) -> str:
+        self._refuse()
+
+    def subscribe(self, address: str) -> None:
+        self._refuse()
+
     def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
         self._refuse()
 

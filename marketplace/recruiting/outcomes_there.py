@@ -3,9 +3,13 @@ whose time was over, and what was approved by time or by hand."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from marketplace import clock
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits import review
 from marketplace.models import Assignment, RecruitedStudy, RecruiterConnection, Session
@@ -15,28 +19,49 @@ from marketplace.recruiting.records import Submission, SubmissionState
 from marketplace.recruiting.sessions import return_session, time_out_session
 
 State, There = Session.State, SubmissionState
-OPEN = (State.STARTED, State.FINISHED, State.TIMED_OUT)
+OPEN = (State.STARTED, State.FINISHED)
+# Who was let go, or turned down, may still be approved there, for as long as people remember.
+REVERSIBLE = (State.TIMED_OUT, State.RETURNED, State.REJECTED)
+REVERSIBLE_FOR = timedelta(days=30)
+SAME = {
+    There.RETURNED: State.RETURNED,
+    There.TIMED_OUT: State.TIMED_OUT,
+    There.APPROVED: State.APPROVED,
+    There.REJECTED: State.REJECTED,
+}
 
 
 def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) -> int:
-    """Follow every open session of the connection's studies; return how many changed."""
-    n_changed = 0
+    """Follow every session of the connection's studies that may change; return how many did."""
+    n_changed, now = 0, clock.now()
+    sessions = Session.objects.filter(_followed(now), connection=connection)
     studies = RecruitedStudy.objects.filter(connection=connection).exclude(external_id="")
-    waiting = studies.filter(sessions__state__in=OPEN).distinct().order_by("pk")
-    for study in waiting:
-        open_here = {one.submission_id: one for one in study.sessions.filter(state__in=OPEN)}
+    for study in studies.filter(pk__in=sessions.values("study")).order_by("pk"):
+        here = {one.submission_id: one for one in sessions.filter(study=study)}
         try:
             for submission in recruiter.submissions(study.external_id):
-                session = open_here.get(submission.id)
+                session = here.get(submission.id)
                 n_changed += session is not None and follow_submission(session, submission)
         except NotFound:
             continue  # the study was deleted there: its sessions end by their time
     return n_changed
 
 
+def is_followed(session: Session, now: datetime) -> bool:
+    """Whether what becomes of it there still matters."""
+    return Session.objects.filter(_followed(now), pk=session.pk).exists()
+
+
+def _followed(now: datetime) -> Q:
+    recent = Q(ended_at__gt=now - REVERSIBLE_FOR) | Q(ended_at=None)
+    return Q(state__in=OPEN) | Q(state__in=REVERSIBLE) & recent
+
+
 def follow_submission(session: Session, there: Submission) -> bool:
     """Do here what was done there; whether anything changed."""
     before = session.state
+    if SAME.get(there.state) == before:
+        return False
     if there.state == There.RETURNED:
         after = return_session(session=session).state
     elif there.state == There.TIMED_OUT:

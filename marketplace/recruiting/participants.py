@@ -100,10 +100,10 @@ def reencrypt_participants() -> int:
 
 @transaction.atomic
 def reencrypt_tokens() -> int:
-    """Encrypt the tokens of all connections, and those offered, under the first of
-    ENCRYPTION_KEYS; return how many changed."""
+    """Encrypt the tokens of all connections, those offered, and webhooks' secrets under the first
+    of ENCRYPTION_KEYS; return how many changed."""
     n_changed = 0
-    for name in ("encrypted_token", "encrypted_offer"):
+    for name in ("encrypted_token", "encrypted_offer", "encrypted_webhook_secret"):
         rows = RecruiterConnection.objects.exclude(**{name: ""}).order_by("pk")
         for connection in rows.select_for_update(no_key=True):
             stored = reencrypt(getattr(connection, name))

@@ -110,6 +110,12 @@ class Recruiter(Protocol):
 
     def way_back(self, code: str) -> WayBack: ...
 
+    def webhook_secret(self) -> str:
+        """Return the secret that webhooks are signed with, made where there is none."""
+
+    def subscribe(self, address: str) -> None:
+        """Have news sent to `address`; where they are sent already, nothing changes."""
+
     def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
         """Return what the body received says, or raise `NotVerified`."""
 

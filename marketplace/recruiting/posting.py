@@ -53,7 +53,7 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
     if posted.state == StudyState.DRAFT:
         _done(study, recruiter, recruiter.publish, PUBLISHED)
     _charge(study, cost, study.external_id)
-    _follow_state(study, recruiter)
+    follow_study(study, recruiter)
     return cost
 
 
@@ -97,7 +97,7 @@ def set_places(
         raise InvalidParameter(str(problem)) from problem
     detail = {"places": total}
     note("study.places", subject=study.name, user=user, requester=study.requester, detail=detail)
-    _follow_state(study, recruiter)
+    follow_study(study, recruiter)
 
 
 def follow_studies(connection: RecruiterConnection, recruiter: Recruiter) -> None:
@@ -107,7 +107,7 @@ def follow_studies(connection: RecruiterConnection, recruiter: Recruiter) -> Non
     )
     for study in studies.exclude(external_id="").order_by("pk"):
         try:
-            _follow_state(study, recruiter)
+            follow_study(study, recruiter)
         except NotFound:
             continue  # it was deleted there: its sessions end by their time
 
@@ -184,14 +184,16 @@ def _move(study: RecruitedStudy, name: str, wanted: StudyState, user: User | Non
     if recruiter.study(study.external_id).state != wanted:
         _done(study, recruiter, getattr(recruiter, name), (wanted,))
     note(f"study.{name}", subject=study.name, user=user, requester=study.requester)
-    _follow_state(study, recruiter)
+    follow_study(study, recruiter)
 
 
-def _follow_state(study: RecruitedStudy, recruiter: Recruiter) -> None:
-    posted = recruiter.study(study.external_id)
+def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
+    """Write down how a study stands there; whether its state is new here."""
+    posted, before = recruiter.study(study.external_id), study.state
     study.state = STATES.get(posted.state, study.state)
     study.places = posted.places or study.places
     study.save(update_fields=["state", "places"])
+    return study.state != before
 
 
 def _charge(study: RecruitedStudy, cost: Cost, external_id: str) -> None:

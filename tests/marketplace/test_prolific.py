@@ -1,3 +1,4 @@
+# ruff: noqa: F811 (fixtures)
 """A study at Prolific from its draft to the last bonus, at the fake, over HTTP.
 
 Answers are dropped, requests lost, and refusals made at every call in turn: nobody is paid twice,
@@ -18,7 +19,6 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,
     AuditEntry,
-    HitType,
     Intent,
     LedgerTransaction,
     RecruiterCharge,
@@ -30,7 +30,6 @@ from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from marketplace.recruiting.connections import connect_prolific
 from marketplace.recruiting.drafts import Posting, draft_study, places_for
-from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.posting import (
     pause_study,
     publish_study,
@@ -38,96 +37,23 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from tests.marketplace.conftest import HIT
+from tests.marketplace.prolific import (  # noqa: F401
+    FAULTS,
+    REWARD,
+    arrive,
+    assignments,
+    connection,
+    fake,
+    hand_in,
+    hit_type,
+    paid,
+    pay_in_pounds,
+    posted,
+)
 from tests.marketplace.test_recruited_studies import work
 from tests.marketplace.test_worker_site import text_of
 
 REASON = "The ratings are the same for every response, also where two responses contradict. " * 2
-REWARD = Decimal("1.50")
-FAULTS = ("drop", "lose", "429", "500")
-
-
-@pytest.fixture
-def fake(settings):
-    with FakeProlific() as running:
-        settings.PROLIFIC_URL = running.url
-        running.world.workspace = "5f" * 12
-        yield running
-        running.world.check()
-
-
-@pytest.fixture
-def connection(fake, requester):
-    connection, account = connect_prolific(
-        requester=requester,
-        name="Prolific",
-        token="token",
-        workspace=fake.world.workspace,
-        project=fake.world.project,
-    )
-    assert (account.currency, account.available) == ("GBP", Decimal(1000))
-    return connection
-
-
-@pytest.fixture
-def hit_type(mturk):
-    for _ in range(4):
-        created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
-    return HitType.objects.get(public_id=created["HITTypeId"])
-
-
-@pytest.fixture
-def posted(connection, hit_type):
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
-    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=study, confirmed=cost.total)
-    return study
-
-
-def arrive(fake, study, **changed):
-    """A participant takes a place there, and opens the link."""
-    submission = fake.world.arrive(fake.world.studies[study.external_id])
-    facts = {
-        "PROLIFIC_PID": submission.participant,
-        "STUDY_ID": study.external_id,
-        "SESSION_ID": submission.id,
-    }
-    query = "&".join(f"{name}={value}" for name, value in (facts | changed).items())
-    browser = Client()
-    answer = browser.post(f"/join/{study.token}/?{query}")
-    return submission, browser, answer
-
-
-def hand_in(fake, study):
-    """A participant does both HITs and goes back with the code."""
-    submission, browser, _answer = arrive(fake, study)
-    work(browser, times=2)
-    fake.world.enter(submission, Session.objects.get(submission_id=submission.id).code)
-    return submission
-
-
-def assignments(submission):
-    rows = Assignment.objects.filter(session_item__session__submission_id=submission.id)
-    return list(rows.order_by("pk").values_list("public_id", flat=True))
-
-
-def pay_in_pounds(mturk, connection, submission, amount="1.50", token="t1"):
-    """A bonus through the protocol, of an account that is in dollars as the protocol's are."""
-    RecruiterConnection.objects.filter(pk=connection.pk).update(
-        settings=connection.settings | {"currency": "USD"}
-    )
-    worker = Assignment.objects.filter(public_id=assignments(submission)[0])
-    mturk.send_bonus(
-        WorkerId=worker.get().worker.worker_id,
-        AssignmentId=assignments(submission)[0],
-        BonusAmount=amount,
-        Reason="Careful reasons.",
-        UniqueRequestToken=token,
-    )
-
-
-def paid(fake, kind):
-    return [amount for one, _key, amount in fake.world.paid if one == kind]
 
 
 def test_a_token_is_tried_and_kept_encrypted(fake, requester, connection):

@@ -33,6 +33,7 @@ class Command(BaseCommand):
             token=options["token"] or secrets.token_urlsafe(16),
             deposit=options["deposit"],
             strict=not options["lenient"],
+            sends_events=True,
         )
         facts = {"url": fake.url, "token": fake.token}
         self.stdout.write(json.dumps(facts) if options["json"] else TEXT.format(**facts))

@@ -1,8 +1,12 @@
 """What each operation of the schema does; the function has the operation's name."""
 
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from marketplace.recruiting.fake_prolific.hooks import Subscription
 from marketplace.recruiting.fake_prolific.world import (
     FEE,
     BonusRun,
@@ -13,6 +17,16 @@ from marketplace.recruiting.fake_prolific.world import (
 )
 
 Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A body with headers of its own."""
+
+    body: Any
+    headers: Mapping[str, str]
+
+
 MOVES = {
     "PUBLISH": {"UNPUBLISHED"},
     "PAUSE": {"ACTIVE"},
@@ -180,6 +194,50 @@ def add_to_group(world: World, body: Body, key: str) -> Body:
 def remove_from_group(world: World, body: Body, key: str) -> Body:
     world.find("groups", key).difference_update(body["participant_ids"])
     return page([{"participant_id": each} for each in sorted(world.groups[key])], {})
+
+
+def hook_secrets(world: World, body: Body) -> Body:
+    mine = {"id": world.workspace, "value": world.hooks.secret, "workspace_id": world.workspace}
+    return {"results": [mine] if world.hooks.secret else []}
+
+
+def create_hook_secret(world: World, body: Body) -> Body:
+    """Make the secret; what was signed with the one before is worth nothing then."""
+    world.hooks.secret = secrets.token_urlsafe(24)
+    shown: Body = hook_secrets(world, body)["results"][0]
+    return shown
+
+
+def subscriptions(world: World, body: Body) -> Body:
+    wanted = body.get("enabled", "true") == "true"
+    found = [one for one in world.hooks.subscriptions.values() if one.is_enabled == wanted]
+    first, size = int(body.get("offset", 0)), int(body.get("limit", 20))
+    return {"results": [one.shown() for one in found][first : first + size]}
+
+
+def subscribe(world: World, body: Body) -> Answer:
+    if not world.hooks.secret:
+        raise Denied(400, "Create a secret first.")
+    made = Subscription(
+        new_id(), body["event_type"], body["target_url"], body["workspace_id"], new_id()
+    )
+    world.hooks.subscriptions[made.id] = made
+    return Answer(made.shown(), {"X-Hook-Secret": made.confirmation})
+
+
+def confirm_subscription(world: World, body: Body, key: str) -> Body:
+    found: Subscription | None = world.hooks.subscriptions.get(key)
+    if found is None:
+        raise Denied(404, "Not found.")
+    if body["secret"] != found.confirmation:
+        raise Denied(400, {"secret": ["It is not the one that was sent."]})
+    found.is_enabled = True
+    return found.shown()
+
+
+def delete_subscription(world: World, body: Body, key: str) -> None:
+    if world.hooks.subscriptions.pop(key, None) is None:
+        raise Denied(404, "Not found.")
 
 
 def page(rows: list[Body], query: Body) -> Body:

@@ -7,24 +7,33 @@ with nothing done.
 
 import json
 import threading
+from collections.abc import Mapping
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from marketplace.recruiting.fake_prolific import operations
+from marketplace.recruiting.fake_prolific.hooks import Send, send_by_http
 from marketplace.recruiting.fake_prolific.schema import Operation, problems
 from marketplace.recruiting.fake_prolific.schema import operations as known_operations
 from marketplace.recruiting.fake_prolific.world import Denied, World
 
 PREFIX = "/api/v1"
+SECONDS_BETWEEN_EVENTS = 0.5
 
 
 class FakeProlific:
     """A server and its world; `calls` lists what was asked, by the operations' names."""
 
     def __init__(
-        self, port: int = 0, *, token: str = "token", deposit: int = 100_000, strict: bool = True
+        self,
+        port: int = 0,
+        *,
+        token: str = "token",
+        deposit: int = 100_000,
+        strict: bool = True,
+        sends_events: bool = False,
     ) -> None:
         self.world, self.token, self.strict = World(deposit), token, strict
         self.faults: dict[str, list[str]] = {}
@@ -33,15 +42,20 @@ class FakeProlific:
         self.server = ThreadingHTTPServer(
             ("127.0.0.1", port), type("Handler", (Handler,), {"fake": self})
         )
+        # By itself, or whenever a test says so.
+        self.sends_events, self.ended = sends_events, threading.Event()
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def __enter__(self) -> "FakeProlific":
         serve = self.server.serve_forever
         self.thread = threading.Thread(target=serve, kwargs={"poll_interval": 0.01}, daemon=True)
         self.thread.start()
+        if self.sends_events:
+            threading.Thread(target=self._keep_sending, daemon=True).start()
         return self
 
     def __exit__(self, *problem: object) -> None:
+        self.ended.set()
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
@@ -50,19 +64,39 @@ class FakeProlific:
         """Let the operation's next calls fail so, one fault a call ('' lets one through)."""
         self.faults.setdefault(operation, []).extend(faults)
 
+    def send_events(self, send: Send = send_by_http) -> int:
+        """Send what is due to those who subscribed; return how much that was."""
+        with self.lock:
+            self.world.announce()
+            now, due = self.world.now, self.world.hooks.take_due(self.world.now)
+        for delivery in due:  # whoever is sent to may ask something before answering
+            self.world.hooks.deliver(delivery, now, send)
+        return len(due)
+
+    def _keep_sending(self) -> None:
+        while not self.ended.wait(SECONDS_BETWEEN_EVENTS):
+            self.send_events()
+
     def answer(self, operation: Operation, ids: tuple[str, ...], body: Any) -> Any:
-        """Do what was asked; return the answer's body, or raise what is wrong with the request."""
+        """Do what was asked; return the answer's body, some with headers of their own, or raise
+        what is wrong with the request."""
         found = problems(operation.request, body) if self.strict else []
         if found:
             raise Denied(400, found)
         answer = getattr(operations, operation.name)(self.world, body, *ids)
-        if wrong := problems(operation.answer, answer):
+        self.world.announce()
+        body = answer.body if isinstance(answer, operations.Answer) else answer
+        if wrong := problems(operation.answer, body):
             raise AssertionError(f"the fake's own answer to {operation.name}: {wrong}")
         return answer
 
     def drive(self, action: str, facts: dict[str, Any]) -> dict[str, Any]:
         """Do what a participant or the clock does."""
         world = self.world
+        world.announce()
+        if action == "hooks":
+            world.hooks.fates += facts["faults"]
+            return {"pending": len(world.hooks.pending)}
         if action == "arrive":
             return world.arrive(world.find("studies", facts["study"]), facts.get("pid")).shown()
         if action == "time":
@@ -80,7 +114,9 @@ class FakeProlific:
         elif action == "leave":
             world.leave(submission, facts.get("status", "RETURNED"))
         else:
-            raise Denied(404, f"There is no {action}: arrive, enter, leave, time, fault, check.")
+            raise Denied(
+                404, f"There is no {action}: arrive, enter, leave, time, fault, hooks, check."
+            )
         shown: dict[str, Any] = submission.shown()
         return shown
 
@@ -126,16 +162,20 @@ class Handler(BaseHTTPRequestHandler):
         answer = self.fake.answer(operation, ids, body)
         if planned == "drop":
             return self._drop()
+        if isinstance(answer, operations.Answer):
+            return self._send(operation.status, answer.body, answer.headers)
         self._send(operation.status, answer)
 
     def _drop(self) -> None:
         self.close_connection = True
 
-    def _send(self, status: int, answer: Any) -> None:
+    def _send(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:
         content = b"" if answer is None else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
+from marketplace.recruiting.fake_prolific.hooks import STUDY, SUBMISSION, Hooks
+
 FEE = Fraction(1, 3)
 REVIEW_TIME = timedelta(days=21)
 OPEN = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "PROCESSING"}
@@ -109,6 +111,7 @@ class World:
         self.bonuses: dict[str, BonusRun] = {}
         self.groups: dict[str, set[str]] = {}
         self.messages: list[dict[str, Any]] = []
+        self.hooks = Hooks()
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
 
     def find(self, kind: str, key: str) -> Any:
@@ -147,6 +150,14 @@ class World:
         twice = Counter(one for kind, one, _ in self.paid if kind == "reward")
         if any(count > 1 for count in twice.values()):
             raise AssertionError(f"rewards paid twice: {twice}")
+
+    def announce(self) -> None:
+        """Have those who subscribed know what has changed."""
+        for study in self.studies.values():
+            self.hooks.observe(STUDY, study.id, study.status, {}, self.now)
+        for each in self.submissions.values():
+            facts = {"participant_id": each.participant}
+            self.hooks.observe(SUBMISSION, each.id, each.status, facts, self.now)
 
     # what participants do
 

@@ -17,6 +17,7 @@ from marketplace.recruiting.problems import (
     Unreachable,
     Unsupported,
 )
+from marketplace.recruiting.prolific import webhooks
 from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.prolific.words import (
     draft_body,
@@ -67,10 +68,12 @@ class Prolific:
         | Capability.BONUS
         | Capability.MESSAGE
         | Capability.GROUPS
+        | Capability.WEBHOOKS
     )
 
-    def __init__(self, transport: Transport, *, workspace: str) -> None:
+    def __init__(self, transport: Transport, *, workspace: str, webhook_secret: str = "") -> None:
         self._api, self._workspace = transport, workspace
+        self._webhook_secret = webhook_secret
 
     def check_credentials(self) -> Account:
         user, balance = self._api.read("/users/me/"), self._balance()
@@ -185,8 +188,14 @@ class Prolific:
     def way_back(self, code: str) -> WayBack:
         return WayBack(f"{COMPLETE}{quote(code, safe='')}", code)
 
+    def webhook_secret(self) -> str:
+        return webhooks.find_secret(self._api, self._workspace)
+
+    def subscribe(self, address: str) -> None:
+        webhooks.subscribe(self._api, self._workspace, address)
+
     def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
-        raise Unsupported("Events of Prolific are not taken: what changed is asked for.")
+        return webhooks.verify_event(self._webhook_secret, headers, body, now=now)
 
     def demographics(self, study: str) -> Iterable[Demographics]:
         raise Unsupported("Demographics are not asked of Prolific.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -35,6 +36,12 @@ LONGEST_TEXT = 500
 TOO_MANY = 429
 
 
+@dataclass(frozen=True)
+class Answer:
+    content: Any
+    headers: Mapping[str, str]
+
+
 class Transport:
     """Calls under one token. `is_hurried` where a person waits for the answer: one attempt, and
     not long."""
@@ -57,7 +64,7 @@ class Transport:
         """What is there. Nothing changes by it, so that it is tried again."""
         for attempt in range(1, self._reads + 1):
             try:
-                return self._call("GET", path, query=query)
+                return self._call("GET", path, query=query).content
             except Unreachable as problem:
                 if attempt == self._reads:
                     raise
@@ -71,7 +78,14 @@ class Transport:
 
     def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Have something done: one attempt. `Uncertain` where no answer says what became of it."""
-        return self._call(method, path, body=body)
+        return self._call(method, path, body=body).content
+
+    def change_with_headers(
+        self, method: str, path: str, body: Mapping[str, Any]
+    ) -> tuple[Any, Mapping[str, str]]:
+        """The same, with the answer's headers."""
+        answer = self._call(method, path, body=body)
+        return answer.content, answer.headers
 
     def pages(self, path: str, query: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """All rows of a list, page by page; a page past the end is the end."""
@@ -94,7 +108,7 @@ class Transport:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
-    ) -> Any:
+    ) -> Answer:
         try:
             # A connection of its own: one that was kept open may be closed over there just as
             # the request leaves, and then nobody knows whether it was read.
@@ -114,9 +128,9 @@ class Transport:
         if response.status_code >= 300:
             raise _problem(response, content)
         if not content:
-            return None
+            return Answer(None, response.headers)
         try:
-            return json.loads(content, parse_float=Decimal)
+            return Answer(json.loads(content, parse_float=Decimal), response.headers)
         except ValueError:
             raise Uncertain("Prolific's answer is no JSON.") from None
 

@@ -1,0 +1,96 @@
+"""A recruiter's news: received, verified and written down once, followed later by asking.
+
+That news are lost, doubled, late or in another order changes nothing: what they say is not read,
+only what they are about, and everything is asked for each minute anyway. They make it sooner.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from marketplace import clock
+from marketplace.models import RecruitedStudy, RecruiterConnection, RecruiterEvent, Session
+from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.outcomes_there import follow_submission, is_followed
+from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.posting import follow_study
+from marketplace.recruiting.problems import NotAuthorized, NotFound, NotVerified, Unreachable
+from work.request import request_job
+
+MOST_AT_ONCE = 500
+# Longer than anything is sent again.
+KEPT = timedelta(days=7)
+
+
+def receive_event(public_id: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """Write the event down and have it followed; whether it is new. `NotVerified` where it is
+    not its recruiter's."""
+    connection = RecruiterConnection.objects.filter(public_id=public_id).first()
+    recruiter = recruiter_of(connection) if connection else None
+    if connection is None or recruiter is None:
+        raise NotVerified("Nobody sends news to this address.")
+    try:
+        # The wire's time is the machine's, wherever the marketplace's clock stands.
+        event = recruiter.verify_webhook(headers, body, now=timezone.now())
+    except NotVerified:
+        # The workspace may have a new secret: it is asked for at the next call.
+        RecruiterConnection.objects.filter(pk=connection.pk).update(webhooks_checked_at=None)
+        raise
+    _row, is_new = RecruiterEvent.objects.get_or_create(
+        connection=connection,
+        event_id=event.id,
+        defaults={
+            "kind": event.kind,
+            "submission_id": event.submission,
+            "external_study_id": event.study,
+            "received_at": clock.now(),
+        },
+    )
+    if is_new:
+        request_job(kind="follow_recruiter_events")
+    return is_new
+
+
+def follow_all_events() -> int:
+    """Follow what has been received; return how much changed."""
+    n_changed = 0
+    waiting = RecruiterConnection.objects.filter(events__followed_at=None, events__isnull=False)
+    for connection in waiting.distinct().order_by("pk"):
+        recruiter = recruiter_of(connection)
+        try:
+            n_changed += follow_events(connection, recruiter) if recruiter else 0
+        except (Unreachable, NotAuthorized):
+            continue  # the call of each minute says so, and follows them
+    return n_changed
+
+
+def follow_events(connection: RecruiterConnection, recruiter: Recruiter) -> int:
+    """Ask what became of what the news are about; return how much changed."""
+    n_changed = 0
+    for event in connection.events.filter(followed_at=None).order_by("pk")[:MOST_AT_ONCE]:
+        with suppress(NotFound, ValueError):  # there is no such thing there any more
+            n_changed += _follow(event, connection, recruiter)
+        event.followed_at = clock.now()
+        event.save(update_fields=["followed_at"])
+    return n_changed
+
+
+def delete_old_events(now: datetime) -> int:
+    """Delete events that nobody sends again; return how many."""
+    n, _by_model = RecruiterEvent.objects.filter(received_at__lt=now - KEPT).delete()
+    return n
+
+
+def _follow(event: RecruiterEvent, connection: RecruiterConnection, recruiter: Recruiter) -> bool:
+    if event.submission_id:
+        sessions = Session.objects.filter(connection=connection)
+        session = sessions.filter(submission_id=event.submission_id).first()
+        if session is None or not is_followed(session, clock.now()):
+            return False
+        return follow_submission(session, recruiter.submission(event.submission_id))
+    # A draft is published here, where somebody agrees to its cost.
+    published = connection.studies.exclude(state=RecruitedStudy.State.DRAFT)
+    study = published.filter(external_id=event.external_study_id or None).first()
+    return study is not None and follow_study(study, recruiter)
