@@ -40,6 +40,7 @@ from marketplace.models.qualifications import (
     QualificationType,
 )
 from marketplace.models.recruiting import (
+    AttachedHitType,
     Intent,
     Invitation,
     Outcome,
@@ -49,6 +50,7 @@ from marketplace.models.recruiting import (
     RecruiterCharge,
     RecruiterConnection,
     RecruiterEvent,
+    RecruitingRule,
     Session,
     SessionItem,
     SurplusAnswer,
@@ -62,6 +64,7 @@ __all__ = [
     "Assignment",
     "AssignmentDraft",
     "AssignmentQuerySet",
+    "AttachedHitType",
     "AuditEntry",
     "BonusPayment",
     "ClockShift",
@@ -98,6 +101,7 @@ __all__ = [
     "RecruiterCharge",
     "RecruiterConnection",
     "RecruiterEvent",
+    "RecruitingRule",
     "Requester",
     "ReviewAction",
     "ReviewPolicy",

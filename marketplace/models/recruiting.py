@@ -40,6 +40,9 @@ class RecruiterConnection(models.Model):
     # With what the recruiter signs its webhooks, and when they were seen to be subscribed to.
     encrypted_webhook_secret = models.TextField(blank=True)
     webhooks_checked_at = models.DateTimeField(null=True)
+    # The group of whom the requester blocks, which every study leaves out, and who is in it.
+    blocked_group_id = models.CharField(max_length=100, blank=True)
+    blocked_worker_ids = models.JSONField(default=list, blank=True)
     # What the recruiter's API wants besides, such as a workspace.
     settings = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
@@ -362,6 +365,54 @@ class RecruiterCharge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.amount} {self.currency} by {self.connection}"
+
+
+class RecruitingRule(models.Model):
+    """What a requester's programs create and a recruiter's participants are to do, though the
+    programs know nothing of it (see marketplace.recruiting.rules)."""
+
+    requester = models.ForeignKey(
+        Requester, on_delete=models.CASCADE, related_name="recruiting_rules"
+    )
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="rules"
+    )
+    # That a HIT type's title or keywords have in them; empty matches every one.
+    words = models.CharField(max_length=100, blank=True)
+    # In the account's currency; none: the HITs' own rewards.
+    reward = models.DecimalField(max_digits=10, decimal_places=2, null=True)
+    minutes = models.PositiveSmallIntegerField()
+    items_per_session = models.PositiveSmallIntegerField(default=1)
+    # What all studies together may cost: agreed to beforehand, since nobody types it back.
+    most_cost = models.DecimalField(max_digits=14, decimal_places=2)
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(most_cost__gt=0), name="a_rule_has_an_amount"),
+            models.CheckConstraint(
+                condition=Q(items_per_session__gte=1), name="a_ruled_participation_has_a_hit"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.words or f"Everything of {self.requester}"
+
+
+class AttachedHitType(models.Model):
+    """A HIT type that a rule has let a recruiter have, and the study that came of it."""
+
+    rule = models.ForeignKey(RecruitingRule, on_delete=models.PROTECT, related_name="attached")
+    hit_type = models.OneToOneField(HitType, on_delete=models.CASCADE, related_name="attached")
+    study = models.OneToOneField(
+        RecruitedStudy, null=True, on_delete=models.SET_NULL, related_name="attached"
+    )
+    # Why nobody is recruited for it, where something is in the way.
+    problem = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.hit_type} by {self.rule}"
 
 
 class Intent(models.Model):

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from marketplace import clock
-from marketplace.models import Assignment, Requester, WorkerAccount, WorkerMessage
+from marketplace.models import Assignment, PaidBy, Requester, WorkerAccount, WorkerMessage
 from work.request import request_job
 
 
@@ -23,8 +23,9 @@ class Undelivered:
 
 def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
     """Put a message into a worker's inbox, in the transaction of what it is about. Nobody is
-    left to read one where the account was erased."""
-    if worker.erased_at is not None:
+    left to read one where the account was erased, and a recruiter's participants read what their
+    recruiter sends them (see marketplace.recruiting.decisions)."""
+    if worker.erased_at is not None or worker.paid_by == PaidBy.RECRUITER:
         return
     now = clock.now()
     is_mailed = settings.SENDS_MAIL and mail_address(worker) is not None

@@ -26,19 +26,20 @@ def associate(
     *, qualification_type: QualificationType, worker: WorkerAccount, value: int, notify: bool
 ) -> None:
     """Give a worker a qualification, or another value of it."""
-    now = clock.now()
-    grant(qualification_type=qualification_type, worker=worker, value=value, at=now)
+    grant(qualification_type=qualification_type, worker=worker, value=value, at=clock.now())
     if notify:
+        subject, text = value_message(qualification_type, value)
         send_message(
-            requester=qualification_type.requester,
-            worker=worker,
-            subject=(
-                "A value in a qualification"
-                if is_too_low(pass_marks(qualification_type, now=now), value)
-                else "You were granted a qualification"
-            ),
-            text=value_sentence(qualification_type, value, now),
+            requester=qualification_type.requester, worker=worker, subject=subject, text=text
         )
+
+
+def value_message(qualification_type: QualificationType, value: int) -> tuple[str, str]:
+    """What a worker who has this value now reads: the subject and the text."""
+    now = clock.now()
+    is_low = is_too_low(pass_marks(qualification_type, now=now), value)
+    subject = "A value in a qualification" if is_low else "You were granted a qualification"
+    return subject, value_sentence(qualification_type, value, now)
 
 
 @transaction.atomic
@@ -53,12 +54,16 @@ def disassociate(
     qualification.save(update_fields=["status", "revoked_at"])
     _write_down(qualification, reason=reason, at=now)
     if reason:
+        subject, text = revocation_message(qualification_type, reason)
         send_message(
-            requester=qualification_type.requester,
-            worker=worker,
-            subject="A qualification of yours was revoked",
-            text=f"You no longer have the qualification “{qualification_type.name}”: {reason}",
+            requester=qualification_type.requester, worker=worker, subject=subject, text=text
         )
+
+
+def revocation_message(qualification_type: QualificationType, reason: str) -> tuple[str, str]:
+    """What a worker who has it no longer reads: the subject and the text."""
+    text = f"You no longer have the qualification “{qualification_type.name}”: {reason}"
+    return "A qualification of yours was revoked", text
 
 
 def grant(

@@ -24,9 +24,10 @@ from encryption import decrypt
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruiterCharge, RecruiterConnection
+from marketplace.recruiting.attached import follow_attached
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.events import follow_events
-from marketplace.recruiting.groups import follow_groups
+from marketplace.recruiting.groups import follow_blocks, follow_groups
 from marketplace.recruiting.outcomes_there import follow_submission, follow_submissions
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.posting import follow_studies
@@ -104,7 +105,9 @@ def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called)
         _settle_all(connection, recruiter)
         _send_all(connection, recruiter)
         follow_studies(connection, recruiter)
+        follow_attached(connection)
         follow_groups(connection, recruiter)
+        follow_blocks(connection, recruiter)
     except RecruiterProblem as error:  # nothing more can be done now
         problem = str(error)
         called.problems += (f"{connection}: {problem}",)

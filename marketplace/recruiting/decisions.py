@@ -117,6 +117,17 @@ def request_messages(
     return [worker_id for worker_id in worker_ids if worker_id not in written]
 
 
+def message_participant(
+    requester: Requester, worker: WorkerAccount, subject: str, text: str
+) -> None:
+    """Write down a message to somebody whose recruiter is to send it; of anybody else, who
+    reads messages here, nothing."""
+    if worker.paid_by == PaidBy.RECRUITER:
+        request_messages(
+            requester=requester, subject=subject, text=text, worker_ids=[worker.worker_id]
+        )
+
+
 def approve_overdue() -> int:
     """Write down for the recruiter what time has approved here; return of how many sessions."""
     others = SessionItem.objects.filter(session=OuterRef("pk"))

@@ -29,7 +29,7 @@ from marketplace.models import (
 )
 from marketplace.recruiting.codes import create_codes
 from marketplace.recruiting.connections import required_recruiter
-from marketplace.recruiting.groups import group_of
+from marketplace.recruiting.groups import blocked_group_of, group_of
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.records import Code, Cost, Filter, PostedStudy, StudyDraft, StudyState
@@ -211,7 +211,8 @@ def _posted(recruiter: Recruiter, study: RecruitedStudy) -> PostedStudy:
 
 def _filters(recruiter: Recruiter, study: RecruitedStudy) -> tuple[Filter, ...]:
     groups = [group_of(recruiter, one) for one in study.excluded.order_by("pk")]
-    return (Filter(EXCLUDING, values=tuple(groups)),) if groups else ()
+    blocked = blocked_group_of(recruiter, study.connection)
+    return (Filter(EXCLUDING, values=(*groups, blocked)),)
 
 
 def _draft_of(study: RecruitedStudy, project: str, filters: tuple[Filter, ...]) -> StudyDraft:

@@ -7,8 +7,10 @@ group too many, of a lost answer, is one that nobody uses.
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+
 from encryption import decrypt
-from marketplace.models import RecruitedStudy, RecruiterConnection, Session
+from marketplace.models import RecruitedStudy, RecruiterConnection, Session, WorkerBlock
 from marketplace.recruiting.port import Recruiter
 
 AT_ONCE = 500
@@ -30,6 +32,41 @@ def follow_groups(connection: RecruiterConnection, recruiter: Recruiter) -> None
     needed = grouped.filter(excluded_by__state__in=[State.ACTIVE, State.PAUSED])
     for study in needed.distinct().order_by("pk"):
         _add_all(recruiter, study)
+
+
+def blocked_group_of(recruiter: Recruiter, connection: RecruiterConnection) -> str:
+    """The id of the group of those whom the requester blocks, which may be empty: who is blocked
+    later is left out of the studies of before, too."""
+    if not connection.blocked_group_id:
+        connection.blocked_group_id = recruiter.create_group("Assay blocked")
+        connection.save(update_fields=["blocked_group_id"])
+    return connection.blocked_group_id
+
+
+def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+    """Have whom the requester blocks in the group, and nobody else."""
+    if not connection.blocked_group_id:
+        return
+    sessions = Session.objects.filter(connection=connection).exclude(encrypted_participant_id="")
+    blocks = WorkerBlock.objects.filter(requester=connection.requester_id)
+    blocked = sessions.filter(worker__blocks__in=blocks)
+    wanted, present = _ids_by_worker(blocked), set(connection.blocked_worker_ids)
+    if set(wanted) == present:
+        return
+    gone = _ids_by_worker(sessions.filter(worker__worker_id__in=present - set(wanted)))
+    if gone:
+        recruiter.remove_from_group(connection.blocked_group_id, sorted(gone.values()))
+    added = sorted(one for worker, one in wanted.items() if worker not in present)
+    for start in range(0, len(added), AT_ONCE):
+        recruiter.add_to_group(connection.blocked_group_id, added[start : start + AT_ONCE])
+    rows = RecruiterConnection.objects.filter(pk=connection.pk)
+    rows.update(blocked_worker_ids=sorted(wanted))
+
+
+def _ids_by_worker(sessions: QuerySet[Session]) -> dict[str, str]:
+    """The recruiter's id of each worker of these sessions, by Worker ID."""
+    rows = sessions.values_list("worker__worker_id", "encrypted_participant_id")
+    return {worker: decrypt(stored) for worker, stored in rows.order_by("pk")}
 
 
 def _add_all(recruiter: Recruiter, study: RecruitedStudy) -> None:

@@ -251,7 +251,7 @@ def test_a_later_round_excludes_the_participants_of_an_earlier_one(
     do_jobs()
     later = RecruitedStudy.objects.get(request_token="r2")
     there = fake.world.studies[later.external_id]
-    [group] = there.facts["filters"][0]["selected_values"]
+    [group, _blocked] = there.facts["filters"][0]["selected_values"]
     assert there.facts["filters"][0]["filter_id"] == "participant_group_blocklist"
     assert fake.world.groups[group] == {first.participant}
     act(ask, later.token, "publish", confirmed=str(later.quoted_cost))

@@ -10,12 +10,13 @@ from marketplace.hits import amendments, creation, lifecycle
 from marketplace.models import Hit, HitQuerySet, Requester, ReviewPolicy
 from marketplace.qualifications.definitions import find_type
 from marketplace.qualifications.system import find_system
+from marketplace.recruiting import rules
 
 
 @operation("CreateHIT")
 def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Publish a HIT with its type's values."""
-    hit = creation.create_hit(
+    hit = rules.create_hit(
         requester=requester,
         type_values=type_values(parameters),
         values=_hit_values(parameters),
@@ -27,7 +28,7 @@ def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
 def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Publish a HIT of a type that exists."""
     hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
-    hit = creation.create_hit_with_hit_type(
+    hit = rules.create_hit_with_hit_type(
         requester=requester, hit_type=hit_type, values=_hit_values(parameters)
     )
     return {"HIT": new_hit_output(hit)}

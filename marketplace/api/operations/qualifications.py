@@ -7,28 +7,32 @@ from marketplace.models import Qualification, QualificationRequest, Requester
 from marketplace.people.enrolment import find_worker
 from marketplace.qualifications import grants, requests
 from marketplace.qualifications.definitions import find_own_type
+from marketplace.recruiting.decisions import message_participant
 
 
 @operation("AssociateQualificationWithWorker")
 def associate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Give a worker a qualification, or another value of it."""
+    qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
+    worker, value = find_worker(parameters["WorkerId"]), parameters["IntegerValue"]
+    notify = parameters["SendNotification"]
     grants.associate(
-        qualification_type=find_own_type(requester, parameters["QualificationTypeId"]),
-        worker=find_worker(parameters["WorkerId"]),
-        value=parameters["IntegerValue"],
-        notify=parameters["SendNotification"],
+        qualification_type=qualification_type, worker=worker, value=value, notify=notify
     )
+    if notify:
+        message_participant(requester, worker, *grants.value_message(qualification_type, value))
     return {}
 
 
 @operation("DisassociateQualificationFromWorker")
 def disassociate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Take it back."""
-    grants.disassociate(
-        qualification_type=find_own_type(requester, parameters["QualificationTypeId"]),
-        worker=find_worker(parameters["WorkerId"]),
-        reason=parameters["Reason"],
-    )
+    qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
+    worker, reason = find_worker(parameters["WorkerId"]), parameters["Reason"]
+    grants.disassociate(qualification_type=qualification_type, worker=worker, reason=reason)
+    if reason:
+        text = grants.revocation_message(qualification_type, reason)
+        message_participant(requester, worker, *text)
     return {}
 
 

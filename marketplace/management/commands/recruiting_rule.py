@@ -1,0 +1,96 @@
+import json
+from decimal import Decimal
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from marketplace.exceptions import MarketplaceError
+from marketplace.management.commands.recruit import amount
+from marketplace.models import RecruiterConnection, RecruitingRule, Requester
+from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
+
+
+class Command(BaseCommand):
+    help = (
+        "Have what a requester's programs create done by a recruiter's participants, though the "
+        "programs know nothing of it: HIT types whose title or keywords have --words in them, "
+        "until all studies together cost --most-cost (docs/recruiting.md)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("requester", help="The requester's name, as workers see it.")
+        parser.add_argument("--connection", default="Prolific", help="by its name")
+        parser.add_argument("--words", default="", help="in title or keywords (default: any)")
+        parser.add_argument("--reward", type=amount, help="a participant's, in its currency")
+        parser.add_argument("--minutes", type=int, help="that a participation takes")
+        parser.add_argument("--items", type=int, default=1, help="HITs a participant")
+        parser.add_argument("--most-cost", type=amount, help="in its currency, fees included")
+        parser.add_argument("--end", type=int, metavar="N", help="attach nothing more by rule N")
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        requester = Requester.objects.filter(name=options["requester"]).first()
+        if requester is None:
+            raise CommandError(f"There is no requester {options['requester']}.")
+        try:
+            if options["end"] is not None:
+                _end(requester, options["end"])
+            elif options["most_cost"] is not None:
+                _create(requester, options)
+        except MarketplaceError as refused:
+            raise CommandError(str(refused)) from refused
+        rules = [_facts(rule) for rule in requester.recruiting_rules.order_by("pk")]
+        text = "\n".join(map(_line, rules)) or "There is no rule."
+        self.stdout.write(json.dumps({"rules": rules}) if options["json"] else text)
+
+
+def _create(requester: Requester, options: dict[str, Any]) -> None:
+    rows = RecruiterConnection.objects.filter(requester=requester, name=options["connection"])
+    connection = rows.exclude(encrypted_token="").first()
+    if connection is None:
+        raise CommandError(f"{requester} has no connection {options['connection']}.")
+    if options["minutes"] is None:
+        raise CommandError("Say --minutes.")
+    values = RuleValues(
+        most_cost=options["most_cost"],
+        minutes=options["minutes"],
+        items_per_session=options["items"],
+        reward=options["reward"],
+        words=options["words"],
+    )
+    create_rule(connection=connection, values=values)
+
+
+def _end(requester: Requester, key: int) -> None:
+    rule = requester.recruiting_rules.filter(pk=key).first()
+    if rule is None:
+        raise CommandError(f"{requester} has no rule {key}.")
+    end_rule(rule=rule)
+
+
+def _facts(rule: RecruitingRule) -> dict[str, Any]:
+    attached = rule.attached.select_related("hit_type", "study").order_by("pk")
+    return {
+        "rule": rule.pk,
+        "words": rule.words,
+        "most_cost": str(rule.most_cost.quantize(Decimal("0.01"))),
+        "is_open": rule.ended_at is None,
+        "hit_types": [
+            {
+                "hit_type": one.hit_type.public_id,
+                "study": one.study.token if one.study else "",
+                "state": one.study.state if one.study else "",
+                "problem": one.problem,
+            }
+            for one in attached
+        ],
+    }
+
+
+def _line(facts: dict[str, Any]) -> str:
+    state = "open" if facts["is_open"] else "ended"
+    words = f"with “{facts['words']}”" if facts["words"] else "of any words"
+    lines = [f"Rule {facts['rule']} ({state}): HIT types {words}, up to {facts['most_cost']}."]
+    for one in facts["hit_types"]:
+        lines.append(f"  {one['hit_type']}: {one['problem'] or one['state'] or 'to be drafted'}")
+    return "\n".join(lines)

@@ -1,0 +1,109 @@
+"""Studies of HIT types that a rule has attached: drafted once no more HITs come, published and
+extended as far as the rule's amount goes, stopped when none of the HITs is open any more."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Max, Sum
+from django.utils.translation import gettext as _
+
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter, MarketplaceError
+from marketplace.models import (
+    AttachedHitType,
+    Hit,
+    HitQuerySet,
+    RecruitedStudy,
+    RecruiterCharge,
+    RecruiterConnection,
+    RecruitingRule,
+)
+from marketplace.recruiting.drafts import MOST_PLACES, Posting, send_draft, write_draft
+from marketplace.recruiting.posting import price_places, publish_study, set_places, stop_study
+from marketplace.recruiting.problems import RecruiterProblem
+
+# A program creates its HITs one after the other: a study is of all of them.
+SETTLED = timedelta(minutes=1)
+State = RecruitedStudy.State
+
+
+def follow_attached(connection: RecruiterConnection) -> int:
+    """Do what is to be done about each HIT type that is attached; return how many studies were
+    published or extended. What can't be done stays beside it, for whoever looks."""
+    n_changed, now = 0, clock.now()
+    rows = AttachedHitType.objects.filter(rule__connection=connection)
+    rows = rows.select_related("rule__connection", "hit_type__requester", "study__connection")
+    for attached in rows.exclude(study__state=State.STOPPED, rule__ended_at__isnull=False):
+        problem = ""
+        try:
+            n_changed += _follow(attached, now)
+        except (MarketplaceError, RecruiterProblem) as refused:
+            problem = str(refused)
+        AttachedHitType.objects.filter(pk=attached.pk).update(problem=problem)
+    return n_changed
+
+
+def _follow(attached: AttachedHitType, now: datetime) -> bool:
+    hits = Hit.objects.in_group(attached.hit_type).listed().filter(expiration__gt=now)
+    study = attached.study
+    if study is not None and not hits.exists():
+        if study.state in (State.ACTIVE, State.PAUSED):
+            stop_study(study=study)
+        return False
+    newest: datetime | None = hits.aggregate(at=Max("created_at"))["at"]
+    if newest is None or newest > now - SETTLED or attached.rule.ended_at is not None:
+        return False
+    places = _places(hits, attached.rule)
+    if study is None:
+        study = _write(attached, places)
+    if study.state == State.DRAFT:
+        cost = send_draft(study=study)
+        _require_affordable(attached.rule, cost.total)
+        publish_study(study=study, confirmed=cost.total)
+        return True
+    if places <= study.places:
+        return False
+    price = price_places(study=study, total=places)
+    _require_affordable(attached.rule, price.total)
+    set_places(study=study, total=places, confirmed=price.total)
+    return True
+
+
+def _places(hits: HitQuerySet, rule: RecruitingRule) -> int:
+    """So many in all: a total that is said twice is the same."""
+    judgments = hits.aggregate(n=Sum("max_assignments"))["n"] or 0
+    return min(MOST_PLACES, math.ceil(judgments / rule.items_per_session))
+
+
+@transaction.atomic
+def _write(attached: AttachedHitType, places: int) -> RecruitedStudy:
+    rule = attached.rule
+    reward = rule.reward
+    if reward is None:
+        reward = attached.hit_type.reward_usd * rule.items_per_session
+    values = Posting(
+        reward=reward,
+        minutes=rule.minutes,
+        items_per_session=rule.items_per_session,
+        places=places,
+    )
+    attached.study = write_draft(
+        connection=rule.connection, hit_type=attached.hit_type, values=values
+    )
+    attached.save(update_fields=["study"])
+    return attached.study
+
+
+def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
+    charges = RecruiterCharge.objects.filter(study__attached__rule=rule)
+    spent = charges.filter(kind=RecruiterCharge.Kind.STUDY).aggregate(n=Sum("amount"))["n"]
+    left = rule.most_cost - (spent or Decimal(0))
+    if cost > left:
+        text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
+        currency = rule.connection.settings.get("currency", "")
+        facts = {"cost": cost, "currency": currency, "most": rule.most_cost}
+        raise InvalidParameter(text.format(left=left.quantize(Decimal("0.01")), **facts))

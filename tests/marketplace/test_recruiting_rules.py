@@ -1,0 +1,210 @@
+# ruff: noqa: F811 (fixtures)
+"""Programs that know nothing of recruiters, whose HITs a recruiter's participants do by a rule."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter
+from marketplace.models import (
+    Assignment,
+    AttachedHitType,
+    AuditEntry,
+    Hit,
+    HitType,
+    Intent,
+    LedgerTransaction,
+    RecruitedStudy,
+    Session,
+    WorkerMessage,
+)
+from marketplace.money.reconciliation import store_audit
+from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
+from tests.marketplace.conftest import HIT
+from tests.marketplace.prolific import connection, fake, hand_in  # noqa: F401
+
+RULE = RuleValues(
+    most_cost=Decimal(30), minutes=10, items_per_session=2, reward=Decimal("1.50"), words="Dialogue"
+)
+HIT_HERE = HIT | {"Title": "Rate eight responses of a dialogue"}
+
+
+@pytest.fixture
+def rule(connection):
+    return create_rule(connection=connection, values=RULE)
+
+
+@pytest.fixture
+def created(mturk, rule):
+    """What a program makes: four HITs for two workers each."""
+    hits = [mturk.create_hit(**HIT_HERE, MaxAssignments=2)["HIT"] for _ in range(4)]
+    return HitType.objects.get(public_id=hits[0]["HITTypeId"])
+
+
+@pytest.fixture
+def study(created):
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    return RecruitedStudy.objects.get(hit_type=created)
+
+
+def test_what_matches_is_recruited_without_the_programs_doing(fake, mturk, created):
+    """Nothing is held, and a study is published once the program has made all of its HITs."""
+    assert created.paid_by == "recruiter"
+    assert mturk.get_account_balance()["AvailableBalance"] == "100.00"
+    call_recruiters()
+    assert fake.world.studies == {}
+    clock.advance(timedelta(minutes=2))
+    for _minute in range(2):
+        call_recruiters()
+    (there,) = fake.world.studies.values()
+    assert (there.status, there.places, there.facts["reward"]) == ("ACTIVE", 4, 150)
+    study = RecruitedStudy.objects.get()
+    submission = hand_in(fake, study)
+    done = Assignment.objects.filter(session_item__session__submission_id=submission.id)
+    for assignment in done:
+        mturk.approve_assignment(AssignmentId=assignment.public_id)
+    call_recruiters()
+    assert submission.status == "APPROVED"
+    assert LedgerTransaction.objects.filter(hit__isnull=False).count() == 0
+    assert store_audit().n_problems == 0
+    assert AuditEntry.objects.filter(action="recruiting_rule.attach").count() == 1
+
+
+def test_what_does_not_match_or_was_there_before_is_the_marketplaces(mturk, connection):
+    before = mturk.create_hit(**HIT_HERE, MaxAssignments=1)["HIT"]["HITTypeId"]
+    create_rule(connection=connection, values=RULE)
+    again = mturk.create_hit(**HIT_HERE, MaxAssignments=1)["HIT"]["HITTypeId"]
+    photos = HIT | {"Title": "Photos", "Keywords": "x"}
+    other = mturk.create_hit(**photos, MaxAssignments=1)["HIT"]
+    assert before == again
+    paid_by = set(HitType.objects.values_list("public_id", "paid_by"))
+    assert paid_by == {(before, "ledger"), (other["HITTypeId"], "ledger")}
+    assert not AttachedHitType.objects.exists()
+
+
+def test_hits_that_come_later_add_places_as_far_as_the_amount_goes(fake, mturk, study):
+    there = fake.world.studies[study.external_id]
+    for _ in range(2):
+        mturk.create_hit(**HIT_HERE, MaxAssignments=2)
+    clock.advance(timedelta(minutes=2))
+    fake.fail_next("change_study", "drop")
+    for _minute in range(2):
+        call_recruiters()
+    assert there.places == 6  # 2.00 each with fees: 12 of 30
+    mturk.create_hit(**HIT_HERE, MaxAssignments=40)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    assert there.places == 6
+    problem = AttachedHitType.objects.get().problem
+    assert "It costs 40" in problem
+    assert "18.00 of the rule's 30.00 are left" in problem
+
+
+def test_a_study_is_stopped_when_the_program_expires_its_hits(fake, mturk, study):
+    for hit in Hit.objects.all():
+        mturk.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=clock.now())
+    call_recruiters()
+    study.refresh_from_db()
+    assert (fake.world.studies[study.external_id].status, study.state) == ("COMPLETED", "stopped")
+
+
+@pytest.mark.parametrize("operation", ["create_study", "move_study", "calculate_cost", "study"])
+@pytest.mark.parametrize("fault", ["drop", "lose", "500"])
+def test_one_study_comes_of_it_whatever_is_lost(fake, created, operation, fault):
+    clock.advance(timedelta(minutes=2))
+    fake.fail_next(operation, fault)
+    for _minute in range(4):
+        call_recruiters()
+    (there,) = fake.world.studies.values()
+    assert (there.status, there.places) == ("ACTIVE", 4)
+    assert RecruitedStudy.objects.get().state == "active"
+
+
+def test_what_has_no_counterpart_is_refused_with_a_reason(mturk, rule):
+    adult = {
+        "QualificationTypeId": "00000000000000000060",
+        "Comparator": "EqualTo",
+        "IntegerValues": [1],
+    }
+    with pytest.raises(mturk.exceptions.RequestError, match="none could do these HITs"):
+        mturk.create_hit(**HIT_HERE, MaxAssignments=1, QualificationRequirements=[adult])
+    policy = {
+        "PolicyName": "ScoreMyKnownAnswers/2011-09-01",
+        "Parameters": [
+            {"Key": "AnswerKey", "MapEntries": [{"Key": "q", "Values": ["a"]}]},
+        ],
+    }
+    with pytest.raises(mturk.exceptions.RequestError, match="decided at once"):
+        mturk.create_hit(**HIT_HERE, MaxAssignments=1, AssignmentReviewPolicy=policy)
+    assert not Hit.objects.exists()
+    assert not HitType.objects.filter(paid_by="recruiter").exists()
+
+
+def test_a_repeated_token_is_one_hit(mturk, rule):
+    first = mturk.create_hit(**HIT_HERE, MaxAssignments=1, UniqueRequestToken="t")["HIT"]
+    with pytest.raises(mturk.exceptions.RequestError, match=first["HITId"]):
+        mturk.create_hit(**HIT_HERE, MaxAssignments=1, UniqueRequestToken="t")
+    assert Hit.objects.count() == AttachedHitType.objects.count() == 1
+
+
+def test_blocks_and_qualifications_reach_participants_through_the_recruiter(fake, mturk, study):
+    submission = hand_in(fake, study)
+    worker = Session.objects.get().worker.worker_id
+    (group,) = fake.world.groups
+    there = fake.world.studies[study.external_id]
+    assert there.facts["filters"] == [
+        {"filter_id": "participant_group_blocklist", "selected_values": [group]}
+    ]
+    mturk.create_worker_block(WorkerId=worker, Reason="Careless")
+    fake.fail_next("add_to_group", "drop")
+    for _minute in range(2):
+        call_recruiters()
+    assert fake.world.groups[group] == {submission.participant}
+    mturk.delete_worker_block(WorkerId=worker)
+    call_recruiters()
+    assert fake.world.groups[group] == set()
+    made = mturk.create_qualification_type(
+        Name="Trained", Description="Has trained", QualificationTypeStatus="Active"
+    )["QualificationType"]["QualificationTypeId"]
+    mturk.associate_qualification_with_worker(
+        QualificationTypeId=made, WorkerId=worker, IntegerValue=7, SendNotification=True
+    )
+    mturk.disassociate_qualification_from_worker(
+        QualificationTypeId=made, WorkerId=worker, Reason="Too long ago."
+    )
+    call_recruiters()
+    granted, revoked = [one["body"] for one in fake.world.messages]
+    assert granted.startswith("You were granted a qualification")
+    assert "Too long ago." in revoked
+    assert not WorkerMessage.objects.exists()
+    assert not Intent.objects.exclude(state="done").exists()
+
+
+def test_a_rule_is_the_requesters_and_ends(mturk, connection, rule):
+    with pytest.raises(InvalidParameter, match="say a reward"):
+        create_rule(connection=connection, values=RuleValues(most_cost=Decimal(5), minutes=5))
+    with pytest.raises(InvalidParameter, match="whole pence"):
+        create_rule(
+            connection=connection,
+            values=RuleValues(most_cost=Decimal("0.001"), minutes=5, reward=Decimal(1)),
+        )
+    end_rule(rule=rule)
+    mturk.create_hit(**HIT_HERE, MaxAssignments=1)
+    assert not AttachedHitType.objects.exists()
+
+
+def test_rules_are_made_listed_and_ended_by_a_command(connection, requester, capsys):
+    terms = ("--words", "x", "--minutes", "5", "--reward", "1.00", "--most-cost", "20")
+    call_command("recruiting_rule", requester.name, *terms, "--json")
+    (facts,) = json.loads(capsys.readouterr().out)["rules"]
+    assert (facts["words"], facts["most_cost"], facts["is_open"]) == ("x", "20.00", True)
+    call_command("recruiting_rule", requester.name, "--end", str(facts["rule"]))
+    assert "(ended): HIT types with “x”" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="no rule 0"):
+        call_command("recruiting_rule", requester.name, "--end", "0")
