@@ -45,7 +45,7 @@ def me(world: World, body: Body) -> Body:
 
 
 def projects(world: World, body: Body, workspace: str) -> Body:
-    return page([{"id": world.project, "title": "Project"}], body)
+    return page(list(world.projects), body)
 
 
 def balance(world: World, body: Body, workspace: str) -> Body:
@@ -63,7 +63,8 @@ def create_study(world: World, body: Body) -> Body:
     codes = [each["code"] for each in body.get("completion_codes", [])]
     if len(set(codes)) != len(codes):
         raise Denied(400, {"completion_codes": ["Codes must be unique in the study."]})
-    study = Study(new_id(), {"project": world.project} | body)
+    created = {"project": world.project, "date_created": world.now.isoformat()}
+    study = Study(new_id(), created | body)
     world.studies[study.id] = study
     return study.shown()
 
@@ -149,9 +150,11 @@ def prepare_bonuses(world: World, body: Body) -> Body:
     rows = []
     for line in body["csv_bonuses"].split():
         key, amount = line.split(",")
-        found = world.find("submissions", key)
-        if found.study is not study:
+        # a participant's id will do, too
+        mine = [one for one in world.of(study) if key in (one.id, one.participant)]
+        if not mine:
             raise Denied(400, f"{key} is not of this study.")
+        found = mine[-1]
         rows.append((found, Fraction(amount) * 100))
     made, run = new_id(), BonusRun(rows)
     if len(rows) > 200:
@@ -166,7 +169,7 @@ def prepare_bonuses(world: World, body: Body) -> Body:
     }
 
 
-def pay_bonuses(world: World, body: Body, key: str) -> None:
+def pay_bonuses(world: World, body: Body, key: str) -> Body:
     """Pay, as often as it is said: the real one is not idempotent either."""
     run: BonusRun = world.find("bonuses", key)
     if run.total > world.available:
@@ -174,6 +177,51 @@ def pay_bonuses(world: World, body: Body, key: str) -> None:
     for found, amount in run.rows:
         world.pay("bonus", found, amount * (1 + FEE))
         found.bonuses.append(amount)
+    return {"message": "The bonuses are being paid."}
+
+
+def workspaces(world: World, body: Body) -> Body:
+    return page([{"id": world.workspace, "title": "Workspace"}], body)
+
+
+def create_project(world: World, body: Body, workspace: str) -> Body:
+    made = {"id": new_id(), "title": str(body["title"])}
+    world.projects.append(made)
+    return made
+
+
+def studies(world: World, body: Body) -> Body:
+    return page([each.shown() for each in world.studies.values()], body)
+
+
+def study_cost(world: World, body: Body, key: str) -> Body:
+    """What was paid so far, fees included, in minor units."""
+    mine = {one.id for one in world.of(world.find("studies", key))}
+    spent = {
+        kind: float(sum(amount for one, paid, amount in world.paid if one == kind and paid in mine))
+        for kind in ("reward", "bonus")
+    }
+    return {
+        "rewards": {"total": {"amount": spent["reward"]}},
+        "bonuses": {"total": {"amount": spent["bonus"]}},
+    }
+
+
+def unread_messages(world: World, body: Body) -> Body:
+    return page([], body)
+
+
+def screen_out(world: World, body: Body, key: str) -> Body:
+    """Send some away with a little money, which their places don't cost."""
+    study, pay = world.find("studies", key), Fraction(str(body["bonus_per_submission"])) * 100
+    if not study.facts.get("is_custom_screening"):
+        raise Denied(400, "The study is not a custom screening study.")
+    for one in body["submission_ids"]:
+        found = world.find("submissions", one)
+        found.status = "SCREENED OUT"
+        world.pay("screen-out", found, pay * (1 + FEE))
+    amount = {"amount": body["bonus_per_submission"], "currency": "GBP"}
+    return {"message": "Screened out.", "payment_per_participant": amount}
 
 
 def send_message(world: World, body: Body) -> None:

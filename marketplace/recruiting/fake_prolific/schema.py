@@ -41,6 +41,12 @@ def operations() -> tuple[Operation, ...]:
     return tuple(Operation(name=name, **facts) for name, facts in document()["operations"].items())
 
 
+@cache
+def foreign_operations() -> tuple[Operation, ...]:
+    """Return what only other programs ask."""
+    return tuple(Operation(name=name, **facts) for name, facts in document()["foreign"].items())
+
+
 def problems(shape: str | None, value: Any) -> list[str]:
     """Return what is wrong with a body: a field and what it must be, a line each."""
     if shape is None:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.fake_prolific.hooks import Send, send_by_http
-from marketplace.recruiting.fake_prolific.schema import Operation, problems
+from marketplace.recruiting.fake_prolific.schema import Operation, foreign_operations, problems
 from marketplace.recruiting.fake_prolific.schema import operations as known_operations
 from marketplace.recruiting.fake_prolific.world import Denied, World
 
@@ -184,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _match(method: str, path: str) -> tuple[Operation, tuple[str, ...]]:
-    for operation in known_operations():
+    for operation in (*known_operations(), *foreign_operations()):
         ids = operation.ids(method, path)
         if ids is not None:
             return operation, ids

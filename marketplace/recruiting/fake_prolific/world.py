@@ -106,6 +106,7 @@ class World:
         self.deposits = self.available = Fraction(deposit)
         self.paid: list[tuple[str, str, Fraction]] = []
         self.user, self.workspace, self.project = new_id(), new_id(), new_id()
+        self.projects = [{"id": self.project, "title": "Project"}]
         self.studies: dict[str, Study] = {}
         self.submissions: dict[str, Submission] = {}
         self.bonuses: dict[str, BonusRun] = {}
