@@ -5,6 +5,7 @@
 #              (docs/faults.md); 10,000 arrivals for 5,000 places;
 #              trained recommenders with alternatives that a crowd gave; walks through whole studies, and the tutorial, in browsers; many
 #              requests that the API's schema allows, and many that it does not; the notebooks
+# make docs    the documentation as a site: output/site/index.html (docs-serve: while one writes)
 # make pictures  what every page looks like in each state that a test looks at, at 1280, 390 and
 #              320 px: output/pictures/index.html
 # make notebooks  executes the notebooks of docs/notebooks against a temporary site
@@ -20,7 +21,7 @@ MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 MARKS ?= not walk
 
-.PHONY: run test pictures tutorial notebooks long check messages demo format clean
+.PHONY: run test docs docs-serve pictures tutorial notebooks long check messages demo format clean
 
 run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
@@ -34,6 +35,17 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.installed-dev
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "$(MARKS)" $(TESTS)
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/.installed-dev output/demo/sample-rating-report.html
+	$(BIN)/python -m mkdocs build --strict --quiet
+
+# The report that the site shows: `make demo` writes it, which is not done again for each build.
+output/demo/sample-rating-report.html:
+	$(MAKE) demo
+
+docs-serve: $(VENV)/.installed-dev output/demo/sample-rating-report.html
+	$(BIN)/python -m mkdocs serve
 
 pictures: $(VENV)/.installed-dev
 	mkdir -p output/pictures

@@ -7,12 +7,14 @@ from pathlib import Path
 from annotation.models import Study
 from console.downloads import DOWNLOADS, file_names
 from console.exceptions import FolderUnusable
+from console.report_files import REPORT_FILES
 from console.samples import Crowd, load_sample_studies, work_on_samples
 from hits.enrolment import enrol_requester
 from hits.local_site import served_site
 from hits.loop import Marketplace
 from presentation.files import write_whole
 from presentation.progress import Reporter, without_bars
+from validation.study_report import ReportRequest
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,13 @@ def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars
 def _write_studies(studies: list[Study], folder: Path) -> list[Path]:
     files = []
     for study in studies:
-        for name in file_names(study):
+        names = file_names(study)
+        for name in names:
             path = folder / f"{study.slug}-{name}"
             write_whole(path, DOWNLOADS[name].write(study))
+            files.append(path)
+        if "scores.csv" in names:
+            path = folder / f"{study.slug}-report.html"
+            write_whole(path, [REPORT_FILES["report.html"](ReportRequest(study))])
             files.append(path)
     return files

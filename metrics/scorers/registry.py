@@ -19,13 +19,22 @@ from metrics.scorers.scorer import Scorer
 from metrics.scorers.style import Style
 from metrics.scorers.use import UniversalSentenceEncoder
 
+OWN_LICENCE = "Apache-2.0 (Assay's own code)"
+OF_THE_MODEL = "that of the model asked"
+
 
 class Entry(NamedTuple):
-    """How to make a scorer, a sentence about it, and what it takes besides the texts."""
+    """How to make a scorer, a sentence about it, and what it takes besides the texts.
+
+    `licence` is that of what computes the score, with the default model's; `size` what the default
+    model takes on disk, empty where there is none.
+    """
 
     factory: Callable[..., Scorer]
     summary: str
     requires: str = ""
+    licence: str = OWN_LICENCE
+    size: str = ""
 
 
 SCORERS: Mapping[str, Entry] = {
@@ -33,45 +42,63 @@ SCORERS: Mapping[str, Entry] = {
     "rouge2": Entry(partial(Rouge, "2"), "ROUGE-2: overlap in pairs of words, 0 to 1"),
     "rougeL": Entry(partial(Rouge, "L"), "ROUGE-L: longest common subsequence of words, 0 to 1"),
     "rougeLsum": Entry(partial(Rouge, "Lsum"), "ROUGE-Lsum: ROUGE-L over lines, 0 to 1"),
-    "sacrebleu": Entry(Bleu, "Sentence BLEU with effective order, 0 to 100"),
-    "chrf": Entry(Chrf, "chrF: F of character n-grams, 0 to 100"),
-    "ter": Entry(Ter, "TER: edits per word of the reference, from 0; lower is better"),
+    "sacrebleu": Entry(
+        Bleu, "Sentence BLEU with effective order, 0 to 100", licence="sacrebleu: Apache-2.0"
+    ),
+    "chrf": Entry(Chrf, "chrF: F of character n-grams, 0 to 100", licence="sacrebleu: Apache-2.0"),
+    "ter": Entry(
+        Ter,
+        "TER: edits per word of the reference, from 0; lower is better",
+        licence="sacrebleu: Apache-2.0",
+    ),
     "bertscore": Entry(
         BertScore,
         "BERTScore: greedy matches of token embeddings with the reference; F, at most 1",
         "an encoder of transformers (1.4 GB for the default, roberta-large)",
+        licence="roberta-large: MIT",
+        size="1.4 GB",
     ),
     "embedding": Entry(
         Embedding,
         "Cosine of sentence embeddings, -1 to 1",
         "a sentence-transformers model; the default comes with the requirements",
+        licence="all-MiniLM-L6-v2: Apache-2.0",
+        size="91 MB, installed with the requirements",
     ),
     "use": Entry(
         UniversalSentenceEncoder,
         "Cosine of Universal Sentence Encoder embeddings, -1 to 1",
         "the package tensorflow, and the encoder's SavedModel in a folder",
+        licence="TensorFlow and the encoder: Apache-2.0",
+        size="1 GB",
     ),
     "style": Entry(
         Style,
         "Probability of the style that was asked for, 0 to 1",
         "a sequence classifier of transformers (0.5 GB for the default, which is licensed"
         " CC BY-NC-SA 4.0: not for commercial use), or one trained here from labelled texts",
+        licence="roberta-base-formality-ranker: CC BY-NC-SA 4.0, not for commercial use",
+        size="0.5 GB",
     ),
     "nll": Entry(
         Nll,
         "Mean loss of the response under a language model, in nats; lower is better",
         "a causal language model of transformers (14 GB for the default, bigscience/bloom-7b1),"
         " or an endpoint that returns the log-probabilities of a prompt",
+        licence="bloom-7b1: BigScience RAIL 1.0, which restricts some uses",
+        size="14 GB",
     ),
     "judge": Entry(
         Grade,
         "A grade by a language model, from 0 to 100",
         "an OpenAI-compatible endpoint: JUDGE_BASE_URL, JUDGE_MODEL, JUDGE_API_KEY",
+        licence=OF_THE_MODEL,
     ),
     "geval": Entry(
         GEval,
         "G-Eval: a rating by a language model, weighted by probability, on its aspect's scale",
         "an OpenAI-compatible endpoint: JUDGE_BASE_URL, JUDGE_MODEL, JUDGE_API_KEY",
+        licence=OF_THE_MODEL,
     ),
     "length": Entry(Length, "Words, and characters, of the response: a control"),
     "distinct_n": Entry(DistinctN, "Distinct n-grams of a response, as a share, 0 to 1"),
@@ -96,6 +123,10 @@ class Description:
         The packages, the model or the endpoint it takes; empty where the requirements suffice.
     parameters : mapping of str to object
         What `build` takes by name, with the default of each.
+    licence : str
+        Of what computes the score, with the default model's.
+    size : str
+        What the default model takes on disk; empty where there is none.
     """
 
     name: str
@@ -105,6 +136,8 @@ class Description:
     lower_is_better: frozenset[str]
     requires: str
     parameters: Mapping[str, object]
+    licence: str
+    size: str
 
     @property
     def higher_is_better(self) -> bool:
@@ -203,4 +236,6 @@ def _describe(name: str, entry: Entry) -> Description:
         lower_is_better=scorer.lower_is_better,
         requires=entry.requires,
         parameters=defaults,
+        licence=entry.licence,
+        size=entry.size,
     )

@@ -1,0 +1,140 @@
+"""The API's reference, of docs/openapi.yaml: a page a tag, and one of the records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from config.documentation.schema_tables import (
+    cell,
+    field_rows,
+    reference_name,
+    table,
+    type_text,
+)
+
+FOLDER = "reference/api"
+NO_TAG = "root"
+METHODS = ("get", "post", "put", "patch", "delete")
+# Answered alike everywhere; docs/api.md says what each means.
+COMMON = ("400", "401", "403", "404", "406", "409", "415", "429")
+INTRODUCTION = """# API reference
+
+Every address of the API, made of [openapi.yaml](../../openapi.yaml), which a program may read
+instead. [The API](../../api.md) says how to sign in, what a page of rows is and how errors answer;
+[the Python client](../../client.md) calls it.
+
+"""
+Operation = tuple[str, str, Mapping[str, Any]]
+
+
+def api_pages(root: Path) -> dict[str, str]:
+    document = yaml.load((root / "docs" / "openapi.yaml").read_text("utf-8"), yaml.CSafeLoader)
+    by_tag: dict[str, list[Operation]] = defaultdict(list)
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if operation := methods.get(method):
+                by_tag[(operation.get("tags") or [NO_TAG])[0]].append((method, path, operation))
+    pages = {f"{FOLDER}/{tag}.md": _tag_page(tag, found) for tag, found in by_tag.items()}
+    return pages | {
+        f"{FOLDER}/index.md": INTRODUCTION + "\n".join(_contents(by_tag)),
+        f"{FOLDER}/records.md": _records_page(document["components"]["schemas"]),
+    }
+
+
+def _contents(by_tag: Mapping[str, list[Operation]]) -> Iterator[str]:
+    for tag, operations in sorted(by_tag.items()):
+        yield f"## {tag.capitalize()}\n"
+        rows = [
+            [
+                f"`{method.upper()}`",
+                f"[`{path}`]({tag}.md#{_anchor(operation)})",
+                _summary(operation),
+            ]
+            for method, path, operation in operations
+        ]
+        yield table(["method", "address", "what it does"], rows)
+    yield "\n[Records](records.md) that requests and answers hold.\n"
+
+
+def _anchor(operation: Mapping[str, Any]) -> str:
+    return str(operation["operationId"]).replace("_", "-")
+
+
+def _summary(operation: Mapping[str, Any]) -> str:
+    paragraph = operation.get("description", "").partition("\n\n")[0]
+    return cell(paragraph.partition("Access:")[0])
+
+
+def _tag_page(tag: str, operations: list[Operation]) -> str:
+    return f"# API: {tag}\n\n" + "\n".join(_operation(*each) for each in operations)
+
+
+def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:
+    title = str(operation["operationId"]).replace("_", " ")
+    parts = [
+        f"## {title} {{ #{_anchor(operation)} }}\n",
+        f"    {method.upper()} {path}\n",
+        f"{operation.get('description', '').strip()}\n",
+    ]
+    if parameters := operation.get("parameters"):
+        parts.append(table(["parameter", "in", "value", "", "meaning"], [*map(_row, parameters)]))
+    if body := operation.get("requestBody"):
+        parts.append(f"Request: {_content(body)}.\n")
+    parts.append(f"Answers: {'; '.join(_answers(operation['responses']))}.\n")
+    return "\n".join(parts)
+
+
+def _row(parameter: Mapping[str, Any]) -> list[str]:
+    return [
+        f"`{parameter['name']}`",
+        parameter["in"],
+        cell(type_text(parameter.get("schema", {}), _record_link)),
+        "required" if parameter.get("required") else "",
+        cell(parameter.get("description", "")),
+    ]
+
+
+def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
+    for status, response in responses.items():
+        if status not in COMMON:
+            content = _content(response)
+            yield f"**{status}** {content}" if content else f"**{status}** without a body"
+    if refused := [status for status in responses if status in COMMON]:
+        yield f"{', '.join(refused)} {_record_link('Error')}"
+
+
+def _content(body: Mapping[str, Any]) -> str:
+    """What is sent, by kind of content; JSON is not named."""
+    said = [
+        type_text(content.get("schema", {}), _record_link)
+        + ("" if kind == "application/json" else f" as `{kind}`")
+        for kind, content in body.get("content", {}).items()
+    ]
+    return " or ".join(dict.fromkeys(said))
+
+
+def _record_link(name: str) -> str:
+    return f"[{name}](records.md#{name.lower()})"
+
+
+def _records_page(schemas: Mapping[str, Any]) -> str:
+    parts = ["# API: records\n"]
+    for name, schema in schemas.items():
+        parts.append(f"## {name} {{ #{name.lower()} }}\n")
+        if description := schema.get("description", "").strip():
+            parts.append(f"{description}\n")
+        if schema.get("properties"):
+            rows = field_rows(schema, _local_link)
+            parts.append(table(["field", "value", "always", "meaning"], rows))
+        else:
+            parts.append(f"{type_text(schema, _local_link)}\n")
+    return "\n".join(parts)
+
+
+def _local_link(name: str) -> str:
+    return f"[{reference_name(name)}](#{name.lower()})"

@@ -1,0 +1,64 @@
+"""What mkdocs calls while it builds the site of docs/ (`make docs`).
+
+Reference pages are made from the code they describe, the repository's own pages (ARCHITECTURE.md
+and others) are taken in, and formulas become MathML, which browsers draw without a script.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import django
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from config.documentation.coverage_notes import with_coverage
+from config.documentation.external_assets import external_assets
+from config.documentation.formulas import with_mathml
+from config.documentation.markdown import as_rendered
+from config.documentation.repository_pages import repository_files
+
+SITE = Path(__file__).resolve().parents[2]
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add what is made from the code and taken from the repository."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    # Needs the settings.
+    from config.documentation.reference import reference_pages
+
+    made = {**repository_files(SITE), **reference_pages(SITE)}
+    made["demo/report.html"] = demo_report(SITE)
+    for path, content in made.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def demo_report(root: Path) -> str:
+    """The report that `make demo` wrote of the sample study."""
+    path = root / "output" / "demo" / "sample-rating-report.html"
+    if not path.is_file():
+        raise PluginError(f"There is no {path.relative_to(root)}: run `make demo` first.")
+    report = path.read_text("utf-8")
+    if found := external_assets(report):
+        raise PluginError(f"The report fetches {', '.join(found)} from elsewhere.")
+    return report
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    return as_rendered(with_coverage(markdown), page.file.src_uri)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    return with_mathml(html)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Refuse a page that would fetch something of another site's when it is read."""
+    if found := external_assets(output):
+        raise PluginError(f"{page.file.src_uri} fetches {', '.join(found)} from elsewhere.")
+    return output

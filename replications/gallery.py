@@ -1,0 +1,232 @@
+"""Published numbers beside the same numbers computed here, from the authors' data: a table with
+the level, the coefficient, what the human value is, and a signature for each.
+
+No study, no database, no marketplace: the files alone. What of a folder is missing is left out,
+and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from annotation.readers.drafts import StudyDraft
+from replications.exceptions import DatasetIncomplete
+from replications.lmstyle import BATCH, QUESTION_OF, SCORES
+from replications.lmstyle_tables import table_1, table_3
+from replications.published_numbers import ALTEREVAL, LMSTYLE_TABLE_1, UNIEVAL
+from replications.readers.dstc9 import read_dstc9
+from replications.readers.published import Published
+from replications.readers.topical_chat import read_topical_chat
+from retrieval.audit.collection import audit_collection
+from stats.correlation import Coefficient, Level, correlation_at_level
+from validation.documents.signatures import plain_signature
+
+DIGEST_CHARACTERS = 12
+COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduced:
+    """A number computed here, the one that was published (NaN: none of it), and its terms.
+
+    `ratings_mean` is the mean of the human values that it is of, and `raters` what one is.
+    """
+
+    study: str
+    quantity: str
+    level: str
+    coefficient: str
+    value: float
+    published: float
+    decimals: int
+    ratings_mean: float
+    raters: str
+    n: int
+    signature: str
+
+    @property
+    def is_equal(self) -> bool | None:
+        """Whether they are equal as printed; None where nothing was published."""
+        if np.isnan(self.published):
+            return None
+        return round(self.value, self.decimals) == round(self.published, self.decimals)
+
+
+@dataclass(frozen=True)
+class Gallery:
+    rows: tuple[Reproduced, ...]
+    missing: tuple[str, ...]
+    """Files that were not there; nothing is said of what they hold."""
+
+
+def gallery(folder: Path) -> Gallery:
+    """What the data in a folder gives, a folder a data set in it; DatasetIncomplete for nothing."""
+    rows: list[Reproduced] = []
+    missing: list[str] = []
+    for names, read in SOURCES.items():
+        paths = [folder / name for name in names]
+        lacking = [name for name, path in zip(names, paths, strict=True) if not path.is_file()]
+        missing += lacking
+        if not lacking:
+            rows += read(paths)
+    if not rows:
+        wanted = ", ".join(name for names in SOURCES for name in names)
+        raise DatasetIncomplete(f"{folder} has none of the data sets: {wanted}.")
+    return Gallery(tuple(rows), tuple(missing))
+
+
+def _signed(paths: Sequence[Path], **fields: object) -> str:
+    """A number's signature: what it is, and the first digits of its files' SHA-256."""
+    content = sha256(b"".join(sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
+    return plain_signature("published", **fields, input=content[:DIGEST_CHARACTERS])
+
+
+def _lmstyle(paths: Sequence[Path]) -> Iterator[Reproduced]:
+    """Table 1: the mean over items of the correlation over four systems, by style."""
+    folder = paths[0].parent
+    means = pd.DataFrame(table_3(folder))
+    for cell in table_1(folder):
+        metric, style, coefficient = cell["metric"], cell["by"], cell["coefficient"]
+        question = QUESTION_OF[metric]
+        asked = means[means["question"] == question]
+        asked = asked if style == "Overall" else asked[asked["by"] == style]
+        yield Reproduced(
+            study="LMStyle, Table 1",
+            quantity=f"{metric} and {question.lower()}, {style}",
+            level="item",
+            coefficient=coefficient,
+            value=cell["value"],
+            published=LMSTYLE_TABLE_1.get((metric, coefficient), {}).get(style, nan),
+            decimals=1,
+            ratings_mean=float(np.average(asked["value"], weights=asked["n"])),
+            raters="one approved rating",
+            n=cell["n_used"],
+            signature=_signed(
+                paths, metric=metric, question=question, condition=style, level="item",
+                coefficient=coefficient, scale=100, undefined="drop",
+            ),
+        )  # fmt: skip
+
+
+def _topical_chat(paths: Sequence[Path]) -> Iterator[Reproduced]:
+    """UniEval on Topical-Chat-USR: over all responses, as published, and by dialogue."""
+    published = read_topical_chat(paths[0])
+    for question, numbers in UNIEVAL.items():
+        cells = _cells(published, question, f"unieval_{question}")
+        for coefficient, number in zip(COEFFICIENTS, numbers, strict=True):
+            row = partial(_of_cells, cells, coefficient, "Topical-Chat-USR", "mean of 3 raters")
+            quantity = f"UniEval and {question}"
+            yield row(paths, quantity, level="pooled", published=number, decimals=3)
+            if coefficient == "kendall":
+                yield row(paths, quantity, level="item", published=nan, decimals=3)
+
+
+def _dstc9(paths: Sequence[Path]) -> Iterator[Reproduced]:
+    """FLOW on DSTC9's dialogues: by chatbot, and over all dialogues."""
+    cells = _cells(read_dstc9(paths[0], paths[1]), "overall", "flow_score")
+    levels: tuple[Level, ...] = ("system", "pooled")
+    for level in levels:
+        row = partial(_of_cells, cells, "pearson", "DSTC9 interactive", "mean of about 3 raters")
+        yield row(paths, "FLOW score and overall", level=level, published=nan, decimals=3)
+
+
+def _of_cells(
+    cells: pd.DataFrame,
+    coefficient: Coefficient,
+    study: str,
+    raters: str,
+    paths: Sequence[Path],
+    quantity: str,
+    *,
+    level: Level,
+    published: float,
+    decimals: int,
+) -> Reproduced:
+    result = correlation_at_level(
+        cells["value"], cells["score"], level=level, coefficient=coefficient,
+        items=cells["item"], systems=cells["system"], n_resamples=0,
+    )  # fmt: skip
+    return Reproduced(
+        study=study,
+        quantity=quantity,
+        level=level,
+        coefficient=coefficient,
+        value=result.value,
+        published=published,
+        decimals=decimals,
+        ratings_mean=float(cells["value"].mean()),
+        raters=raters,
+        n={"pooled": len(cells), "system": cells["system"].nunique()}.get(level, result.n_used),
+        signature=_signed(
+            paths, quantity=quantity.replace(" ", "_"), level=level, coefficient=coefficient,
+            undefined="drop",
+        ),
+    )  # fmt: skip
+
+
+def _cells(published: Published, question: str, metric: str) -> pd.DataFrame:
+    """A row a candidate: the mean of its ratings and the metric's score, more being better."""
+    [scores] = [each for each in published.scores if each.metric == metric]
+    sign = 1 if scores.higher_is_better else -1
+    ratings = _ratings(published.study, question)
+    systems = {
+        (item.key, candidate.key): candidate.system
+        for item in published.study.items
+        for candidate in item.candidates
+    }
+    means = ratings.groupby(["item", "candidate"], sort=False)["value"].mean().reset_index()
+    keys = list(zip(means["item"], means["candidate"], strict=True))
+    return means.assign(
+        score=[sign * scores.values.get(key, nan) for key in keys],
+        system=[systems[key] for key in keys],
+    ).dropna(subset=["score"])
+
+
+def _ratings(study: StudyDraft, question: str) -> pd.DataFrame:
+    rows = [
+        {"item": one.item, "candidate": judgment.candidate, "value": judgment.value}
+        for one in study.submissions
+        for judgment in one.judgments
+        if judgment.question == question
+    ]
+    return pd.DataFrame(rows)
+
+
+def _altereval(paths: Sequence[Path]) -> Iterator[Reproduced]:
+    """Table 2 of Fashion-AlterEval, whose mean counts the target itself as relevant."""
+    for path in paths:
+        [audited] = audit_collection([path]).files
+        for claim in audited.claims:
+            if claim.name not in ALTEREVAL:
+                continue
+            yield Reproduced(
+                study=f"Fashion-AlterEval, {path.stem.rpartition('_')[2]}",
+                quantity=ALTEREVAL[claim.name] + (f" ({claim.explanation})" * (not claim.holds)),
+                level="target",
+                coefficient="mean" if claim.name == "mean_relevant" else "count",
+                value=claim.counted,
+                published=claim.claimed,
+                decimals=1 if claim.name == "mean_relevant" else 0,
+                ratings_mean=nan,
+                raters="one assessor",
+                n=audited.n_rows,
+                signature=_signed([path], claim=claim.name),
+            )
+
+
+Reader = Callable[[Sequence[Path]], Iterator[Reproduced]]
+SOURCES: Mapping[tuple[str, ...], Reader] = {
+    (f"lmstyle/{BATCH}", f"lmstyle/{SCORES}"): _lmstyle,
+    ("topical_chat_usr/topical_chat_usr.json",): _topical_chat,
+    ("dstc9/dialogs.jsonl.gz", "dstc9/ratings.csv"): _dstc9,
+    ("altereval/judged_targets_shoes.csv",): _altereval,
+    ("altereval/judged_targets_dresses.csv",): _altereval,
+}

@@ -1,0 +1,122 @@
+"""Pages that are made of the code: nothing is left out, nothing fetched, every number measured."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from config.documentation.api_pages import api_pages
+from config.documentation.command_pages import ABOUT, command_pages, command_parsers
+from config.documentation.coverage_notes import ROWS, sentence, with_coverage
+from config.documentation.external_assets import external_assets
+from config.documentation.formulas import with_mathml
+from config.documentation.markdown import as_rendered
+from config.documentation.metrics_page import metrics_page
+from config.documentation.protocol_page import protocol_page
+from config.documentation.repository_pages import repository_files
+from metrics.scorers.registry import available
+from tests.documentation.pages import DOCS, ROOT
+
+pytestmark = pytest.mark.once
+
+
+def test_every_command_of_the_product_has_a_section_with_all_its_options() -> None:
+    pages = "".join(command_pages(ROOT).values())
+    parsers = command_parsers(ROOT)
+    assert len(parsers) > 100
+    apps = {app for app, _parser in parsers.values()}
+    assert apps - ABOUT.keys() <= {"benchmarks.faults"}
+    for name, (app, parser) in parsers.items():
+        if app in ABOUT:
+            assert f"## {name} {{ #{name} }}" in pages
+            own = [action for action in parser._actions if action.option_strings[:1] == ["--json"]]
+            assert len(own) <= 1
+    [agreement] = re.findall(r"(?ms)^## agreement \{.*?(?=^## )", pages)
+    for option in ("--item", "--annotator", "--value", "--level", "--where", "--cluster", "--ci"):
+        assert f"`{option}" in agreement
+    assert "python manage.py agreement FILE --item COLUMN" in agreement
+
+
+def test_every_address_and_record_of_the_api_has_a_section() -> None:
+    pages = api_pages(ROOT)
+    records = pages["reference/api/records.md"]
+    text = "".join(pages.values())
+    for link in set(re.findall(r"\(records\.md#([\w-]+)\)", text)):
+        assert f"{{ #{link} }}" in records
+    assert text.count("    GET /api/v1/") > 50
+
+
+def test_the_protocol_has_every_part_and_template() -> None:
+    page = protocol_page(ROOT)
+    schema = json.loads((DOCS / "protocol.schema.json").read_text())
+    for name in schema["$defs"]:
+        assert f"## {name.replace('_', ' ').capitalize()}\n" in page
+    assert page.count('??? example "') >= 9
+
+
+def test_every_metric_says_its_licence() -> None:
+    page = metrics_page()
+    for metric in available():
+        assert metric.licence
+        assert f"\n## {metric.name}\n" in page
+    models = [metric for metric in available() if metric.size]
+    assert {metric.name for metric in models} == {"bertscore", "embedding", "use", "style", "nll"}
+
+
+def test_what_is_said_of_coverage_is_what_was_measured() -> None:
+    rows = [json.loads(line) for line in ROWS.read_text().splitlines()]
+    held = [
+        row["first"]
+        for row in rows
+        if (row["part"], row["kind"], row["noted"]) == ("kappa", "interval", "")
+    ]
+    text = sentence(["kappa"], "coverage.md")
+    assert f"{len(held)} settings hold the truth {min(held):.3f} to {max(held):.3f}" in text
+    with pytest.raises(ValueError, match="must be of the coverage benchmark"):
+        sentence(["nothing"], "coverage.md")
+
+
+def test_the_statistics_page_has_its_numbers() -> None:
+    page = with_coverage((DOCS / "statistics.md").read_text())
+    assert "<!-- measured" not in page
+    assert page.count("**Measured**") >= 7
+
+
+def test_formulas_become_mathml_and_prices_stay() -> None:
+    html = with_mathml('<span class="arithmatex">\\(a &lt; b\\)</span> for $0.25')
+    assert "<math" in html
+    assert "<mo>&#x0003C;</mo>" in html
+    assert html.endswith(" for $0.25")
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        ('<script src="https://cdn.example.org/x.js"></script>', 1),
+        ('<link rel="stylesheet" href="//fonts.example.org/x.css">', 1),
+        ('<img src="images/study.png"><a href="https://example.org">there</a>', 0),
+        ('<link rel="canonical" href="https://docs.example.org/">', 0),
+    ],
+)
+def test_what_a_page_fetches_from_elsewhere_is_noticed(html: str, found: int) -> None:
+    assert len(external_assets(html)) == found
+
+
+def test_links_of_the_repositorys_pages_lead_into_the_site() -> None:
+    files = repository_files(ROOT)
+    assert "](work.md)" in files["architecture.md"]
+    assert "docs/" not in re.findall(r"\]\(([^)]+)\)", files["architecture.md"])
+    assert as_rendered("[a](../ARCHITECTURE.md#the-loop)", "launch.md") == (
+        "[a](architecture.md#the-loop)"
+    )
+    assert as_rendered("[a](../../SECURITY.md)", "how-to/x.md") == "[a](../security.md)"
+    assert as_rendered("| `a\\|b` |\n", "x.md") == "| `a|b` |\n"
+
+
+def test_generated_pages_are_not_files_as_well() -> None:
+    """Else one would hide the other."""
+    made = {*repository_files(ROOT), "adr/index.md", "reference/metrics.md", "demo/report.html"}
+    assert [path for path in made if Path(DOCS / path).exists()] == []

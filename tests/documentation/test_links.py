@@ -1,0 +1,66 @@
+"""Links of pages lead to files and headings that are there, as a forge shows them.
+
+The site's own are followed by `make docs`, which is strict.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.documentation.pages import ROOT, all_pages
+
+pytestmark = pytest.mark.once
+PAGES = all_pages()
+LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+CODE = re.compile(r"(?ms)^```.*?^```|`[^`\n]*`|^ {4,}\S[^\n]*$")
+HEADING = re.compile(r"(?m)^#{1,6} (.+?)(?: \{ ?#([\w-]+) ?\})?$")
+ELSEWHERE = ("http:", "https:", "mailto:")
+# Made when the site is built.
+MADE = ("reference/", "adr/index.md", "architecture.md", "security.md", "contributing.md",
+        "changelog.md", "demo/")  # fmt: skip
+
+
+def slug(heading: str) -> str:
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
+    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text("utf-8"))
+    return {identifier or slug(heading) for heading, identifier in HEADING.findall(text)}
+
+
+def links(page: Path) -> list[str]:
+    text = CODE.sub(lambda match: match[0] if match[0][:1] == " " else "", page.read_text("utf-8"))
+    return [link for link in LINK.findall(text) if not link.startswith(ELSEWHERE)]
+
+
+def problem(page: Path, link: str) -> str | None:
+    address, _, anchor = link.partition("#")
+    target = (page.parent / address).resolve() if address else page
+    docs = ROOT / "docs"
+    if target.is_relative_to(docs) and str(target.relative_to(docs)).startswith(MADE):
+        return None
+    if not target.exists():
+        return f"{link}: there is no {address}"
+    if anchor and target.suffix == ".md" and anchor not in anchors(target):
+        return f"{link}: {target.name} has no heading #{anchor}"
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert [why for link in links(page) if (why := problem(page, link))] == []
+
+
+def test_a_link_to_nothing_is_noticed() -> None:
+    page = ROOT / "README.md"
+    assert problem(page, "docs/nothing.md")
+    assert problem(page, "docs/operations.md#nothing")
+    assert not problem(page, "docs/operations.md#keys")
+    assert len([link for each in PAGES for link in links(each)]) > 300

@@ -1,0 +1,47 @@
+"""The commands of tutorials and how-tos, run as printed; what they print is what the page says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.documentation.pages import ROOT, blocks, walked_pages
+
+pytestmark = [pytest.mark.long, pytest.mark.once, pytest.mark.timeout(900)]
+PAGES = [str(page.relative_to(ROOT)) for page in walked_pages()]
+
+
+@pytest.fixture(scope="module")
+def problems() -> dict[str, list[str]]:
+    """What is wrong with each page, found in a process with a database of its own."""
+    names = ("PATH", "HOME", "CI", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "LANG")
+    environment = {name: os.environ[name] for name in names if name in os.environ}
+    process = subprocess.run(
+        [sys.executable, "-m", "tests.documentation.run_pages"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    found: dict[str, list[str]] = json.loads(process.stdout)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_does_what_it_says(page: str, problems: dict[str, list[str]]) -> None:
+    """`python -m tests.documentation.run_pages --write PAGE` puts in what is printed now."""
+    assert not problems[page], "\n".join(problems[page])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_says_what_is_printed(page: str) -> None:
+    shown = [block for block in blocks(Path(ROOT / page)) if block.commands]
+    assert shown
+    assert any(block.printed and block.printed.strip() for block in shown)
