@@ -46,6 +46,7 @@ requester_patterns: list[URLPattern | URLResolver] = [
     path("channels/<slug:token>/", channels.channel, name="channel"),
     path("channels/<slug:token>/invite/", channels.invite, name="invite"),
     path("channels/<slug:token>/participants.csv", channels.participants, name="participants_file"),
+    path("channels/<slug:token>/join.csv", channels.join, name="join_file"),
     path("channels/<slug:token>/ways-back/", channels.ways_back, name="ways_back"),
     path("channels/<slug:token>/statuses/", channels.statuses, name="import_statuses"),
     path("channels/<slug:token>/hand-over/", channels.let_pay, name="hand_over_study"),

@@ -22,6 +22,10 @@ class Requester(models.Model):
     users = models.ManyToManyField(
         settings.AUTH_USER_MODEL, blank=True, related_name="marketplace_requesters"
     )
+    # Those of them who may see who participants are at their recruiter.
+    owners = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, blank=True, related_name="owned_requesters"
+    )
     # What a worker may add to the time allotted, once an assignment; 0 allows nothing.
     more_time_percent = models.PositiveSmallIntegerField(default=50)
     # Empty until the first webhook (see marketplace.people.webhook_secrets).

@@ -41,22 +41,26 @@ def enrol_requester(*, user: User, name: str) -> Requester:
     except IntegrityError as error:
         raise NameTaken(f"There is a requester named {name!r} already.") from error
     requester.users.add(user)
+    requester.owners.add(user)
     note("requester.sign_up", subject=requester.public_id, user=user, requester=requester)
     return requester
 
 
 @transaction.atomic
-def let_act_for(*, requester: Requester, username: str) -> None:
-    """Let a user see the requester's pages and act in its name."""
+def let_act_for(*, requester: Requester, username: str, is_owner: bool = False) -> None:
+    """Let a user see the requester's pages and act in its name. The first is an owner, too."""
     user = User.objects.filter(username=username).first()
     if user is None:
         raise MarketplaceError(f"There is no user named {username!r}.")
     requester.users.add(user)
+    is_owner = is_owner or not requester.owners.exists()
+    if is_owner:
+        requester.owners.add(user)
     note(
         "requester.add_user",
         subject=requester.public_id,
         requester=requester,
-        detail={"username": username},
+        detail={"username": username, "is_owner": is_owner},
     )
 
 

@@ -1,7 +1,7 @@
 """A study's participants as CSV, for the requester: whom the recruiter is to approve or pay.
 
-It is the only file in which a recruiter's id of a person stands beside the Worker ID, so each
-download is written down.
+The recruiter's ids, of persons and of their submissions, are in the owners' file alone, where they
+stand beside the Worker ID. Each download of either is written down.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,22 @@ COLUMNS = (
     *("submission_id", "participant_id", "worker_id", "state", "outcome", "code"),
     *("arrived_at", "ended_at", "n_hits", "n_handed_in", "decision", "reason", "bonus", "currency"),
 )
+# By which the recruiter knows a person.
+THEIRS = COLUMNS[:2]
 # What a spreadsheet begins a formula with.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 HANDED_IN = {"Submitted", "Approved", "Rejected"}
 
 
 def participants_file(study: RecruitedStudy, *, user: User | None) -> Iterator[tuple[str, ...]]:
-    """The rows of the file, the header first."""
+    """The rows by Worker ID, the header first."""
     note("study.export_participants", subject=study.name, user=user, requester=study.requester)
+    return (row[len(THEIRS) :] for row in _rows(study))
+
+
+def join_file(study: RecruitedStudy, *, user: User | None) -> Iterator[tuple[str, ...]]:
+    """The same with the recruiter's ids, for an owner."""
+    note("study.export_join", subject=study.name, user=user, requester=study.requester)
     return _rows(study)
 
 

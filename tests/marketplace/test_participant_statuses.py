@@ -131,10 +131,11 @@ def test_our_own_file_is_read_with_its_signs_against_formulas(study):
     work(came(study, PID, "%2Bx"), times=2)
     user = User.objects.create_user("rita", password=PASSWORD)
     study.requester.users.add(user)
+    study.requester.owners.add(user)
     browser = Client()
     browser.force_login(user)
     home = f"/requester-console/{study.requester.public_id}/channels/{study.token}/"
-    ours = text_of(browser.post(f"{home}participants.csv"))
+    ours = text_of(browser.post(f"{home}join.csv"))
     assert "'+x," in ours
     decided = ours.replace(",finished,", ",approved,")
     wrong = SimpleUploadedFile("p.csv", b"a,b\n")

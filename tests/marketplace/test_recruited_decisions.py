@@ -21,6 +21,7 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.money.payouts import make_batch
+from marketplace.people.enrolment import let_act_for
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.marketplace.conftest import HIT, PASSWORD
@@ -140,19 +141,20 @@ def test_who_is_blocked_is_screened_out_at_the_door(mturk, done, study):
 
 def test_the_participants_file_is_the_requesters_and_audited(mturk, done, study, requester, ada):
     mturk.approve_assignment(AssignmentId=done[0], RequesterFeedback="=thanks")
-    requester.users.add(User.objects.create_user("rita", password=PASSWORD))
+    User.objects.create_user("rita", password=PASSWORD)
+    let_act_for(requester=requester, username="rita")
     rita = Client()
     rita.force_login(User.objects.get(username="rita"))
-    where = f"/requester-console/{requester.public_id}/channels/{study.token}/participants.csv"
+    where = f"/requester-console/{requester.public_id}/channels/{study.token}/join.csv"
     assert rita.get(where).status_code == 405
     assert ada.post(where).status_code in (302, 403, 404)
-    assert not AuditEntry.objects.filter(action="study.export_participants").exists()
+    assert not AuditEntry.objects.filter(action="study.export_join").exists()
     (row,) = csv.DictReader(io.StringIO(text_of(rita.post(where))))
     session = Session.objects.get()
     assert (row["submission_id"], row["participant_id"]) == ("x1", PID)
     assert (row["worker_id"], row["code"]) == (session.worker.worker_id, session.code)
     assert (row["n_hits"], row["n_handed_in"], row["decision"]) == ("2", "2", "approve")
     assert row["reason"] == "'=thanks"
-    assert AuditEntry.objects.get(action="study.export_participants").user.username == "rita"
+    assert AuditEntry.objects.get(action="study.export_join").user.username == "rita"
     listed = mturk.list_assignments_for_hit(HITId=study.hit_type.hits.first().public_id)
     assert PID not in str(listed)

@@ -16,6 +16,11 @@ class Command(BaseCommand):
         parser.add_argument("name", help="The requester's name, as workers see it.")
         parser.add_argument("--deposit", metavar="USD", help="Dollars to put into the account.")
         parser.add_argument("--user", help="A user who may see the requester's pages.")
+        parser.add_argument(
+            "--owner",
+            action="store_true",
+            help="The user may see who participants are at their recruiter, as the first user may.",
+        )
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     @transaction.atomic
@@ -25,7 +30,9 @@ class Command(BaseCommand):
             name=options["name"], deposit_usd=None if deposit is None else parse_amount(deposit)
         )
         if options["user"]:
-            let_act_for(requester=key.requester, username=options["user"])
+            let_act_for(
+                requester=key.requester, username=options["user"], is_owner=options["owner"]
+            )
         facts = {
             "requester": key.requester.name,
             "access_key_id": key.access_key_id,

@@ -27,6 +27,11 @@ def requesters_of(user: User) -> QuerySet[Requester]:
     return Requester.objects.filter(users=user).order_by("name")
 
 
+def is_owner(requester: Requester, user: User) -> bool:
+    """Whether the user may see who the requester's participants are at their recruiter."""
+    return requester.owners.filter(pk=user.pk).exists()
+
+
 def requester_required(
     view: Callable[Concatenate[HttpRequest, Requester, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:

@@ -1,9 +1,11 @@
 """A requester's studies with links: of panels, and of an own lab with invite links."""
 
 import csv
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
-from marketplace.recruiting.files import participants_file
+from marketplace.recruiting.files import join_file, participants_file
 from marketplace.recruiting.presets import PRESETS, link_query
 from marketplace.recruiting.statuses import MOST_ERRORS, import_statuses
 from marketplace.recruiting.studies import (
@@ -26,7 +28,7 @@ from marketplace.recruiting.studies import (
     set_ways_back,
 )
 from marketplace.recruiting.studies import invite as invite_people
-from marketplace.web.requester.access import requester_required, user_of
+from marketplace.web.requester.access import is_owner, requester_required, user_of
 from marketplace.web.requester.forms import InviteForm, StatusesForm, StudyForm, WaysBackForm
 
 INVITATIONS_PER_PAGE = 100
@@ -178,14 +180,31 @@ def links(request: HttpRequest, requester: Requester, token: str) -> HttpRespons
 @require_POST
 @requester_required
 def participants(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
-    """Who came, with the recruiter's ids, as CSV. By POST: each download is written down.
+    """Who came, by Worker ID, as CSV. By POST: each download is written down.
 
     Access: the requester's users.
     """
     row = _find(requester, token)
+    return _csv("participants.csv", participants_file(row, user=user_of(request)))
+
+
+@require_POST
+@requester_required
+def join(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """The same with the recruiter's ids. By POST: each download is written down.
+
+    Access: the requester's owners.
+    """
+    row, user = _find(requester, token), user_of(request)
+    if not is_owner(requester, user):
+        raise PermissionDenied(_("Only an owner may see who participants are."))
+    return _csv("join.csv", join_file(row, user=user))
+
+
+def _csv(name: str, rows: Iterable[tuple[str, ...]]) -> HttpResponse:
     response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = 'attachment; filename="participants.csv"'
-    csv.writer(response).writerows(participants_file(row, user=user_of(request)))
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    csv.writer(response).writerows(rows)
     return response
 
 
@@ -200,6 +219,7 @@ def _show(
     page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "requester": row.requester,
+        "is_owner": is_owner(row.requester, user_of(request)),
         "study": row,
         "link": _link(request, row.token) + _query(row),
         "page": page,
