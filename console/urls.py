@@ -47,8 +47,8 @@ from console.pages.collections import (
     targets,
     trust,
 )
+from console.pages.experiments import catalogues, experiment, recommenders
 from console.pages.experiments import downloads as experiment_downloads
-from console.pages.experiments import experiment, recommenders
 from console.pages.experiments import listing as experiments
 
 app_name = "console"
@@ -260,6 +260,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("simulations/", experiments.experiments, name="experiments"),
     path("new-simulation/", experiments.new_experiment, name="new-experiment"),
     path("simulations/<slug:slug>/", include(of_an_experiment)),
+    path("catalogues/", catalogues.catalogues, name="catalogues"),
+    path("catalogues/<int:key>/delete/", catalogues.delete, name="catalogue-delete"),
     path("recommenders/", recommenders.recommenders, name="recommenders"),
     path("new-recommender/", recommenders.new_recommender, name="new-recommender"),
     path("recommenders/<int:key>/", include(of_a_recommender)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -69,8 +70,9 @@ def _lines(path: Path) -> list[str]:
 def read_embeddings(path: Path, n_items: int) -> Floats:
     """A matrix with a row for each item; objects, which could be programs, are not read."""
     try:
-        values = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        # Mapped, so that a header which promises more than the file has takes no memory.
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, TokenError) as error:  # the header is Python's syntax
         raise CatalogueUnfit(f"{path.name} cannot be read as .npy: {error}.") from None
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu":
         raise CatalogueUnfit(f"{path.name} is not a matrix of numbers.")
@@ -79,7 +81,7 @@ def read_embeddings(path: Path, n_items: int) -> Floats:
             f"{path.name} has {len(values):,} rows for {n_items:,} names. Store one row a name, "
             "in their order."
         )
-    return values.astype(np.float64)
+    return np.array(values, dtype=np.float64)
 
 
 def read_attributes(path: Path, ids: list[str]) -> Attributes:

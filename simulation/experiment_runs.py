@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from simulation.catalogue import Catalogue
-from simulation.critics import Critic, critic_of
+from simulation.critics import Critic
 from simulation.dialogue_pieces import Piece, joined_log, packed_log, unpacked_log
 from simulation.dialogues import simulate
 from simulation.exceptions import ExperimentUnfit
@@ -26,7 +26,7 @@ from simulation.names import named_recommender
 from simulation.outcomes import outcomes
 from simulation.plans import TRAINED, plan_of
 from simulation.recommenders import Recommender
-from simulation.stored_catalogues import read_stored
+from simulation.stored_catalogues import read_stored, read_stored_critic
 from simulation.stored_experiments import RUN_EXPERIMENT, subject_of, targets_of_experiment
 from simulation.stored_results import write_results
 from work.request import request_job
@@ -99,7 +99,7 @@ def _simulate_piece(running: RunningJob, version: ExperimentVersion, piece: Dial
     started = perf_counter()
     plan = plan_of(version.rules)
     catalogue = read_stored(version.experiment.catalogue)
-    critic = critic_of(catalogue)
+    critic = read_stored_critic(version.experiment.catalogue)
     log = simulate(
         catalogue,
         targets_of_experiment(version.experiment, plan),
@@ -165,7 +165,8 @@ def joined_experiment(version: ExperimentVersion) -> Experiment:
     """The experiment of all pieces, as if it had been run at once."""
     plan = plan_of(version.rules)
     catalogue = read_stored(version.experiment.catalogue)
-    targets, critic = targets_of_experiment(version.experiment, plan), critic_of(catalogue)
+    critic = read_stored_critic(version.experiment.catalogue)
+    targets = targets_of_experiment(version.experiment, plan)
     evaluated, records = {}, []
     for row in version.recommenders.all():
         pieces = [

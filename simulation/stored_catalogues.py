@@ -21,20 +21,29 @@ from accounts.audit import record
 from annotation.readers.archives import UNPACKING_ERRORS, require_few_members
 from annotation.uploads import PART_BYTES
 from simulation.catalogue import Catalogue
-from simulation.catalogue_files import read_folder, read_names
+from simulation.catalogue_files import read_names
+from simulation.catalogue_layouts import (
+    EMBEDDINGS,
+    IDS,
+    SPRITE,
+    captions_of,
+    is_known,
+    read_sent,
+)
+from simulation.critics import Critic
 from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
 from simulation.exceptions import CatalogueUnfit
 from simulation.models import CataloguePart, StoredCatalogue
 from simulation.models.catalogues import NAME_LENGTH
+from simulation.names import named_critic
 from stats.arguments import Floats
 
 if TYPE_CHECKING:
     from accounts.models import Team, User
 
 KIND = StoredCatalogue.Kind
-IDS, EMBEDDINGS = "ids.txt", "embeddings.npy"
-MEMBERS = (IDS, EMBEDDINGS, "attributes.csv", "captions.txt")
 MOST_UNPACKED = 5
+PNG = b"\x89PNG"
 MOST_DRAWN = 50_000
 # Members of our own zips all have the same time, so that the same items are the same bytes.
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -75,11 +84,14 @@ def vectors(
 
 
 def uploaded(*, team: Team, name: str, file: BinaryIO, actor: User | None) -> StoredCatalogue:
-    """A zip of ids.txt and embeddings.npy, and of attributes.csv and captions.txt where there are
-    any; CatalogueUnfit says which of them is wrong and how."""
+    """A zip in one of the layouts, with relative captions where there are any, or a sprite;
+    CatalogueUnfit or CaptionsUnfit says which file is wrong and how."""
     content = file.read()
+    if content.startswith(PNG):
+        content = packed({SPRITE: content})
     with _unpacked(content) as folder:
-        catalogue = read_folder(folder)
+        catalogue = read_sent(folder, source=name)
+        named_critic(catalogue, captions_of(folder))  # refuses captions of other items
     mark = sha256(content).hexdigest()
     return _stored(team, KIND.FILES, name, len(catalogue), 0, mark, actor, content)
 
@@ -108,9 +120,30 @@ def _stored(
     return row
 
 
+@transaction.atomic
+def delete_catalogue(*, catalogue: StoredCatalogue, actor: User | None) -> None:
+    """Delete a catalogue that no experiment and no recommender rests on."""
+    team, name = catalogue.team, catalogue.name
+    StoredCatalogue.objects.select_for_update().get(pk=catalogue.pk)
+    # Its recommenders would go with it, which nobody asked for.
+    if catalogue.experiments.exists() or catalogue.recommenders.exists():
+        raise CatalogueUnfit(
+            _(
+                "{name} is in use: delete the experiments and recommenders that rest on it first."
+            ).format(name=name)
+        )
+    catalogue.delete()
+    record(team=team, actor=actor, action="catalogue.delete", subject=name)
+
+
 def read_stored(row: StoredCatalogue) -> Catalogue:
     """The items of a stored catalogue; a process remembers the last two."""
     return _read(row.pk, row.sha256)
+
+
+def read_stored_critic(row: StoredCatalogue) -> Critic:
+    """Who says how its items differ: in people's words where captions were sent with it."""
+    return _critic(row.pk, row.sha256)
 
 
 @lru_cache(maxsize=2)
@@ -118,11 +151,24 @@ def _read(pk: int, _mark: str) -> Catalogue:
     row = StoredCatalogue.objects.get(pk=pk)
     if row.kind == KIND.DRAWN:
         return drawn_catalogue(row.n_items, seed=row.seed)
-    content = b"".join(bytes(part.content) for part in row.parts.order_by("position"))
-    with _unpacked(content) as folder:
+    with _unpacked(_content(row)) as folder:
         if row.kind == KIND.STAND_IN:
             return stand_in_catalogue(read_names(folder / IDS), seed=row.seed)
-        return read_folder(folder, source=row.name)
+        return read_sent(folder, source=row.name)
+
+
+@lru_cache(maxsize=2)
+def _critic(pk: int, mark: str) -> Critic:
+    row = StoredCatalogue.objects.get(pk=pk)
+    catalogue = _read(pk, mark)
+    if row.kind != KIND.FILES:
+        return named_critic(catalogue)
+    with _unpacked(_content(row)) as folder:
+        return named_critic(catalogue, captions_of(folder))
+
+
+def _content(row: StoredCatalogue) -> bytes:
+    return b"".join(bytes(part.content) for part in row.parts.order_by("position"))
 
 
 def packed(members: dict[str, bytes]) -> bytes:
@@ -145,7 +191,7 @@ def _unpacked(content: bytes) -> Iterator[Path]:
         try:
             require_few_members(path)
             with zipfile.ZipFile(path) as archive:
-                members = [one for one in archive.infolist() if Path(one.filename).name in MEMBERS]
+                members = [one for one in archive.infolist() if is_known(Path(one.filename).name)]
                 if sum(one.file_size for one in members) > most:
                     raise CatalogueUnfit(
                         _("Unpacked it has more than {n} MiB.").format(n=f"{most // 1024**2:,}")

@@ -14,10 +14,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
-from simulation.critics import critic_of
 from simulation.exceptions import ExperimentUnfit
 from simulation.models import StoredCatalogue, StoredRecommender, TrainingEpoch
-from simulation.stored_catalogues import read_stored
+from simulation.stored_catalogues import read_stored, read_stored_critic
 from work.models import Job
 from work.request import request_job, stop_job
 
@@ -128,7 +127,7 @@ def train_recommender(running: RunningJob) -> str:
 
         train(
             catalogue,
-            critic_of(catalogue),
+            read_stored_critic(row.catalogue),
             settings_from(row.rules),
             path,
             start_from=start,

@@ -36,7 +36,7 @@ def catalogue_choices(teams: list[Team]) -> list[tuple[str, str]]:
             (f"{EMBEDDINGS}:{one.pk}", text.format(name=one.name, collection=one.collection))
             for one in rows
         ),
-        (SENT, _("the zip that I send below")),
+        (SENT, _("the file that I send below")),
     ]
 
 

@@ -21,6 +21,12 @@ from simulation.stored_catalogues import MOST_DRAWN
 COMMON = ("nDCG@10", "RR@10", "Success@1", "nDCG@5", "P@5", "Success@10")
 DEFAULT_MEASURES = ("nDCG@10", "RR@10", "Success@1")
 TOL, PROB = "tol", "prob"
+CATALOGUE_FILES = gettext_lazy(
+    "A zip of ids.txt (an id a line) and embeddings.npy (a row an id), with attributes.csv and "
+    "captions.txt where there are any; or of a .npy with Shoes' eval_im_names.txt or FashionIQ's "
+    "split.….json. Their file of relative captions may come along: critiques are then in people's "
+    "words. Or Fashion-MNIST's sprite."
+)
 NUMBERS_HELP = gettext_lazy("Numbers with commas between.")
 
 
@@ -192,12 +198,9 @@ class ExperimentForm(RunForm):
         label=gettext_lazy("Seed of what is drawn"), initial=0, min_value=0, max_value=2**31 - 1
     )
     file = forms.FileField(
-        label=gettext_lazy("Zip of a catalogue"),
+        label=gettext_lazy("File of a catalogue"),
         required=False,
-        help_text=gettext_lazy(
-            "With ids.txt (an id a line) and embeddings.npy (a row an id); attributes.csv and "
-            "captions.txt where there are any."
-        ),
+        help_text=CATALOGUE_FILES,
     )
 
     def __init__(
@@ -227,7 +230,7 @@ class ExperimentForm(RunForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean()
         if data.get("catalogue") == SENT and not data.get("file") and "file" not in self.errors:
-            self.add_error("file", _("Choose the zip of the catalogue."))
+            self.add_error("file", _("Choose the file of the catalogue."))
         return data
 
 

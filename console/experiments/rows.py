@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from presentation.row_files import Kind, RowFile
-from simulation.critics import critic_of
 from simulation.dialogue_pieces import Piece, joined_log, unpacked_log
 from simulation.models import (
     CauseRow,
@@ -22,7 +21,7 @@ from simulation.models import (
     TurnResult,
 )
 from simulation.plans import plan_of
-from simulation.stored_catalogues import read_stored
+from simulation.stored_catalogues import read_stored, read_stored_critic
 from simulation.stored_experiments import targets_of_experiment
 
 USER_FIELDS = (
@@ -173,7 +172,7 @@ class StoredRun:
         plan = plan_of(self.version.rules)
         catalogue = read_stored(self.version.experiment.catalogue)
         targets = targets_of_experiment(self.version.experiment, plan)
-        critic = critic_of(catalogue)
+        critic = read_stored_critic(self.version.experiment.catalogue)
         for piece in self.version.pieces.order_by("pk").iterator(chunk_size=1):
             users = plan.users[piece.first_user : piece.first_user + piece.n_users]
             part = Piece(0, piece.seed, unpacked_log(bytes(piece.log or b"")))

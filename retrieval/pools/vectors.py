@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def _names_beside(path: Path) -> Path:
 def _read_npy(path: Path, names_path: Path) -> Vectors:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError, TokenError) as error:  # the header is Python's syntax
         raise PoolFileFaults(path, [(None, f"numpy cannot read it: {error}.")]) from None
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind != "f":
         problem = f"it holds {array.dtype} of shape {array.shape}. Save a row of floats a document."

@@ -34,7 +34,7 @@ STEP = 1e-3
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A fixed effect in logits, with Wald's interval and two-sided p; NaN where undefined."""
+    """A fixed effect in logits, its interval and p by Student's t; NaN where undefined."""
 
     name: str
     value: float
@@ -86,6 +86,11 @@ class MixedLogistic:
     confidence: float
     reason: str | None = None
 
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Of Student's t: the levels of the smallest grouping, less one."""
+        return min(self.levels.values()) - 1
+
     def __getitem__(self, name: str) -> Coefficient:
         return next(one for one in self.coefficients if one.name == name)
 
@@ -120,9 +125,11 @@ class MixedLogistic:
         row = np.array([1.0, *(at.get(name, 0.0) for name in names[1:])])
         deviations = np.array(list(self.deviations.values()))
         best = np.array([*deviations, *(one.value for one in self.coefficients)])
-        draws = np.random.default_rng(rng).multivariate_normal(
-            best, self.covariance, N_DRAWS, method="eigh"
+        generator, degrees = np.random.default_rng(rng), self.degrees_of_freedom
+        gaps = generator.multivariate_normal(
+            np.zeros(len(best)), self.covariance, N_DRAWS, method="eigh"
         )
+        draws = best + gaps * np.sqrt(degrees / generator.chisquare(degrees, (N_DRAWS, 1)))
         spread = np.sqrt((draws[:, : len(deviations)] ** 2).sum(axis=1))
         shares = _averaged(draws[:, len(deviations) :] @ row, spread)
         tail = (1 - self.confidence) / 2
@@ -169,7 +176,8 @@ def mixed_logistic(
     Maximum likelihood with the random intercepts integrated by Laplace's approximation, as in
     lme4's ``glmer`` with ``nAGQ = 1``. Standard errors count what is not known of the deviations:
     they are of the likelihood's curvature in deviations and coefficients together (``glmer``'s
-    ``use.hessian = TRUE``). Where there are few levels the deviations are a little small. How
+    ``use.hessian = TRUE``). Where there are few levels the deviations are a little small, which
+    Student's t with one degree less than the smallest grouping has levels makes up for. How
     often the intervals hold is in docs/coverage.md, under `switching`.
 
     References
@@ -200,9 +208,10 @@ def mixed_logistic(
         return _undefined(
             names, levels, design, confidence, "the outcomes are separated by the columns"
         )
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    student = stats.t(min(levels.values()) - 1)
+    t = float(student.ppf((1 + confidence) / 2))
     rows = tuple(
-        Coefficient(name, b, s, b - z * s, b + z * s, float(2 * stats.norm.sf(abs(b / s))))
+        Coefficient(name, b, s, b - t * s, b + t * s, float(2 * student.sf(abs(b / s))))
         for name, b, s in zip(names, beta.tolist(), se.tolist(), strict=True)
     )
     deviations = dict(zip(levels, parameters[: len(levels)].tolist(), strict=True))

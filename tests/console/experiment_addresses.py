@@ -4,7 +4,7 @@ adds a line here."""
 from django.urls import reverse
 
 from accounts.roles import Permission
-from simulation.models import StoredRecommender
+from simulation.models import StoredCatalogue, StoredRecommender
 
 PAGES_OF_AN_EXPERIMENT = {
     **dict.fromkeys(["experiment", "experiment-progress", "experiment-picture"], Permission.VIEW),
@@ -16,9 +16,10 @@ ACTIONS_OF_AN_EXPERIMENT = {
     **dict.fromkeys(["experiment-stop", "experiment-again"], Permission.ANALYSE),
     **dict.fromkeys(["recommender-stop", "recommender-again"], Permission.ANALYSE),
     "recommender-delete": Permission.EDIT,
+    "catalogue-delete": Permission.EDIT,
 }
 # For anybody signed in.
-EXPERIMENTS = {"experiments", "new-experiment", "recommenders", "new-recommender"}
+EXPERIMENTS = {"experiments", "new-experiment", "recommenders", "new-recommender", "catalogues"}
 PARTS: dict[str, dict[str, object]] = {
     "experiment-progress": {"number": 1},
     "experiment-stop": {"number": 1},
@@ -27,14 +28,17 @@ PARTS: dict[str, dict[str, object]] = {
     "experiment-download": {"name": "results.csv"},
 }
 OF_AN_EXPERIMENT = {
-    name: {"key": 1} if name.startswith("recommender") else {"slug": "shoes"} | PARTS.get(name, {})
+    name: {"key": 1}
+    if name.startswith(("recommender", "catalogue"))
+    else {"slug": "shoes"} | PARTS.get(name, {})
     for name in PAGES_OF_AN_EXPERIMENT | ACTIONS_OF_AN_EXPERIMENT
 }
 
 
 def address_of_experiment(name: str) -> str:
-    """An address of the experiment `shoes`, or of the first recommender."""
+    """An address of the experiment `shoes`, or of the first recommender or catalogue."""
     parts = dict(OF_AN_EXPERIMENT[name])
     if "key" in parts:
-        parts["key"] = StoredRecommender.objects.order_by("pk").values_list("pk", flat=True)[0]
+        rows = StoredCatalogue if name.startswith("catalogue") else StoredRecommender
+        parts["key"] = rows.objects.order_by("pk").values_list("pk", flat=True)[0]
     return reverse(f"console:{name}", kwargs=parts)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from io import BytesIO
 
+import numpy as np
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -20,10 +21,11 @@ from simulation.models import (
     CauseRow,
     SimulatedRecommender,
     SimulatedUser,
+    StoredCatalogue,
     StoredExperiment,
     StoredRecommender,
 )
-from simulation.stored_catalogues import drawn_products
+from simulation.stored_catalogues import drawn_products, packed
 from simulation.stored_experiments import request_run
 from simulation.stored_training import request_training
 from tests.annotation.studies import rate, rating_study
@@ -272,7 +274,7 @@ def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, users, team):
         ({"p_switch": "0"}, "never switches"),
         ({"p_switch": "1.5"}, "p_switch must lie between 0 and 1"),
         ({"seeds": ""}, "required"),
-        ({"catalogue": "sent"}, "Choose the zip of the catalogue"),
+        ({"catalogue": "sent"}, "Choose the file of the catalogue"),
         ({"catalogue": "drawn", "n_items": "60"}, "are not in the catalogue"),
     ],
 )
@@ -294,6 +296,31 @@ def test_a_zip_that_is_no_catalogue_is_refused(rosa, users, team):
     form = rosa.get(where).context["form"]
     data = FORM | {"judgments": form.initial["judgments"], "catalogue": "sent", "file": file}
     assert "not a zip that can be unpacked" in rosa.post(where, data).content.decode()
+
+
+def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, team, experiment):
+    where = reverse("console:catalogues")
+    page = rosa.get(where).content.decode()
+    assert "400 drawn shoes, seed 0" in page
+    assert "Delete 400 drawn shoes" not in page  # an experiment rests on it
+    array = BytesIO()
+    np.save(array, np.eye(3))
+    file = BytesIO(packed({"ids.txt": b"a\nb\nc\n", "embeddings.npy": array.getvalue()}))
+    file.name = "boots.zip"
+    assert rosa.post(where, {"team": team.pk, "file": file}).status_code == 302
+    page = rosa.get(where).content.decode()
+    assert "boots.zip” is stored" in page
+    assert "Delete boots.zip" in page
+    row = StoredCatalogue.objects.get(name="boots.zip")
+    rosa.post(reverse("console:catalogue-delete", args=[row.pk]))
+    assert not StoredCatalogue.objects.filter(pk=row.pk).exists()
+    refused = reverse("console:catalogue-delete", args=[experiment.catalogue_id])
+    page = rosa.post(refused, follow=True).content.decode()
+    assert "is in use: delete the experiments and recommenders" in page
+    wrong = BytesIO(b"nothing")
+    wrong.name = "boots.zip"
+    answer = rosa.post(where, {"team": team.pk, "file": wrong})
+    assert (answer.status_code, b"not a zip" in answer.content) == (422, True)
 
 
 def test_another_run_begins_with_the_settings_of_the_one_before(rosa, experiment):

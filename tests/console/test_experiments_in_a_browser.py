@@ -51,6 +51,7 @@ def test_every_page_fits_a_desk_and_a_telephone(page, researcher):
         "new-experiment": reverse("console:new-experiment"),
         "experiment": reverse("console:experiment", args=["shoes"]),
         "experiment-delete": reverse("console:experiment-delete", args=["shoes"]),
+        "catalogues": reverse("console:catalogues"),
         "recommenders": reverse("console:recommenders"),
         "new-recommender": reverse("console:new-recommender"),
         "recommender": reverse("console:recommender", args=[trained.pk]),

@@ -200,6 +200,10 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path: Path, file: WriteFile)
         shape = {"descr": "<f4", "fortran_order": False, "shape": (10**30, 2)}
         np.lib.format.write_array_header_1_0(lengthy, shape)
     file("lengthy.ids", "a\n")
+    header = b"{'descr': '<f4', 'shape': (2,".ljust(117) + b"\n"
+    torn = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    (tmp_path / "torn.npy").write_bytes(torn)
+    file("torn.ids", "a\n")
     for name, problem in (
         ("texts.parquet", "one of lists of numbers"),
         ("nested.parquet", "one of lists of numbers"),
@@ -208,6 +212,7 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path: Path, file: WriteFile)
         ("unnamed.parquet", "Line 2 .* there is no name"),
         ("rowless.npy", "it holds no rows"),
         ("lengthy.npy", "numpy cannot read it"),
+        ("torn.npy", "numpy cannot read it"),
         ("whole.npy", "int64 of shape"),
         ("nan.npy", "Line 2 .* vector of b is not finite"),
         ("huge.npy", "Line 2 .* vector of b is not finite"),
