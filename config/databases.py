@@ -4,25 +4,43 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+POOL_WAIT_SECONDS = 10
+# A background worker has one for its job, and one for the heartbeat beside it.
+SMALLEST_POOL = 2
 
-def postgres_settings(*, is_pooled: bool, statement_seconds: float) -> dict[str, Any]:
+
+def postgres_settings(
+    *, is_pooled: bool, statement_seconds: float, pool_size: int = 0
+) -> dict[str, Any]:
     """What Django's settings of the database have beside its address.
 
     A pooler gives each transaction another connection, so that no cursor may outlive one, and it
-    takes no options of a session.
+    takes no options of a session. A pool of this process's own has so many connections for all
+    of its threads; each has one for the time of a request.
     """
+    if pool_size and is_pooled:
+        raise ImproperlyConfigured(
+            "DATABASE_POOL_SIZE is a pool in each process, and DATABASE_POOLER one outside of all; "
+            "set one of them."
+        )
+    if 0 < pool_size < SMALLEST_POOL:
+        raise ImproperlyConfigured(
+            f"DATABASE_POOL_SIZE is {pool_size}; it must be {SMALLEST_POOL} or more, or 0 for none."
+        )
     if is_pooled and statement_seconds:
         raise ImproperlyConfigured(
             "DATABASE_STATEMENT_SECONDS cannot be set by way of a pooler (DATABASE_POOLER); set it "
             "in the database: ALTER ROLE assay SET statement_timeout = '30s'."
         )
-    settings: dict[str, Any] = {
-        "CONN_HEALTH_CHECKS": True,
-        # The pooler keeps connections; this side gives each back after its request.
-        "CONN_MAX_AGE": 0 if is_pooled else 60,
-        "DISABLE_SERVER_SIDE_CURSORS": is_pooled,
-    }
+    options: dict[str, Any] = {}
     if statement_seconds:
-        milliseconds = round(1000 * statement_seconds)
-        settings["OPTIONS"] = {"options": f"-c statement_timeout={milliseconds}"}
-    return settings
+        options["options"] = f"-c statement_timeout={round(1000 * statement_seconds)}"
+    if pool_size:
+        options["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": POOL_WAIT_SECONDS}
+    return {
+        "CONN_HEALTH_CHECKS": True,
+        # The pool keeps connections; this side gives each back after its request.
+        "CONN_MAX_AGE": 0 if is_pooled or pool_size else 60,
+        "DISABLE_SERVER_SIDE_CURSORS": is_pooled,
+        "OPTIONS": options,
+    }

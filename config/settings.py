@@ -157,12 +157,10 @@ else:
     of_postgres = postgres_settings(
         is_pooled=variables.boolean("DATABASE_POOLER", default=False),
         statement_seconds=variables.number("DATABASE_STATEMENT_SECONDS", 0),
+        pool_size=variables.natural_number("DATABASE_POOL_SIZE", 0),
     )
     # Beside what the address itself says, such as sslmode.
-    of_postgres["OPTIONS"] = {
-        **DATABASES["default"].get("OPTIONS", {}),
-        **of_postgres.get("OPTIONS", {}),
-    }
+    of_postgres["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **of_postgres["OPTIONS"]}
     DATABASES["default"].update(of_postgres)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -25,6 +25,21 @@ with connection.cursor() as cursor:
     except OperationalError as error:
         print(str(error).strip())
 """
+THREADS = """
+import django; django.setup()
+from concurrent.futures import ThreadPoolExecutor
+from django.db import close_old_connections, connection
+def request(number):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid(), pg_sleep(0.05)")
+        pid = cursor.fetchone()[0]
+    close_old_connections()
+    return pid
+with ThreadPoolExecutor(8) as threads:
+    pids = list(threads.map(request, range(24)))
+print(len(pids), len(set(pids)))
+connection.close_pool()
+"""
 DIRECT = "postgres://a:b@127.0.0.1/c"
 
 
@@ -39,11 +54,20 @@ def run(program, **environment):
     )
 
 
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="of PostgreSQL's connections")
-def test_a_statement_that_takes_too_long_is_broken_off_and_others_are_not():
+def address():
     server = site.DATABASES["default"]
     account = server["USER"] + (f":{server['PASSWORD']}" if server["PASSWORD"] else "")
-    url = f"postgres://{account}@{server['HOST']}:{server['PORT'] or 5432}/postgres"
+    return f"postgres://{account}@{server['HOST']}:{server['PORT'] or 5432}/postgres"
+
+
+on_postgresql = pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="of PostgreSQL's connections"
+)
+
+
+@on_postgresql
+def test_a_statement_that_takes_too_long_is_broken_off_and_others_are_not():
+    url = address()
     done = run(PROGRAM, DATABASE_URL=url, DATABASE_STATEMENT_SECONDS="0.3")
     settings, timeout, outcome = done.stdout.splitlines()
     assert settings.startswith("60 False")
@@ -54,6 +78,31 @@ def test_a_statement_that_takes_too_long_is_broken_off_and_others_are_not():
     # By way of a pooler, which takes no options of a session.
     done = run(PROGRAM, DATABASE_URL=f"{url}?application_name=x", DATABASE_POOLER="true")
     assert done.stdout.splitlines()[0] == "0 True {'application_name': 'x'}"
+
+
+@on_postgresql
+def test_threads_share_the_connections_of_a_pool():
+    assert run(THREADS, DATABASE_URL=address(), DATABASE_POOL_SIZE="3").stdout == "24 3\n"
+    # Without it each thread has one of its own.
+    n_requests, n_connections = run(
+        THREADS.replace("connection.close_pool()", ""), DATABASE_URL=address()
+    ).stdout.split()
+    assert n_requests == "24"
+    assert int(n_connections) > 3
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"DATABASE_POOL_SIZE": "1"}, "it must be 2 or more"),
+        ({"DATABASE_POOL_SIZE": "4", "DATABASE_POOLER": "true"}, "set one of them"),
+        ({"DATABASE_POOL_SIZE": "-1"}, "DATABASE_POOL_SIZE"),
+    ],
+)
+def test_a_pool_that_makes_no_sense_is_refused(values, words):
+    done = run("import config.settings", DATABASE_URL=DIRECT, **values)
+    assert done.returncode != 0
+    assert words in done.stderr
 
 
 def test_a_pooler_takes_no_time_limit_of_a_session():
