@@ -1,8 +1,10 @@
 # make run     the site, the marketplace and the background workers on this machine
 # make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part, and
 #              MARKS="not walk and not once" leaves out what asks nothing of the database
-# make long    random kills of all processes, and of the whole loop with a failing line
-#              (docs/faults.md); 10,000 arrivals for 5,000 places;
+# make machines  two web servers, two workers, PostgreSQL and Redis, each killed in turn while
+#              people work, for SECONDS (90) at least
+# make long    random kills of all processes, and of the whole loop with a failing line, and
+#              make machines for an hour (docs/faults.md); 10,000 arrivals for 5,000 places;
 #              trained recommenders with alternatives that a crowd gave; walks through whole studies, and the tutorial, in browsers; many
 #              requests that the API's schema allows, and many that it does not; the notebooks
 # make docs    the documentation as a site: output/site/index.html (docs-serve: while one writes)
@@ -20,8 +22,9 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 MARKS ?= not walk
+SECONDS ?= 90
 
-.PHONY: run test docs docs-serve pictures tutorial notebooks long check messages demo format clean
+.PHONY: run test docs docs-serve pictures tutorial notebooks machines long check messages demo format clean
 
 run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
@@ -57,9 +60,13 @@ tutorial: $(VENV)/.installed-dev
 notebooks: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.notebooks
 
+machines: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.machines --seconds $(SECONDS) --between 5
+
 long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.faults.loop
+	$(BIN)/python -m benchmarks.machines --seconds 3600 --write
 	$(BIN)/python -m benchmarks.recruited_arrivals
 	$(BIN)/python -m benchmarks.collected_alternatives
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console tests/upgrade

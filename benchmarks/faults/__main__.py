@@ -20,9 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.faults.document import DOCUMENT
 from benchmarks.faults.source import source
 
-DOCUMENT = Path("docs/faults.md")
 LEASE_SECONDS = "4"
 
 

@@ -21,10 +21,11 @@ from typing import Any
 
 from cryptography.fernet import Fernet
 
-from benchmarks.faults.__main__ import DOCUMENT, LEASE_SECONDS, free_port, on_postgres
+from benchmarks.faults.__main__ import LEASE_SECONDS, free_port, on_postgres
+from benchmarks.faults.document import replace_section
 from benchmarks.faults.source import source
 
-HEADING = "## The whole loop"
+HEADING = "The whole loop"
 COLUMNS = (
     *("database", "seed", "n_hits", "n_answers", "n_payments", "n_kills", "n_line_faults"),
     *("n_presses_again", "n_double_messages", "n_faults", "seconds"),
@@ -119,10 +120,8 @@ def _trial(options: argparse.Namespace, port: int, log: Path) -> dict[str, Any]:
 
 
 def write_section(records: list[dict[str, Any]]) -> None:
-    """Write the table into the document, after what other trials wrote there."""
+    """Write the table into the document, beside what other trials wrote there."""
     lines = [
-        HEADING,
-        "",
         f"Made by `python -m benchmarks.faults.loop` on {datetime.now(UTC):%Y-%m-%d} from "
         f"{source()}. HITs are published, given a second assignment, answered by four simulated "
         "workers, collected, approved, rejected, paid in part, paid bonuses, overridden and closed "
@@ -142,8 +141,7 @@ def write_section(records: list[dict[str, Any]]) -> None:
         }
         cells = [str((record | counts)[name]) for name in COLUMNS]
         lines.append("| " + " | ".join(cells) + " |")
-    first_part = DOCUMENT.read_text().partition(HEADING)[0].rstrip()
-    DOCUMENT.write_text("\n".join([first_part, "", *lines, ""]))
+    replace_section(HEADING, lines)
 
 
 if __name__ == "__main__":

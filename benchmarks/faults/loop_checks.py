@@ -25,11 +25,20 @@ def faults_of(batch: Batch, *, deposit_usd: Decimal) -> list[str]:
     """Everything that is wrong, a sentence each."""
     return [
         *_of_hits(batch),
+        *_of_bonuses(),
+        *_of_money(batch, deposit_usd),
+        *_of_launches(),
+        *common_faults(),
+    ]
+
+
+def common_faults() -> list[str]:
+    """What must hold of any number of studies that were answered, decided on and paid."""
+    return [
         *_of_answers(),
         *_of_decisions(),
         *_of_payments(),
         *_of_messages(),
-        *_of_money(batch, deposit_usd),
         *_of_logs(),
         *audit(),
     ]
@@ -104,7 +113,10 @@ def _of_payments() -> Iterator[str]:
         yield f"{twice.total()} payments were made that nobody, or only once, intended."
     if missing := intended - paid:
         yield f"{missing.total()} intended payments were not made."
-    bonuses = rows.exclude(purpose="part")
+
+
+def _of_bonuses() -> Iterator[str]:
+    bonuses = Payment.objects.exclude(purpose="part")
     if set(bonuses.values_list("assignment", flat=True)) != _for_bonus():
         yield "Bonuses are missing among the intended payments, or too many."
 
@@ -147,14 +159,17 @@ def _of_money(batch: Batch, deposit_usd: Decimal) -> Iterator[str]:
 def _of_logs() -> Iterator[str]:
     for chain in AuditChain.objects.all():
         yield from chain_faults(chain)
-    n_launches = AuditEntry.objects.filter(action="batch.launch").count()
-    if n_launches != 1:
-        yield f"The audit log has {n_launches} launches."
     verdicts = ("review.approve", "review.reject", "review.part_pay")
     decided: Counter[str] = Counter()
     for entry in AuditEntry.objects.filter(action__in=verdicts):
         decided.update(entry.details["assignments"])
     if any(n > 1 for n in decided.values()):
         yield "The audit log has two verdicts on one assignment."
+
+
+def _of_launches() -> Iterator[str]:
+    n_launches = AuditEntry.objects.filter(action="batch.launch").count()
+    if n_launches != 1:
+        yield f"The audit log has {n_launches} launches."
     if AuditEntry.objects.filter(action="batch.add_assignments").count() != 1:
         yield "The audit log does not have the added assignments once."

@@ -1,0 +1,207 @@
+"""The processes of the site, each of which can be killed whole, hung for a while, and started."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.faults.__main__ import free_port
+from benchmarks.faults.site import PROJECT
+from work.site import site_command
+
+START_SECONDS = 120.0
+# As a process manager starts again what was killed (deploy/systemd).
+RESTART_SECONDS = 2.0
+END_SECONDS = 20.0
+THREADS = 8
+
+
+@dataclass
+class Process:
+    """A process with all that it starts, as its own session."""
+
+    name: str
+    command: Sequence[str]
+    log: Path
+    port: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+    end_signal: signal.Signals = signal.SIGTERM
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, again and again where what was killed is not quite gone, until it answers."""
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            if self.process is None or self.process.poll() is not None:
+                self._spawn()
+            if self._answers():
+                return
+            time.sleep(0.2)
+        raise TimeoutError(f"{self.name} did not start: {self.log.read_text()[-2000:]}")
+
+    def _spawn(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=PROJECT if self.user is None else "/",
+                env=os.environ | self.environment,
+                stdout=log,
+                stderr=log,
+                user=self.user,
+                start_new_session=True,
+            )
+
+    def _answers(self) -> bool:
+        if not self.port:
+            return True
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+            return True
+        return False
+
+    def kill(self) -> None:
+        """SIGKILL to it and everything below it, all at once."""
+        self.signal(signal.SIGKILL)
+        if self.process:
+            self.process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        """To it and everything below it. PostgreSQL's back ends have sessions of their own."""
+        for pid in self._family():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def end(self) -> bool:
+        """End it politely; whether that was enough."""
+        if self.process is None or self.process.poll() is not None:
+            return True
+        self.process.send_signal(self.end_signal)
+        try:
+            self.process.wait(timeout=END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return False
+        return True
+
+    def _family(self) -> list[int]:
+        if self.process is None:
+            return []
+        family = [self.process.pid]
+        children: dict[int, list[int]] = {}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                parent = int(stat.read_text().rpartition(")")[2].split()[1])
+                children.setdefault(parent, []).append(int(stat.parent.name))
+        for pid in family:
+            family += children.get(pid, [])
+        return family
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Everything that runs, and where."""
+
+    port: int
+    postgres: Process | None
+    redis: Process
+    balancer: Process
+    webs: Sequence[Process]
+    workers: Sequence[Process]
+
+    @property
+    def site_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def in_turn(self) -> list[Process]:
+        """What is killed, one after the other; the second of each kind after all firsts."""
+        firsts, seconds = zip(self.webs, self.workers, strict=True)
+        return [*firsts, self.redis, *seconds, *([self.postgres] if self.postgres else [])]
+
+    @property
+    def stores(self) -> list[Process]:
+        return [self.redis, *([self.postgres] if self.postgres else [])]
+
+    @property
+    def all(self) -> list[Process]:
+        """In the order in which they are ended."""
+        return [self.balancer, *self.webs, *self.workers, *self.stores]
+
+
+def lay_out(folder: Path, *, with_postgres: bool) -> Machines:
+    """The processes, none of them started; a cluster of PostgreSQL is made where it can be."""
+    port, backends = free_port(), [free_port(), free_port()]
+    redis_port = free_port()
+    return Machines(
+        port=port,
+        postgres=_postgres(folder) if with_postgres else None,
+        redis=Process("redis", _redis_command(redis_port), folder / "redis.log", redis_port),
+        balancer=Process("balancer", _balancer_command(port, backends), folder / "b.log", port),
+        webs=[
+            Process(
+                f"web {n}",
+                site_command(f"127.0.0.1:{each}", processes=1, threads=THREADS),
+                folder / f"web{n}.log",
+                each,
+            )
+            for n, each in enumerate(backends, start=1)
+        ],
+        workers=[
+            Process(
+                f"worker {n}",
+                [sys.executable, "manage.py", "run_worker"],
+                folder / f"worker{n}.log",
+            )
+            for n in (1, 2)
+        ],
+    )
+
+
+def _redis_command(port: int) -> list[str]:
+    """It stores nothing on a disk: killed, it has forgotten every message."""
+    words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1"]
+    return [*words, "--save", "", "--appendonly", "no", "--loglevel", "warning"]
+
+
+def _balancer_command(port: int, backends: Sequence[int]) -> list[str]:
+    module = [sys.executable, "-m", "benchmarks.machines.balancer"]
+    return [*module, str(port), *map(str, backends)]
+
+
+def _postgres(folder: Path) -> Process | None:
+    """A cluster of its own, which nobody else uses and which may be killed; None without initdb."""
+    initdb = _initdb()
+    if initdb is None:
+        return None
+    # PostgreSQL refuses to run as root.
+    user = "postgres" if os.geteuid() == 0 else None
+    data, port = folder / "postgres", free_port()
+    data.mkdir()
+    folder.chmod(0o755)
+    if user:
+        shutil.chown(data, user, pwd.getpwnam(user).pw_gid)
+    words = [str(initdb), "--pgdata", str(data), "--username", "postgres", "--auth", "trust"]
+    subprocess.run(words, check=True, cwd="/", stdout=subprocess.DEVNULL, user=user)
+    server = [str(initdb.parent / "postgres"), "-D", str(data), "-p", str(port), "-k", str(data)]
+    # Processes are killed here, and no machine: what was written is there without a disk's wait.
+    server += ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+    process = Process("postgresql", server, folder / "postgresql.log", port, user=user)
+    # At SIGTERM it would wait for its clients.
+    process.end_signal = signal.SIGINT
+    return process
+
+
+def _initdb() -> Path | None:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    found = installed[-1] if installed else shutil.which("initdb")
+    return Path(found).resolve() if found else None

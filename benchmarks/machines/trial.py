@@ -1,0 +1,216 @@
+"""One trial: people at work on the whole site while its processes are killed and hung in turn."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, connections
+
+from accounts.models import User
+from accounts.roles import Scope
+from accounts.teams import create_team
+from accounts.tokens import create_personal_token
+from annotation.access import give_to_team
+from annotation.models import Study
+from benchmarks.big_study import build_items
+from benchmarks.faults.loop_trial import unfinished_jobs
+from benchmarks.machines.checks import faults_of
+from benchmarks.machines.processes import RESTART_SECONDS, Machines, Process
+from benchmarks.machines.requesters import Requester
+from benchmarks.machines.workers import Crowd, Worker
+from benchmarks.marketplace_people import sign_in_workers
+from encryption import encrypt
+from hits.crowd.simulated import SimulatedAnswers
+from hits.models import Assignment, Connection, Payment
+from marketplace.people.enrolment import issue_access_key
+
+DEPOSIT_USD = Decimal(100_000)
+# Of one launch. A study has items for as many answers as this machine will never take in.
+N_ITEMS, N_ASSIGNMENTS, ITEMS_PER_SECOND = 12, 5, 1
+SETTLED_WITHIN_SECONDS = 300.0
+MOST_FAULTS = 20
+
+
+@dataclass(frozen=True)
+class Load:
+    """Who works, for how long, and how often something is killed."""
+
+    seconds: float
+    n_workers: int = 200
+    n_requesters: int = 8
+    thinking_seconds: float = 6.0
+    seconds_between: float = 12.0
+    seed: int = 1
+
+
+@dataclass
+class Outcome:
+    """What a trial came to; each fault is a sentence."""
+
+    seconds: float = 0.0
+    kills: Counter[str] = field(default_factory=Counter)
+    hangs: Counter[str] = field(default_factory=Counter)
+    n_answers: int = 0
+    n_approved: int = 0
+    n_payments: int = 0
+    n_launches: int = 0
+    page_retries: Counter[str] = field(default_factory=Counter)
+    api_retries: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.faults and self.n_answers > 0 and self.n_payments > 0
+
+    def record(self) -> dict[str, Any]:
+        counters = {
+            name: dict(value) for name, value in vars(self).items() if isinstance(value, Counter)
+        }
+        return (
+            vars(self) | counters | {"is_good": self.is_good, "faults": self.faults[:MOST_FAULTS]}
+        )
+
+
+def run_trial(machines: Machines, load: Load, sources: Sequence[Requester]) -> Outcome:
+    """Let all work for so long while one after the other is killed, then settle and check."""
+    outcome, crowd = Outcome(), Crowd()
+    started = time.monotonic()
+    answers = [SimulatedAnswers(study, seed=load.seed) for study in Study.objects.all()]
+    sessions = sign_in_workers(load.n_workers)
+    workers = [
+        Worker(f"worker{n}", key, machines.site_url, crowd, answers)
+        for n, key in enumerate(sessions)
+    ]
+    connections.close_all()
+    end = time.monotonic() + load.seconds
+    every_one_was_killed = threading.Event()
+
+    def is_over() -> bool:
+        return time.monotonic() > end and every_one_was_killed.is_set()
+
+    acts: list[Callable[[], None]] = [
+        lambda each=each: each.work(is_over=is_over, thinking_seconds=load.thinking_seconds)
+        for each in workers
+    ]
+    acts += [
+        lambda each=each: each.run(is_over=is_over, n_items=N_ITEMS, n_assignments=N_ASSIGNMENTS)
+        for each in sources
+    ]
+    with _killer(machines, load, outcome, every_one_was_killed):
+        _all_at_once(acts)
+    _all_at_once([each.finish for each in sources])
+    _settle(outcome)
+    outcome.faults += crowd.failures + [fault for each in sources for fault in each.failures]
+    outcome.faults += faults_of(sources, crowd.answers, DEPOSIT_USD)
+    outcome.page_retries = crowd.retries
+    outcome.api_retries = sum((each.retries for each in sources), Counter())
+    outcome.n_launches = sum(each.n_launches for each in sources)
+    outcome.n_answers, outcome.n_payments = len(crowd.answers), Payment.objects.count()
+    outcome.n_approved = Assignment.objects.filter(status=Assignment.Status.APPROVED).count()
+    outcome.seconds = round(time.monotonic() - started, 1)
+    return outcome
+
+
+def make_requesters(load: Load, site_url: str) -> list[Requester]:
+    """Each with a team, money at this site's marketplace, a study of many items, and a token."""
+    requesters = []
+    for n in range(load.n_requesters):
+        owner = User.objects.create_user(f"requester-{n}")
+        team = create_team(name=f"Lab {n}", owner=owner)
+        slug = f"study-{n}"
+        n_items = round(load.seconds * ITEMS_PER_SECOND) + 10 * N_ITEMS
+        study, _items = build_items(owner, n_items=n_items, slug=slug)
+        give_to_team(study=study, team=team, actor=owner)
+        key = issue_access_key(name=f"Lab {n}", deposit_usd=DEPOSIT_USD)
+        Connection.objects.create(
+            team=team,
+            name="Here",
+            marketplace="local",
+            access_key_id=key.access_key_id,
+            encrypted_secret=encrypt(key.secret_access_key),
+            fees=settings.MARKETPLACE_FEE_SCHEDULE,
+        )
+        scopes = [scope.value for scope in Scope]
+        token = create_personal_token(user=owner, name="program", scopes=scopes, days=7).text
+        requesters.append(Requester(slug, site_url, token, seed=load.seed))
+    return requesters
+
+
+@contextmanager
+def _killer(
+    machines: Machines, load: Load, outcome: Outcome, every_one_was_killed: threading.Event
+) -> Iterator[None]:
+    """Kill each in turn; after the first round, hang each in turn as well."""
+    ended = threading.Event()
+
+    def kill() -> None:
+        turns = itertools.chain(
+            ((each, _kill, outcome.kills) for each in machines.in_turn),
+            itertools.cycle(
+                (each, act, counts)
+                for act, counts in ((_hang, outcome.hangs), (_kill, outcome.kills))
+                for each in machines.in_turn
+            ),
+        )
+        for process, act, counts in turns:
+            if ended.wait(load.seconds_between):
+                return
+            try:
+                act(process)
+            except TimeoutError as error:
+                outcome.faults.append(str(error))
+                every_one_was_killed.set()
+                return
+            counts[process.name] += 1
+            if len(outcome.kills) == len(machines.in_turn):
+                every_one_was_killed.set()
+
+    thread = threading.Thread(target=kill, name="killer")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _kill(process: Process) -> None:
+    process.kill()
+    time.sleep(RESTART_SECONDS)
+    process.start()
+
+
+def _hang(process: Process) -> None:
+    """As where a machine swaps or its network is away: for longer than a lease lasts."""
+    process.signal(signal.SIGSTOP)
+    time.sleep(settings.WORK_LEASE_SECONDS * 1.5)
+    process.signal(signal.SIGCONT)
+
+
+def _all_at_once(acts: Sequence[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=act) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _settle(outcome: Outcome) -> None:
+    """Wait until no job is left."""
+    end = time.monotonic() + SETTLED_WITHIN_SECONDS
+    connection.close()
+    while n := unfinished_jobs():
+        if time.monotonic() > end:
+            outcome.faults.append(f"{n} jobs wait for ever.")
+            return
+        time.sleep(0.5)
