@@ -3,14 +3,17 @@
 from django.utils.translation import gettext_lazy
 
 from marketplace import clock
+from marketplace.exceptions import MarketplaceError
 from marketplace.hits import lifecycle
 from marketplace.hits.devices import delete_old_prints
 from marketplace.hits.drafts import delete_closed_drafts
+from marketplace.models import RecruitedStudy
 from marketplace.money.reconciliation import store_audit
 from marketplace.notifications.delivery import send_due
 from marketplace.notifications.worker_mail import send_due_mail
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.decisions import approve_overdue
+from marketplace.recruiting.demographics import FETCH_DEMOGRAPHICS, fetch_demographics
 from marketplace.recruiting.events import delete_old_events, follow_all_events
 from marketplace.recruiting.requests import ACT, CONNECT, perform_action, perform_connection
 from marketplace.recruiting.sessions import settle_sessions
@@ -102,3 +105,17 @@ def follow_recruiter_events(running: RunningJob) -> str:
     """Ask recruiters what became of what they sent news about."""
     n = follow_all_events()
     return f"{n} change{'' if n == 1 else 's'} followed."
+
+
+@register(
+    FETCH_DEMOGRAPHICS,
+    label=gettext_lazy("Asking a recruiter for demographics"),
+    queue=MARKETPLACE,
+    refusals=(MarketplaceError,),
+)
+def ask_for_demographics(running: RunningJob) -> str:
+    """Keep what participants of a study told their recruiter."""
+    rows = RecruitedStudy.objects.select_related("connection", "requester")
+    study = rows.filter(pk=running.arguments["study"]).first()
+    n = fetch_demographics(study=study) if study else 0
+    return f"Demographics of {n} participation{'' if n == 1 else 's'} are kept."

@@ -47,6 +47,10 @@ requester_patterns: list[URLPattern | URLResolver] = [
     path("channels/<slug:token>/invite/", channels.invite, name="invite"),
     path("channels/<slug:token>/participants.csv", channels.participants, name="participants_file"),
     path("channels/<slug:token>/join.csv", channels.join, name="join_file"),
+    path(
+        "channels/<slug:token>/demographics/", channels.fetch_demographics, name="ask_demographics"
+    ),
+    path("channels/<slug:token>/demographics.csv", channels.demographics, name="demographics_file"),
     path("channels/<slug:token>/ways-back/", channels.ways_back, name="ways_back"),
     path("channels/<slug:token>/statuses/", channels.statuses, name="import_statuses"),
     path("channels/<slug:token>/hand-over/", channels.let_pay, name="hand_over_study"),

@@ -52,6 +52,7 @@ from marketplace.models.recruiting import (
     RecruiterEvent,
     RecruitingRule,
     Session,
+    SessionDemographics,
     SessionItem,
     SurplusAnswer,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "ReviewPolicy",
     "ReviewResult",
     "Session",
+    "SessionDemographics",
     "SessionItem",
     "SubjectType",
     "SurplusAnswer",

@@ -270,6 +270,20 @@ class Session(models.Model):
         return self.public_id
 
 
+class SessionDemographics(models.Model):
+    """What a participant told the recruiter, encrypted; gone with the session."""
+
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="demographics")
+    encrypted_answers = models.TextField()
+    fetched_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "session demographics"
+
+    def __str__(self) -> str:
+        return f"Demographics of {self.session}"
+
+
 class SessionItem(models.Model):
     """An assignment that was reserved for a session, in the order in which it is shown."""
 

@@ -41,6 +41,7 @@ from marketplace.models import (
     ReviewAction,
     ReviewResult,
     Session,
+    SessionDemographics,
     SessionItem,
     SurplusAnswer,
     WorkerAccount,
@@ -215,6 +216,13 @@ TABLES = (
         "session__worker",
         is_deleted=False,
         fields=("kind", "currency", "amount", "created_at"),
+    ),
+    PersonalTable(
+        SessionDemographics,
+        "session__worker",
+        is_deleted=True,
+        more=("session__study__name",),
+        encrypted=("encrypted_answers",),
     ),
     PersonalTable(
         Session,

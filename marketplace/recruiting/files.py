@@ -38,7 +38,7 @@ def _rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
     yield COLUMNS
     sessions = Session.objects.filter(study=study).select_related("worker").order_by("pk")
     for session in sessions.prefetch_related("items__assignment", "intents"):
-        yield tuple(_cell(text) for text in (*_facts(session), *_decisions(session)))
+        yield tuple(cell(text) for text in (*_facts(session), *_decisions(session)))
 
 
 def _facts(session: Session) -> tuple[str, ...]:
@@ -71,5 +71,6 @@ def _decisions(session: Session) -> tuple[str, ...]:
     )
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -12,6 +12,7 @@ from marketplace.models import (
     RecruitedStudy,
     RecruiterConnection,
     Session,
+    SessionDemographics,
     WorkerAccount,
 )
 from marketplace.people.enrolment import open_worker_account
@@ -95,6 +96,20 @@ def reencrypt_participants() -> int:
         session.encrypted_participant_id = stored
         session.save(update_fields=["encrypted_participant_id"])
         n_changed += 1
+    return n_changed
+
+
+@transaction.atomic
+def reencrypt_demographics() -> int:
+    """Encrypt what participants told under the first of ENCRYPTION_KEYS; return how many rows
+    changed."""
+    n_changed = 0
+    for row in SessionDemographics.objects.select_for_update(no_key=True).order_by("pk"):
+        stored = reencrypt(row.encrypted_answers)
+        if stored != row.encrypted_answers:
+            row.encrypted_answers = stored
+            row.save(update_fields=["encrypted_answers"])
+            n_changed += 1
     return n_changed
 
 

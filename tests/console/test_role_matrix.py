@@ -192,7 +192,7 @@ WORKERS = {
 REQUESTERS = {
     *("requester", "issue_key", "revoke_key", "statement", "channels", "channel", "invite"),
     *("close_channel", "channel_links", "hand_over_study", "participants_file", "set_more_time"),
-    "join_file",
+    *("join_file", "ask_demographics", "demographics_file"),
     *("ways_back", "import_statuses"),
 }
 OPERATORS = {

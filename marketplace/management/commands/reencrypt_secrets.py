@@ -6,7 +6,11 @@ from encryption import UndecryptableSecret
 from marketplace.money.payout_methods import reencrypt_details
 from marketplace.people.key_secrets import reencrypt_secrets
 from marketplace.people.webhook_secrets import reencrypt_webhook_secrets
-from marketplace.recruiting.participants import reencrypt_participants, reencrypt_tokens
+from marketplace.recruiting.participants import (
+    reencrypt_demographics,
+    reencrypt_participants,
+    reencrypt_tokens,
+)
 
 
 class Command(BaseCommand):
@@ -20,7 +24,7 @@ class Command(BaseCommand):
         try:
             n_changed, n_waiting = reencrypt_secrets()
             n_changed += reencrypt_details() + reencrypt_webhook_secrets()
-            n_changed += reencrypt_participants() + reencrypt_tokens()
+            n_changed += reencrypt_participants() + reencrypt_tokens() + reencrypt_demographics()
         except UndecryptableSecret as error:
             raise CommandError(f"{error} Nothing was changed.", returncode=2) from error
         self.stdout.write(f"{n_changed} secret{'' if n_changed == 1 else 's'} encrypted anew.")

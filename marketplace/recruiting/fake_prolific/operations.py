@@ -1,5 +1,7 @@
 """What each operation of the schema does; the function has the operation's name."""
 
+import csv
+import io
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +19,10 @@ from marketplace.recruiting.fake_prolific.world import (
 )
 
 Body = dict[str, Any]
+DEMOGRAPHICS = (
+    *("Submission id", "Participant id", "Status", "Started at", "Completion code"),
+    *("Age", "Sex", "Country of residence"),
+)
 
 
 @dataclass(frozen=True)
@@ -178,6 +184,18 @@ def pay_bonuses(world: World, body: Body, key: str) -> Body:
         world.pay("bonus", found, amount * (1 + FEE))
         found.bonuses.append(amount)
     return {"message": "The bonuses are being paid."}
+
+
+def demographic_export(world: World, body: Body, key: str) -> str:
+    """Say who they are, as CSV; of who came often the same."""
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(DEMOGRAPHICS)
+    for one in world.of(world.find("studies", key)):
+        age, sex = 18 + int(one.participant, 16) % 60, ("Female", "Male")[int(one.id, 16) % 2]
+        times = one.started_at.isoformat(), one.entered_code or ""
+        writer.writerow([one.id, one.participant, one.status, *times, age, sex, "United Kingdom"])
+    return file.getvalue()
 
 
 def workspaces(world: World, body: Body) -> Body:

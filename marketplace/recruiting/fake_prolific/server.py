@@ -170,9 +170,10 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _send(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:
-        content = b"" if answer is None else json.dumps(answer).encode()
+        is_csv = isinstance(answer, str)
+        content = b"" if answer is None else (answer if is_csv else json.dumps(answer)).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", "text/csv" if is_csv else "application/json")
         self.send_header("Content-Length", str(len(content)))
         for name, value in (headers or {}).items():
             self.send_header(name, value)

@@ -13,11 +13,12 @@ from marketplace.recruiting.port import Capability
 from marketplace.recruiting.problems import (
     NotFound,
     NotVerified,
+    Refused,
     Uncertain,
     Unreachable,
-    Unsupported,
 )
 from marketplace.recruiting.prolific import webhooks
+from marketplace.recruiting.prolific.demographics import demographics_of
 from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.prolific.words import (
     draft_body,
@@ -69,6 +70,7 @@ class Prolific:
         | Capability.MESSAGE
         | Capability.GROUPS
         | Capability.WEBHOOKS
+        | Capability.DEMOGRAPHICS
     )
 
     def __init__(self, transport: Transport, *, workspace: str, webhook_secret: str = "") -> None:
@@ -198,7 +200,10 @@ class Prolific:
         return webhooks.verify_event(self._webhook_secret, headers, body, now=now)
 
     def demographics(self, study: str) -> Iterable[Demographics]:
-        raise Unsupported("Demographics are not asked of Prolific.")
+        content = self._api.change("POST", f"/studies/{_id(study)}/demographic-export/", {})
+        if not isinstance(content, str):
+            raise Refused("Prolific's answer holds no demographics.")
+        return demographics_of(content)
 
     @cached_property
     def _currency(self) -> str:

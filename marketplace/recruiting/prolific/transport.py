@@ -129,6 +129,8 @@ class Transport:
             raise _problem(response, content)
         if not content:
             return Answer(None, response.headers)
+        if "csv" in response.headers.get("Content-Type", ""):
+            return Answer(content.decode("utf-8-sig", "replace"), response.headers)
         try:
             return Answer(json.loads(content, parse_float=Decimal), response.headers)
         except ValueError:

@@ -17,6 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
+from marketplace.recruiting.demographics import (
+    FETCH_DEMOGRAPHICS,
+    can_fetch,
+    demographics_file,
+)
 from marketplace.recruiting.files import join_file, participants_file
 from marketplace.recruiting.presets import PRESETS, link_query
 from marketplace.recruiting.statuses import MOST_ERRORS, import_statuses
@@ -30,6 +35,7 @@ from marketplace.recruiting.studies import (
 from marketplace.recruiting.studies import invite as invite_people
 from marketplace.web.requester.access import is_owner, requester_required, user_of
 from marketplace.web.requester.forms import InviteForm, StatusesForm, StudyForm, WaysBackForm
+from work.request import request_job
 
 INVITATIONS_PER_PAGE = 100
 Kind = RecruiterConnection.Kind
@@ -201,6 +207,33 @@ def join(request: HttpRequest, requester: Requester, token: str) -> HttpResponse
     return _csv("join.csv", join_file(row, user=user))
 
 
+@require_POST
+@requester_required
+def fetch_demographics(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """Have the recruiter asked what participants told it.
+
+    Access: the requester's users.
+    """
+    row = _find(requester, token)
+    if can_fetch(row):
+        request_job(
+            kind=FETCH_DEMOGRAPHICS, arguments={"study": row.pk}, requested_by=user_of(request)
+        )
+        messages.success(request, _("The recruiter will be asked."))
+    return redirect("marketplace:channel", requester.public_id, token)
+
+
+@require_POST
+@requester_required
+def demographics(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """What participants told their recruiter, by Worker ID, as CSV.
+
+    Access: the requester's users.
+    """
+    row = _find(requester, token)
+    return _csv("demographics.csv", demographics_file(row, user=user_of(request)))
+
+
 def _csv(name: str, rows: Iterable[tuple[str, ...]]) -> HttpResponse:
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -221,6 +254,8 @@ def _show(
         "requester": row.requester,
         "is_owner": is_owner(row.requester, user_of(request)),
         "study": row,
+        "can_fetch_demographics": can_fetch(row),
+        "has_demographics": row.sessions.filter(demographics__isnull=False).exists(),
         "link": _link(request, row.token) + _query(row),
         "page": page,
         "rows": [(invitation, _link(request, invitation.token)) for invitation in page],

@@ -1,0 +1,101 @@
+# ruff: noqa: F811 (fixtures)
+"""What participants told their recruiter: by Worker ID for the requester, and for nobody longer
+than the participant is known."""
+
+import csv
+import io
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from accounts.models import User
+from marketplace.models import Assignment, AuditEntry, Session, SessionDemographics, WorkerAccount
+from marketplace.people.enrolment import let_act_for
+from marketplace.people.erasure import erase_worker
+from marketplace.people.personal_data import export
+from marketplace.recruiting.demographics import fetch_demographics
+from marketplace.recruiting.prolific.demographics import demographics_of
+from tests.marketplace.conftest import PASSWORD
+from tests.marketplace.prolific import (  # noqa: F401
+    connection,
+    fake,
+    hand_in,
+    hit_type,
+    posted,
+)
+from tests.marketplace.test_worker_site import text_of
+from work.models import Job
+
+
+@pytest.fixture
+def asked(fake, posted):
+    submission = hand_in(fake, posted)
+    assert fetch_demographics(study=posted) == 1
+    return submission
+
+
+@pytest.fixture
+def rita(requester):
+    user = User.objects.create_user("rita", password=PASSWORD)
+    let_act_for(requester=requester, username="rita")
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def test_they_are_kept_encrypted_and_exported_by_worker_id(fake, posted, asked, rita):
+    row = SessionDemographics.objects.get()
+    assert "United Kingdom" not in row.encrypted_answers
+    home = f"/requester-console/{posted.requester.public_id}/channels/{posted.token}/"
+    assert "demographics.csv" in text_of(rita.get(home))
+    content = text_of(rita.post(f"{home}demographics.csv"))
+    assert not any(each in content for each in (asked.id, asked.participant, asked.entered_code))
+    (line,) = csv.DictReader(io.StringIO(content))
+    assert line["worker_id"] == Session.objects.get().worker.worker_id
+    assert set(line) == {"worker_id", "Age", "Sex", "Country of residence"}
+    assert line["Country of residence"] == "United Kingdom"
+    assert AuditEntry.objects.get(action="study.export_demographics").user.username == "rita"
+    rita.post(f"{home}demographics/")
+    assert Job.objects.filter(kind="fetch_demographics").exists()
+
+
+def test_asked_again_they_are_the_same_and_gone_with_the_participant(fake, posted, asked):
+    fetch_demographics(study=posted)
+    worker = WorkerAccount.objects.get()
+    assert "United Kingdom" in str(export(worker))
+    Assignment.objects.update(status="Approved")
+    erase_worker(worker)
+    assert not SessionDemographics.objects.exists()
+    assert fetch_demographics(study=posted) == 0
+    assert not SessionDemographics.objects.exists()
+
+
+def test_they_change_their_key(fake, posted, asked, settings, tmp_path):
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
+    call_command("reencrypt_secrets")
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    file = tmp_path / "d.csv"
+    call_command("fetch_demographics", posted.token, "--csv", str(file))
+    assert "United Kingdom" in file.read_text()
+
+
+@pytest.mark.parametrize("fault", ["drop", "lose", "429", "500"])
+def test_what_is_not_answered_is_said_and_nothing_is_kept(fake, posted, fault):
+    hand_in(fake, posted)
+    fake.fail_next("demographic_export", fault)
+    with pytest.raises(CommandError):
+        call_command("fetch_demographics", posted.token)
+    assert not SessionDemographics.objects.exists()
+    call_command("fetch_demographics", posted.token)
+    assert SessionDemographics.objects.count() == 1
+
+
+def test_columns_that_lead_to_somebody_are_left_out():
+    content = (
+        "Submission id,Participant id,Status,Reviewed at,Age,Total approvals,Who\n"
+        "s1,p1,APPROVED,2026-01-01,30,7,p1\n"
+    )
+    (one,) = demographics_of(content)
+    assert (one.submission, one.answers) == ("s1", {"Age": "30", "Total approvals": "7"})
