@@ -187,7 +187,10 @@ class ReuseView(ResultView):
 
     def _expected(self) -> Fold:
         caption = _("What an outside system must expect")
-        columns = (MEASURE, text_column(_("Left out")), Column(_("Too low by")), Column(_("by")))
+        columns = (
+            *(MEASURE, text_column(_("Left out")), Column(_("Too low by"))),
+            Column(_("Number left out")),
+        )
         rows = [
             (
                 *(one.measure, unit_name(one.unit)),
@@ -212,11 +215,11 @@ class ReuseView(ResultView):
             *(
                 MEASURE,
                 Column(_("Mean")),
-                Column(_("without")),
+                Column(_("Mean without")),
                 Column(_("Change")),
                 Column(_("Rank")),
             ),
-            *(Column(_("without")), Column(_("Judged")), Column(_("without"))),
+            *(Column(_("Rank without")), Column(_("Judged")), Column(_("Judged without"))),
         )
         rows = [
             (
@@ -237,10 +240,10 @@ class ReuseView(ResultView):
             *(RUN, FAMILY, text_column(_("Pooled")), Column(_("Judged@10")), Column(_("Judged"))),
             *(
                 Column(_("Relevant")),
-                Column(_("judged by it alone")),
-                Column(_("relevant by it alone")),
+                Column(_("Judged by it alone")),
+                Column(_("Relevant by it alone")),
             ),
-            Column(_("relevant by its family alone")),
+            Column(_("Relevant by its family alone")),
         )
         rows = [
             (
@@ -257,7 +260,7 @@ class ReuseView(ResultView):
 
     def _depths(self) -> Fold:
         caption = _("Relevant documents by the pool's depth")
-        titles = (_("Depth"), _("Judged"), _("Relevant"), _("new"), _("new relevant"))
+        titles = (_("Depth"), _("Judged"), _("Relevant"), _("New"), _("New relevant"))
         rows = [
             (one.depth, one.n_judged, one.n_relevant, one.n_new_judged, one.n_new_relevant)
             for one in self.depths

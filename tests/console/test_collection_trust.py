@@ -420,6 +420,20 @@ def test_tables_are_handed_out_as_csv_latex_and_json(rosa, researcher):
     rankings = rosa.get(f"{TABLES}/comparison/rankings.csv").content.decode()
     rows = list(csv.DictReader(io.StringIO(rankings)))
     assert {row["Run"] for row in rows} == {"bm25", "dense", "rm3"}
+    assert float(rows[0]["Mean, lower limit"]) < float(rows[0]["Mean, upper limit"])
+    left_out = rosa.get(f"{TABLES}/reuse/left-out.csv").content.decode()
+    titles, *lines = csv.reader(io.StringIO(left_out))
+    assert len(titles) == len(set(titles))
+    effects = LeftOutEffect.objects.filter(is_left_out=True)
+    for title, name in (
+        *(("Mean", "mean"), ("Mean without", "mean_without"), ("Change", "change")),
+        *(("Change, lower limit", "ci_low"), ("Change, upper limit", "ci_high")),
+        *(("Rank", "rank"), ("Rank without", "rank_without")),
+        *(("Judged", "judged"), ("Judged without", "judged_without")),
+    ):
+        cells = [line[titles.index(title)] for line in lines]
+        values = [float(cell) if cell else None for cell in cells]
+        assert values == list(effects.values_list(name, flat=True)), title
     assert "toprule" in rosa.get(f"{TABLES}/reuse/left-out.tex").content.decode()
     everything = json.loads(rosa.get(f"{TABLES}/audit/all.json").content)
     assert everything["kind"] == "audit"

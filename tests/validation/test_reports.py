@@ -440,6 +440,22 @@ def test_csv_holds_records_with_full_precision(content, document):
     assert {row["question"] for row in rows} == {QUESTION, "style"}
 
 
+def test_limits_of_intervals_are_columns_of_their_own():
+    columns = [Column("Run", is_number=False), Column("Mean"), Column("Judged")]
+    rows = [("a", Number(0.5, 2, 0.25, 0.75), Number(1.0)), ("b", Number(None), Number(0.5))]
+    assert table_csv(Table("means", "Means", columns, rows)).splitlines() == [
+        'Run,Mean,"Mean, lower limit","Mean, upper limit",Judged',
+        "a,0.5,0.25,0.75,1.0",
+        "b,,,,0.5",
+    ]
+
+
+def test_columns_of_one_title_keep_their_values():
+    columns = [Column("Mean"), Column("without"), Column("Rank"), Column("without")]
+    [record] = Table("left-out", "Left out", columns, [(1, 2, 3, 4)]).records()
+    assert record == {"Mean": 1, "without": 2, "Rank": 3, "without (2)": 4}
+
+
 def test_a_spreadsheet_does_not_compute_a_name():
     assert records_csv([{"metric": "=BLEU*", "value": -0.5}]).splitlines()[1] == "'=BLEU*,-0.5"
 

@@ -6,6 +6,7 @@ correlation is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,6 +77,8 @@ class Shortened:
 
 Cell = str | int | Number | P | Shortened
 Row = tuple[Cell, ...]
+# A column of a table's records: its title, the number of the cell, and what it holds of it.
+Field = tuple[str, int, Callable[[Cell], Any]]
 
 
 @dataclass(frozen=True)
@@ -160,9 +163,28 @@ class Table:
         return groups if any(title for title, _ in groups) else []
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows with full precision, by column."""
-        titles = [f"{c.group}: {c.title}" if c.group else c.title for c in self.columns]
-        return [dict(zip(titles, map(_plain, row), strict=True)) for row in self.rows]
+        """The rows with full precision; limits of intervals are columns of their own."""
+        fields = self._fields()
+        return [
+            {title: content(row[number]) for title, number, content in fields} for row in self.rows
+        ]
+
+    def _fields(self) -> list[Field]:
+        """What a record has of each column; columns of the same title are numbered."""
+        with_interval = {
+            number for row in self.rows for number, cell in enumerate(row) if _has_interval(cell)
+        }
+        counts: Counter[str] = Counter()
+        fields: list[Field] = []
+        for number, column in enumerate(self.columns):
+            title = f"{column.group}: {column.title}" if column.group else column.title
+            counts[title] += 1
+            name = f"{title} ({counts[title]})" if counts[title] > 1 else title
+            fields.append((name, number, _plain))
+            if number in with_interval:
+                fields.append((_("{title}, lower limit").format(title=name), number, _low))
+                fields.append((_("{title}, upper limit").format(title=name), number, _high))
+        return fields
 
 
 @dataclass(frozen=True)
@@ -262,6 +284,18 @@ def _plain(cell: Cell) -> Any:
     if isinstance(cell, Shortened):
         return cell.whole
     return cell.value if isinstance(cell, Number | P) else cell
+
+
+def _has_interval(cell: Cell) -> bool:
+    return isinstance(cell, Number) and (cell.low is not None or cell.high is not None)
+
+
+def _low(cell: Cell) -> float | None:
+    return cell.low if isinstance(cell, Number) else None
+
+
+def _high(cell: Cell) -> float | None:
+    return cell.high if isinstance(cell, Number) else None
 
 
 def _letter(number: int) -> str:
