@@ -9,10 +9,20 @@ from django.urls import reverse
 
 from accounts.teams import create_team
 from console.results import AGREEMENT, compute
+from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection, link_studies
-from retrieval.models import CollectionFile, CollectionVersion, ReportSentence, SampledTarget
+from retrieval.models import (
+    CollectionFile,
+    CollectionVersion,
+    PoolStudy,
+    ReportSentence,
+    SampledTarget,
+)
+from retrieval.stored_audits import request_audit
 from retrieval.stored_evaluations import request_evaluation
+from retrieval.stored_machines import request_machine
 from retrieval.stored_pools import request_pool
+from retrieval.stored_reuse import request_reuse
 from tests.annotation.studies import (
     add_candidates,
     alternatives_study,
@@ -206,6 +216,61 @@ def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, 
     content = words_of(file.content.decode())
     sentences = ReportSentence.objects.values_list("text", flat=True)
     assert all(" ".join(one.split()) in content for one in sentences)
+
+
+def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
+    rosa, researcher, team, collection, study
+):
+    """The newest evaluation is of the study's qrels; a newer pool and a second study are not."""
+    compute(study, AGREEMENT)
+    other_study = rating_study("grades", n_items=2, owner=researcher, team=team)
+    for who in ("Ann", "Bob", "Cleo"):
+        for item in other_study.items.all():
+            rate(other_study, who, item.key, {"alpha": 1})
+    link_studies(collection=collection, studies=[study, other_study], actor=researcher)
+    rosa.post(
+        reverse("console:collection-study-qrels", args=["tracks", study.pk]),
+        {"round": 1, "rule": "majority"},
+    )
+    of_study = collection.files.qrels().get()
+    other, machine = (
+        add_file(collection, name, "".join(f"t{n:02} 0 {best} 1\n" for n in range(12)))
+        for name, best in (("other.txt", "a"), ("machine.txt", "b"))
+    )
+    describe_file(file=machine, actor=researcher, made_by="machine")
+    runs = [
+        add_file(collection, f"{tag}.run", run_of(tag, best=best))
+        for tag, best in (("good", "a"), ("bad", "b"))
+    ]
+    rules = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
+    common = {"collection": collection, "actor": researcher}
+    of_runs = common | {"runs": runs, "rules": rules}
+    request_evaluation(qrels=other, **of_runs)
+    request_evaluation(qrels=of_study, **of_runs)
+    request_reuse(qrels=other, **of_runs | {"rules": rules | {"pool_depth": 2}})
+    request_machine(qrels=of_study, machine=machine, **of_runs)
+    request_audit(files=[of_study, *runs], **common)
+    for seed in (1, 2):
+        request_pool(files=runs, rules={"quotas": {"good": 3, "bad": 3}, "seed": seed}, **common)
+    pool = CollectionVersion.objects.get(kind="pool", number=1)
+    PoolStudy.objects.create(version=pool, study=study, allowed="quota")
+    rosa.post(reverse("console:collection-report", args=["tracks"]))
+    text = page(rosa, "report")
+    title, qrels = study.title, of_study.name
+    for said in (
+        f"Evaluation 2, by qrels “{qrels}”: good is best by nDCG@10.",
+        f"Study “{title}”: Cohen's kappa of rounds 1 and 2: 0.56",
+        f"Pool 1, judged in “{title}”: 12 targets",
+        "Fault: ",
+        f"Machine's labels 1, of “machine.txt”, by qrels “{qrels}”: ",
+        "Estimate of reuse 1, by qrels “other.txt”, not by those that were evaluated: ",
+        "Audit 1, of 3 files: No defect was found.",
+        f"most topics of “{qrels}” were judged by one assessor",
+        f"What a system outside the pool may expect under “{qrels}”",
+        "Not in this report: Pool 2.",
+        "Not in this report: Evaluation 1.",
+    ):
+        assert said in text, said
 
 
 def test_a_report_names_runs_that_made_no_pool(rosa, researcher, collection, study):

@@ -1,0 +1,133 @@
+"""What may not be concluded of a collection: what its qrels, pool and results cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.collections.judgments_view import StudyJudgments
+from console.collections.report_basis import KIND, Basis
+from retrieval.models import CollectionFile, CollectionVersion, VersionFile
+
+FEW_TOPICS = 20
+
+
+def limits_of(basis: Basis) -> Iterator[str]:
+    """What the collection, as it is, cannot say."""
+    yield from _of_assessors(basis)
+    yield from _of_results(basis)
+    yield from _of_pool(basis)
+    if basis.evaluation and basis.evaluation.n_topics < FEW_TOPICS:
+        yield _(
+            "Much about other topics of this kind: below {n} topics intervals are a rough guide."
+        ).format(n=FEW_TOPICS)
+
+
+def _of_assessors(basis: Basis) -> Iterator[str]:
+    studies = [basis.study] if basis.study else basis.studies
+    if not any(study.has_second_round or _has_several(study) for study in studies):
+        yield _("How far grades would change under another assessor: nothing was judged twice.")
+    elif any(study.has_second_round for study in studies) and not any(
+        study.kappas for study in studies
+    ):
+        yield _("How far the rounds agree: their agreement was not computed.")
+    file = basis.evaluated_file
+    if file is not None and file.made_by == CollectionFile.MadeBy.MACHINE:
+        yield _("What people would say: the evaluated qrels “{name}” are a machine's.").format(
+            name=file.name
+        )
+    elif basis.evaluated is not None:
+        yield from _of_one_assessor(basis, basis.evaluated)
+
+
+def _of_one_assessor(basis: Basis, evaluated: VersionFile) -> Iterator[str]:
+    """Whether topics and assessors can be told apart in the evaluated qrels."""
+    file, round = basis.evaluated_file, basis.round
+    if (round is not None and round.n_submissions < 2 * round.n_items) or (
+        file is not None and file.assessor
+    ):
+        yield _(
+            "Whether a topic is hard or its assessor strict: most topics of “{name}” were judged "
+            "by one assessor, and the two cannot be separated."
+        ).format(name=evaluated.name)
+    elif round is None:
+        yield _(
+            "Whether a topic is hard or its assessor strict: nothing says how many assessors "
+            "judged each topic of “{name}”."
+        ).format(name=evaluated.name)
+
+
+def _of_results(basis: Basis) -> Iterator[str]:
+    comparison, reuse = basis.result(KIND.COMPARISON), basis.result(KIND.REUSE)
+    if comparison is None:
+        yield _("Whether the ranking holds under other qrels: none were compared.")
+    elif _is_of_others(basis, comparison):
+        yield _(
+            "Whether the ranking holds under other qrels: those that were evaluated, “{name}”, "
+            "were compared with none."
+        ).format(name=basis.evaluated)
+    if reuse is None:
+        yield _("What a system outside the pool may expect: no system was left out of the pool.")
+    elif _is_of_others(basis, reuse):
+        yield _(
+            "What a system outside the pool may expect under “{name}”: systems were left out of "
+            "other qrels alone."
+        ).format(name=basis.evaluated)
+
+
+def _is_of_others(basis: Basis, version: CollectionVersion) -> bool:
+    return basis.evaluated is not None and not basis.is_of_same(version)
+
+
+def _of_pool(basis: Basis) -> Iterator[str]:
+    if outside := _outside(basis):
+        text = ngettext(
+            "The place of {names} among the others: it was not pooled, so that nobody judged "
+            "what it alone retrieves.",
+            "The places of {names} among the others: they were not pooled, so that nobody "
+            "judged what they alone retrieve.",
+            len(outside),
+        )
+        yield text.format(names=", ".join(outside))
+    if basis.pool is None:
+        return
+    if not basis.pool.rules.get("uniform"):
+        yield _(
+            "How many relevant documents there are that no source found, and infAP: nothing "
+            "was drawn at random from the rest of the catalogue."
+        )
+    if n := basis.pool.pool_summary.n_faults:
+        text = ngettext(
+            "What the pool would have shown without its fault: {n} was found.",
+            "What the pool would have shown without its faults: {n} were found.",
+            n,
+        )
+        yield text.format(n=f"{n:,}")
+
+
+def _outside(basis: Basis) -> list[str]:
+    """The evaluated runs that were not pooled, as was said or as the pool's own runs say."""
+    if basis.evaluation is None:
+        return []
+    reuse = basis.result(KIND.REUSE)
+    said = set(reuse.rules.get("outside", ())) if reuse else set()
+    pooled = set() if basis.pool is None else _runs_of(basis.pool)
+    rows = VersionFile.objects.filter(version=basis.evaluation, kind=CollectionFile.Kind.RUN)
+    return [
+        row.name
+        for row in rows.order_by("name")
+        if row.name in said or (pooled and row.sha256 not in pooled)
+    ]
+
+
+def _runs_of(pool: CollectionVersion) -> set[str]:
+    """The runs whose candidates a pool has, by their content."""
+    rows = pool.files.filter(kind=CollectionFile.Kind.RUN)
+    return set(rows.values_list("sha256", flat=True))
+
+
+def _has_several(study: StudyJudgments) -> bool:
+    """Whether a round has several annotators of a target."""
+    return any(round.n_submissions > round.n_items for round in study.rounds)
