@@ -10,14 +10,20 @@ from typing import Any
 
 from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
-from annotation.models import Candidate, Item, Judgment, Submission
+from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.readers.pooled_hits import HIT, SLOT, TARGET
+from annotation.readers.tables import kind_of
 from presentation.files import write_whole
 from presentation.spreadsheets import csv_parts
 from retrieval.audit.simulator_files import ALTERNATIVE_COLUMNS, qid_of
 from retrieval.exceptions import CatalogueUnfit
 from retrieval.exports.assessors import FindIds, MarketplaceIds, ids_of, no_ids
 from retrieval.exports.qrels import Source, pairs_of
+from retrieval.models import PooledTopic, PoolStudy
+from retrieval.pools.catalogue import document_names
+from retrieval.pools.pool_files import read_pool
+
+TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 
 
 def write_released_layout(
@@ -25,11 +31,14 @@ def write_released_layout(
     folder: Path,
     *,
     catalogue: Path | None = None,
+    pool: Path | None = None,
     find_ids: FindIds = no_ids,
 ) -> list[Path]:
     """Write the files into a folder, and return them: pools with ticks, alternatives, numbers.
 
-    An item's number is its line in the catalogue, from 0, or its place among all by name.
+    An item's number is its place in the catalogue, from 0, or its place among all by name. A
+    target is the document that its topic is about, as the pool has it: that of the file, or the
+    stored one that the study was made of; without either, topics are taken for documents.
     """
     if not source.scale.is_binary:
         raise StudyUnfit(
@@ -38,11 +47,12 @@ def write_released_layout(
         )
     folder.mkdir(parents=True, exist_ok=True)
     slug = source.study.slug
-    numbers = _catalogue(catalogue) if catalogue else _by_name(source)
+    targets = _targets(source.study, pool)
+    numbers = _catalogue(catalogue) if catalogue else _by_name(source, targets)
     parts = {
-        f"judged_targets_{slug}.csv": csv_parts(*_pools(source, find_ids)),
+        f"judged_targets_{slug}.csv": csv_parts(*_pools(source, targets, find_ids)),
         f"alter_target_ids_{slug}.csv": csv_parts(
-            ALTERNATIVE_COLUMNS, _alternatives(source, numbers)
+            ALTERNATIVE_COLUMNS, _alternatives(source, targets, numbers)
         ),
         f"docids_{slug}.csv": csv_parts(("docno", "docid"), numbers.items()),
     }
@@ -51,7 +61,18 @@ def write_released_layout(
     return [folder / name for name in parts]
 
 
-def _pools(source: Source, find_ids: FindIds) -> tuple[list[str], Iterator[list[Any]]]:
+def _targets(study: Study, pool: Path | None) -> dict[str, str]:
+    """The document of each topic that is about one."""
+    if pool is not None:
+        return {one.topic: one.docno for one in read_pool(pool).targets if one.docno}
+    versions = PoolStudy.objects.filter(study=study).values("version")
+    rows = PooledTopic.objects.filter(version__in=versions).exclude(docno="")
+    return dict(rows.values_list("topic", "docno"))
+
+
+def _pools(
+    source: Source, targets: Mapping[str, str], find_ids: FindIds
+) -> tuple[list[str], Iterator[list[Any]]]:
     """The header, and a row for each submission of the round; assessors are named where an item
     has several."""
     study = source.study
@@ -65,11 +86,17 @@ def _pools(source: Source, find_ids: FindIds) -> tuple[list[str], Iterator[list[
     header = [TARGET, *(f"{SLOT}{n}" for n in slots), HIT, *(f"{name}{n}" for n in slots)]
     if names_assessors:
         header.append("WorkerId")
-    return header, _pool_rows(source, n_slots, find_ids, names_assessors=names_assessors)
+    rows = _pool_rows(source, targets, n_slots, find_ids, names_assessors=names_assessors)
+    return header, rows
 
 
 def _pool_rows(
-    source: Source, n_slots: int, find_ids: FindIds, *, names_assessors: bool
+    source: Source,
+    targets: Mapping[str, str],
+    n_slots: int,
+    find_ids: FindIds,
+    *,
+    names_assessors: bool,
 ) -> Iterator[list[Any]]:
     for items in item_stretches(source.study):
         pools: dict[int, list[tuple[int, str]]] = defaultdict(list)
@@ -90,7 +117,7 @@ def _pool_rows(
             pool = pools[item]
             empty = [""] * (n_slots - len(pool))
             marks = [_tick(source, ticks[pk].get(candidate)) for candidate, _ in pool]
-            row = [key, *(name for _, name in pool), *empty, hit, *marks, *empty]
+            row = [targets.get(key, key), *(name for _, name in pool), *empty, hit, *marks, *empty]
             yield [*row, assessor] if names_assessors else row
 
 
@@ -99,34 +126,43 @@ def _tick(source: Source, value: float | None) -> str:
     return "" if grade is None else str(grade > 0)
 
 
-def _alternatives(source: Source, numbers: Mapping[str, int]) -> Iterator[list[Any]]:
+def _alternatives(
+    source: Source, targets: Mapping[str, str], numbers: Mapping[str, int]
+) -> Iterator[list[Any]]:
     """Targets of which anything is relevant, in the order of the study."""
     relevant: dict[str, list[str]] = defaultdict(list)
     for pair in pairs_of(source):
         if pair.grade:
             relevant[pair.topic].append(_number(numbers, pair.docno))
     for topic, alternatives in relevant.items():
-        target = _number(numbers, topic)
+        docno = targets.get(topic, topic)
+        target = _number(numbers, docno)
         joined = ",".join(alternatives)
-        yield [topic, target, joined, qid_of(target, alternatives), qid_of(target)]
+        yield [docno, target, joined, qid_of(target, alternatives), qid_of(target)]
 
 
 def _number(numbers: Mapping[str, int], name: str) -> str:
     if name not in numbers:
-        raise CatalogueUnfit(f"The catalogue has no '{name}', which the study has.")
+        raise CatalogueUnfit(
+            f"The catalogue has no '{name}', which the study has. Where that is a topic and no "
+            "document, name the pool that says which document it is about (--pool)."
+        )
     return str(numbers[name])
 
 
-def _by_name(source: Source) -> dict[str, int]:
+def _by_name(source: Source, targets: Mapping[str, str]) -> dict[str, int]:
     """All targets and candidates, numbered in the order of their names."""
-    keys = {*Item.objects.filter(study=source.study).values_list("key", flat=True)}
+    topics = Item.objects.filter(study=source.study).values_list("key", flat=True)
+    keys = {targets.get(topic, topic) for topic in topics}
     pooled = Candidate.objects.filter(item__study=source.study)
     keys |= {*pooled.order_by().values_list("key", flat=True).distinct()}
     return {name: number for number, name in enumerate(sorted(keys))}
 
 
 def _catalogue(path: Path) -> dict[str, int]:
-    """The lines of a file, numbered from 0."""
+    """The documents of a catalogue, or the lines of a list of names, numbered from 0."""
+    if kind_of(path) in TABLES:
+        return {name: number for number, name in enumerate(document_names(path))}
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -96,6 +96,29 @@ def read_catalogue(path: Path, *, pictures: PictureSource | None = None) -> Cata
     return Catalogue(documents, source, path.parent, path, lines)
 
 
+def document_names(path: Path) -> list[str]:
+    """The documents of such a file by name, in its order; what is shown of them is not read."""
+    lines: dict[str, int] = {}
+    faults: list[tuple[int | None, str]] = []
+    for row in _rows(path):
+        if (column := _present(row, NAMES)) is None:
+            problem = (
+                f"there is no column for the document's name, such as {NAMES[0]}. A list that has "
+                "a name a line and no columns is a .txt file."
+            )
+            raise PoolFileFaults(path, [(1, problem)])
+        try:
+            name = require_name(row, column)
+        except ImportRefused as refused:
+            faults.append((refused.line, refused.problem))
+            continue
+        if lines.setdefault(name, row.line) != row.line:
+            faults.append((row.line, f"document {name} is in line {lines[name]} already."))
+    if faults:
+        raise PoolFileFaults(path, faults)
+    return list(lines)
+
+
 def _rows(path: Path) -> Iterator[Row]:
     try:
         yield from each_row(path)

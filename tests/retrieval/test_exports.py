@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 
+from accounts.models import User
+from accounts.teams import create_team
 from annotation.exceptions import StudyUnfit
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, LabelSet, Question, Study, Submission, WrittenAnswer
 from annotation.readers.pooled_batch import read_pooled_batch
 from presentation.row_files import RowFile, row_csv
 from retrieval.audit.collection import audit_collection
-from retrieval.exceptions import CatalogueUnfit
+from retrieval.collections import create_collection
+from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
 from retrieval.exports.assessors import assessor_lines, provenance_rows
 from retrieval.exports.grades import scale_of
 from retrieval.exports.qrels import (
@@ -27,6 +30,7 @@ from retrieval.exports.qrels import (
 )
 from retrieval.exports.reasons import reason_rows
 from retrieval.exports.released_layout import write_released_layout
+from retrieval.models import CollectionVersion, PoolStudy
 from tests.annotation.importing import command_output
 from tests.annotation.studies import (
     add_candidates,
@@ -327,6 +331,64 @@ def test_items_have_their_numbers_in_a_catalogue(tmp_path: Path) -> None:
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
     catalogue.write_text("sock\nboot\nsock\n")
     with pytest.raises(CatalogueUnfit, match="'sock' is on line 1 already"):
+        write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
+
+
+@pytest.fixture
+def topics_about_pictures(tmp_path: Path) -> tuple[Study, Path]:
+    """Topic 2 is about boot, which is in its own pool and was ticked; and its pool as a file."""
+    study = alternatives_study(pools={"2": ("clog", "boot")})
+    tick(study, "Ann", "2", {"clog", "boot"})
+    pool = tmp_path / "pool.csv"
+    pool.write_text("topic,target,docno\n2,boot,clog\n2,boot,boot\n")
+    return study, pool
+
+
+def test_the_released_layout_names_the_document_that_a_topic_is_about(
+    tmp_path: Path, topics_about_pictures: tuple[Study, Path]
+) -> None:
+    study, pool = topics_about_pictures
+    catalogue = tmp_path / "catalogue.csv"
+    catalogue.write_text("docno,title,image\nsock,Sock,\nclog,Clog,gone.png\nboot,Boot,\n")
+    files = write_released_layout(
+        judgment_source(study), tmp_path / "released", catalogue=catalogue, pool=pool
+    )
+    pools, alternatives, _numbers = (path.read_text().splitlines() for path in files)
+    assert pools[1].startswith("boot,clog,boot,")
+    assert alternatives[1] == 'boot,2,"1,2","u2,1,2-t0",u2-t0'
+    audit = audit_collection([tmp_path / "released"])
+    found = {one.name for file in audit.files for one in file.findings}
+    assert "target_in_pool" in found
+
+
+def test_a_study_of_a_stored_pool_knows_what_its_topics_are_about(
+    tmp_path: Path, topics_about_pictures: tuple[Study, Path]
+) -> None:
+    study, _pool = topics_about_pictures
+    rosa = User.objects.create_user("rosa")
+    collection = create_collection(
+        name="Shoes", team=create_team(name="Lab", owner=rosa), actor=rosa
+    )
+    version = CollectionVersion.objects.create(
+        collection=collection, kind="pool", number=1, form=1, fingerprint="", rules={}
+    )
+    version.pooled_topics.create(topic="2", docno="boot")
+    PoolStudy.objects.create(version=version, study=study)
+    files = write_released_layout(judgment_source(study), tmp_path)
+    assert files[0].read_text().splitlines()[1].startswith("boot,clog,boot,")
+    assert files[2].read_text().splitlines()[1:] == ["boot,0", "clog,1"]
+
+
+def test_a_catalogue_that_cannot_number_topics_is_refused_with_the_reason(
+    tmp_path: Path, topics_about_pictures: tuple[Study, Path]
+) -> None:
+    study, _pool = topics_about_pictures
+    catalogue = tmp_path / "catalogue.csv"
+    catalogue.write_text("docno\nclog\nboot\n")
+    with pytest.raises(CatalogueUnfit, match=r"has no '2'.* \(--pool\)"):
+        write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
+    catalogue.write_text("clog\nboot\n")
+    with pytest.raises(PoolFileFaults, match="no column for the document's name, such as docno"):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
 
 

@@ -68,7 +68,17 @@ class Command(BaseCommand):
             "--released-layout", type=Path, metavar="FOLDER", help="as Fashion-AlterEval's files"
         )
         parser.add_argument(
-            "--catalogue", type=Path, metavar="FILE", help="an item a line: its number there"
+            "--catalogue",
+            type=Path,
+            metavar="FILE",
+            help="the catalogue, or a name a line (.txt): an item's number there",
+        )
+        parser.add_argument(
+            "--pool",
+            type=Path,
+            metavar="FILE",
+            help="the pool that the study was made of, which says what document a topic is about "
+            "(default: the stored pool, where it was made of one)",
         )
         parser.add_argument("--json", action="store_true")
 
@@ -114,6 +124,7 @@ def _other_files(
     reasons: Path | None,
     released_layout: Path | None,
     catalogue: Path | None,
+    pool: Path | None,
     **options: Any,
 ) -> Sequence[Path]:
     def written() -> Iterator[Path]:
@@ -129,7 +140,11 @@ def _other_files(
             yield reasons
         if released_layout:
             yield from write_released_layout(
-                source, released_layout, catalogue=catalogue, find_ids=marketplace_ids
+                source,
+                released_layout,
+                catalogue=catalogue,
+                pool=pool,
+                find_ids=marketplace_ids,
             )
 
     return list(written())
