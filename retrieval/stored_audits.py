@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
 
 AUDIT = "audit_collection"
-FORM = 1
+FORM = 2
 """Of the rows."""
 NAME_LENGTH, LONGEST_NAME = 60, 200
 Kind = CollectionFile.Kind
@@ -143,6 +143,9 @@ def _section(
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _section(file, f"{section} {name}", row, value)
+        elif isinstance(value, list | tuple) and any(isinstance(one, Mapping) for one in value):
+            for number, each in enumerate(value):
+                yield from _section(file, f"{section} {name}", number, each)
         elif isinstance(value, list | tuple):
             yield _fact(file, section, row, str(name), ", ".join(map(str, value)))
         else:

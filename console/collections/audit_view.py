@@ -11,45 +11,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from console.code_names import code_name
+from console.collections.audit_words import counted_cell, fact_cell, name_of, words_of
 from console.collections.result_charts import Chart
 from console.collections.result_view import Fold, ResultView, text_column
-from retrieval.audit.text import SIZES
 from retrieval.charts.audit import counted_findings, findings_in_words
 from retrieval.models import AuditedFile, AuditFact
 from validation.documents.documents import Column, Number, Table
 
 FILE = text_column(gettext_noop("File"))
-
-NUMBERS = {
-    "n_topics": gettext_noop("topics"),
-    "n_documents": gettext_noop("documents"),
-    "n_lines": gettext_noop("lines"),
-    "n_rows": gettext_noop("rows"),
-    "n_negative": gettext_noop("grades below 0"),
-    "n_tied": gettext_noop("documents that are tied with another"),
-    "n_infinite": gettext_noop("infinite scores"),
-    "n_targets": gettext_noop("targets"),
-    "n_alternatives": gettext_noop("alternatives"),
-    "n_empty_rows": gettext_noop("rows without a judgment"),
-    "n_hits": gettext_noop("HITs"),
-    "n_workers": gettext_noop("workers"),
-    "n_slots": gettext_noop("slots"),
-    "n_pairs": gettext_noop("pairs"),
-    "n_different": gettext_noop("judged differently"),
-    "n_judged": gettext_noop("judged"),
-    "n_distinct": gettext_noop("distinct"),
-    "n_assessors": gettext_noop("assessors"),
-    "n_judged_by_several": gettext_noop("documents with several grades"),
-    "ci_low": gettext_noop("interval from"),
-    "ci_high": gettext_noop("to"),
-}
-CLAIM_TITLES = {
-    "assessed": gettext_noop("topics assessed"),
-    "with_relevant": gettext_noop("topics with a relevant document"),
-    "mean_relevant": gettext_noop("relevant documents a topic"),
-    "judged_per_topic": gettext_noop("judged documents a topic"),
-    "prevalence": gettext_noop("share of judged documents that are relevant"),
-}
 
 
 class AuditedFileView:
@@ -65,7 +34,8 @@ class AuditedFileView:
 
     @cached_property
     def facts(self) -> list[AuditFact]:
-        return list(self.file.facts.all())
+        """Without lists of records, which an earlier form has as text: no page can show them."""
+        return [one for one in self.file.facts.all() if not one.text.startswith("{'")]
 
     def fact(self, section: str, name: str) -> float:
         """A number that was counted of the file; 0 where it was not."""
@@ -126,7 +96,11 @@ class AuditedFileView:
 
     def _single(self, facts: list[AuditFact]) -> Table:
         name = f"numbers-{self.file.pk}"
-        rows = [(words_of(one.section), words_of(one.name), fact_cell(one)) for one in facts]
+        rows = [
+            (words_of(one.section), name_of(one), fact_cell(one))
+            for one in facts
+            if one.number is not None or one.text
+        ]
         columns = (text_column(_("Of")), text_column(_("Name")), Column(_("Value")))
         caption = _("Counted in {name}").format(name=self.file.file_name)
         return Table(name, caption, columns, rows)
@@ -140,8 +114,9 @@ class AuditedFileView:
             tuple(fact_cell(each[name]) if name in each else "" for name in names)
             for _number, each in sorted(by_row.items())
         ]
-        columns = tuple(text_column(words_of(name)) for name in names)
-        name = f"{section}-{self.file.pk}".replace("_", "-")
+        texts = {one.name for one in facts if one.text}
+        columns = tuple(Column(words_of(name), is_number=name not in texts) for name in names)
+        name = f"{section}-{self.file.pk}".replace("_", "-").replace(" ", "-")
         caption = _("{section} of {name}").format(
             section=words_of(section), name=self.file.file_name
         )
@@ -275,21 +250,3 @@ class AuditView(ResultView):
             for one in each.claims
         ]
         yield Fold(caption, f"{len(claims)}", Table("claims", caption, of_claims, claims))
-
-
-def fact_cell(fact: AuditFact) -> str | Number:
-    """A number, whole where it is, or the text."""
-    if fact.number is None:
-        return fact.text
-    return counted_cell(fact.number)
-
-
-def counted_cell(number: float | None) -> Number:
-    """Whole where it is."""
-    return Number(number, 0 if number is not None and number.is_integer() else 4)
-
-
-def words_of(code: str) -> str:
-    """A code as words: `n_documents` becomes `documents`."""
-    named = SIZES | NUMBERS | CLAIM_TITLES
-    return _(named[code]) if code in named else code_name(code).removeprefix("n ")

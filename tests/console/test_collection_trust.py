@@ -4,11 +4,13 @@ import csv
 import io
 import json
 import re
+from itertools import chain
 
 import pytest
 from django.core.management import call_command
 
 from accounts.teams import create_team
+from console.collections.audit_view import AuditView
 from retrieval.collection_files import describe_file
 from retrieval.models import (
     AnyTwoAssessors,
@@ -37,6 +39,7 @@ from tests.retrieval.collections import (
     run_text,
     sent,
 )
+from validation.documents.documents import Number
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -394,6 +397,22 @@ def test_several_assessors_grades_are_audited_as_such(rosa, collection):
     assert "not read as qrels, so merge them by a rule first" in page
 
 
+def test_what_an_audit_counted_is_in_tables_of_words_and_numbers(rosa, collection):
+    """Twelve pools of the same two pictures, which are its hubs."""
+    rows = "".join(f"t{n},hub,other,h{n},{n < 6},{n < 3}\n" for n in range(12))
+    header = "Input.target1,Input.top1,Input.top2,HITId,top1,top2\n"
+    rosa.post(AUDIT, {"uploads": [sent("judged.csv", header + rows)]})
+    [file] = AuditView(CollectionVersion.objects.get()).files
+    tables = {table.name.rpartition("-")[0]: table for table in file.numbers}
+    assert tables["hubs-largest"].rows == [("hub", Number(12, 0)), ("other", Number(12, 0))]
+    counted = {(of, name): value for of, name, value in tables["numbers"].rows}
+    assert counted["hubs", "share of slots"] == Number(1, 0)
+    texts = [cell for cell in chain(*chain(*(table.rows for table in file.numbers)))
+             if isinstance(cell, str)]  # fmt: skip
+    assert not any("{" in text or "_" in text or len(text) > 60 for text in texts), texts
+    assert "largest hubs of judged.csv" in page_of(rosa, AUDIT)
+
+
 def test_an_audit_of_nothing_is_refused(rosa, collection):
     answer = rosa.post(AUDIT, {})
     assert answer.status_code == 422
@@ -411,6 +430,8 @@ def test_the_audit_of_a_released_collection_counts_its_defects(rosa, collection,
     assert sum(of_pools.filter(name="repeated_picture").values_list("n", flat=True)) == 128
     assert sum(of_pools.filter(name="target_in_pool").values_list("n", flat=True)) == 51
     page = page_of(rosa, AUDIT)
+    assert "{'" not in page
+    assert "jackknife-t" not in page
     assert "kinds of defects were found." in page
     assert "128 of 399 rows of judged pools show a picture more than once, 51 the target" in page
 
