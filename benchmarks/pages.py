@@ -33,6 +33,7 @@ NOT_VISITED = {
     *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again", "archive"),
     *("login", "logout", "picture", "schema", "work", "report-file", "restore", "letter-keys"),
     *("publish", "launch-team", "launch-connect", "study-budget", "batch-change", "give"),
+    *("recruit", "recruit-act", "recruit-settle", "recruiter-connect", "recruiter-disconnect"),
     *("review-draft", "review-note", "review-appeal", "review-undo", "review-send"),
     *("review-sending", "review-retry", "review-rules-draft", "review-reason-add", "review-clear"),
     *("review-reason-delete", "study-invite", "study-invitation-revoke", "study-member-role"),

@@ -10,8 +10,9 @@ from validation.documents.purchase_prices import AssignmentPrice
 
 
 def assignment_price(study: Study) -> AssignmentPrice | None:
-    """As the study's last batch pays and its marketplace charges; None before there is one."""
+    """As the study's last batch pays and its marketplace charges; None before there is one,
+    and of participants, whom their recruiter pays."""
     batch = latest_batch_of(study)
-    if batch is None:
+    if batch is None or batch.is_recruited:
         return None
     return AssignmentPrice(batch.reward_usd, partial(cost_of_assignment, batch))

@@ -32,7 +32,7 @@ from hits.changes import (
 from hits.costs import Estimate
 from hits.exceptions import ChangeUnfit
 from hits.jobs import APPLY_CHANGES
-from hits.models import Assignment, Batch, Hit
+from hits.models import Assignment, Batch, Hit, Recruitment
 from work.models import Job
 
 DATE_AND_TIME = "%Y-%m-%dT%H:%M"
@@ -141,13 +141,16 @@ def _reopening_sentence(cost: Estimate) -> str:
 
 
 def _preview_expiry(batch: Batch, values: dict[str, Any]) -> Preview:
-    return Preview(
-        (
-            _("Nobody can accept a HIT of this batch from now on."),
-            _("Whoever has accepted one can still submit it, and is to be paid."),
-            _("The money held for assignments that nobody took is released."),
-        )
-    )
+    sentences = [
+        _("Nobody can accept a HIT of this batch from now on."),
+        _("Whoever has accepted one can still submit it, and is to be paid."),
+    ]
+    if not batch.is_recruited:
+        sentences.append(_("The money held for assignments that nobody took is released."))
+    elif Recruitment.objects.filter(batch=batch).live().exists():
+        text = _("The study stays open at the recruiter: stop it first, or people come in vain.")
+        sentences.append(text)
+    return Preview(tuple(sentences))
 
 
 def _preview_closing(batch: Batch, values: dict[str, Any]) -> Preview:

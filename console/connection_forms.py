@@ -77,3 +77,37 @@ class ConnectionForm(forms.Form):
         choices=Connection.Fees.choices,
         help_text=gettext_lazy("Those of this site are known, whatever is chosen."),
     )
+
+
+class RecruiterForm(forms.Form):
+    """A workspace at Prolific, whose token a marketplace of the team tries and keeps."""
+
+    connection = forms.ModelChoiceField(
+        Connection.objects.none(), label=gettext_lazy("Marketplace"), empty_label=None
+    )
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=100, initial="Prolific")
+    token = forms.CharField(
+        label=gettext_lazy("API token"),
+        max_length=500,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("The marketplace keeps it encrypted; it is never displayed again."),
+    )
+    workspace = forms.RegexField(
+        "^[A-Za-z0-9]+$",
+        label=gettext_lazy("Workspace"),
+        max_length=64,
+        help_text=gettext_lazy("Its id, the last part of its address at Prolific."),
+    )
+    project = forms.RegexField(
+        "^[A-Za-z0-9]+$",
+        label=gettext_lazy("Project"),
+        max_length=64,
+        required=False,
+        help_text=gettext_lazy("The id of the project for new studies. Empty: the first."),
+    )
+
+    def __init__(self, team: Team, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, label_suffix="", auto_id="id_recruiter_%s")
+        usable = Connection.objects.of(team).usable()
+        self.fields["connection"].queryset = usable  # type: ignore[attr-defined]
+        self.fields["connection"].initial = usable.first()

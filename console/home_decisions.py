@@ -228,7 +228,8 @@ def _pay_under_floors(material: Material) -> Iterator[HomeDecision]:
         for study, standing in material.current_standings(Permission.SPEND)
         if study.team and study.team.wage_floor_usd and standing.n_collected
     }
-    open_ones = [pair for pair in newest.values() if pair[1].batch.closed_at is None]
+    paid_here = [pair for pair in newest.values() if not pair[1].batch.is_recruited]
+    open_ones = [pair for pair in paid_here if pair[1].batch.closed_at is None]
     durations = durations_of_batches([(standing.batch, study) for study, standing in open_ones])
     for study, standing in open_ones:
         duration = durations.get(standing.batch.pk)

@@ -139,7 +139,7 @@ def _design(facts: StudyFacts) -> Iterator[Filled]:
 def _kind_of_evaluators(facts: StudyFacts) -> str:
     if not facts.batches:
         return _(UNKNOWN)
-    is_paid = any(batch.reward_usd > 0 for batch, _report in facts.batches)
+    is_paid = any(batch.reward_usd > 0 or batch.is_recruited for batch, _report in facts.batches)
     paid = _("paid") if is_paid else _("not paid")
     return f"{paid}; {_('experts or not, known to the authors or not:')} {_(UNKNOWN)}"
 

@@ -17,6 +17,7 @@ from annotation.study_jobs import (
     LABEL,
     PLAN_SCORE,
     PUBLISH,
+    RECRUIT,
     RESULT,
     REVIEW,
     SCORE,
@@ -33,14 +34,15 @@ from retrieval.stored_reuse import ESTIMATE_REUSE
 from work.models import Job
 
 COLLECTIONS = {COLLECT, COLLECT_NEW}
-AT_A_MARKETPLACE = COLLECTIONS | {PUBLISH, CHECK_LAUNCH, CONNECT, REVIEW, APPLY_CHANGES}
+AT_A_MARKETPLACE = COLLECTIONS | {PUBLISH, CHECK_LAUNCH, CONNECT, RECRUIT, REVIEW}
+AT_A_MARKETPLACE |= {APPLY_CHANGES}
 # What somebody may do who may also stop or resume a job of this kind.
 CONTROLLED_BY = {
     **dict.fromkeys((SCORE, PLAN_SCORE, RESULT, LABEL), Permission.ANALYSE),
     **dict.fromkeys(
         (EVALUATE, COMPARE, COMPARE_MACHINE, ESTIMATE_REUSE, AUDIT), Permission.ANALYSE
     ),
-    **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES), Permission.SPEND),
+    **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES, RECRUIT), Permission.SPEND),
     REVIEW: Permission.REVIEW,
     DELETE_COLLECTION: Permission.OWN,
 }

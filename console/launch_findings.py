@@ -21,6 +21,7 @@ from hits.preflight import (
     pay_findings,
     practice_findings,
     qualification_test_findings,
+    recruiter_findings,
     term_findings,
     version_findings,
 )
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
     from console.launch_view import LaunchView
     from hits.costs import Estimate
     from hits.models import Batch
+
+# What is required of workers, and not asked of participants.
+OF_WORKERS = (
+    "countries",
+    "languages",
+    "min_approval",
+    "min_approved",
+    "needs_masters",
+    "wave_size",
+)
 
 
 def findings_of(view: LaunchView) -> Iterator[Finding]:
@@ -42,13 +53,18 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
     data = view.form.cleaned_data
     yield from _selection_findings(view.draft, data, view.n_left)
     yield from connection_findings(view.draft, view.cost, view.funds)
-    yield from language_findings(view.draft, view.funds)
-    yield from qualification_test_findings(view.draft)
-    yield from practice_findings(view.draft, view.duration, view.floor_usd)
+    if view.draft.is_recruited:
+        has_recruiter = view.draft.connection.pk in view.recruiters
+        names = [name for name in OF_WORKERS if data[name]]
+        yield from recruiter_findings(view.draft, has_recruiter, n_ignored=len(names))
+    else:
+        yield from language_findings(view.draft, view.funds)
+        yield from qualification_test_findings(view.draft)
+        yield from practice_findings(view.draft, view.duration, view.floor_usd)
+        yield from pay_findings(view.draft, view.duration, view.floor_usd)
     yield from version_findings(view.draft, view.batches, view.study.protocols.all())
     yield from budget_findings(view.rooms, view.cost)
     yield from _own_budget_findings(view.cost, data["budget_usd"])
-    yield from pay_findings(view.draft, view.duration, view.floor_usd)
     yield from term_findings(view.draft, view.choice.n_items)
 
 

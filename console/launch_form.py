@@ -66,6 +66,14 @@ class LaunchForm(forms.Form):
         widget=forms.Textarea({"rows": 3}),
     )
     reward_usd = UsdField(label=gettext_lazy("Reward for a HIT, $"), max_value=Decimal("999999.99"))
+    is_recruited = forms.BooleanField(
+        label=gettext_lazy("For participants of a recruiter"),
+        required=False,
+        help_text=gettext_lazy(
+            "Such as Prolific, which finds and pays them. What they get is decided after the "
+            "launch, on the page of the batch; nothing is paid here."
+        ),
+    )
     max_assignments = _number(gettext_lazy("Workers for each item"), 1, 1_000_000_000)
     connection = forms.ModelChoiceField(
         Connection.objects.none(), label=gettext_lazy("Marketplace"), empty_label=None
@@ -164,7 +172,8 @@ class LaunchForm(forms.Form):
         self.study = study
         defaults = {"judge": self.judges[:1], "about": [(q.pk, q.name) for q in self.questions[:1]]}
         named = {name: rows[0][0] for name, rows in defaults.items() if rows}
-        super().__init__(named | dict(data), label_suffix="")
+        paid_there = {"reward_usd": "0.00"} if data.get("is_recruited") else {}
+        super().__init__(named | dict(data) | paid_there, label_suffix="")
         by_key = {connection.pk: connection for connection in connections}
         self.connections = by_key
         self.fields["connection"] = forms.TypedChoiceField(
@@ -274,6 +283,8 @@ class LaunchForm(forms.Form):
             min_approved=data["min_approved"],
         )
         same = ("title", "description", "keywords", "reward_usd", "max_assignments", "round")
+        # Whom they take, recruiters ask of participants; what is here is known of workers.
+        is_recruited = data["is_recruited"]
         return Batch(
             study=self.study,
             connection=data["connection"],
@@ -281,10 +292,11 @@ class LaunchForm(forms.Form):
             assignment_duration_seconds=data["minutes"] * MINUTE,
             lifetime_seconds=data["days"] * DAY,
             auto_approval_delay_seconds=data["approval_days"] * DAY,
-            requirements=rows,
-            needs_masters=data["needs_masters"],
+            is_recruited=is_recruited,
+            requirements=[] if is_recruited else rows,
+            needs_masters=data["needs_masters"] and not is_recruited,
             max_per_worker=data["max_per_worker"],
-            wave_size=data["wave_size"],
+            wave_size=None if is_recruited else data["wave_size"],
             excluded_rounds=data["excluded_rounds"],
             **{name: data[name] for name in same},
         )
@@ -355,7 +367,10 @@ def purchase(n_items: int, n_left: int, how: str) -> dict[str, Any]:
 
 
 def _terms_of(batch: Batch) -> dict[str, Any]:
-    names = ("title", "description", "keywords", "reward_usd", "max_assignments", "round")
+    names = (
+        *("title", "description", "keywords", "reward_usd", "is_recruited"),
+        *("max_assignments", "round"),
+    )
     who = who_may_work(batch)
     return {
         **{name: getattr(batch, name) for name in names},

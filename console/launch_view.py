@@ -38,7 +38,7 @@ from hits.launch_checks import (
     request_check,
     texts_fingerprint,
 )
-from hits.models import Batch, Connection
+from hits.models import Batch, Connection, Recruiter
 from hits.preflight import (
     Finding,
     Level,
@@ -111,6 +111,12 @@ class LaunchView:
     def batches(self) -> list[Batch]:
         batches = Batch.objects.of(self.study).select_related("connection")
         return list(batches.progressing().order_by("pk"))
+
+    @cached_property
+    def recruiters(self) -> set[int]:
+        """The connections over which a recruiter is called for the team."""
+        rows = Recruiter.objects.of(self.study.team).usable() if self.study.team else None
+        return set() if rows is None else set(rows.values_list("connection", flat=True))
 
     @property
     def is_offered_here(self) -> bool:
@@ -255,7 +261,10 @@ class LaunchView:
 
     @property
     def wage(self) -> Wage | None:
-        return wage_of(self.draft.reward_usd, self.duration) if self.draft else None
+        """What the reward comes to in an hour; nothing of participants, whose recruiter pays."""
+        if self.draft is None or self.draft.is_recruited:
+            return None
+        return wage_of(self.draft.reward_usd, self.duration)
 
     @property
     def practice(self) -> PracticeOffer | None:

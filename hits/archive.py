@@ -13,7 +13,7 @@ from accounts.audit import record
 from annotation.models import Study
 from hits.changes import expiry_of
 from hits.exceptions import BatchUnfit, StudyUnfinished
-from hits.models import Assignment, Batch, DraftDecision
+from hits.models import Assignment, Batch, DraftDecision, Recruitment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,13 @@ def _unfinished(study: Study) -> Iterator[str]:
         text = ngettext(
             "%(n)s batch is still on offer. Let it expire, or close it.",
             "%(n)s batches are still on offer. Let them expire, or close them.",
+            n,
+        )
+        yield text % {"n": n}
+    if n := Recruitment.objects.of(study).live().count():
+        text = ngettext(
+            "%(n)s study is open at a recruiter. Stop it.",
+            "%(n)s studies are open at a recruiter. Stop them.",
             n,
         )
         yield text % {"n": n}

@@ -59,6 +59,7 @@ def commitments(batches: QuerySet[Batch]) -> list[Commitment]:
     """
     bonuses = Payment.objects.standing().filter(assignment__hit__batch=OuterRef("pk")).order_by()
     is_rejected = Q(assignment__status=Assignment.Status.REJECTED)
+    bonuses = bonuses.exclude(assignment__hit__batch__is_recruited=True)
     bonuses = bonuses.exclude(~is_rejected, purpose=PART, state=DeliveryState.INTENDED)
     # SQLite adds in binary: some hundred amounts are a trifle off the cent, and of a cap.
     sum_usd = Round(Sum(F("amount_usd") + F("fee_usd")), 2)

@@ -31,8 +31,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from hits.addresses import outside_addresses
-from hits.exceptions import MarketplaceSlow
+from hits.exceptions import MarketplaceRefused, MarketplaceSlow, MarketplaceUnreachable
 from hits.marketplaces import PORTS
+from work.exceptions import JobPostponed
 
 ANSWER_SECONDS = 60.0
 # A hundred assignments of the most that a form may hold fit in several times.
@@ -54,6 +55,20 @@ class Deadline:
 
 
 _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def repeated_later() -> Iterator[None]:
+    """Let a job be tried again where the marketplace does not answer, or not now."""
+    try:
+        yield
+    except MarketplaceUnreachable as away:
+        # It may be starting again, as this site's own is after its web server was killed.
+        raise JobPostponed(str(away)) from away
+    except MarketplaceRefused as refusal:
+        if refusal.is_momentary:
+            raise JobPostponed(str(refusal)) from refusal
+        raise
 
 
 @contextmanager

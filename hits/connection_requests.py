@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Team, User
-from annotation.study_jobs import CONNECT
+from annotation.study_jobs import CONNECT, CONNECT_RECRUITER
 from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
 from hits.connections import connect_marketplace, connect_this_site
 from hits.endpoints import AccessKey
@@ -74,7 +74,7 @@ def connect_in_background(running: RunningJob) -> str:
 def forget_secrets() -> int:
     """Take the keys out of requests that ended elsewhere: stopped before they began, or given up
     after their worker was killed; return how many that was."""
-    return _forget_secrets(Job.objects.of_kind(CONNECT).finished())
+    return _forget_secrets(Job.objects.of_kind(CONNECT, CONNECT_RECRUITER).finished())
 
 
 @transaction.atomic
@@ -89,7 +89,7 @@ def reencrypt_connections() -> int:
         is_new = stored != connection.encrypted_secret
         connections = Connection.objects.filter(pk=connection.pk)
         n_changed += connections.update(encrypted_secret=stored) if is_new else 0
-    jobs = Job.objects.of_kind(CONNECT).select_for_update(of=("self",))
+    jobs = Job.objects.of_kind(CONNECT, CONNECT_RECRUITER).select_for_update(of=("self",))
     for job in jobs.filter(arguments__has_key="encrypted_secret"):
         if secret := job.arguments["encrypted_secret"]:
             arguments = job.arguments | {"encrypted_secret": reencrypt(secret)}

@@ -175,7 +175,10 @@ def price_hits(batch: Batch, n_by_size: Mapping[int, int]) -> Estimate:
 
 
 def cost_of_assignment(batch: Batch, max_assignments: int) -> Decimal:
-    """Reward and fee of one assignment of a HIT that has so many."""
+    """Reward and fee of one assignment of a HIT that has so many; nothing of participants, whom
+    their recruiter pays."""
+    if batch.is_recruited:
+        return Decimal(0)
     schedule = SCHEDULES[batch.connection.fees]
     return batch.reward_usd + schedule.fee_usd(
         batch.reward_usd, max_assignments, needs_masters=batch.needs_masters

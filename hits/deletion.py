@@ -14,7 +14,16 @@ from annotation.models import Candidate, Item, Judgment, LabelSet, Study, Submis
 from annotation.study_jobs import jobs_of, request_study_job
 from hits.archive import unfinished_work
 from hits.exceptions import StudyUnfinished
-from hits.models import Assignment, Batch, Budget, Hit, Message, Payment, PracticeAnswer
+from hits.models import (
+    Assignment,
+    Batch,
+    Budget,
+    Hit,
+    Message,
+    Payment,
+    PracticeAnswer,
+    Recruitment,
+)
 from metrics.models import Score
 
 if TYPE_CHECKING:
@@ -96,6 +105,7 @@ def delete_study(*, study: Study, actor: User | None) -> None:
     Message.objects.filter(**of_assignments).delete()
     Assignment.objects.filter(hit__batch__study=row).delete()
     Hit.objects.filter(batch__study=row).delete()
+    Recruitment.objects.filter(batch__study=row).delete()
     Batch.objects.filter(study=row).delete()
     Submission.objects.filter(item__study=row).delete()
     jobs_of(row).finished().delete()

@@ -25,6 +25,7 @@ HitsError
 ├── WorkerUnknown            a study has no worker of that id
 ├── SummaryOutdated          the decisions to send are not those of the summary any more
 ├── ChangeUnfit              a batch that is out cannot be changed so
+├── RecruitingRefused        a recruiter's study cannot be had, or changed, so
 ├── StudyUnfinished          a study cannot be archived while something of it goes on
 └── CrowdStuck               the worker site did not show what a worker needs
 """
@@ -205,6 +206,10 @@ class WorkerUnknown(HitsError):
 
 class SummaryOutdated(HitsError):
     """The decisions to send are not those of the summary any more."""
+
+
+class RecruitingRefused(HitsError):
+    """A recruiter's study cannot be had, or changed, so."""
 
 
 class StudyUnfinished(HitsError):

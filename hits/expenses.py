@@ -35,7 +35,10 @@ def spend_of(batch: Batch) -> Spend:
 
 
 def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
-    """Approved assignments, of practice too, and confirmed payments beside them, of each batch."""
+    """Approved assignments, of practice too, and confirmed payments beside them, of each batch.
+
+    What a recruiter pays participants has not left the requester's account.
+    """
     by_key = {batch.pk: batch for batch in batches}
     rewards_usd, prices_usd = dict.fromkeys(by_key, NOTHING), dict.fromkeys(by_key, NOTHING)
     approvals = Assignment.objects.filter(
@@ -52,7 +55,9 @@ def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
         rewards_usd[hit.batch_id] += hit.n_paid * hit.reward_usd
         prices_usd[hit.batch_id] += hit.n_paid * cost_of_practice(by_key[hit.batch_id], hit)
     payments = Payment.objects.filter(
-        assignment__hit__batch__in=by_key, state=DeliveryState.CONFIRMED
+        assignment__hit__batch__in=by_key,
+        assignment__hit__batch__is_recruited=False,
+        state=DeliveryState.CONFIRMED,
     ).order_by()
     totals = payments.values_list("assignment__hit__batch").annotate(
         # SQLite adds in binary: some hundred amounts are a trifle off the cent.

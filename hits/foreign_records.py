@@ -53,7 +53,7 @@ def assignment_record(hit: Hit | PracticeHit, content: Mapping[str, Any]) -> Ass
         assignment_id=identifier(content, "AssignmentId"),
         worker_id=identifier(content, "WorkerId"),
         status=assignment_status(content),
-        answer_xml=_text(content, "Answer"),
+        answer_xml=text_of(content, "Answer"),
         accepted_at=_time(content.get("AcceptTime"), "AcceptTime"),
         submitted_at=_time(content.get("SubmitTime"), "SubmitTime"),
     )
@@ -75,9 +75,9 @@ def appeal_records(content: Mapping[str, Any]) -> list[AppealRecord]:
     return [
         AppealRecord(
             assignment_id=identifier(row, "assignment_id"),
-            reason=_text(row, "reason", most=LONGEST_TEXT),
+            reason=text_of(row, "reason", most=LONGEST_TEXT),
             appealed_at=_time(row.get("appealed_at"), "appealed_at"),
-            answer=_text(row, "answer", most=LONGEST_TEXT),
+            answer=text_of(row, "answer", most=LONGEST_TEXT),
         )
         for row in rows
     ]
@@ -85,7 +85,7 @@ def appeal_records(content: Mapping[str, Any]) -> list[AppealRecord]:
 
 def identifier(content: Mapping[str, Any], name: str) -> str:
     """An id that a marketplace gave."""
-    value = _text(content, name, most=LONGEST_ID)
+    value = text_of(content, name, most=LONGEST_ID)
     if not value:
         raise MarketplaceFault(_("{name} is missing").format(name=name))
     return value
@@ -109,7 +109,8 @@ def count(value: Any, name: str) -> int:
     return value
 
 
-def _text(content: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
+def text_of(content: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
+    """A text that a marketplace gave, of so many characters at most."""
     value = content.get(name)
     # No database keeps a NUL in a text, and no XML has one.
     if not isinstance(value, str) or "\x00" in value or (most is not None and len(value) > most):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -29,14 +28,14 @@ from annotation.study_jobs import (
     study_of,
 )
 from hits.appeals import connections_with_rejections, fetch_appeals, send_answers
-from hits.call_limits import call_time
+from hits.call_limits import call_time, repeated_later
 from hits.change_dispatch import ChangesResult, apply_changes
 from hits.collect import CollectionResult, awaited_hits, collect_batch
 from hits.connection_requests import connect_in_background, forget_secrets
 from hits.connections import client_of, note_outcome
 from hits.deletion import DELETE_STUDY, delete_study
 from hits.devices import fetch_shared_devices
-from hits.exceptions import HitsError, MarketplaceRefused, MarketplaceUnreachable
+from hits.exceptions import HitsError
 from hits.launch_checks import check_launch
 from hits.models import Batch, Connection, Hit, PracticeHit
 from hits.publications import (
@@ -44,6 +43,7 @@ from hits.publications import (
     publish_in_background,
     request_publication,
 )
+from hits.recruiting_jobs import connect_recruiter, follow_recruiters, recruit
 from hits.review_dispatch import ReviewResult, send_review
 from hits.run_limits import run_time
 from hits.statements import fetch_statement, refresh_statements
@@ -51,6 +51,9 @@ from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
 from work.registry import INTERACTIVE, MARKETPLACE, register
+
+# Registered where they are.
+__all__ = ["connect_recruiter", "follow_recruiters", "recruit"]
 
 logger = logging.getLogger(__name__)
 REFUSALS = (AnnotationError, HitsError)
@@ -173,7 +176,7 @@ def apply(running: RunningJob) -> str:
     progress = running.progress(_("HITs of batch {batch}").format(batch=batch.pk))
     client, result = client_of(batch.connection), ChangesResult()
     while not running.is_complete:
-        with _repeated_later():
+        with repeated_later():
             result += apply_changes(batch=batch, client=client, progress=progress)
             with call_time(PERIODIC_CALL_SECONDS):
                 fetch_statement(batch=batch)
@@ -296,7 +299,7 @@ def _collect(
 def _collect_batch(
     running: RunningJob, batch: Batch, only_awaited: bool, since: datetime | None
 ) -> CollectionResult:
-    with _repeated_later():
+    with repeated_later():
         result = collect_batch(
             batch=batch,
             client=client_of(batch.connection),
@@ -308,20 +311,6 @@ def _collect_batch(
             fetch_statement(batch=batch)
             fetch_shared_devices(batch=batch)
     return result
-
-
-@contextmanager
-def _repeated_later() -> Iterator[None]:
-    """Let a job be tried again where the marketplace does not answer, or not now."""
-    try:
-        yield
-    except MarketplaceUnreachable as away:
-        # It may be starting again, as this site's own is after its web server was killed.
-        raise JobPostponed(str(away)) from away
-    except MarketplaceRefused as refusal:
-        if refusal.is_momentary:
-            raise JobPostponed(str(refusal)) from refusal
-        raise
 
 
 def _report(running: RunningJob, n_new: int) -> str:
@@ -336,7 +325,7 @@ def review(running: RunningJob) -> str:
     """Send what was decided about a study's work, and paid, and written to workers."""
     study = study_of(running)
     # What was sent is confirmed or looked up the next time.
-    with _repeated_later(), run_time():
+    with repeated_later(), run_time():
         result = send_review(study=study, reporter=running.progress)
         result += ReviewResult(n_appeals_answered=send_answers(study=study))
     record(

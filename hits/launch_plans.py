@@ -261,7 +261,14 @@ def _is_same_launch(earlier: Batch, draft: Batch) -> bool:
     names = (
         *("selection", "reward_usd", "max_assignments", "title", "description", "keywords"),
         *("assignment_duration_seconds", "lifetime_seconds", "auto_approval_delay_seconds"),
-        *("requirements", "needs_masters", "max_per_worker", "wave_size", "excluded_rounds"),
+        *(
+            "is_recruited",
+            "requirements",
+            "needs_masters",
+            "max_per_worker",
+            "wave_size",
+            "excluded_rounds",
+        ),
     )
     return all(getattr(earlier, name) == getattr(draft, name) for name in names)
 

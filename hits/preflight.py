@@ -156,6 +156,25 @@ def practice_findings(
     yield Finding(Level.WARNING, text % values, protocol_field="practice-reward_usd")
 
 
+def recruiter_findings(draft: Batch, has_recruiter: bool, *, n_ignored: int) -> Iterator[Finding]:
+    """Of a launch for participants: that somebody sends them, and what is not asked of them."""
+    if has_recruiter:
+        yield pass_finding(_("A recruiter finds and pays the participants: nothing is paid here."))
+    else:
+        text = _("No recruiter is connected over this marketplace: connect one first.")
+        yield fault(text, "connection")
+    qualifications = draft.document.qualifications
+    if qualifications.tests or qualifications.practice is not None:
+        text = _("Participants of a recruiter take no tests and do not practise first.")
+        yield Finding(Level.FAULT, text, protocol_field="title")
+    if n_ignored:
+        text = _(
+            "Countries, languages, approval rates, Masters and waves are not asked of "
+            "participants: choose whom you want at the recruiter."
+        )
+        yield Finding(Level.WARNING, text, "is_recruited")
+
+
 def version_findings(
     draft: Batch, batches: Iterable[Batch], versions: Iterable[Protocol]
 ) -> Iterator[Finding]:

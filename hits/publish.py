@@ -28,6 +28,7 @@ from hits.publishers import WaitCallback, sole_publisher, without_a_word
 from hits.qualification_tests import create_tests
 from hits.qualifications import requirements_of, requirements_to_practise
 from hits.questions import html_question
+from hits.recruiter_api import keep_for_participants
 from hits.run_limits import earning, run_time
 from presentation.progress import Progress, silently
 
@@ -171,6 +172,8 @@ def _start(batch: Batch, client: MTurkClient, *, wave: int) -> None:
     create_tests(batch, client)
     create_practice_type(batch, client)
     batch.hit_type_id = _create_hit_type(client, batch)
+    if batch.is_recruited:  # before the first HIT, for which money would be held
+        keep_for_participants(batch.connection, batch.hit_type_id)
     # The first attempt whose tokens we still rely on, and not the latest one.
     batch.publishing_started_at = started_at or now
     batch.save(update_fields=["hit_type_id", "publishing_started_at"])

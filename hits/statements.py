@@ -41,7 +41,8 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """A batch in numbers. `seconds` and `hourly_usd` are None where nobody's time is known;
+    """A batch in numbers. `seconds` and `hourly_usd` are None where nobody's time is known, the
+    latter of participants too, whose pay is their recruiter's;
     `statement` where the marketplace has none, as Amazon's."""
 
     n_published: int
@@ -93,7 +94,9 @@ def batch_report(batch: Batch) -> BatchReport:
         **counts,
         **beside.get(),
         seconds=_quartiles(seconds),
-        hourly_usd=_quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / seconds),
+        hourly_usd=None
+        if batch.is_recruited
+        else _quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / seconds),
         spend=spend_of(batch),
         statement=Statement.objects.filter(batch=batch).first(),
     )

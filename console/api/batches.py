@@ -70,7 +70,8 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
         model = Batch
         fields = [
             *("id", "round", "part", "connection", "protocol", "title", "selection"),
-            *("max_assignments", "n_added", "wave_size", "reward_usd", "created_at", "expires_at"),
+            *("max_assignments", "n_added", "wave_size", "reward_usd", "is_recruited"),
+            *("created_at", "expires_at"),
             *("closed_at", "collected_at", "n_hits", "n_published", "n_collected"),
         ]
 

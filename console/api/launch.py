@@ -61,6 +61,9 @@ class LaunchTermsInput(Input):
     n_items = _integer("Of a sample.")
     keys = _list(serializers.CharField(max_length=500), "Items, where `how` is `listed`.")
     reward_usd = serializers.DecimalField(max_digits=8, decimal_places=2, required=False)
+    is_recruited = serializers.BooleanField(
+        required=False, help_text="For participants whom a recruiter finds and pays."
+    )
     max_assignments = _integer("Workers for each item.")
     connection = _integer("The key of one of the team's marketplaces.")
     title = serializers.CharField(max_length=128, required=False)
@@ -133,6 +136,7 @@ class LaunchTermsSerializer(serializers.Serializer[Any]):
     n_items = serializers.IntegerField()
     keys = serializers.ListField(child=serializers.CharField())
     reward_usd = serializers.DecimalField(max_digits=8, decimal_places=2)
+    is_recruited = serializers.BooleanField()
     max_assignments = serializers.IntegerField()
     connection = serializers.IntegerField(source="connection.pk")
     title = serializers.CharField()
@@ -179,7 +183,7 @@ class LaunchPreviewSerializer(serializers.Serializer[Any]):
     n_items = serializers.IntegerField(source="choice.n_items")
     n_left = serializers.IntegerField(help_text="Items without a HIT, these among them.")
     cost = CostSerializer(allow_null=True, help_text="If every assignment is approved.")
-    wage = WageSerializer()
+    wage = WageSerializer(allow_null=True, help_text="Null of participants of a recruiter.")
     needs_amount = serializers.BooleanField(
         help_text="Whether `confirm_usd` must be sent: it is spent elsewhere than on this site."
     )

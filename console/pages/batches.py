@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -23,6 +23,7 @@ from console.batch_changes import (
     needs_amount,
 )
 from console.pages.study import person, study_for, study_page
+from console.recruit_view import RecruitView
 from hits.changes import expiry_of, missing_assignments
 from hits.exceptions import HitsError
 from hits.jobs import APPLY_CHANGES
@@ -30,12 +31,22 @@ from hits.models import Batch
 from hits.practice_reports import practice_report
 from hits.statements import BatchReport, batch_report, spend_there
 
+if TYPE_CHECKING:
+    from console.sizes import CountedStudy
+
 
 @require_safe
 def batch(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
     """Access: whoever has a role in the study; money for those who may see it."""
     study = study_for(request, slug)
-    row = _batch_of(study, batch_id)
+    row = batch_of(study, batch_id)
+    return batch_page(request, study, row, RecruitView(row))
+
+
+def batch_page(
+    request: HttpRequest, study: CountedStudy, row: Batch, recruiting: RecruitView
+) -> HttpResponse:
+    """The page of a batch, its participants as `recruiting` has them."""
     report = batch_report(row)
     context = {
         "section": "answers",
@@ -49,6 +60,7 @@ def batch(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
         "missing": missing_assignments(row),
         "changes": {} if row.closed_at else CHANGES,
         "job": _change_job(study, row),
+        "recruiting": recruiting if row.is_recruited else None,
     }
     return study_page(request, study, "batch", context)
 
@@ -60,7 +72,7 @@ def batch_change(request: HttpRequest, slug: str, batch_id: int, name: str) -> H
     Access: those who may spend.
     """
     study = study_for(request, slug, Permission.SPEND)
-    row, change = _batch_of(study, batch_id), CHANGES.get(name)
+    row, change = batch_of(study, batch_id), CHANGES.get(name)
     if change is None:
         raise Http404
     page = _ChangePage(request, row, change)
@@ -154,7 +166,8 @@ def _is_under_floor(study: Study, report: BatchReport) -> bool:
     return bool(floor and report.hourly_usd and report.hourly_usd.median < float(floor))
 
 
-def _batch_of(study: Study, batch_id: int) -> Batch:
+def batch_of(study: Study, batch_id: int) -> Batch:
+    """The study's batch of this key; 404 where there is none."""
     batches = Batch.objects.of(study).select_related("study__team", "connection", "launched_by")
     return get_object_or_404(batches, pk=batch_id)
 

@@ -1,4 +1,4 @@
-"""A team's marketplaces and its budget."""
+"""A team's marketplaces, its recruiters and its budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import Team
 from accounts.roles import Permission
-from console.connection_forms import BudgetForm, ConnectionForm
+from console.connection_forms import BudgetForm, ConnectionForm, RecruiterForm
 from console.forms import problems_of
 from console.pages.launch import connecting_context
 from console.pages.study import person
@@ -20,7 +20,8 @@ from hits.budgets import set_budget
 from hits.connection_requests import connection_jobs, request_connection, request_this_site
 from hits.connections import close_connection
 from hits.endpoints import AccessKey
-from hits.models import Budget, Connection
+from hits.models import Budget, Connection, Recruiter
+from hits.recruiter_accounts import recruiter_jobs
 
 
 @require_safe
@@ -42,6 +43,9 @@ def _page(
         "form": form,
         "budget_form": BudgetForm(initial={"cap_usd": budget.cap_usd if budget else None}),
         "may_manage": Permission.MANAGE in permissions,
+        "recruiters": Recruiter.objects.of(team).select_related("connection"),
+        "recruiter_form": RecruiterForm(team),
+        "recruiter_job": recruiter_jobs(team).first(),
     }
     return render(request, "console/connections.html", context | connecting_context(team))
 
@@ -51,10 +55,12 @@ def _page(
 def connection_progress(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team. Polled by pages; reloads them at the end."""
     team, _permissions = team_for(request, slug, Permission.VIEW)
-    job = connection_jobs(team).first()
+    jobs = recruiter_jobs(team) if request.GET.get("of") == "recruiter" else connection_jobs(team)
+    job = jobs.first()
     if request.headers.get("HX-Request") and not (job and job.is_unfinished):
         return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "console/_connecting.html", {"connecting": job, "team": team})
+    context = {"connecting": job, "team": team, "of": request.GET.get("of", "")}
+    return render(request, "console/_connecting.html", context)
 
 
 @require_POST

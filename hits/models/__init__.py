@@ -32,6 +32,7 @@ from hits.models.payments import (
     WorkerNote,
 )
 from hits.models.practice import PracticeAnswer, PracticeHit, PracticeResult
+from hits.models.recruiting import Recruiter, RecruiterCall, Recruitment
 from hits.models.reviews import Appeal, DraftDecision, RejectionReason
 from hits.models.statements import Statement
 
@@ -58,6 +59,9 @@ __all__ = [
     "PracticeAnswer",
     "PracticeHit",
     "PracticeResult",
+    "Recruiter",
+    "RecruiterCall",
+    "Recruitment",
     "RejectionReason",
     "SharedDevice",
     "Statement",

@@ -108,6 +108,9 @@ class Batch(models.Model):
     description = models.CharField(max_length=2000)
     keywords = models.CharField(max_length=1000, blank=True)
     reward_usd = models.DecimalField(max_digits=8, decimal_places=2)
+    is_recruited = models.BooleanField(
+        default=False, help_text="Whether a recruiter finds and pays who works on it."
+    )
     max_assignments = models.PositiveIntegerField(default=1, validators=[MinValueValidator(1)])
     assignment_duration_seconds = models.PositiveIntegerField(
         default=3600, validators=[MinValueValidator(30), MaxValueValidator(YEAR_SECONDS)]
@@ -182,6 +185,9 @@ class Batch(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(reward_usd__gte=Decimal(0)), name="reward_is_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_recruited=False) | Q(reward_usd=0), name="one_payer_of_a_batch"
             ),
             models.CheckConstraint(
                 condition=Q(max_assignments__gte=1), name="at_least_one_assignment"

@@ -5,7 +5,7 @@
     POST /marketplace-api/v1/recruiting/disconnect  {"recruiter"}
     POST /marketplace-api/v1/recruiting/hand-over   {"hit_type_id"}
     POST /marketplace-api/v1/recruiting/draft       {"request_token", "recruiter", "hit_type_id", …}
-    POST /marketplace-api/v1/recruiting/act         {"study", "action", "places", "confirmed"}
+    POST /marketplace-api/v1/recruiting/act         {"study", "action", "places", "confirmed", …}
     POST /marketplace-api/v1/recruiting/sessions    {"study", "after"}
     POST /marketplace-api/v1/recruiting/settle      {"call", "was_done"}
 
@@ -127,7 +127,9 @@ def act(request: HttpRequest, requester: Requester) -> JsonResponse:
     if action in NEEDS_AMOUNT:
         values["confirmed"] = str(body.amount("confirmed"))
     study = study_of(requester, body)
-    return _described(request_action(study=study, action=action, values=values))
+    token = body.text("request_token", most=64, default="")
+    requested = request_action(study=study, action=action, values=values, request_token=token)
+    return _described(requested)
 
 
 @requester_signed

@@ -121,6 +121,8 @@ class RecruitedStudy(models.Model):
     action = models.CharField(max_length=7, choices=Action, blank=True)
     action_values = models.JSONField(default=dict, blank=True)
     action_number = models.PositiveIntegerField(default=0)
+    # By which whoever requests it over HTTP says the same thing twice.
+    action_token = models.CharField(max_length=64, blank=True)
     # Why the last of it was not done.
     problem = models.TextField(blank=True)
     # By which whoever drafts it over HTTP says the same thing twice.

@@ -90,10 +90,17 @@ def request_draft(
 
 @transaction.atomic
 def request_action(
-    *, study: RecruitedStudy, action: str, values: Mapping[str, Any] | None = None
+    *,
+    study: RecruitedStudy,
+    action: str,
+    values: Mapping[str, Any] | None = None,
+    request_token: str = "",
 ) -> RecruitedStudy:
-    """Have something done about a study at its recruiter, unless the same is under way."""
+    """Have something done about a study at its recruiter, unless the same is under way, or was
+    done under the same token."""
     held = _held(study.pk)
+    if request_token and held.action_token == request_token and (held.action or not held.problem):
+        return held
     wanted = (action, dict(values or {}))
     if held.action:
         if (held.action, held.action_values) == wanted:
@@ -103,7 +110,9 @@ def request_action(
     _check(held, action)
     held.action, held.action_values = wanted
     held.action_number, held.problem = held.action_number + 1, ""
-    held.save(update_fields=["action", "action_values", "action_number", "problem"])
+    held.action_token = request_token
+    columns = ["action", "action_values", "action_number", "action_token", "problem"]
+    held.save(update_fields=columns)
     request_job(kind=ACT, arguments={"study": held.pk, "number": held.action_number})
     return held
 

@@ -8,7 +8,15 @@ from annotation.models import Study
 from console.models import ValidationOutcome
 from console.results import REPORT, VALIDATION, fingerprint
 from hits.connections import site_connection
-from hits.models import Assignment, Batch, Hit, Worker
+from hits.models import (
+    Assignment,
+    Batch,
+    Hit,
+    Recruiter,
+    RecruiterCall,
+    Recruitment,
+    Worker,
+)
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import rated_study
 from validation.analysis import Settings
@@ -63,6 +71,53 @@ def add_batch(
         hit_id = f"3HIT{batch.pk}N{position}" if position < n_published else ""
         Hit.objects.create(batch=batch, item=item, hit_id=hit_id)
     return batch
+
+
+def add_recruitment(
+    study: Study, *, state: str = "active", round: int = 2, **fields: Any
+) -> Recruitment:
+    """A batch for participants, with a study at a recruiter in which one call is uncertain."""
+    batch = add_batch(study, round=round)
+    Batch.objects.filter(pk=batch.pk).update(is_recruited=True, reward_usd=0)
+    recruiter, _ = Recruiter.objects.get_or_create(
+        connection=batch.connection,
+        public_id="5RECRUITER",
+        defaults={
+            "name": "Prolific",
+            "is_connected": True,
+            "account": "A researcher",
+            "currency": "GBP",
+            "fetched_at": NOON,
+        },
+    )
+    values = {
+        "batch": Batch.objects.get(pk=batch.pk),
+        "recruiter": recruiter,
+        "public_id": "study-token",
+        "reward": Decimal("1.50"),
+        "minutes": 10,
+        "items": 2,
+        "places": 4,
+        "quoted_places": 4,
+        "quoted_cost": Decimal("8.00"),
+        "is_under_way": False,
+        "sessions": {"finished": 3, "returned": 1},
+        "outcomes": {"completed": 3, "no_consent": 1},
+        "fetched_at": NOON,
+    }
+    recruitment = Recruitment.objects.create(state=state, **values | fields)
+    RecruiterCall.objects.create(
+        recruitment=recruitment,
+        number=7,
+        kind="bonus",
+        is_uncertain=True,
+        amount=Decimal("0.50"),
+        currency="GBP",
+        worker_id="A1IDENTIFIABLE",
+        submission_id="5f5f5f5f",
+        problem="No answer came.",
+    )
+    return recruitment
 
 
 def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> Assignment:

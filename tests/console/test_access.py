@@ -95,6 +95,8 @@ OF_TEAMS = {
         for name in ("connections", "connecting", "connect-site", "connect", "team-budget")
     },
     "connection-close": {"slug": "lab", "connection_id": 1},
+    "recruiter-connect": {"slug": "lab"},
+    "recruiter-disconnect": {"slug": "lab", "recruiter_id": 1},
     "judge-connections": {"slug": "lab"},
     "judge-connection-close": {"slug": "lab", "connection_id": 1},
     "invitation-revoke": {"slug": "lab", "invitation_id": 1},
@@ -118,6 +120,12 @@ ASKING_FIRST = {
     "scoring-request": {"slug": "mine", "request_id": 1},
     "rename": {"slug": "mine"},
     "delete": {"slug": "mine"},
+}
+# What they do, and for whom, is in test_recruiting.py.
+OF_RECRUITMENT = {
+    "recruit": {"slug": "mine", "batch_id": 1},
+    "recruit-act": {"slug": "mine", "batch_id": 1, "recruitment_id": 1, "action": "stop"},
+    "recruit-settle": {"slug": "mine", "batch_id": 1, "call_id": 1},
 }
 # Whose they are, and what they do, is in test_uploads.py.
 UPLOAD = {"token": "00000000-0000-4000-8000-000000000000"}
@@ -174,6 +182,7 @@ PRIVATE = (
     | ACTIONS
     | OF_TEAMS
     | ASKING_FIRST
+    | OF_RECRUITMENT
     | OF_UPLOADS
     | OF_COLLECTIONS
     | OF_EXPERIMENTS

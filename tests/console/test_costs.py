@@ -28,6 +28,7 @@ from tests.console.test_access import (
     OF_ANYONE_SIGNED_IN,
     OF_COLLECTIONS,
     OF_EXPERIMENTS,
+    OF_RECRUITMENT,
     OF_TEAMS,
     OF_UPLOADS,
     PUBLIC,
@@ -47,6 +48,7 @@ READ_IN_STRETCHES = {"download", "label-set"}
 NOT_PAGES = {
     *("logout", "schema", "join", "new-team"),
     *(*PUBLIC, *ACTIONS, *OF_TEAMS, *ASKING_FIRST, *LEADING_ON, *OF_UPLOADS),
+    *OF_RECRUITMENT,
     *OF_COLLECTIONS,  # test_collections.py has what they cost
     *OF_EXPERIMENTS,  # and test_experiments.py
 }

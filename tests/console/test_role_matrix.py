@@ -26,14 +26,21 @@ from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
 from console.downloads import DOWNLOADS
 from console.job_permissions import needed_to_control
 from console.results import AGREEMENT, compute
-from hits.models import Assignment, Batch, Connection, Hit
+from hits.models import Assignment, Batch, Connection, Hit, Recruiter, RecruiterCall, Recruitment
 from hits.submissions import set_status
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import JudgeConnection, ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
 from tests.console.experiment_addresses import EXPERIMENTS, OF_AN_EXPERIMENT
-from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
+from tests.console.filled import (
+    NOON,
+    add_assignment,
+    add_batch,
+    add_recruitment,
+    scored_study,
+    store_validation,
+)
 from tests.console.pages import words_of
 from tests.console.test_access import OF_ANYONE_SIGNED_IN
 from tests.console.work import request_for_later
@@ -117,7 +124,7 @@ ACTIONS_OF_A_STUDY = {
     "study-member-role": P.MANAGE,
     "study-member-remove": P.MANAGE,
     "give": P.OWN,
-    "publish": P.SPEND,
+    **dict.fromkeys(["publish", "recruit", "recruit-act", "recruit-settle"], P.SPEND),
     "launch-team": P.OWN,
     "study-budget": P.MANAGE,
     "launch-connect": P.MANAGE,
@@ -137,6 +144,7 @@ ACTIONS_OF_A_TEAM = {
     "connect": P.MANAGE,
     "connect-site": P.MANAGE,
     "connection-close": P.MANAGE,
+    **dict.fromkeys(["recruiter-connect", "recruiter-disconnect"], P.MANAGE),
     "judge-connection-close": P.MANAGE,
     "invite": P.MANAGE,
     "invitation-revoke": P.MANAGE,
@@ -224,6 +232,10 @@ PARTS: dict[str, dict[str, Any]] = {
     "try-item": {"item_id": Item},
     "batch": {"batch_id": Batch},
     "batch-change": {"batch_id": Batch, "name": "close"},
+    "recruit": {"batch_id": Batch},
+    "recruit-act": {"batch_id": Batch, "recruitment_id": Recruitment, "action": "stop"},
+    "recruit-settle": {"batch_id": Batch, "call_id": RecruiterCall},
+    "recruiter-disconnect": {"recruiter_id": Recruiter},
     "agreement-picture": {"chart": "forest", "form": "json"},
     "validation-picture": {"chart": "forest", "form": "json"},
     "validation-table": {"name": "worst"},
@@ -326,7 +338,12 @@ def study(users: dict[str, User]) -> Study:
     )
     guest = User.objects.create_user("guest")
     set_study_role(study=study, user=guest, role=Role.ANALYST, actor=owner)
-    Connection.objects.create(team=study.team, name="There", marketplace="elsewhere.example.org")
+    there = {"name": "There", "marketplace": "elsewhere.example.org"}
+    elsewhere = Connection.objects.create(team=study.team, **there)
+    add_recruitment(study)
+    Recruiter.objects.create(
+        connection=elsewhere, public_id="5THERE", name="There", fetched_at=NOON
+    )
     JudgeConnection.objects.create(team=study.team, name="There", base_url="https://a.example/v1")
     ScoringRequest.objects.create(study=study, metric="rouge1")
     request_for_later(study=study, kind=SCORE, names=["rouge1"])

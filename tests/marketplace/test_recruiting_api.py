@@ -188,6 +188,17 @@ def test_one_thing_is_under_way_at_a_time(ask, drafted):
     assert study_there(ask)["state"] == "active"
 
 
+def test_what_was_done_under_a_token_is_not_done_again(ask, fake, drafted):
+    for _press in range(2):
+        status, answer = act(ask, drafted, "publish", confirmed="5.00", request_token="t1")
+        assert status == 200
+    assert "asks 6.00" in study_there(ask)["problem"]  # it may be tried again
+    for _press in range(3):
+        status, answer = act(ask, drafted, "publish", confirmed="6.00", request_token="t2")
+        assert (status, answer["study"]["problem"]) == (200, "")
+    assert fake.calls.count("move_study") == 1
+
+
 def test_what_is_decided_shows_in_the_standing_and_nothing_moves_here(
     ask, fake, drafted, mturk, hit_type
 ):

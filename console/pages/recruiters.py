@@ -1,0 +1,37 @@
+"""A team's recruiters: accounts whose token a marketplace of the team keeps."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from accounts.roles import Permission
+from console.connection_forms import RecruiterForm
+from console.forms import problems_of
+from console.pages.study import person
+from console.pages.teams import team_for
+from hits.models import Recruiter
+from hits.recruiter_accounts import request_end, request_recruiter
+
+
+@require_POST
+def connect(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: managers of the team. The token is tried in the background."""
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    form = RecruiterForm(team, request.POST)
+    if form.is_valid():
+        request_recruiter(**form.cleaned_data, actor=person(request))
+    else:
+        messages.error(request, problems_of(form))
+    return redirect("console:connections", slug)
+
+
+@require_POST
+def disconnect(request: HttpRequest, slug: str, recruiter_id: int) -> HttpResponse:
+    """Access: managers of the team."""
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    recruiter = get_object_or_404(Recruiter.objects.of(team), pk=recruiter_id)
+    request_end(recruiter=recruiter, actor=person(request))
+    return redirect("console:connections", slug)

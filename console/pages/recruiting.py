@@ -1,0 +1,99 @@
+"""Participants of a batch: its study at a recruiter, from the draft to the last settled call."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from accounts.roles import Permission
+from console.pages.batches import batch_of, batch_page
+from console.pages.study import person, study_for
+from console.recruit_forms import OfferForm
+from console.recruit_view import RecruitView, action_form, action_values
+from hits.exceptions import HitsError
+from hits.models import RecruiterCall, Recruitment
+from hits.recruited_batches import (
+    DISCARD,
+    PAUSE,
+    PLACES,
+    PRICE,
+    PUBLISH,
+    RESUME,
+    SETTLE,
+    STOP,
+    request_change,
+    request_draft,
+)
+
+ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD)
+
+
+@require_POST
+def draft(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
+    """Access: those who may spend."""
+    study = study_for(request, slug, Permission.SPEND)
+    row = batch_of(study, batch_id)
+    form, view = OfferForm(row, request.POST), RecruitView(row, "draft", request.POST)
+    if not form.is_valid():
+        return batch_page(request, study, row, view)
+    try:
+        request_draft(batch=row, offer=form.offer, actor=person(request))
+    except HitsError as error:
+        view.problem = str(error)
+        return batch_page(request, study, row, view)
+    return _back(slug, batch_id)
+
+
+@require_POST
+def act(
+    request: HttpRequest, slug: str, batch_id: int, recruitment_id: int, action: str
+) -> HttpResponse:
+    """Access: those who may spend."""
+    study = study_for(request, slug, Permission.SPEND)
+    row = batch_of(study, batch_id)
+    recruitment = get_object_or_404(Recruitment.objects.filter(batch=row), pk=recruitment_id)
+    if action not in ACTIONS:
+        raise Http404
+    view = RecruitView(row, action, request.POST)
+    form = action_form(recruitment, action, request.POST)
+    if not form.is_valid():
+        return batch_page(request, study, row, view)
+    try:
+        request_change(
+            recruitment=recruitment,
+            action=action,
+            number=form.cleaned_data["number"],
+            values=action_values(recruitment, action, form),
+            actor=person(request),
+        )
+    except HitsError as error:
+        view.problem, view.data = str(error), None
+        return batch_page(request, study, row, view)
+    return _back(slug, batch_id)
+
+
+@require_POST
+def settle(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> HttpResponse:
+    """Access: those who may spend."""
+    study = study_for(request, slug, Permission.SPEND)
+    row = batch_of(study, batch_id)
+    calls = RecruiterCall.objects.filter(recruitment__batch=row, is_uncertain=True)
+    call = get_object_or_404(calls.select_related("recruitment"), pk=call_id)
+    values = {"call": call.number, "was_done": request.POST.get("was_done") == "yes"}
+    try:
+        request_change(
+            recruitment=call.recruitment,
+            action=SETTLE,
+            number=call.recruitment.n_requests,
+            values=values,
+            actor=person(request),
+        )
+    except HitsError as error:
+        return batch_page(request, study, row, RecruitView(row, problem=str(error)))
+    return _back(slug, batch_id)
+
+
+def _back(slug: str, batch_id: int) -> HttpResponseRedirect:
+    return redirect(f"{reverse('console:batch', args=[slug, batch_id])}#participants")

@@ -1,0 +1,164 @@
+"""Forms of a batch's study at a recruiter: what participants are offered, an amount typed back."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hits.models import Hit, Recruiter, Recruitment
+from hits.recruited_batches import Offer
+from hits.wages import Duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hits.models import Batch
+
+MOST_ITEMS, MOST_PLACES, MOST_MINUTES = 100, 100_000, 700
+PROPOSED_ITEMS = 10
+# What Prolific itself recommends is more than its least; it says so where it is too little.
+PROPOSED_HOURLY = Decimal(9)
+CENT = Decimal("0.01")
+AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,4})?")
+DEVICES = (
+    ("desktop", gettext_lazy("Computers")),
+    ("tablet", gettext_lazy("Tablets")),
+    ("mobile", gettext_lazy("Telephones")),
+)
+
+
+class MoneyField(forms.CharField):
+    """An amount in the recruiter's currency, in plain digits."""
+
+    widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value).strip()
+        if not AMOUNT.fullmatch(text):
+            raise ValidationError(_("Type an amount such as 12.50."))
+        return Decimal(text)
+
+
+class OfferForm(forms.Form):
+    """What participants are offered, and who may take part."""
+
+    recruiter = forms.ModelChoiceField(
+        Recruiter.objects.none(), label=gettext_lazy("Recruiter"), empty_label=None
+    )
+    items = forms.IntegerField(
+        label=gettext_lazy("Items for one participant"), min_value=1, max_value=MOST_ITEMS
+    )
+    minutes = forms.IntegerField(
+        label=gettext_lazy("Minutes for all of them"),
+        min_value=1,
+        max_value=MOST_MINUTES,
+        help_text=gettext_lazy("About as long as they take; more than twice as long is allowed."),
+    )
+    reward = MoneyField(
+        label=gettext_lazy("Reward of a participant"),
+        help_text=gettext_lazy("For all of it, in the currency of the account."),
+    )
+    places = forms.IntegerField(
+        label=gettext_lazy("Participants"),
+        min_value=1,
+        max_value=MOST_PLACES,
+        required=False,
+        help_text=gettext_lazy("Empty: as many as the judgments that are wanted need."),
+    )
+    devices = forms.MultipleChoiceField(
+        label=gettext_lazy("Devices"),
+        choices=DEVICES,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("None chosen: any."),
+    )
+    excluded = forms.ModelMultipleChoiceField(
+        Recruitment.objects.none(),
+        label=gettext_lazy("Not for participants of"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, batch: Batch, data: Mapping[str, Any] | None = None, **options: Any) -> None:
+        super().__init__(data, label_suffix="", **options)
+        recruiters = Recruiter.objects.filter(connection=batch.connection_id).usable()  # type: ignore[attr-defined]
+        earlier = Recruitment.objects.of(batch.study).exclude(public_id="").exclude(batch=batch)
+        earlier = earlier.filter(recruiter__connection=batch.connection_id)
+        self.fields["recruiter"].queryset = recruiters  # type: ignore[attr-defined]
+        self.fields["excluded"].queryset = earlier  # type: ignore[attr-defined]
+        self.fields["excluded"].label_from_instance = _earlier_name  # type: ignore[attr-defined]
+
+    def clean_reward(self) -> Decimal:
+        reward: Decimal = self.cleaned_data["reward"]
+        if not reward or reward != reward.quantize(CENT):
+            raise ValidationError(_("The reward is an amount of whole pence or cents above 0."))
+        return reward
+
+    @property
+    def offer(self) -> Offer:
+        data = self.cleaned_data
+        return Offer(
+            recruiter=data["recruiter"],
+            reward=data["reward"].quantize(CENT),
+            minutes=data["minutes"],
+            items=data["items"],
+            places=data["places"] or 0,
+            devices=data["devices"],
+            excluded=list(data["excluded"]),
+        )
+
+
+class ActionForm(forms.Form):
+    """Something requested of a study, as it was when so many requests had been made."""
+
+    number = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+
+class PriceForm(ActionForm):
+    places = forms.IntegerField(
+        label=gettext_lazy("Participants in all"), min_value=1, max_value=MOST_PLACES
+    )
+
+
+class AmountForm(ActionForm):
+    """The amount that the recruiter asks, typed by whoever spends it."""
+
+    confirmed = MoneyField(label=gettext_lazy("Type the amount to confirm"))
+
+    def __init__(self, cost: Decimal | None, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._cost = cost
+
+    def clean_confirmed(self) -> Decimal:
+        amount: Decimal = self.cleaned_data["confirmed"]
+        if amount != self._cost:
+            raise ValidationError(_("This is not the amount above."))
+        return amount
+
+
+def proposed(batch: Batch, duration: Duration) -> dict[str, Any]:
+    """What the form begins with: a few items, and an hour's pay for the time that they take."""
+    n_hits = Hit.objects.of(batch).published().count()
+    n_items = max(1, min(PROPOSED_ITEMS, n_hits))
+    minutes = max(1, round(n_items * duration.typical_seconds / 60))
+    reward = max(CENT, (PROPOSED_HOURLY * minutes / 60).quantize(CENT))
+    earlier = Recruitment.objects.of(batch.study).exclude(public_id="").exclude(batch=batch)
+    excluded = earlier.filter(batch__round__in=batch.excluded_rounds)
+    return {
+        "items": n_items,
+        "minutes": min(minutes, MOST_MINUTES),
+        "reward": f"{reward:.2f}",
+        "excluded": list(excluded.values_list("pk", flat=True)),
+    }
+
+
+def _earlier_name(recruitment: Recruitment) -> str:
+    batch = recruitment.batch
+    text = _("batch {pk}, round {round}: {title}")
+    return text.format(pk=batch.pk, round=batch.round, title=batch.title)

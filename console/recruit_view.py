@@ -1,0 +1,195 @@
+"""A batch's participants, as its page shows them: the study at the recruiter, its price, how it
+stands, and calls that somebody must look after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext as _
+
+from console.recruit_forms import ActionForm, AmountForm, OfferForm, PriceForm, proposed
+from hits.models import Recruiter, Recruitment
+from hits.recruited_batches import (
+    DISCARD,
+    PAUSE,
+    PLACES,
+    PRICE,
+    PUBLISH,
+    RESUME,
+    STOP,
+    jobs_of_batch,
+)
+from hits.texts import study_texts
+from hits.wages import duration_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hits.models import Batch, RecruiterCall
+    from work.models import Job
+
+State = Recruitment.State
+CENT = Decimal("0.01")
+AMOUNT_NEEDED = (PUBLISH, PLACES)
+
+
+@dataclass
+class RecruitView:
+    """One batch's; `action` and `data` are what somebody has just pressed, where it was wrong."""
+
+    batch: Batch
+    action: str = ""
+    data: Mapping[str, Any] | None = None
+    problem: str = ""
+    actions: tuple[str, ...] = field(default=(PAUSE, RESUME, STOP, DISCARD), init=False)
+
+    @cached_property
+    def recruiters(self) -> list[Recruiter]:
+        rows = Recruiter.objects.filter(connection=self.batch.connection_id)
+        return [one for one in rows if one.is_connected]
+
+    @cached_property
+    def studies(self) -> list[Recruitment]:
+        """All that were drafted of it, the newest first."""
+        rows = Recruitment.objects.filter(batch=self.batch).select_related("recruiter")
+        return list(rows.order_by("-pk"))
+
+    @property
+    def study(self) -> Recruitment | None:
+        """The one that is drafted or open, or was last."""
+        standing = [one for one in self.studies if one.state != State.REFUSED]
+        return next(iter(standing), None)
+
+    @property
+    def refused(self) -> Recruitment | None:
+        """The newest, where it could not be drafted."""
+        newest = next(iter(self.studies), None)
+        return newest if newest and newest.state == State.REFUSED else None
+
+    @cached_property
+    def job(self) -> Job | None:
+        return jobs_of_batch(self.batch).first()
+
+    @property
+    def is_under_way(self) -> bool:
+        return bool(self.job and self.job.is_unfinished)
+
+    @property
+    def may_draft(self) -> bool:
+        """Whether another study can be drafted: none is, or the last is over."""
+        is_over = self.study is None or self.study.state == State.STOPPED
+        return bool(self.recruiters) and is_over and not self.is_under_way
+
+    @cached_property
+    def form(self) -> OfferForm:
+        if self.action == "draft" and self.data is not None:
+            return OfferForm(self.batch, self.data)
+        duration = duration_of(self.batch.study, study_texts(self.batch.study))
+        initial: dict[str, Any] = proposed(self.batch, duration)
+        if self.recruiters:
+            initial["recruiter"] = self.recruiters[0].pk
+        if last := next(iter(self.studies), None):  # refused, or discarded for another price
+            terms = {"items": last.items, "minutes": last.minutes, "reward": last.reward}
+            initial |= terms | {"devices": last.devices, "recruiter": last.recruiter_id}
+        return OfferForm(self.batch, initial=initial)
+
+    @property
+    def price_form(self) -> PriceForm:
+        given = self.data if self.action == PRICE else None
+        return PriceForm(given, auto_id="id_price_%s", label_suffix="")
+
+    @property
+    def amount_form(self) -> AmountForm:
+        given = self.data if self.action in AMOUNT_NEEDED else None
+        return AmountForm(
+            self.study.quoted_cost if self.study else None,
+            given,
+            auto_id="id_amount_%s",
+            label_suffix="",
+        )
+
+    @property
+    def is_extension_priced(self) -> bool:
+        """Whether the recruiter has said what more places cost than there are."""
+        study, latest = self.study, self.job
+        if study is None or study.state in (State.DRAFT, State.REQUESTED):
+            return False
+        if latest is None or latest.arguments.get("action") not in (PRICE, PLACES):
+            return False
+        return bool(study.quoted_cost and (study.quoted_places or 0) > study.places)
+
+    @property
+    def hourly(self) -> Decimal | None:
+        """What the reward comes to in an hour, if a participant takes the minutes it says."""
+        if self.study is None:
+            return None
+        return (self.study.reward * 60 / self.study.minutes).quantize(CENT)
+
+    @property
+    def states(self) -> list[tuple[str, int]]:
+        """Participations by their state, those that there are."""
+        labels = {
+            "started": _("At work"),
+            "finished": _("Finished, not decided"),
+            "approved": _("Approved"),
+            "rejected": _("Rejected"),
+            "returned": _("Returned their place"),
+            "timed_out": _("Ran out of time"),
+            "screened_out": _("Screened out"),
+        }
+        return self._counted("sessions", labels)
+
+    @property
+    def outcomes(self) -> list[tuple[str, int]]:
+        """Participations by the outcome that their code stands for, those that there are."""
+        labels = {
+            "completed": _("Completed"),
+            "no_consent": _("Did not consent"),
+            "incompatible_device": _("Device does not do"),
+            "failed_attention": _("Failed checks"),
+            "screened_out": _("Screened out"),
+            "no_more_items": _("Came when no items were left"),
+            "follow_up": _("Go on in a later study"),
+        }
+        return self._counted("outcomes", labels)
+
+    def _counted(self, name: str, labels: dict[str, str]) -> list[tuple[str, int]]:
+        counts = getattr(self.study, name) if self.study else {}
+        known = [(label, counts.get(key, 0)) for key, label in labels.items()]
+        return [(label, n) for label, n in known if n]
+
+    @cached_property
+    def calls(self) -> list[tuple[RecruiterCall, str]]:
+        """Calls that nobody answered, then those that were refused, each with what it was."""
+        names = {
+            "approve": _("Approval"),
+            "reject": _("Rejection"),
+            "bonus": _("Bonus"),
+            "message": _("Message"),
+        }
+        rows = self.study.calls.order_by("-is_uncertain", "-number") if self.study else ()
+        return [(call, names.get(call.kind, call.kind)) for call in rows]
+
+
+def action_form(
+    recruitment: Recruitment, action: str, data: Mapping[str, Any]
+) -> ActionForm | AmountForm | PriceForm:
+    """The form that a press of this button fills in."""
+    if action in AMOUNT_NEEDED:
+        return AmountForm(recruitment.quoted_cost, data)
+    return PriceForm(data) if action == PRICE else ActionForm(data)
+
+
+def action_values(recruitment: Recruitment, action: str, form: ActionForm) -> dict[str, Any]:
+    """What is requested with it, as the marketplace takes it."""
+    values: dict[str, Any] = {}
+    if action == PRICE:
+        values["places"] = form.cleaned_data["places"]
+    if action == PLACES:
+        values["places"] = recruitment.quoted_places
+    if action in AMOUNT_NEEDED:
+        values["confirmed"] = f"{form.cleaned_data['confirmed']:f}"
+    return values

@@ -1,0 +1,158 @@
+"""Recruiters whom a marketplace calls for a team, and their studies of batches: a mirror of what
+the marketplace says. Tokens, and who participants are, stay there."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Team
+from annotation.models import Study
+from hits.models.batches import Batch
+from hits.models.connections import Connection
+
+
+def new_recruitment_key() -> str:
+    return secrets.token_hex(8)
+
+
+class RecruiterQuerySet(models.QuerySet["Recruiter"]):
+    def of(self, team: Team | None) -> Self:
+        return self.filter(connection__team=team, connection__closed_at=None)
+
+    def usable(self) -> Self:
+        """Those with a token that the recruiter has accepted."""
+        return self.filter(is_connected=True)
+
+
+class Recruiter(models.Model):
+    """A team's account at a recruiter, as the marketplace that has its token describes it."""
+
+    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="recruiters")
+    public_id = models.CharField(max_length=64)
+    name = models.CharField(max_length=100)
+    is_connected = models.BooleanField(default=False)
+    is_being_tried = models.BooleanField(default=False)
+    account = models.CharField(max_length=200, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+    workspace = models.CharField(max_length=64, blank=True)
+    project = models.CharField(max_length=64, blank=True)
+    problem = models.TextField(blank=True)
+    fetched_at = models.DateTimeField()
+
+    objects = RecruiterQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["connection", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "public_id"], name="recruiter_once_a_connection"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
+    def of(self, study: Study) -> Self:
+        return self.filter(batch__study=study)
+
+    def unfinished(self) -> Self:
+        """Those of which something is to come."""
+        is_open = Q(batch__closed_at=None) | Q(state__in=Recruitment.LIVE)
+        return self.filter(is_open).exclude(state__in=Recruitment.OVER)
+
+    def live(self) -> Self:
+        """Those that participants are let in by, or may be again."""
+        return self.filter(state__in=Recruitment.LIVE)
+
+
+class Recruitment(models.Model):
+    """A batch's HITs as a study at a recruiter. `key` finds it again at the marketplace, which
+    drafts one study under it, however often it is asked to."""
+
+    class State(models.TextChoices):
+        REQUESTED = "requested", _("Being drafted")
+        DRAFT = "draft", _("Draft")
+        ACTIVE = "active", _("Open")
+        PAUSED = "paused", _("Paused")
+        STOPPED = "stopped", _("Closed")
+        REFUSED = "refused", _("Not drafted")
+
+    OVER = (State.REFUSED,)
+    LIVE = (State.ACTIVE, State.PAUSED)
+
+    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, related_name="recruitments")
+    recruiter = models.ForeignKey(Recruiter, on_delete=models.PROTECT, related_name="recruitments")
+    key = models.CharField(max_length=16, unique=True, default=new_recruitment_key, editable=False)
+    public_id = models.CharField(
+        max_length=64, blank=True, help_text="The study's at the marketplace, once it has one."
+    )
+    reward = models.DecimalField(max_digits=10, decimal_places=2)
+    minutes = models.PositiveSmallIntegerField()
+    items = models.PositiveSmallIntegerField(help_text="HITs that a participant does.")
+    places = models.PositiveIntegerField(default=0, help_text="0: as many as judgments need.")
+    devices = models.JSONField(default=list, blank=True)
+    excluded = models.ManyToManyField("self", symmetrical=False, blank=True)
+    state = models.CharField(max_length=9, choices=State, default=State.REQUESTED)
+    quoted_places = models.PositiveIntegerField(null=True, blank=True)
+    quoted_cost = models.DecimalField(max_digits=14, decimal_places=4, null=True, blank=True)
+    is_under_way = models.BooleanField(
+        default=True, help_text="Whether the marketplace has not done yet what was requested."
+    )
+    n_requests = models.PositiveIntegerField(default=0, help_text="How many were made of it.")
+    problem = models.TextField(blank=True, help_text="Why the last of it was not done.")
+    sessions = models.JSONField(default=dict, blank=True, help_text="In numbers, by their state.")
+    outcomes = models.JSONField(default=dict, blank=True, help_text="In numbers, by outcome.")
+    n_waiting = models.PositiveIntegerField(
+        default=0, help_text="Decisions that the recruiter has not got yet."
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    fetched_at = models.DateTimeField(null=True, blank=True)
+
+    objects = RecruitmentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["batch", "pk"]
+        constraints = [
+            models.CheckConstraint(condition=Q(reward__gt=0), name="a_participant_is_paid")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.recruiter} for {self.batch}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.state in self.LIVE
+
+
+class RecruiterCall(models.Model):
+    """A call to a recruiter that nobody answered, or that was refused: a person looks after it."""
+
+    recruitment = models.ForeignKey(Recruitment, on_delete=models.CASCADE, related_name="calls")
+    number = models.PositiveBigIntegerField(help_text="The marketplace's, by which it is settled.")
+    kind = models.CharField(max_length=20)
+    is_uncertain = models.BooleanField()
+    amount = models.DecimalField(max_digits=14, decimal_places=4, null=True, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+    worker_id = models.CharField(max_length=64)
+    submission_id = models.CharField(max_length=240)
+    problem = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["recruitment", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["recruitment", "number"], name="recruiter_call_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.submission_id}"

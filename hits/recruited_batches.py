@@ -1,0 +1,273 @@
+"""A batch's HITs as a study at a recruiter: drafted, priced, published for an amount typed back,
+paused, extended, stopped. Requested here, done by the marketplace, and followed.
+
+Requests are numbered: whoever presses twice, or on a page that is out of date, requests nothing a
+second time. `key:number` is the token under which the marketplace does it once.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.audit import record
+from annotation.study_jobs import RECRUIT, jobs_of, request_study_job
+from hits import recruiter_api
+from hits.exceptions import RecruitingRefused
+from hits.models import Batch, Connection, Recruiter, RecruiterCall, Recruitment
+from hits.recruiter_accounts import PAUSE_SECONDS, store_recruiters
+from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
+from work.exceptions import JobWaiting
+from work.models import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accounts.models import User
+    from work.execution import RunningJob
+    from work.models import JobQuerySet
+
+State = Recruitment.State
+DRAFT, PRICE, PUBLISH, PLACES = "draft", "price", "publish", "places"
+PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "settle"
+POSSIBLE = {
+    State.DRAFT: (PUBLISH, DISCARD),
+    State.ACTIVE: (PAUSE, STOP, PRICE, PLACES),
+    State.PAUSED: (RESUME, STOP, PRICE, PLACES),
+    State.STOPPED: (PRICE, PLACES),
+}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What participants are offered, and who they are; `places` 0 are as many as judgments need."""
+
+    recruiter: Recruiter
+    reward: Decimal
+    minutes: int
+    items: int
+    places: int = 0
+    devices: Sequence[str] = ()
+    excluded: Sequence[Recruitment] = ()
+
+
+@transaction.atomic
+def request_draft(*, batch: Batch, offer: Offer, actor: User) -> Recruitment:
+    """Request that a study of the batch's HITs be drafted; one at a time is open of a batch."""
+    locked = Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
+    _require_recruitable(locked, offer)
+    recruitment = Recruitment.objects.create(
+        batch=batch,
+        recruiter=offer.recruiter,
+        reward=offer.reward,
+        minutes=offer.minutes,
+        items=offer.items,
+        places=offer.places,
+        devices=list(offer.devices),
+        created_by=actor,
+    )
+    recruitment.excluded.set(offer.excluded)
+    _request(recruitment, DRAFT, {}, actor)
+    return recruitment
+
+
+@transaction.atomic
+def request_change(
+    *,
+    recruitment: Recruitment,
+    action: str,
+    number: int,
+    values: Mapping[str, Any] | None = None,
+    actor: User,
+) -> Job:
+    """Request something about a study, as it was when `number` requests had been made."""
+    locked = Recruitment.objects.select_for_update(of=("self",)).get(pk=recruitment.pk)
+    if locked.n_requests != number:
+        raise RecruitingRefused(_("Something was requested of it since. Look at it again."))
+    if locked.is_under_way or jobs_of_batch(locked.batch).unfinished().exists():
+        raise RecruitingRefused(_("Something is under way. Wait until it is done."))
+    if action != SETTLE and action not in POSSIBLE.get(State(locked.state), ()):
+        text = _("The study is not in a state for this: {state}.")
+        raise RecruitingRefused(text.format(state=locked.get_state_display()))
+    return _request(recruitment, action, values or {}, actor)
+
+
+def jobs_of_batch(batch: Batch) -> JobQuerySet:
+    """Recruiting of a batch, the latest first."""
+    jobs = jobs_of(batch.study).of_kind(RECRUIT)
+    return jobs.filter(arguments__batch=batch.pk)
+
+
+def recruit_in_background(running: RunningJob) -> str:
+    """Have done what was requested, once, and wait until it is."""
+    job, arguments = running.job, running.arguments
+    rows = Recruitment.objects.select_related("batch__connection", "recruiter")
+    recruitment = rows.get(pk=arguments["recruitment"])
+    try:
+        if not arguments.get("is_sent"):
+            _perform(recruitment, arguments)
+            _note_sent(job, is_sent=True)
+        follow_batch(recruitment.batch)
+    except RecruitingRefused as refusal:
+        _note_refusal(recruitment, arguments["action"], str(refusal))
+        raise
+    recruitment.refresh_from_db()
+    if recruitment.is_under_way:
+        time.sleep(PAUSE_SECONDS)
+        raise JobWaiting
+    if recruitment.problem:
+        _note_sent(job, is_sent=False)  # whoever tries again has it sent again
+        raise RecruitingRefused(recruitment.problem)
+    return _report(recruitment, arguments["action"])
+
+
+def follow_batch(batch: Batch) -> None:
+    """Store how the studies of a batch stand."""
+    prefix = annotation_prefix(batch)
+    store_standing(batch.connection, recruiter_api.fetch_standing(batch.connection, prefix=prefix))
+
+
+def connections_to_follow() -> list[Connection]:
+    """Those over which participants may come, or a token is being tried."""
+    of_batches = Q(batches__recruitments__in=Recruitment.objects.unfinished())
+    rows = Connection.objects.filter(of_batches | Q(recruiters__is_being_tried=True))
+    return list(rows.distinct())
+
+
+@transaction.atomic
+def store_standing(connection: Connection, standing: Standing) -> None:
+    """Store what a marketplace says of a team's recruiting."""
+    store_recruiters(connection, standing.recruiters)
+    mine = Recruitment.objects.select_for_update(of=("self",))
+    mine = mine.filter(batch__connection=connection)
+    by_key = {recruitment.key: recruitment for recruitment in mine}
+    for one in standing.studies:
+        if (recruitment := by_key.get(one.key)) is not None:
+            _store_study(recruitment, one)
+            _store_calls(recruitment, standing)
+
+
+def _require_recruitable(batch: Batch, offer: Offer) -> None:
+    if not batch.is_recruited:
+        raise RecruitingRefused(
+            _("This batch was launched for the marketplace's own workers, who are paid there.")
+        )
+    if not batch.hit_type_id:
+        raise RecruitingRefused(_("None of the batch's HITs is published yet."))
+    if offer.recruiter.connection_id != batch.connection_id:
+        raise RecruitingRefused(_("The recruiter is one of another marketplace."))
+    over = [State.STOPPED, State.REFUSED]
+    if Recruitment.objects.filter(batch=batch).exclude(state__in=over).exists():
+        raise RecruitingRefused(_("A study of this batch is drafted or open already."))
+
+
+def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], actor: User) -> Job:
+    number = recruitment.n_requests + 1
+    Recruitment.objects.filter(pk=recruitment.pk).update(
+        n_requests=F("n_requests") + 1, is_under_way=True, problem=""
+    )
+    study = recruitment.batch.study
+    arguments = {
+        "batch": recruitment.batch_id,
+        "recruitment": recruitment.pk,
+        "action": action,
+        "number": number,
+    }
+    job = request_study_job(
+        study=study, kind=RECRUIT, arguments=arguments | dict(values), requested_by=actor
+    )
+    details = {
+        "batch": recruitment.batch_id,
+        "recruiter": recruitment.recruiter.name,
+        "reward": f"{recruitment.reward:.2f} {recruitment.recruiter.currency}",
+    }
+    record(
+        team=study.team,
+        actor=actor,
+        action=f"recruitment.{action}",
+        subject=study.slug,
+        details=details | dict(values),
+    )
+    return job
+
+
+def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> None:
+    action = arguments["action"]
+    if action == DRAFT:
+        recruiter_api.draft(recruitment)
+    elif action == SETTLE:
+        number, was_done = arguments["call"], arguments["was_done"]
+        recruiter_api.settle(recruitment, number=number, was_done=was_done)
+    else:
+        values = {name: arguments[name] for name in ("places", "confirmed") if name in arguments}
+        token = f"{recruitment.key}:{arguments['number']}"
+        recruiter_api.act(recruitment, action, token, values)
+
+
+def _note_sent(job: Job, *, is_sent: bool) -> None:
+    """So that an attempt that only waits sends nothing again."""
+    Job.objects.filter(pk=job.pk).update(arguments=job.arguments | {"is_sent": is_sent})
+
+
+def _note_refusal(recruitment: Recruitment, action: str, problem: str) -> None:
+    """The marketplace would not even write it down."""
+    rows = Recruitment.objects.filter(pk=recruitment.pk)
+    rows.update(is_under_way=False, problem=problem)
+    if action == DRAFT:
+        rows.filter(state=State.REQUESTED).update(state=State.REFUSED)
+
+
+def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
+    recruitment.public_id = one.public_id
+    recruitment.state = _state_of(one)
+    recruitment.is_under_way = bool(one.action)
+    recruitment.problem = one.problem
+    recruitment.places = one.places
+    recruitment.quoted_places, recruitment.quoted_cost = one.quoted_places, one.quoted_cost
+    recruitment.sessions, recruitment.outcomes = dict(one.sessions), dict(one.outcomes)
+    recruitment.n_waiting, recruitment.fetched_at = one.n_waiting, timezone.now()
+    recruitment.save()
+
+
+def _state_of(one: StudyRecord) -> str:
+    if one.state == State.DRAFT and not one.is_posted:
+        return State.REQUESTED if one.action else State.REFUSED
+    return one.state if one.state in State.values else State.STOPPED
+
+
+def _store_calls(recruitment: Recruitment, standing: Standing) -> None:
+    RecruiterCall.objects.filter(recruitment=recruitment).delete()
+    RecruiterCall.objects.bulk_create(
+        RecruiterCall(
+            recruitment=recruitment,
+            number=one.number,
+            kind=one.kind,
+            is_uncertain=one.is_uncertain,
+            amount=one.amount,
+            currency=one.currency,
+            worker_id=one.worker_id,
+            submission_id=one.submission_id,
+            problem=one.problem,
+        )
+        for one in standing.calls
+        if one.study == recruitment.public_id
+    )
+
+
+def _report(recruitment: Recruitment, action: str) -> str:
+    cost = f"{recruitment.quoted_cost or 0:.2f} {recruitment.recruiter.currency}"
+    facts = {"places": f"{recruitment.quoted_places or 0:,}", "cost": cost}
+    if action == DRAFT:
+        return _("The draft has {places} places and costs {cost}.").format(**facts)
+    if action == PRICE:
+        return _("{places} places in all cost {cost} more.").format(**facts)
+    if action == SETTLE:
+        return _("It is settled.")
+    return _("The study is: {state}.").format(state=recruitment.get_state_display().lower())

@@ -1,0 +1,234 @@
+"""What an Assay marketplace does at recruiters for a requester, over its signed API: the one client
+of it. Whatever is requested here may be requested again; answers are checked before anything of
+them is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from http import HTTPStatus
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused
+from hits.foreign_records import count, identifier, text_of
+from hits.models import Batch, Connection, Recruitment
+from hits.requester_api import post
+
+PREFIX = "/recruiting"
+MOST_AMOUNT = Decimal(1_000_000_000)
+MOST_ROWS = 10_000
+KIND_WITH_AN_API = "prolific"
+
+
+@dataclass(frozen=True)
+class RecruiterRecord:
+    """An account at a recruiter, as the marketplace describes it."""
+
+    public_id: str
+    name: str
+    is_connected: bool
+    is_being_tried: bool
+    account: str
+    currency: str
+    workspace: str
+    project: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study at a recruiter, as the marketplace describes it."""
+
+    public_id: str
+    key: str
+    state: str
+    is_posted: bool
+    action: str
+    problem: str
+    places: int
+    quoted_places: int | None
+    quoted_cost: Decimal | None
+    sessions: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    n_waiting: int
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """A call that a person is to look after."""
+
+    number: int
+    study: str
+    kind: str
+    is_uncertain: bool
+    amount: Decimal | None
+    currency: str
+    worker_id: str
+    submission_id: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    recruiters: tuple[RecruiterRecord, ...]
+    studies: tuple[StudyRecord, ...]
+    calls: tuple[CallRecord, ...]
+
+
+def annotation_prefix(batch: Batch) -> str:
+    """What the annotations of a batch's HITs begin with, and of no other's."""
+    return f"assay:{batch.key}:"
+
+
+def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
+    """How recruiting stands, all of it or that of a batch's HITs."""
+    answer = _ask(connection, "", {"annotation_prefix": prefix} if prefix else {})
+    return Standing(
+        tuple(
+            _recruiter(row)
+            for row in _rows(answer, "recruiters")
+            if row.get("kind") == KIND_WITH_AN_API
+        ),
+        tuple(_study(row) for row in _rows(answer, "studies")),
+        tuple(_call(row) for row in _rows(answer, "calls")),
+    )
+
+
+def offer_token(
+    connection: Connection, *, name: str, token: str, workspace: str, project: str
+) -> str:
+    """Have a token tried; return what the account is called there."""
+    content = {"name": name, "token": token, "workspace": workspace}
+    if project:
+        content["project"] = project
+    return identifier(_ask(connection, "/connect", content), "recruiter")
+
+
+def disconnect(connection: Connection, recruiter: str) -> None:
+    """Have a token forgotten."""
+    _ask(connection, "/disconnect", {"recruiter": recruiter})
+
+
+def keep_for_participants(connection: Connection, hit_type_id: str) -> None:
+    """Have the HITs of a type done by participants alone, whom their recruiter pays."""
+    _ask(connection, "/hand-over", {"hit_type_id": hit_type_id})
+
+
+def draft(recruitment: Recruitment) -> None:
+    """Have a study drafted, once under its key."""
+    batch = recruitment.batch
+    content = {
+        "request_token": recruitment.key,
+        "recruiter": recruitment.recruiter.public_id,
+        "hit_type_id": batch.hit_type_id,
+        "annotation_prefix": annotation_prefix(batch),
+        "reward": f"{recruitment.reward:.2f}",
+        "minutes": recruitment.minutes,
+        "items": recruitment.items,
+        "places": recruitment.places,
+        "devices": recruitment.devices,
+        "excluded": list(recruitment.excluded.values_list("public_id", flat=True)),
+    }
+    _ask(batch.connection, "/draft", content)
+
+
+def act(recruitment: Recruitment, action: str, token: str, values: Mapping[str, Any]) -> None:
+    """Have something done about a study, once under this token."""
+    content = {"study": recruitment.public_id, "action": action, "request_token": token}
+    _ask(recruitment.batch.connection, "/act", content | dict(values))
+
+
+def settle(recruitment: Recruitment, *, number: int, was_done: bool) -> None:
+    """Say what was found of a call that nobody answered."""
+    content = {"call": number, "was_done": was_done}
+    _ask(recruitment.batch.connection, "/settle", content)
+
+
+def _ask(connection: Connection, path: str, content: dict[str, Any]) -> dict[str, Any]:
+    try:
+        answer = post(connection, f"{PREFIX}{path}", content)
+    except MarketplaceRefused as refusal:
+        if refusal.code != str(HTTPStatus.BAD_REQUEST.value):
+            raise
+        raise RecruitingRefused(refusal.message) from refusal
+    if answer is None:
+        raise RecruitingRefused(
+            _("The marketplace of “{name}” works with no recruiters.").format(name=connection)
+        )
+    return answer
+
+
+def _rows(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    rows = answer.get(name)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise MarketplaceFault(_("it sent no list of {name}").format(name=name))
+    return rows[:MOST_ROWS]
+
+
+def _recruiter(row: dict[str, Any]) -> RecruiterRecord:
+    return RecruiterRecord(
+        public_id=identifier(row, "recruiter"),
+        name=text_of(row, "name", most=100),
+        is_connected=row.get("is_connected") is True,
+        is_being_tried=row.get("is_being_tried") is True,
+        account=text_of(row, "account", most=200),
+        currency=text_of(row, "currency", most=3),
+        workspace=text_of(row, "workspace", most=64),
+        project=text_of(row, "project", most=64),
+        problem=text_of(row, "problem", most=10_000),
+    )
+
+
+def _study(row: dict[str, Any]) -> StudyRecord:
+    quoted = row.get("quoted_places")
+    return StudyRecord(
+        public_id=identifier(row, "study"),
+        key=text_of(row, "request_token", most=64),
+        state=text_of(row, "state", most=10),
+        is_posted=bool(text_of(row, "external_id", most=100)),
+        action=text_of(row, "action", most=10),
+        problem=text_of(row, "problem", most=10_000),
+        places=count(row.get("places"), "places"),
+        quoted_places=None if quoted is None else count(quoted, "quoted_places"),
+        quoted_cost=_amount(row, "quoted_cost"),
+        sessions=_counts(row, "sessions"),
+        outcomes=_counts(row, "outcomes"),
+        n_waiting=count(row.get("n_waiting"), "n_waiting"),
+    )
+
+
+def _call(row: dict[str, Any]) -> CallRecord:
+    return CallRecord(
+        number=count(row.get("call"), "call"),
+        study=identifier(row, "study"),
+        kind=text_of(row, "kind", most=20),
+        is_uncertain=row.get("state") == "uncertain",
+        amount=_amount(row, "amount"),
+        currency=text_of(row, "currency", most=3),
+        worker_id=identifier(row, "worker_id"),
+        submission_id=text_of(row, "submission_id", most=240),
+        problem=text_of(row, "problem", most=10_000),
+    )
+
+
+def _counts(row: dict[str, Any], name: str) -> dict[str, int]:
+    counts = row.get(name)
+    if not isinstance(counts, dict) or len(counts) > 50:
+        raise MarketplaceFault(_("{name} are not numbers by name").format(name=name))
+    return {str(key)[:20]: count(value, name) for key, value in counts.items()}
+
+
+def _amount(row: dict[str, Any], name: str) -> Decimal | None:
+    value = row.get(name)
+    if value is None:
+        return None
+    try:
+        amount = Decimal(value) if isinstance(value, str) else None
+    except InvalidOperation:
+        amount = None
+    if amount is None or not amount.is_finite() or not 0 <= amount <= MOST_AMOUNT:
+        raise MarketplaceFault(_("{name} is not an amount of money").format(name=name))
+    return amount

@@ -1,0 +1,244 @@
+"""Recruiting on the console's pages, as people of different roles meet it; what is requested there
+is done in the background (tests/hits/test_recruited_batches.py)."""
+
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+
+from accounts.models import AuditEntry, User
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
+from annotation.access import give_to_team
+from console.launch_view import LaunchView
+from hits.models import Batch, Connection, Recruiter, RecruiterCall, Recruitment
+from tests.annotation.studies import rating_study
+from tests.console.filled import NOON, add_batch, add_recruitment
+from tests.console.pages import words_of
+from work.models import Job
+
+pytestmark = pytest.mark.django_db
+OFFER = {"items": "2", "minutes": "10", "reward": "1.50", "places": ""}
+
+
+@pytest.fixture
+def study(researcher):
+    study = rating_study("mine", owner=researcher)
+    give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
+    return study
+
+
+@pytest.fixture
+def recruitment(study):
+    return add_recruitment(study)
+
+
+def page(batch):
+    return reverse("console:batch", args=["mine", batch.pk])
+
+
+def press(browser, recruitment, action, **form):
+    where = reverse(
+        "console:recruit-act", args=["mine", recruitment.batch_id, recruitment.pk, action]
+    )
+    return browser.post(where, {"number": str(recruitment.n_requests)} | form)
+
+
+def draft(browser, recruitment, **changed):
+    where = reverse("console:recruit", args=["mine", recruitment.batch_id])
+    return browser.post(where, OFFER | {"recruiter": str(recruitment.recruiter_id)} | changed)
+
+
+def requested():
+    return [job.arguments for job in Job.objects.of_kind("recruit").order_by("pk")]
+
+
+def colleague_as(role, study, signed_in):
+    user = User.objects.create_user(f"{role}-user")
+    set_role(team=study.team, user=user, role=role, actor=None)
+    return signed_in(user)
+
+
+def test_the_page_says_how_it_stands(rosa, recruitment):
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    for part in (
+        "Open at Prolific.",
+        "does 2 items in about 10 minutes for 1.50 GBP: 9.00 GBP an hour",
+        "3 of 4 completed",
+        "Finished, not decided 3",
+        "Did not consent 1",
+        "Bonus, 0.50 GBP",
+        "Nobody answered. No answer came.",
+    ):
+        assert part in words
+    assert "USD" not in words
+
+
+@pytest.mark.parametrize(
+    ("role", "sees_pay", "acts"),
+    [
+        (Role.RESEARCHER, True, True),
+        (Role.AUDITOR, True, False),
+        (Role.ANALYST, False, False),
+    ],
+)
+def test_each_role_sees_and_does_what_it_may(study, recruitment, signed_in, role, sees_pay, acts):
+    browser = colleague_as(role, study, signed_in)
+    words = words_of(browser.get(page(recruitment.batch)).content.decode())
+    assert ("1.50 GBP" in words, "Stop for good" in words) == (sees_pay, acts)
+    assert ("A1IDENTIFIABLE" in words, "5f5f5f5f" in words) == (acts, acts)
+    assert press(browser, recruitment, "stop").status_code == (302 if acts else 403)
+
+
+def test_a_study_is_drafted_once_by_what_the_form_says(rosa, study, recruitment):
+    Recruitment.objects.update(state="stopped")
+    answer = draft(rosa, recruitment, devices=["desktop"], places="3")
+    assert answer.status_code == 302
+    made = Recruitment.objects.latest("pk")
+    assert (made.reward, made.items, made.places, made.devices) == (
+        Decimal("1.50"),
+        2,
+        3,
+        ["desktop"],
+    )
+    assert [each["action"] for each in requested()] == ["draft"]
+    again = draft(rosa, recruitment)
+    assert "drafted or open already" in words_of(again.content.decode())
+    assert Recruitment.objects.count() == 2
+    assert AuditEntry.objects.filter(action="recruitment.draft", actor_name="rosa").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("reward", "0"),
+        ("reward", "1.505"),
+        ("reward", "-1"),
+        ("reward", "1e3"),
+        ("minutes", "701"),
+        ("items", "101"),
+        ("places", "0"),
+        ("recruiter", "999999"),
+        ("devices", "fridge"),
+    ],
+)
+def test_an_offer_that_cannot_be_is_said_at_its_field(rosa, recruitment, field, value):
+    Recruitment.objects.update(state="stopped")
+    answer = draft(rosa, recruitment, **{field: value})
+    assert answer.status_code == 200
+    assert field in answer.context["recruiting"].form.errors
+    assert requested() == []
+
+
+def test_a_draft_is_published_for_the_amount_that_is_typed(rosa, study, recruitment):
+    Recruitment.objects.update(state="draft")
+    for amount in ("", "7.99", "8,00", "free"):
+        answer = press(rosa, recruitment, "publish", confirmed=amount)
+        assert answer.context["recruiting"].amount_form.errors
+    assert requested() == []
+    assert press(rosa, recruitment, "publish", confirmed="8.00").status_code == 302
+    again = press(rosa, recruitment, "publish", confirmed="8.00")
+    assert "requested of it since" in words_of(again.content.decode())
+    [arguments] = requested()
+    assert (arguments["action"], arguments["confirmed"]) == ("publish", "8.00")
+    [entry] = AuditEntry.objects.filter(action="recruitment.publish")
+    assert entry.details["confirmed"] == "8.00"
+
+
+def test_more_places_are_priced_then_confirmed(rosa, recruitment):
+    assert press(rosa, recruitment, "price", places="x").status_code == 200
+    press(rosa, recruitment, "price", places="6")
+    Job.objects.update(state="done")
+    changed = {"quoted_places": 6, "quoted_cost": "4.00", "is_under_way": False}
+    Recruitment.objects.update(**changed)
+    recruitment.refresh_from_db()
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "6 participants in all: 4.00 GBP more" in words
+    press(rosa, recruitment, "places", confirmed="4.00")
+    assert [(each["action"], each.get("places")) for each in requested()] == [
+        ("price", 6),
+        ("places", 6),
+    ]
+
+
+@pytest.mark.parametrize("action", ["resume", "publish", "discard"])
+def test_what_its_state_does_not_allow_is_refused(rosa, recruitment, action):
+    answer = press(rosa, recruitment, action, confirmed="8.00")
+    assert "not in a state for this" in words_of(answer.content.decode())
+    assert requested() == []
+
+
+def test_there_is_no_other_action(rosa, recruitment):
+    assert press(rosa, recruitment, "burn").status_code == 404
+
+
+def test_an_uncertain_call_is_settled_by_who_looked(rosa, recruitment):
+    call = RecruiterCall.objects.get()
+    where = reverse("console:recruit-settle", args=["mine", recruitment.batch_id, call.pk])
+    assert rosa.post(where, {"was_done": "no"}).status_code == 302
+    [arguments] = requested()
+    assert (arguments["call"], arguments["was_done"]) == (7, False)
+
+
+def test_of_another_studys_batch_nothing_is_reached(rosa, study, recruitment, researcher):
+    other = rating_study("other", owner=researcher)
+    batch = add_batch(other)
+    where = reverse("console:recruit-act", args=["other", batch.pk, recruitment.pk, "stop"])
+    assert rosa.post(where, {"number": "0"}).status_code == 404
+    assert requested() == []
+
+
+def test_a_team_connects_prolific_with_a_token_that_is_kept_encrypted(rosa, study):
+    there = Connection.objects.create(team=study.team, name="There", marketplace="local")
+    where = reverse("console:recruiter-connect", args=[study.team.slug])
+    form = {"connection": there.pk, "name": "Prolific", "token": "s3cret", "workspace": "5f5f"}
+    rosa.post(where, form | {"workspace": "../../etc"})
+    assert not Job.objects.of_kind("connect_to_recruiter").exists()
+    rosa.post(where, form)
+    job = Job.objects.of_kind("connect_to_recruiter").get()
+    assert "s3cret" not in str(job.arguments)
+    assert "s3cret" not in str(AuditEntry.objects.get(action="recruiter.connect").details)
+    text = rosa.get(reverse("console:connections", args=[study.team.slug])).content.decode()
+    assert "s3cret" not in text
+
+
+def test_another_teams_marketplace_and_recruiter_are_not_there(rosa, study, colleague):
+    other = create_team(name="Other", owner=colleague)
+    theirs = Connection.objects.create(team=other, name="Theirs", marketplace="local")
+    recruiter = Recruiter.objects.create(
+        connection=theirs, public_id="5THEIRS", name="Theirs", is_connected=True, fetched_at=NOON
+    )
+    form = {"connection": theirs.pk, "name": "P", "token": "t", "workspace": "5f"}
+    rosa.post(reverse("console:recruiter-connect", args=[study.team.slug]), form)
+    where = reverse("console:recruiter-disconnect", args=[study.team.slug, recruiter.pk])
+    assert rosa.post(where).status_code == 404
+    assert not Job.objects.of_kind("connect_to_recruiter").exists()
+
+
+def test_a_launch_for_participants_costs_nothing_here(study, researcher):
+    connection = Connection.objects.create(
+        team=study.team, name="Here", marketplace="local", fees="mturk"
+    )
+    start = LaunchView(study, researcher)
+    data = {**start.form.data, "is_recruited": "on", "reward_usd": "0.50", "countries": "DE"}
+    view = LaunchView(study, researcher, data)
+    assert (view.draft.is_recruited, view.draft.reward_usd, view.draft.requirements) == (
+        True,
+        0,
+        [],
+    )
+    assert (view.cost.total_usd, view.wage) == (0, None)
+    messages = [finding.message for finding in view.findings]
+    assert any("No recruiter is connected" in message for message in messages)
+    assert any("not asked of participants" in message for message in messages)
+    Recruiter.objects.create(
+        connection=connection, public_id="5R", name="P", is_connected=True, fetched_at=NOON
+    )
+    view = LaunchView(study, researcher, data)
+    assert not any("No recruiter" in finding.message for finding in view.findings)
+
+
+def test_one_payer_of_a_batch(study):
+    batch = add_batch(study)
+    with pytest.raises(Exception, match="one_payer_of_a_batch"):
+        Batch.objects.filter(pk=batch.pk).update(is_recruited=True)

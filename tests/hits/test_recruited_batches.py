@@ -1,0 +1,288 @@
+"""A batch's participants, from a team's token to settled calls: over HTTP to a marketplace, which
+calls a fake Prolific. Nothing moves in the ledger, and every press counts once."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+
+from accounts.models import AuditEntry, User
+from accounts.teams import create_team
+from annotation.access import give_to_team
+from hits.archive import unfinished_work
+from hits.collect import collect_batch
+from hits.connections import client_of, connect_this_site
+from hits.deletion import delete_study
+from hits.exceptions import RecruitingRefused
+from hits.launch_plans import draft_batch, plan_batch
+from hits.models import Assignment, Hit, Recruiter, RecruiterCall, Recruitment
+from hits.publish import publish_batch
+from hits.recruited_batches import (
+    DISCARD,
+    PAUSE,
+    PLACES,
+    PRICE,
+    PUBLISH,
+    RESUME,
+    SETTLE,
+    STOP,
+    Offer,
+    connections_to_follow,
+    request_change,
+    request_draft,
+)
+from hits.recruiter_accounts import request_end, request_recruiter
+from hits.review import decide, send_decisions
+from hits.statements import batch_report, fetch_statement
+from marketplace.models import Intent, LedgerTransaction, RecruitedStudy, RecruiterConnection
+from marketplace.money.reconciliation import store_audit
+from marketplace.recruiting.fake_prolific.server import FakeProlific
+from tests.console.work import work_off
+from tests.hits.work import answer_to
+from tests.marketplace.test_prolific import arrive
+from work.execution import run_job
+from work.models import Job
+from work.request import request_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"alpha": 70, "beta": 20}
+
+
+@pytest.fixture
+def fake(settings):
+    with FakeProlific() as running:
+        settings.PROLIFIC_URL = running.url
+        yield running
+        running.world.check()
+
+
+@pytest.fixture
+def ada(db):
+    return User.objects.create_user("ada")
+
+
+@pytest.fixture
+def connection(live_server, settings, ada, fake):
+    settings.SITE_URL = live_server.url
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_TEST_FUNDS = True
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    team = create_team(name="Lab", owner=ada)
+    return connect_this_site(team=team, name="Here", actor=ada, test_funds_usd=Decimal(50))
+
+
+@pytest.fixture
+def recruiter(connection, ada, fake):
+    connect(connection, ada, fake)
+    return Recruiter.objects.get()
+
+
+@pytest.fixture
+def batch(study, connection, ada):
+    study.owner = ada
+    study.save()
+    give_to_team(study=study, team=connection.team, actor=ada)
+    draft = draft_batch(
+        study=study,
+        title="Judge dialogues",
+        description="Read and judge.",
+        reward_usd=Decimal(0),
+        connection=connection,
+        max_assignments=2,
+        is_recruited=True,
+    )
+    planned = plan_batch(draft=draft).batch
+    publish_batch(batch=planned, client=client_of(connection))
+    return planned
+
+
+@pytest.fixture
+def drafted(batch, recruiter, ada):
+    offer = Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=3)
+    recruitment = request_draft(batch=batch, offer=offer, actor=ada)
+    work_off()
+    recruitment.refresh_from_db()
+    return recruitment
+
+
+def connect(connection, ada, fake, **changed):
+    facts = {"name": "Prolific", "token": "token", "workspace": fake.world.workspace}
+    job = request_recruiter(connection=connection, project="", actor=ada, **facts | changed)
+    assert fake.calls == [] or changed
+    work_off()
+    job.refresh_from_db()
+    return job
+
+
+def hand_in(fake, study):
+    """A participant does what is reserved for them, and goes back with the code."""
+    submission, _browser, _answer = arrive(fake, study)
+    session = study.sessions.get(submission_id=submission.id)
+    for item in session.items.select_related("assignment__hit"):
+        answer = answer_to(Hit.objects.get(hit_id=item.assignment.hit.public_id), VALUES)
+        fields = {"assignmentId": item.assignment.public_id, "answer": json.dumps(answer)}
+        assert Client().post("/mturk/externalSubmit", fields).status_code == 200
+    session.refresh_from_db()
+    fake.world.enter(submission, session.code)
+    return submission
+
+
+def change(recruitment, action, ada, **values):
+    """Request it as a page does, and have it done; how the job ended."""
+    recruitment.refresh_from_db()
+    job = request_change(
+        recruitment=recruitment,
+        action=action,
+        number=recruitment.n_requests,
+        values=values,
+        actor=ada,
+    )
+    work_off()
+    job.refresh_from_db()
+    recruitment.refresh_from_db()
+    return job
+
+
+def test_a_token_is_passed_on_and_kept_nowhere_here(connection, ada, fake):
+    job = connect(connection, ada, fake)
+    assert (job.state, job.message) == ("done", "“Prolific” is connected: A researcher, GBP.")
+    assert job.arguments["encrypted_secret"] == ""
+    assert Recruiter.objects.get().is_connected
+    job = connect(connection, ada, fake, token="mistyped")
+    assert (job.state, "does not accept the token" in job.message) == ("failed", True)
+    assert Recruiter.objects.get().is_connected
+    request_end(recruiter=Recruiter.objects.get(), actor=ada)
+    work_off()
+    assert not Recruiter.objects.get().is_connected
+    assert RecruiterConnection.objects.get().encrypted_token == ""
+    actions = set(AuditEntry.objects.values_list("action", flat=True))
+    assert {"recruiter.connect", "recruiter.disconnect"} <= actions
+
+
+def test_a_batch_for_participants_holds_no_money(batch, connection):
+    balance = client_of(connection).get_account_balance()
+    assert (balance["AvailableBalance"], balance["OnHoldBalance"]) == ("50.00", "0.00")
+
+
+def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
+    assert (drafted.state, drafted.quoted_places, drafted.quoted_cost) == ("draft", 2, 4)
+    assert not fake.calls.count("move_study")
+    job = change(drafted, PUBLISH, ada, confirmed="3.00")
+    assert (job.state, "asks 4.00 GBP" in job.message) == ("failed", True)
+    assert drafted.state == "draft"
+    job = change(drafted, PUBLISH, ada, confirmed="4.00")
+    assert (job.state, drafted.state, drafted.problem) == ("done", "active", "")
+    assert unfinished_work(drafted.batch.study)[1] == "1 study is open at a recruiter. Stop it."
+    change(drafted, PRICE, ada, places=4)
+    assert (drafted.places, drafted.quoted_places, drafted.quoted_cost) == (2, 4, 4)
+    change(drafted, PLACES, ada, places=4, confirmed="4.00")
+    assert drafted.places == 4
+    for action, state in ((PAUSE, "paused"), (RESUME, "active"), (STOP, "stopped")):
+        change(drafted, action, ada)
+        assert drafted.state == state
+    actions = AuditEntry.objects.filter(action__startswith="recruitment.")
+    assert actions.values_list("action", flat=True).distinct().count() == 7
+
+
+def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
+    facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
+    request_change(action=PUBLISH, values={"confirmed": "4.00"}, **facts)
+    with pytest.raises(RecruitingRefused, match="requested of it since"):
+        request_change(action=PUBLISH, values={"confirmed": "4.00"}, **facts)
+    with pytest.raises(RecruitingRefused, match="under way"):
+        request_change(action=DISCARD, **facts | {"number": drafted.n_requests + 1})
+    work_off()
+    assert fake.calls.count("move_study") == 1
+
+
+def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, fake):
+    offer = Offer(recruiter, reward=Decimal("2.00"), minutes=10, items=3)
+    with pytest.raises(RecruitingRefused, match="drafted or open already"):
+        request_draft(batch=batch, offer=offer, actor=ada)
+    change(drafted, DISCARD, ada)
+    assert (drafted.state, fake.world.studies) == ("stopped", {})
+    again = request_draft(batch=batch, offer=offer, actor=ada)
+    work_off()
+    again.refresh_from_db()
+    assert again.state == "draft"
+
+
+def test_what_the_recruiter_refuses_is_said_in_its_words(batch, recruiter, ada, fake):
+    fake.fail_next("create_study", "400")
+    offer = Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=3)
+    recruitment = request_draft(batch=batch, offer=offer, actor=ada)
+    work_off()
+    recruitment.refresh_from_db()
+    assert (recruitment.state, "A fault that" in recruitment.problem) == ("refused", True)
+    nothing = Offer(recruiter, reward=Decimal("1.50"), minutes=700, items=3)
+    too_long = request_draft(batch=batch, offer=nothing, actor=ada)
+    work_off()
+    too_long.refresh_from_db()
+    assert (too_long.state, "less than a day" in too_long.problem) == ("refused", True)
+
+
+def test_a_batch_of_the_marketplaces_own_workers_is_not_recruited_for(batch, recruiter, ada):
+    type(batch).objects.update(is_recruited=False)
+    offer = Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=3)
+    with pytest.raises(RecruitingRefused, match="own workers"):
+        request_draft(batch=batch, offer=offer, actor=ada)
+
+
+def test_participants_are_followed_decided_on_and_paid_nowhere_here(drafted, fake, ada, batch):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    movements = LedgerTransaction.objects.count()
+    study = RecruitedStudy.objects.get()
+    first, second = (hand_in(fake, study) for _participant in range(2))
+    client = client_of(batch.connection)
+    collect_batch(batch=batch, client=client)
+    rows = Assignment.objects.of(batch)
+    decide(assignments=rows, decision=Assignment.Decision.APPROVE)
+    send_decisions(batch=batch, client=client)
+    for kind in ("follow_recruiters", "call_recruiters", "follow_recruiters"):
+        run_job(request_job(kind=kind).pk)
+        drafted.refresh_from_db()
+    assert drafted.outcomes == {"completed": 2}
+    assert (drafted.sessions["approved"], drafted.n_waiting) == (2, 0)
+    assert {first.status, second.status} == {"APPROVED"}
+    assert LedgerTransaction.objects.count() == movements
+    assert store_audit().n_problems == 0
+    fetch_statement(batch=batch)
+    report = batch_report(batch)
+    assert (report.n_approved, report.spend.total_usd, report.difference_usd) == (6, 0, 0)
+
+
+def test_an_uncertain_call_is_listed_and_settled(drafted, fake, ada):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    session = RecruitedStudy.objects.get().sessions
+    hand_in(fake, RecruitedStudy.objects.get())
+    intent = Intent.objects.create(
+        connection=session.get().connection,
+        session=session.get(),
+        kind="bonus",
+        key="bonus:1",
+        amount=Decimal("0.50"),
+        currency="GBP",
+        state="uncertain",
+        basis={"prepared": "a" * 24, "total": "0.67"},
+        created_at=session.get().arrived_at,
+    )
+    run_job(request_job(kind="follow_recruiters").pk)
+    call = RecruiterCall.objects.get()
+    assert (call.kind, call.amount, call.is_uncertain) == ("bonus", Decimal("0.50"), True)
+    assert call.submission_id == session.get().submission_id
+    job = change(drafted, SETTLE, ada, call=call.number, was_done=True)
+    assert (job.state, RecruiterCall.objects.count()) == ("done", 0)
+    intent.refresh_from_db()
+    assert intent.state == "done"
+
+
+def test_what_is_over_is_not_followed_and_goes_with_its_study(drafted, ada, connection):
+    assert connections_to_follow() == [connection]
+    change(drafted, DISCARD, ada)
+    batch = drafted.batch
+    type(batch).objects.update(closed_at=drafted.created_at)
+    assert connections_to_follow() == []
+    delete_study(study=batch.study, actor=ada)
+    assert not Recruitment.objects.exists()
+    assert Job.objects.of_kind("recruit").count() == 0
