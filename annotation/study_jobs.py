@@ -22,7 +22,7 @@ COLLECT_NEW = "collect_new"
 REVIEW = "review"
 PLAN_SCORE = "plan_score"
 MEASURE = "measure"
-RECRUIT, CONNECT_RECRUITER = "recruit", "connect_to_recruiter"
+RECRUIT, CONNECT_RECRUITER = "recruit_participants", "connect_to_recruiter"
 
 
 def jobs_of(study: Study) -> JobQuerySet:

@@ -33,7 +33,13 @@ NOT_VISITED = {
     *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again", "archive"),
     *("login", "logout", "picture", "schema", "work", "report-file", "restore", "letter-keys"),
     *("publish", "launch-team", "launch-connect", "study-budget", "batch-change", "give"),
-    *("recruit", "recruit-act", "recruit-settle", "recruiter-connect", "recruiter-disconnect"),
+    *(
+        "recruit-draft",
+        "recruit-act",
+        "recruit-settle",
+        "recruiter-connect",
+        "recruiter-disconnect",
+    ),
     *("review-draft", "review-note", "review-appeal", "review-undo", "review-send"),
     *("review-sending", "review-retry", "review-rules-draft", "review-reason-add", "review-clear"),
     *("review-reason-delete", "study-invite", "study-invitation-revoke", "study-member-role"),
@@ -230,7 +236,7 @@ def require_all_known(names: set[str]) -> None:
 
     unvisited = set(every(urlpatterns)) - names - NOT_VISITED
     # Collections and experiments hold no judgments of studies.
-    others = ("collection", "experiment", "recommender")
+    others = ("collection", "catalogue", "experiment", "recommender")
     if unknown := {name for name in unvisited if not name.startswith(others)}:
         raise SystemExit(f"benchmarks/pages.py does not visit {', '.join(sorted(unknown))}.")
 

@@ -87,7 +87,7 @@ class OfferForm(forms.Form):
 
     def __init__(self, batch: Batch, data: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(data, label_suffix="", **options)
-        recruiters = Recruiter.objects.filter(connection=batch.connection_id).usable()  # type: ignore[attr-defined]
+        recruiters = Recruiter.objects.usable().filter(connection=batch.connection_id)
         earlier = Recruitment.objects.of(batch.study).exclude(public_id="").exclude(batch=batch)
         earlier = earlier.filter(recruiter__connection=batch.connection_id)
         self.fields["recruiter"].queryset = recruiters  # type: ignore[attr-defined]

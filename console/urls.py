@@ -90,7 +90,7 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("publish/", launch.former_address, name="former-publish"),
     path("answers/", answers.answers, name="answers"),
     path("batches/<int:batch_id>/", batches.batch, name="batch"),
-    path("batches/<int:batch_id>/recruit/", recruiting.draft, name="recruit"),
+    path("batches/<int:batch_id>/recruit/", recruiting.draft, name="recruit-draft"),
     path(
         "batches/<int:batch_id>/recruit/calls/<int:call_id>/",
         recruiting.settle,

@@ -43,7 +43,7 @@ from hits.publications import (
     publish_in_background,
     request_publication,
 )
-from hits.recruiting_jobs import connect_recruiter, follow_recruiters, recruit
+from hits.recruiting_jobs import connect_recruiter, follow_recruiters, recruit_participants
 from hits.review_dispatch import ReviewResult, send_review
 from hits.run_limits import run_time
 from hits.statements import fetch_statement, refresh_statements
@@ -53,7 +53,7 @@ from work.models import Job
 from work.registry import INTERACTIVE, MARKETPLACE, register
 
 # Registered where they are.
-__all__ = ["connect_recruiter", "follow_recruiters", "recruit"]
+__all__ = ["connect_recruiter", "follow_recruiters", "recruit_participants"]
 
 logger = logging.getLogger(__name__)
 REFUSALS = (AnnotationError, HitsError)

@@ -22,7 +22,7 @@ CALL_SECONDS = 60
 
 
 @register(RECRUIT, label=gettext_lazy("Recruiting"), queue=INTERACTIVE, refusals=(HitsError,))
-def recruit(running: RunningJob) -> str:
+def recruit_participants(running: RunningJob) -> str:
     """Have something done about a batch's study at a recruiter."""
     with repeated_later(), call_time(CALL_SECONDS):
         return recruit_in_background(running)

@@ -123,7 +123,7 @@ ASKING_FIRST = {
 }
 # What they do, and for whom, is in test_recruiting.py.
 OF_RECRUITMENT = {
-    "recruit": {"slug": "mine", "batch_id": 1},
+    "recruit-draft": {"slug": "mine", "batch_id": 1},
     "recruit-act": {"slug": "mine", "batch_id": 1, "recruitment_id": 1, "action": "stop"},
     "recruit-settle": {"slug": "mine", "batch_id": 1, "call_id": 1},
 }

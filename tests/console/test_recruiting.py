@@ -45,12 +45,12 @@ def press(browser, recruitment, action, **form):
 
 
 def draft(browser, recruitment, **changed):
-    where = reverse("console:recruit", args=["mine", recruitment.batch_id])
+    where = reverse("console:recruit-draft", args=["mine", recruitment.batch_id])
     return browser.post(where, OFFER | {"recruiter": str(recruitment.recruiter_id)} | changed)
 
 
 def requested():
-    return [job.arguments for job in Job.objects.of_kind("recruit").order_by("pk")]
+    return [job.arguments for job in Job.objects.of_kind("recruit_participants").order_by("pk")]
 
 
 def colleague_as(role, study, signed_in):

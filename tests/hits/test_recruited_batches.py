@@ -285,4 +285,4 @@ def test_what_is_over_is_not_followed_and_goes_with_its_study(drafted, ada, conn
     assert connections_to_follow() == []
     delete_study(study=batch.study, actor=ada)
     assert not Recruitment.objects.exists()
-    assert Job.objects.of_kind("recruit").count() == 0
+    assert Job.objects.of_kind("recruit_participants").count() == 0
