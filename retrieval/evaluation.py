@@ -148,7 +148,7 @@ def _run_values(
     lists = orders.pop(settings.ties)
     [lists_other_way] = orders.values()
     for one in settings.measures:
-        values = np.where(listed, one.values(lists), np.nan)[counted]
+        values = _by_topic(one, lists, flags, settings)
         here = values[~np.isnan(values)]
         yield RunValues(
             run=name,
@@ -159,9 +159,18 @@ def _run_values(
             other_ties=float(
                 here.mean()
                 if lists_other_way is lists
-                else one.values(lists_other_way)[listed & counted].mean()
+                else np.nanmean(_by_topic(one, lists_other_way, flags, settings))
             ),
         )
+
+
+def _by_topic(
+    one: Measure, lists: JudgedLists, flags: tuple[Flags, Flags], settings: Settings
+) -> Floats:
+    """Of the topics that count; where the run has no list NaN, or 0 if that counts."""
+    listed, counted = flags
+    values: Floats = np.where(listed, one.values(lists), settings.of_missing)[counted]
+    return values
 
 
 def share_judged(lists: JudgedLists, one: Measure) -> Floats:
@@ -178,7 +187,7 @@ def _compared(results: Sequence[RunValues], settings: Settings) -> Iterator[Runs
         for a, b in combinations(of_measure, 2):
             test = settings.test or ("mcnemar" if one.is_binary else "randomisation")
             difference = compare_over_topics(
-                *_paired(a.values, b.values, settings),
+                *_paired(a.values, b.values),
                 test=test,
                 confidence=settings.confidence,
                 rng=settings.seed,
@@ -190,8 +199,6 @@ def _compared(results: Sequence[RunValues], settings: Settings) -> Iterator[Runs
         yield replace(row, p_adjusted=float(p))
 
 
-def _paired(a: Floats, b: Floats, settings: Settings) -> tuple[Floats, Floats]:
-    if settings.missing == "zero":
-        return np.nan_to_num(a), np.nan_to_num(b)
+def _paired(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     both = ~(np.isnan(a) | np.isnan(b))
     return a[both], b[both]

@@ -16,6 +16,7 @@ from stats.ranking.topic_means import LEAST_OTHERS, LEAST_TOPICS
 def notes_of(evaluation: Evaluation, runs: Mapping[str, Run]) -> Iterator[str]:
     """What a reader must know beside the numbers."""
     yield from _notes_of_topics(evaluation)
+    yield from _notes_of_means(evaluation)
     for row in evaluation.results:
         if abs(row.other_ties - row.mean.value) > 1e-9:
             yield (
@@ -43,10 +44,12 @@ def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
                 f"{row.measure.name} of {row.run}: {most} have the same value, which makes its "
                 "interval a rough guide"
             )
+    zero = evaluation.settings.missing == "zero"
     for each in evaluation.runs:
         if each.n_missing:
             topics = count_of(each.n_missing, "topic")
-            yield f"{each.run} lacks {topics}; mean_complete counts 0 for what a run lacks"
+            where = "everywhere" if zero else "in mean_complete alone"
+            yield f"{each.run} lacks {topics}, which count 0 {where}"
         if each.n_foreign:
             topics = count_of(each.n_foreign, "topic")
             yield f"{each.run} has {topics} without judgments, which nothing here counts"
@@ -54,6 +57,16 @@ def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
         left_out = evaluation.settings.leave_out_without_relevant
         counted = "left out for all runs" if left_out else "counted as 0"
         yield f"{count_of(without, 'topic')} without a relevant document: {counted}"
+
+
+def _notes_of_means(evaluation: Evaluation) -> Iterator[str]:
+    """Which measures' means are of so different topics that their order says something else."""
+    for one in evaluation.settings.measures:
+        if evaluation.order(one).contradicts_means:
+            yield (
+                f"means of {one.name} are of different topics, and do not order the runs: they are "
+                "ordered by their differences on the topics that two have"
+            )
 
 
 def _notes_of_order(name: str, run: Run) -> Iterator[str]:

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from presentation.records import plain_values
+from retrieval.run_order import RunOrder
 from stats.arguments import Floats
 from stats.ranking import Measure, Ties
 from stats.ranking.topic_means import Test, TopicDifference, TopicMean
 
 Missing = Literal["common", "zero"]
 """Topics that a run lacks: left out for both runs of a pair, or 0 for whoever lacks them."""
-SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +37,19 @@ class Settings:
     confidence: float = 0.95
     seed: int = 0
 
+    @property
+    def of_missing(self) -> float:
+        """A run's value in a topic that it lacks: NaN, which counts nowhere, or 0."""
+        return 0.0 if self.missing == "zero" else nan
+
 
 @dataclass(frozen=True)
 class RunValues:
     """A run's value of a measure, topic by topic.
 
-    `values` are of all topics of the qrels; NaN where the run has no list. `judged` is the share
-    of judged documents within the cutoff, `other_ties` the mean if ties were broken the other way.
+    `values` are of all topics of the qrels; where the run has no list NaN, or 0 if that counts.
+    `judged` is the share of judged documents within the cutoff, `other_ties` the mean if ties were
+    broken the other way.
     """
 
     run: str
@@ -139,22 +145,20 @@ class Evaluation:
     settings: Settings
     notes: tuple[str, ...] = field(default=())
 
+    def order(self, one: Measure) -> RunOrder:
+        """The runs by a measure, from the best on."""
+        return RunOrder.of(
+            {row.run: row.mean.value for row in self.results if row.measure == one},
+            [
+                (row.a, row.b, row.difference.delta, row.p_adjusted)
+                for row in self.comparisons
+                if row.measure == one
+            ],
+        )
+
     def groups(self, one: Measure) -> list[list[str]]:
-        """The runs from the best on, divided where all above differ from all below."""
-        means = {row.run: row.mean.value for row in self.results if row.measure == one}
-        names = sorted(means, key=lambda name: (-np.nan_to_num(means[name], nan=-1.0), name))
-        differ = {
-            frozenset((row.a, row.b))
-            for row in self.comparisons
-            if row.measure == one and row.p_adjusted < SIGNIFICANT
-        }
-        groups: list[list[str]] = []
-        for position, name in enumerate(names):
-            above, below = names[:position], names[position:]
-            if all(frozenset((a, b)) in differ for a in above for b in below):
-                groups.append([])
-            groups[-1].append(name)
-        return groups
+        """The runs from the best on, divided where all above are better than all below."""
+        return self.order(one).groups()
 
     def record(self) -> dict[str, Any]:
         """As `evaluate_runs --json` prints it."""

@@ -17,6 +17,7 @@ from retrieval.models import (
     TopicValue,
     VersionFile,
 )
+from retrieval.run_order import RunOrder
 
 RESULT_FIELDS = (
     *("mean", "mean_complete", "mean_other_ties", "n_topics", "ci_low", "ci_high", "ci_method"),
@@ -56,14 +57,25 @@ class StoredEvaluation:
 
     @cached_property
     def results(self) -> dict[int, list[RunResult]]:
-        """By measure, the run of the greatest mean first."""
+        """By measure, the best run first."""
         by_measure: dict[int, list[RunResult]] = defaultdict(list)
         for row in self.version.results.all():
             row.run = self.files[row.run_id]
             by_measure[row.measure_id].append(row)
-        for rows in by_measure.values():
-            rows.sort(key=lambda row: (row.mean is None, -(row.mean or 0), row.run.name))
+        for measure, rows in by_measure.items():
+            position = {name: at for at, name in enumerate(self.order(measure, rows).names)}
+            rows.sort(key=lambda row: position[row.run.name])
         return by_measure
+
+    def order(self, measure: int, rows: Sequence[RunResult]) -> RunOrder:
+        """The runs by a measure, from the best on."""
+        return RunOrder.of(
+            {row.run.name: row.mean for row in rows},
+            [
+                (row.a.name, row.b.name, row.delta, row.p_adjusted)
+                for row in self.pairs.get(measure, [])
+            ],
+        )
 
     @cached_property
     def pairs(self) -> dict[int, list[RunPair]]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 COMPARE = "compare_collection_qrels"
-FORM = 4
+FORM = 5
 """Of the rows; those of another form are not taken for the same."""
 FEWEST = 2
 MOST_SWAPS = 3

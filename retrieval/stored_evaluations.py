@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 EVALUATE = "evaluate_collection"
-FORM = 1
+FORM = 2
 """Of the rows; those of another form are not taken for the same."""
 MOST_VALUES = 3_000_000
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 COMPARE_MACHINE = "compare_collection_machine"
-FORM = 1
+FORM = 2
 """Of the rows; those of another form are not taken for the same."""
 FACTS = (*("qrels", "machine", "sample", "n_topics_people", "n_topics_machine", "n_topics_both"),)
 # What a measure that cannot be calibrated lacks, and what is printed beside it.

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 ESTIMATE_REUSE = "estimate_collection_reuse"
-FORM = 2
+FORM = 3
 """Of the rows; those of another form are not taken for the same."""
 FEWEST = 2
 Kind = CollectionFile.Kind

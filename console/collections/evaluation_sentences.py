@@ -11,8 +11,8 @@ from django.utils.translation import ngettext
 
 from console.result_sentences import p_text
 from console.templatetags.numbers import percent
-from retrieval.evaluation_records import SIGNIFICANT
 from retrieval.models import EvaluatedMeasure, RunPair, RunResult
+from retrieval.run_order import RunOrder
 from validation.documents.terms import listed
 
 # Fewer topics give no answer, as fewer items give none on Results.
@@ -35,7 +35,7 @@ def interval_text(low: float | None, high: float | None) -> str:
 
 @dataclass(frozen=True)
 class EvaluationAnswer:
-    """The answer of one measure; `results` are from the greatest mean on."""
+    """The answer of one measure; `results` are from the best run on."""
 
     measure: EvaluatedMeasure
     results: Sequence[RunResult]
@@ -49,14 +49,12 @@ class EvaluationAnswer:
     @cached_property
     def rivals(self) -> list[RunResult]:
         """The runs that no test sets behind the first."""
-        behind = {
-            (pair.b_id if pair.a_id == self.first.run_id else pair.a_id)
-            for pair in self.pairs
-            if self.first.run_id in (pair.a_id, pair.b_id)
-            and pair.p_adjusted is not None
-            and pair.p_adjusted < SIGNIFICANT
-        }
-        return [row for row in self.results[1:] if row.run_id not in behind]
+        order = RunOrder.of(
+            {row.run.name: row.mean for row in self.results},
+            [(pair.a.name, pair.b.name, pair.delta, pair.p_adjusted) for pair in self.pairs],
+        )
+        first = self.first.run.name
+        return [row for row in self.results[1:] if not order.is_better(first, row.run.name)]
 
     @property
     def said_first(self) -> str:
@@ -116,9 +114,14 @@ class EvaluationAnswer:
         delta, low, high = pair.delta, pair.ci_low, pair.ci_high
         if is_turned:
             delta, low, high = _minus(delta), _minus(high), _minus(low)
+        names = {"first": self.first.run.name, "second": self.results[1].run.name}
+        if delta is None:
+            return _("{first} and {second} have no topic in common.").format(**names)
+        if delta < 0:
+            names = {"first": names["second"], "second": names["first"]}
+            delta, low, high = _minus(delta), _minus(high), _minus(low)
         return _("{first} leads {second} by {delta} {interval}, on {n} topics.").format(
-            first=self.first.run.name,
-            second=self.results[1].run.name,
+            **names,
             delta=figure(delta),
             interval=interval_text(low, high),
             n=f"{pair.n_topics:,}",

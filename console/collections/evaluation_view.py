@@ -16,9 +16,9 @@ from console.collections.result_view import level_of
 from console.spans import Axis, Span
 from presentation.theme import Picture
 from retrieval.charts.topics import differences, differences_in_words, topic_differences
-from retrieval.evaluation_records import SIGNIFICANT
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import EvaluatedMeasure, RunResult, VersionFile
+from retrieval.run_order import SIGNIFICANT
 from retrieval.stored_versions import signature_of
 from validation.documents.documents import Column, Number, P, Table
 

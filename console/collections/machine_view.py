@@ -12,8 +12,8 @@ from console.collections.evaluation_sentences import figure
 from console.collections.few_runs import few_runs_sentence
 from console.collections.result_charts import Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
-from retrieval.evaluation_records import SIGNIFICANT
 from retrieval.models import MachineEstimate, MachineFacts, ModelBias
+from retrieval.run_order import SIGNIFICANT
 from validation.documents.documents import Column, Number, P, Table
 
 RUN, MEASURE = text_column(gettext_noop("Run")), text_column(gettext_noop("Measure"))

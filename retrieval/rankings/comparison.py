@@ -35,6 +35,7 @@ from stats.ranking.resampled_topics import (
     similarities_over_topics,
     topic_samples,
     weighted_means,
+    weighted_scores,
 )
 
 
@@ -110,9 +111,7 @@ def _rows(evaluation: Evaluation, one: Measure) -> list[RunValues]:
 
 def _values(evaluation: Evaluation, one: Measure) -> Floats:
     """By run and topic; NaN where a run lacks one, unless that counts 0."""
-    values = np.array([row.values for row in _rows(evaluation, one)])
-    filled: Floats = np.nan_to_num(values) if evaluation.settings.missing == "zero" else values
-    return filled
+    return np.array([row.values for row in _rows(evaluation, one)])
 
 
 def _means(evaluation: Evaluation, one: Measure) -> Floats:
@@ -121,24 +120,31 @@ def _means(evaluation: Evaluation, one: Measure) -> Floats:
     return means
 
 
+def _scores(evaluation: Evaluation, one: Measure) -> Floats:
+    """What orders the runs: means, or differences where runs lack topics."""
+    values = _values(evaluation, one)
+    scores: Floats = weighted_scores(values, np.ones((1, values.shape[1])))[0]
+    return scores
+
+
 def _rankings(
     evaluations: Mapping[str, Evaluation], settings: ComparisonSettings
 ) -> Iterator[Ranking]:
     primary = settings.evaluation.primary or settings.evaluation.measures
     for name, evaluation in evaluations.items():
         for one in settings.evaluation.measures:
-            means = _means(evaluation, one)
+            scores = _scores(evaluation, one)
             rows = _rows(evaluation, one)
             systems = [
                 RankedSystem(
                     row.run,
-                    1 + int((means > mean).sum()),
-                    float(mean),
+                    1 + int((scores > score).sum()),
+                    row.mean.value,
                     row.mean.ci_low,
                     row.mean.ci_high,
                     row.mean.n_topics,
                 )
-                for row, mean in zip(rows, means, strict=True)
+                for row, score in zip(rows, scores, strict=True)
             ]
             systems.sort(key=lambda system: (system.rank, system.run))
             groups = evaluation.groups(one) if one in primary else []
@@ -174,11 +180,11 @@ def _rankings_compared(
         ties=settings.rbo_ties,
     )
     runs = [row.run for row in _rows(both[first], one)]
-    means = _means(both[first], one), _means(both[second], one)
-    prefixes = (tie_groups(runs, each) for each in means)
+    scores = _scores(both[first], one), _scores(both[second], one)
+    prefixes = (tie_groups(runs, each) for each in scores)
     best: list[int] = []
     if settings.top is not None and settings.top < len(runs):
-        best = np.argsort(-means[0], kind="stable")[: settings.top].tolist()
+        best = np.argsort(-scores[0], kind="stable")[: settings.top].tolist()
     ap: Similarity = "tau_ap_a" if first == settings.truth else "tau_ap_b"
     tau_b, tau_ap, overlap = similarities(here, there, ["tau_b", ap, "rbo"])
     return RankingsCompared(
@@ -189,22 +195,19 @@ def _rankings_compared(
         tau_ap=tau_ap,
         rbo=overlap,
         rbo_bounds=rbo(*prefixes, p=settings.rbo_p, ties=settings.rbo_ties),
-        pairs=tuple(_pairs_of_systems(both, one, means)),
+        pairs=tuple(_pairs_of_systems(both, one)),
         top=similarities(here[best], there[best], ["tau_b"])[0] if best else None,
         top_systems=tuple(runs[at] for at in best),
     )
 
 
-def _pairs_of_systems(
-    both: Mapping[str, Evaluation], one: Measure, means: tuple[Floats, Floats]
-) -> Iterator[PairOfSystems]:
-    """Every two systems, the higher under the first set first."""
+def _pairs_of_systems(both: Mapping[str, Evaluation], one: Measure) -> Iterator[PairOfSystems]:
+    """Every two systems, the better under the first set first."""
     of_sets = [[row for row in each.comparisons if row.measure == one] for each in both.values()]
-    names = [row.run for row in _rows(next(iter(both.values())), one)]
-    position = {name: at for at, name in enumerate(names)}
     for here, there in zip(*of_sets, strict=True):
-        a, b = position[here.a], position[here.b]
-        if means[0][b] > means[0][a]:
-            a, b = b, a
-        first, second = (float(mean[a] - mean[b]) for mean in means)
-        yield PairOfSystems(names[a], names[b], first, second, here.p_adjusted, there.p_adjusted)
+        # Rounded, as means are, so that the order of sums swaps no two that are equal.
+        first, second = (round(each.difference.delta, 12) for each in (here, there))
+        a, b = here.a, here.b
+        if first < 0:
+            a, b, first, second = b, a, -first, -second
+        yield PairOfSystems(a, b, first, second, here.p_adjusted, there.p_adjusted)

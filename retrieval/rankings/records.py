@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from presentation.records import plain_values
-from retrieval.evaluation_records import SIGNIFICANT, Evaluation, Settings
+from retrieval.evaluation_records import Evaluation, Settings
 from retrieval.rankings.assessor_records import (
     AssessorsAgreement,
     CrossedMean,
     LabelsCompared,
     RandomDesign,
 )
+from retrieval.run_order import SIGNIFICANT
 from stats.ranking import Measure
 from stats.ranking.rank_biased_overlap import Overlap, RankTies
 from stats.ranking.resampled_topics import RankingSimilarity
@@ -90,9 +91,10 @@ class Ranking:
 
 @dataclass(frozen=True)
 class PairOfSystems:
-    """Two systems under two sets of labels: differences of means, and whether they are significant.
+    """Two systems under two sets of labels: their differences, and whether they are significant.
 
-    `a` is the higher under the first set; `p_first` and `p_second` are corrected.
+    The differences are means over the topics that both have. `a` is the better under the first
+    set; `p_first` and `p_second` are corrected.
     """
 
     a: str

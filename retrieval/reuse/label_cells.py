@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 
@@ -46,14 +47,19 @@ def is_sum_of_documents(one: Measure) -> bool:
     return one.kind in SUMS and not dict(one.settings).get("judged_only", False)
 
 
-def cells_of(lists: JudgedLists, one: Measure, people: Integers) -> Cells:
-    """The cells of lists with the machine's grades; `people` has theirs of its judgments."""
+def cells_of(
+    lists: JudgedLists, one: Measure, people: Integers, *, of_missing: float = nan
+) -> Cells:
+    """The cells of lists with the machine's grades; `people` has theirs of its judgments.
+
+    Topics without a list count where `of_missing` is 0, and not where it is NaN.
+    """
     weights = _weights(lists, one)
     counted = (lists.grade >= 0) & (weights > 0)
     weight, topic = weights[counted], lists.topic[counted]
     grades = people[lists.judgment[counted]]
-    n_listed = int((lists.n_listed > 0).sum())
-    scale = len(topic) / max(n_listed, 1)
+    n_topics = lists.n_topics if of_missing == 0 else int((lists.n_listed > 0).sum())
+    scale = len(topic) / max(n_topics, 1)
     machine = scale * weight * _gains(lists.grade[counted], one)
     of_people = np.where(grades >= 0, scale * weight * _gains(grades, one), np.nan)
     return Cells(topic, machine, of_people, lists.n_topics)

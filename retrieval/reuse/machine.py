@@ -13,7 +13,7 @@ from presentation.progress import Progress, silently
 from retrieval.evaluation import lists_of_run, positions, require_scale, run_names
 from retrieval.evaluation_records import Settings
 from retrieval.exceptions import RunsUnfit
-from retrieval.reuse.label_cells import cells_of, is_sum_of_documents
+from retrieval.reuse.label_cells import Cells, cells_of, is_sum_of_documents
 from retrieval.reuse.machine_records import Calibrated, MachineCompared, Sample, SharedModelBias
 from retrieval.reuse.reusability import OF_THE_POOL
 from retrieval.trec_files import RelevanceGrades, Run
@@ -136,14 +136,14 @@ class _Scored:
         self.of_human = positions(human.topics, machine.topics)
 
     def machine_values(self, one: Measure) -> Floats:
-        """NaN for topics that the run lacks."""
-        return _of_listed(self.by_machine, one)
+        """For topics that the run lacks NaN, or 0 if that counts."""
+        return _of_listed(self.by_machine, one, self.settings)
 
     def people_values(self, one: Measure) -> Floats:
         """By the machine's topics; NaN too where people did not judge the topic."""
         values = np.full(len(self.labels.machine.topics), np.nan)
         known = self.of_human >= 0
-        values[self.of_human[known]] = _of_listed(self.by_people, one)[known]
+        values[self.of_human[known]] = _of_listed(self.by_people, one, self.settings)[known]
         return np.where(self.labels.some, values, np.nan)
 
     def pair(self, one: Measure, sample: Sample) -> tuple[Floats, Floats] | None:
@@ -151,12 +151,17 @@ class _Scored:
         if sample == "topics":
             machine, people = self.machine_values(one), self.people_values(one)
         elif is_sum_of_documents(one):
-            cells = cells_of(self.by_machine, one, self.labels.grades)
+            cells = self._cells(one)
             machine, people = cells.by_topic()
         else:
             return None
         both = ~(np.isnan(machine) | np.isnan(people))
         return np.where(both, machine, np.nan), np.where(both, people, np.nan)
+
+    def _cells(self, one: Measure) -> Cells:
+        return cells_of(
+            self.by_machine, one, self.labels.grades, of_missing=self.settings.of_missing
+        )
 
     def calibrated(self, name: str, one: Measure, sample: Sample) -> Calibrated:
         """The run's three means."""
@@ -187,14 +192,14 @@ class _Scored:
             return prediction_powered_mean(people, machine[listed], confidence=confidence)
         if not is_sum_of_documents(one):
             return None
-        cells = cells_of(self.by_machine, one, self.labels.grades)
+        cells = self._cells(one)
         return prediction_powered_mean(
             cells.people, cells.machine, clusters=cells.topic, confidence=confidence
         )
 
 
-def _of_listed(lists: JudgedLists, one: Measure) -> Floats:
-    return np.where(lists.n_listed > 0, one.values(lists), np.nan)
+def _of_listed(lists: JudgedLists, one: Measure, settings: Settings) -> Floats:
+    return np.where(lists.n_listed > 0, one.values(lists), settings.of_missing)
 
 
 def _reason(powered: PredictionPowered) -> str | None:

@@ -213,6 +213,7 @@ class Reusability:
             "settings": {
                 "ties": self.settings.ties,
                 "single_precision": self.settings.single_precision,
+                "missing": self.settings.missing,
                 "leave_out_without_relevant": self.settings.leave_out_without_relevant,
                 "confidence": self.settings.confidence,
             },

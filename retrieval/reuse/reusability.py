@@ -36,6 +36,7 @@ from stats.ranking.pool_bias import (
     lists_without,
     pool_ranks,
 )
+from stats.ranking.resampled_topics import weighted_scores
 from stats.ranking.topic_means import compare_over_topics
 
 Flags = NDArray[np.bool_]
@@ -151,11 +152,20 @@ class _Scores:
         self.values, self.judged = self._scored(pool.lists)
 
     def _scored(self, lists: Iterator[JudgedLists] | Sequence[JudgedLists]) -> _Table:
-        """By run and measure: the topics' values, and the share judged where it looks."""
+        """By run and measure: the topics' values, and the share judged where it looks.
+
+        In topics that a run lacks its values are NaN, or 0 if that counts.
+        """
         values, shares = [], []
         for one in lists:
-            counts = self.pool.counted & (one.n_listed > 0)
-            values.append([each.values(one)[counts] for each in self.measures])
+            listed = one.n_listed > 0
+            absent, counts = self.settings.of_missing, self.pool.counted & listed
+            values.append(
+                [
+                    np.where(listed, each.values(one), absent)[self.pool.counted]
+                    for each in self.measures
+                ]
+            )
             shares.append([float(share_judged(one, each)[counts].mean()) for each in self.measures])
         return values, np.array(shares)
 
@@ -181,14 +191,14 @@ class _Scores:
 
     def _effects(self, values: _Values, judged: Floats, members: Flags) -> Iterator[Effect]:
         for at, one in enumerate(self.measures):
-            means, means_without = (
-                np.array([row[at].mean() for row in each]) for each in (self.values, values)
-            )
-            ranks, ranks_without = _ranks(means), _ranks(means_without)
+            tables = [np.array([row[at] for row in each]) for each in (self.values, values)]
+            means, means_without = (np.nanmean(table, axis=1) for table in tables)
+            ranks, ranks_without = (_ranks(table) for table in tables)
             for run, name in enumerate(self.pool.family.runs):
                 low = high = float("nan")
                 if members[run]:
-                    pair = values[run][at], self.values[run][at]
+                    has = ~np.isnan(self.values[run][at])
+                    pair = values[run][at][has], self.values[run][at][has]
                     difference = compare_over_topics(
                         *pair, test="t", confidence=self.settings.confidence
                     )
@@ -213,9 +223,10 @@ _Values = list[list[Floats]]
 _Table = tuple[_Values, Floats]
 
 
-def _ranks(means: Floats) -> Integers:
-    """1 for the highest; what is the same to 1e-12 shares the better rank."""
-    return np.asarray(1 + (means[None, :] > means[:, None] + 1e-12).sum(axis=1))
+def _ranks(values: Floats) -> Integers:
+    """1 for the best; what is the same to 1e-12 shares the better rank."""
+    [scores] = weighted_scores(values, np.ones((1, values.shape[1])))
+    return np.asarray(1 + (scores[None, :] > scores[:, None] + 1e-12).sum(axis=1))
 
 
 def _expectations(

@@ -110,6 +110,43 @@ def weighted_means(values: Floats, weights: Floats) -> Floats:
     return np.asarray(np.round(means, 12))
 
 
+def weighted_scores(values: Floats, weights: Floats) -> Floats:
+    """What orders systems, for each row of weights of topics.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_systems, n_topics)
+        NaN where a system lacks a topic.
+    weights : ndarray of float, shape (n_rows, n_topics)
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows, n_systems)
+        Means where no system lacks a topic. Otherwise means of a system's differences from each
+        of the others on the topics that both have: means over different topics may contradict
+        every comparison of two. NaN where a system has no topic in common with another.
+
+    Examples
+    --------
+    >>> values = np.array([[0.9, nan, nan], [1.0, 0.2, 0.3]])
+    >>> weighted_scores(values, np.ones((1, 3))).tolist()
+    [[-0.1, 0.1]]
+    """
+    present = ~np.isnan(values)
+    if present.all() or len(values) < 2:
+        return weighted_means(values, weights)
+    filled, known = np.nan_to_num(values), present.astype(np.float64)
+    scores = np.empty((len(weights), len(values)))
+    for at, row in enumerate(weights):
+        weight = (known * row) @ known.T
+        total = (filled * row) @ known.T
+        gaps = np.divide(total - total.T, weight, out=np.zeros_like(total), where=weight > 0)
+        n_others = (weight > 0).sum(axis=1) - (weight.diagonal() > 0)
+        sums = gaps.sum(axis=1)
+        scores[at] = np.divide(sums, n_others, out=np.full_like(sums, nan), where=n_others > 0)
+    return np.asarray(np.round(scores, 12))
+
+
 def similarities_over_topics(
     first: Floats,
     second: Floats,
@@ -183,9 +220,9 @@ def similarities_over_topics(
         )
     n_systems, n_topics = first.shape
     every = np.ones((1, n_topics))
-    here, there = weighted_means(first, every)[0], weighted_means(second, every)[0]
-    resampled = _means(first, second, samples.bootstrap, samples.bootstrap)
-    halves = _means(first, second, samples.halves, 1 - samples.halves)
+    here, there = weighted_scores(first, every)[0], weighted_scores(second, every)[0]
+    resampled = _scores(first, second, samples.bootstrap, samples.bootstrap)
+    halves = _scores(first, second, samples.halves, 1 - samples.halves)
     undone = _without_chance_swaps(here, there, *resampled, confidence)
     found = []
     for name in names:
@@ -201,9 +238,9 @@ def similarities_over_topics(
     return found
 
 
-def _means(first: Floats, second: Floats, one: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """Both sets' means by weights of topics, without rows of which a system has no topic."""
-    here, there = weighted_means(first, one), weighted_means(second, other)
+def _scores(first: Floats, second: Floats, one: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Both sets' scores by weights of topics, without rows of which a system has no topic."""
+    here, there = weighted_scores(first, one), weighted_scores(second, other)
     known = ~np.isnan(here + there).any(axis=1)
     return here[known], there[known]
 

@@ -13,6 +13,8 @@ from retrieval.models import CollectionVersion, RunPair, RunResult, TopicValue
 from retrieval.stored_evaluations import EVALUATE
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text
+from tests.retrieval.conftest import easy_and_hard_topics
+from tests.retrieval.conftest import qrels_text as text_of_grades
 from work.models import Job
 from work.request import request_job
 
@@ -92,6 +94,17 @@ def test_runs_that_are_alike_are_not_called_better(rosa, collection):
     page = words_of(rosa.get(PAGE).content.decode())
     assert "It is not decided which run is best by nDCG@10." in page
     assert "may be as good as" in page
+
+
+def test_a_run_of_easy_topics_is_not_called_best_by_its_mean(rosa, collection):
+    grades, runs = easy_and_hard_topics()
+    qrels = add_file(collection, "easy.txt", text_of_grades(grades)).pk
+    files = [add_file(collection, name, text).pk for name, text in runs.items()]
+    more = {"qrels": qrels, "runs": files, "measures": ["RR@10"], "primary": ""}
+    rosa.post(PAGE, form_of(collection, **more))
+    words = words_of(rosa.get(PAGE).content.decode())
+    assert "B is best by RR@10." in words
+    assert "B leads A by 0.300" in words
 
 
 def test_below_ten_topics_no_run_is_called_best(rosa, collection):

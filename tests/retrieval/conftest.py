@@ -63,3 +63,25 @@ def seeded_collection(
             }
         runs.append(run)
     return grades, runs
+
+
+def easy_and_hard_topics() -> tuple[Grades, dict[str, str]]:
+    """Runs A, of 25 easy topics, and B, of these and 25 hard ones, and better on each of A's.
+
+    Reciprocal ranks of A are 1/2 or 1, of B 1, and on hard topics 1/4 or 1/5: A has .7 on its
+    topics, and B .3 more there and a mean of about .6.
+    """
+    grades: Grades = {}
+    lines: dict[str, list[str]] = {"A": [], "B": []}
+    for number in range(50):
+        topic, n = f"t{number:02d}", number % 5
+        grades[topic] = {"rel": 1, "n0": 0, "n1": 0, "n2": 0, "n3": 0, "m0": 0}
+        ranks = {"A": 2 if n < 3 else 1, "B": 1} if number < 25 else {"B": 4 + n % 2}
+        for run, rank_of_relevant in ranks.items():
+            listed = ["n0", "n1", "n2", "n3"]
+            listed.insert(rank_of_relevant - 1, "rel")
+            lines[run] += [
+                f"{topic} Q0 {document} {at} {9 - at} {run}"
+                for at, document in enumerate(listed, 1)
+            ]
+    return grades, {f"{run}.run": "\n".join(each) + "\n" for run, each in lines.items()}

@@ -16,7 +16,13 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from retrieval.exceptions import RunsUnfit
-from tests.retrieval.conftest import WriteFile, qrels_text, run_text, seeded_collection
+from tests.retrieval.conftest import (
+    WriteFile,
+    easy_and_hard_topics,
+    qrels_text,
+    run_text,
+    seeded_collection,
+)
 
 Evaluate = Callable[..., dict[str, Any]]
 OF_PYTREC_EVAL = {
@@ -103,6 +109,28 @@ def test_differences_are_tested_on_the_topics_that_both_runs_have(evaluate: Eval
     )
     full = [[values.get(t, 0.0) for t in grades] for values in (a, b)]
     assert zeros["comparisons"][0]["p"] == pytest.approx(stats.ttest_rel(*full).pvalue)
+
+
+def test_a_run_of_easy_topics_is_not_put_before_one_that_beats_it_on_each(evaluate: Evaluate):
+    grades, files = easy_and_hard_topics()
+    record = evaluate(qrels_text(grades), files, "--measure", "RR")
+    (pair,) = record["comparisons"]
+    assert pair["delta"] == pytest.approx(-0.3)
+    assert row(record, "A", "RR")["mean"] > row(record, "B", "RR")["mean"]
+    assert record["groups"] == [{"measure": "RR", "groups": [["B"], ["A"]]}]
+    assert any("do not order the runs" in note for note in record["notes"])
+
+
+def test_where_missing_topics_count_0_the_mean_and_its_interval_count_them_too(evaluate: Evaluate):
+    grades, files = easy_and_hard_topics()
+    record = evaluate(qrels_text(grades), files, "--measure", "RR", "--missing", "zero")
+    of_a = row(record, "A", "RR")
+    values = [of_a["per_topic"][topic] for topic in grades]
+    limits = stats.t.interval(0.95, 49, np.mean(values), stats.sem(values))
+    assert of_a["mean"] == of_a["mean_complete"] == of_a["mean_other_ties"] == pytest.approx(0.35)
+    assert (of_a["ci_low"], of_a["ci_high"]) == pytest.approx(limits)
+    assert record["groups"][0]["groups"] == [["B"], ["A"]]
+    assert record["comparisons"][0]["delta"] == pytest.approx(0.35 - row(record, "B", "RR")["mean"])
 
 
 def test_randomisation_agrees_with_scipys_permutation_test(evaluate: Evaluate):

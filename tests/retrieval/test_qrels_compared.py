@@ -15,7 +15,14 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
-from tests.retrieval.conftest import Grades, WriteFile, qrels_text, run_text, seeded_collection
+from tests.retrieval.conftest import (
+    Grades,
+    WriteFile,
+    easy_and_hard_topics,
+    qrels_text,
+    run_text,
+    seeded_collection,
+)
 
 Compare = Callable[..., dict[str, Any]]
 Labels = Mapping[str, Grades]
@@ -86,7 +93,7 @@ def test_each_ranking_is_that_of_evaluate_runs(compare: Compare, file: WriteFile
 
 def test_tau_b_and_swaps_of_every_two_rankings_are_those_of_their_means(compare: Compare):
     labels, runs = collection()
-    record = compare(labels, runs)
+    record = compare(labels, runs, "--missing", "zero")
     assert {(p["first"], p["second"]) for p in record["pairs"]} == set(
         combinations(["a", "b", "c", "union", "intersection", "majority"], 2)
     )
@@ -104,9 +111,34 @@ def test_tau_b_and_swaps_of_every_two_rankings_are_those_of_their_means(compare:
         assert sum(each["significance"].values()) == each["n_pairs"] == 10
 
 
+def test_runs_that_lack_topics_are_ranked_by_what_they_do_on_the_same_topics(compare: Compare):
+    """A run of easy topics has the higher mean, and the other beats it on each topic of both."""
+    labels, runs = easy_and_hard_topics()
+    other = {topic: grades | {"m0": int(topic > "t25")} for topic, grades in labels.items()}
+    record = compare({"x": labels, "y": other}, runs, "--measure", "RR")
+    for ranking in record["rankings"]:
+        assert [one["run"] for one in ranking["systems"]] == ["B", "A"]
+        assert [one["rank"] for one in ranking["systems"]] == [1, 2]
+        assert ranking["groups"] == [["B"], ["A"]]
+    one = pair(record, "x", "y")
+    assert (one["n_swapped"], one["significance"]["kept"]) == (0, 1)
+    assert one["tau_b"]["value"] == one["tau_b"]["ci_low"] == 1
+
+
+def test_a_zero_for_missing_topics_counts_in_means_intervals_and_groups(compare: Compare):
+    labels, runs = easy_and_hard_topics()
+    record = compare({"x": labels, "y": labels}, runs, "--measure", "RR", "--missing", "zero")
+    for ranking in record["rankings"]:
+        assert ranking["groups"] == [["B"], ["A"]]
+        of_a = ranking["systems"][1]
+        assert (of_a["run"], of_a["n_topics"]) == ("A", 50)
+        assert of_a["mean"] == pytest.approx(0.35)
+        assert 0.2 < of_a["ci_low"] < 0.35 < of_a["ci_high"] < 0.5
+
+
 def test_the_truth_is_first_and_makes_tau_ap_one_sided(compare: Compare):
     labels, runs = collection()
-    record = compare(labels, runs, "--truth", "b", "--top", "3")
+    record = compare(labels, runs, "--truth", "b", "--top", "3", "--missing", "zero")
     assert [p["second"] for p in record["pairs"] if p["first"] == "b"] == [
         "a", "c", "union", "intersection", "majority",
     ]  # fmt: skip

@@ -21,7 +21,14 @@ from retrieval.charts.reuse import (
     relevant_by_depth,
 )
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
-from tests.retrieval.conftest import Grades, Run, WriteFile, qrels_text, run_text
+from tests.retrieval.conftest import (
+    Grades,
+    Run,
+    WriteFile,
+    easy_and_hard_topics,
+    qrels_text,
+    run_text,
+)
 
 DEPTH = 5
 N_TOPICS = 15
@@ -297,3 +304,16 @@ def test_charts_draw_the_record(collection: Any):
     assert f"{record['depths'][-1]['n_relevant']:,} relevant documents to rank 5" in (
         depths_in_words(depths)
     )
+
+
+def test_a_zero_for_missing_topics_counts_with_all_judgments_and_without_some(file: WriteFile):
+    grades, files = easy_and_hard_topics()
+    arguments = ["--qrels", str(file("q", qrels_text(grades))), "--measure", "RR"]
+    for name, text in files.items():
+        arguments += ["--run", str(file(name, text))]
+    for options, mean in (([], 0.7), (["--missing", "zero"], 0.35)):
+        record = reuse(arguments, "--pool-depth", "5", *options)
+        effects = {(row["run"], row["measure"]): row for row in record["left_out"][0]["effects"]}
+        of_a = effects["A", "RR"]
+        assert of_a["mean"] == pytest.approx(mean)
+        assert (of_a["rank"], effects["B", "RR"]["rank"]) == (2, 1)

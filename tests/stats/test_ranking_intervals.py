@@ -15,6 +15,7 @@ from stats.ranking.resampled_topics import (
     similarities_over_topics,
     topic_samples,
     weighted_means,
+    weighted_scores,
 )
 
 NAMES: list[Similarity] = ["tau_b", "tau_ap_a", "tau_ap_b", "rbo"]
@@ -67,6 +68,27 @@ def test_topics_that_a_system_lacks_are_left_out_of_its_mean():
     weights = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]])
     means = weighted_means(values, weights)
     np.testing.assert_allclose(means, [[0.4, 0.3], [1 / 3, 0.1], [0.6, np.nan]])
+
+
+def test_scores_are_means_or_where_topics_lack_mean_differences_on_topics_of_both():
+    rng = np.random.default_rng(5)
+    values, weights = rng.random((4, 12)), rng.integers(0, 3, (3, 12)).astype(float)
+    np.testing.assert_array_equal(weighted_scores(values, weights), weighted_means(values, weights))
+    values[0, :5] = values[2, 3:9] = np.nan
+    expected = [
+        [
+            np.mean(
+                [
+                    np.average((values[a] - values[b])[both], weights=row[both])
+                    for b in range(4)
+                    if b != a and (both := ~np.isnan(values[a] + values[b])).any()
+                ]
+            )
+            for a in range(4)
+        ]
+        for row in weights
+    ]
+    np.testing.assert_allclose(weighted_scores(values, weights), expected, atol=1e-11)
 
 
 @pytest.mark.parametrize(
