@@ -1,6 +1,7 @@
 """Simulated labels of people, for `benchmarks.coverage`: kappa, shares and alpha."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 
@@ -11,6 +12,8 @@ from benchmarks.coverage_alpha import Setting as AlphaSetting
 from benchmarks.coverage_cases import FEW_CARRY, FEW_ITEMS, FEW_OF_A_CLASS, IntervalCase, Limits
 from stats.agreement import cohen_kappa, fleiss_kappa, icc
 from stats.agreement.posterior import share_posterior
+
+POOL, RELEVANT = 14, 0.17
 
 
 def kappa(
@@ -43,6 +46,49 @@ def _kappa_limits(counts: tuple[int, ...], n_classes: int) -> tuple[float, float
     found = cohen_kappa(cells // n_classes, cells % n_classes)
     is_noted = any("rough guide" in warning for warning in found.warnings)
     return found.ci_low, found.ci_high, is_noted
+
+
+@dataclass(frozen=True)
+class TwoRounds:
+    """Two rounds of judgments of the same pools: `POOL` candidates of each target, few relevant.
+
+    Targets differ in how many are relevant, and with `differing` in how often judges err.
+    """
+
+    n_targets: int
+    error: float
+    differing: float
+
+    @property
+    def kappa(self) -> float:
+        """In the population."""
+        squared = self.error**2 + self.differing * self.error * (1 - self.error)
+        relevant = RELEVANT + (1 - 2 * RELEVANT) * self.error
+        disagreement = 2 * (self.error - squared)
+        return 1 - disagreement / (2 * relevant * (1 - relevant))
+
+    def interval(self, rng: np.random.Generator) -> Limits:
+        shape = (self.n_targets, POOL)
+        share = rng.beta(4 * RELEVANT, 4 * (1 - RELEVANT), (self.n_targets, 1))
+        truth = rng.random(shape) < share
+        error = np.full((self.n_targets, 1), self.error)
+        if self.differing:
+            size = 1 / self.differing - 1
+            error = rng.beta(self.error * size, (1 - self.error) * size, error.shape)
+        first, second = ((truth ^ (rng.random(shape) < error)).ravel() for _ in range(2))
+        target = np.repeat(np.arange(self.n_targets), POOL)
+        found = cohen_kappa(first, second, clusters=target)
+        return found.ci_low, found.ci_high, self.kappa
+
+    @property
+    def label(self) -> str:
+        """The setting in words."""
+        alike = "differing by target" if self.differing else "alike in all"
+        return f"kappa {self.kappa:.2f}, {self.n_targets} targets of {POOL}, disagreement {alike}"
+
+
+def of_two_rounds(rng: np.random.Generator, *, rounds: TwoRounds) -> Limits:
+    return rounds.interval(rng)
 
 
 def percent(rng: np.random.Generator, *, share: float, n: int) -> Limits:
@@ -81,6 +127,9 @@ def agreement_intervals() -> Iterator[IntervalCase]:
         if n >= 20 and is_rare and n * min(margins) == 5:
             draw = partial(draw, unnoted=True)
             yield IntervalCase("kappa", f"{setting}, those without a note", draw)
+    for differing, error, n in product((0.1, 0.0), (0.05, 0.02), (20, 40, 100)):
+        rounds = TwoRounds(n, error, differing)
+        yield IntervalCase("kappa_clusters", rounds.label, partial(of_two_rounds, rounds=rounds))
     for share, n in product((0.5, 0.8, 0.95), (10, 20, 50, 100)):
         noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if n * (1 - share) < 5 - 1e-9 else ""
         draw = partial(percent, share=share, n=n)

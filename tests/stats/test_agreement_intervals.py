@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from stats import agreement
 from stats.agreement import CiMethod
 from stats.agreement.intervals import jackknife_z
+from stats.jackknife import jackknife_limits
 
 
 @pytest.mark.parametrize("ci", ["jackknife", "analytic"])
@@ -126,3 +128,20 @@ def test_the_limits_of_a_correlation_of_means_are_those_of_single_ratings_steppe
     one, mean = agreement.icc(*columns, model="icc1"), agreement.icc(*columns, model="icc1k")
     stepped = [3 * limit / (1 + 2 * limit) for limit in (one.ci_low, one.ci_high)]
     assert [mean.ci_low, mean.ci_high] == pytest.approx(stepped, abs=1e-9)
+
+
+def test_limits_of_kappa_over_few_clusters_are_those_of_fishers_scale():
+    """On kappa's own scale the truth lies below the lower limit ten times as often as above."""
+    rng = np.random.default_rng(1)
+    target = np.repeat(np.arange(40), 14)
+    truth = rng.random(len(target)) < 0.17
+    error = rng.beta(0.18, 8.82, 40)[target]
+    first, second = (truth ^ (rng.random(len(target)) < error) for _ in range(2))
+    found = agreement.cohen_kappa(first, second, clusters=target)
+    without = np.array(
+        [cohen_kappa_score(first[target != one], second[target != one]) for one in range(40)]
+    )
+    expected = jackknife_limits(cohen_kappa_score(first, second), without, 0.95)
+    assert (found.ci_low, found.ci_high) == pytest.approx(expected)
+    assert found.value - found.ci_low > 1.5 * (found.ci_high - found.value)
+    assert found.se == pytest.approx(np.sqrt(39 * np.var(without)))
