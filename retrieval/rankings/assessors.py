@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from stats.ranking import Measure, judged_lists
 from stats.ranking.random_assessors import random_assessors
 
 ONE_EACH = "each topic has one assessor: topics and assessors cannot be separated"
+NO_CHOICE = "each topic has one assessor: there is none to draw at random"
 
 
 def values_by_assessor(
@@ -89,10 +91,15 @@ def random_designs(
     merged: tuple[str, Mapping[Measure, Floats]],
     settings: ComparisonSettings,
 ) -> Iterator[RandomDesign]:
-    """Voorhees' design: one assessor a topic at random, for each measure."""
+    """Voorhees' design: one assessor a topic at random, for each measure.
+
+    None where no topic has two: every draw would be the merged ranking itself.
+    """
     name, means = merged
     judged = np.array([sets.has_judged(each) for each in sets.names])
     counted = judged.any(axis=0)
+    if not has_choice(sets):
+        return
     for one, of_assessors in values.items():
         drawn = random_assessors(
             of_assessors[:, :, counted],
@@ -104,16 +111,24 @@ def random_designs(
         yield RandomDesign(one, name, tuple(run_names(runs)), drawn)
 
 
+def has_choice(sets: LabelSets) -> bool:
+    """Whether a topic has two assessors."""
+    judged = np.array([sets.has_judged(name) for name in sets.names])
+    return bool((judged.sum(axis=0) > 1).any())
+
+
 def crossed_means(
     sets: LabelSets,
     runs: Sequence[Run],
     values: Mapping[Measure, Floats],
     settings: ComparisonSettings,
 ) -> Iterator[CrossedMean]:
-    """Each system's mean over topics and assessors, both of which are samples."""
+    """Each system's mean over topics and assessors, both of which are samples.
+
+    Limits are cut where measures end, at 0 and 1.
+    """
     evaluation = settings.evaluation
-    judged = np.array([sets.has_judged(name) for name in sets.names])
-    separable = bool((judged.sum(axis=0) > 1).any())
+    separable = has_choice(sets)
     for one, of_assessors in values.items():
         for at, run in enumerate(run_names(runs)):
             table = of_assessors[:, at]
@@ -121,6 +136,7 @@ def crossed_means(
             mean = mean_over_items_and_annotators(
                 topic, assessor, table[assessor, topic], confidence=evaluation.confidence
             )
+            mean = replace(mean, ci_low=max(mean.ci_low, 0.0), ci_high=min(mean.ci_high, 1.0))
             low, high = two_way_bootstrap(
                 table,
                 n_resamples=settings.n_resamples,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from presentation.counts import count_of
-from retrieval.rankings.assessors import ONE_EACH
+from retrieval.rankings.assessors import NO_CHOICE, ONE_EACH
 from retrieval.rankings.compared_sets import ComparedSets
 from retrieval.rankings.records import QrelsCompared
 from stats.inference.two_way_bootstrap import LEAST_ASSESSORS
@@ -26,6 +26,7 @@ def notes(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
         )
     if any(each.reason == ONE_EACH for each in compared.crossed):
         yield ONE_EACH
+        yield NO_CHOICE
     if "union" in sets.grades and "majority" not in sets.grades:
         yield "no document has three judgments, so that a majority would be the intersection"
 

@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 
 from stats.agreement.intervals import jackknife_t
-from stats.agreement.result import few_items_warnings
+from stats.agreement.result import CiMethod, few_items_warnings
 from stats.agreement.sums import Sums, by_cluster
 from stats.arguments import Column, Floats, coded, require_confidence, require_same_length
 
@@ -81,10 +81,13 @@ def relevant_overlap(
     both, either = one & other, one | other
     counts = int(both.sum()), int(either.sum()), n
     if not either.any():
-        return LabelOverlap(nan, nan, nan, "none", *counts, "neither calls an item relevant")
+        reason = "neither calls an item relevant" if n else "no item is judged by both"
+        return LabelOverlap(nan, nan, nan, "none", *counts, reason)
     cluster, names = coded(clusters, "clusters")
     sums = Sums(by_cluster(cluster, len(names), both * 1.0, either * 1.0), _ratio)
-    limits = jackknife_t(sums.value(), sums.without_each(), confidence, least=0.0)
+    limits = jackknife_t(
+        sums.value(), sums.without_each(), confidence, CiMethod.JACKKNIFE_CLUSTERS, least=0.0
+    )
     return LabelOverlap(
         sums.value(),
         limits.low,

@@ -235,8 +235,12 @@ def test_with_one_assessor_a_topic_topics_and_assessors_are_not_separated(compar
     reason = "each topic has one assessor: topics and assessors cannot be separated"
     assert {each["reason"] for each in record["crossed"]} == {reason}
     assert reason in record["notes"]
-    assert record["random_assessor"][0]["n_topics_with_choice"] == 0
-    assert record["random_assessor"][0]["tau_b"]["min"] == pytest.approx(1)
+    assert record["random_assessor"] == []
+    assert "each topic has one assessor: there is none to draw at random" in record["notes"]
+    for each in record["crossed"]:
+        assert 0 <= each["ci_low"] < each["mean"] < each["ci_high"] <= 1
+    overlap = record["assessors"]["overlap"]
+    assert (overlap["value"], overlap["reason"]) == (None, "no item is judged by both")
 
 
 def test_any_two_assessors_of_a_document_are_compared_whoever_they_are(compare: Compare):

@@ -153,6 +153,7 @@ def test_overlap_is_the_shared_part_of_what_either_calls_relevant():
     se = np.sqrt(2 / 3 * np.square(np.array(without) - np.mean(without)).sum())
     half = stats.t.ppf(0.975, 2) * se
     assert (found.ci_low, found.ci_high) == pytest.approx((max(0, 0.6 - half), min(1, 0.6 + half)))
+    assert found.method == "jackknife-t-clusters"
 
 
 def test_overlap_of_nothing_relevant_is_undefined():
