@@ -203,6 +203,7 @@ of_a_collection: list[URLPattern | URLResolver] = [
     path("files/", files.files, name="collection-files"),
     path("files/<int:file_id>/", files.file, name="collection-file"),
     path("files/<int:file_id>/remove/", files.remove, name="collection-file-remove"),
+    path("files/<int:file_id>/qrels/", files.make_qrels, name="collection-file-qrels"),
     path("files/<int:file_id>/content/", files.content, name="collection-file-content"),
     path("evaluation/", evaluation.evaluation, name="collection-evaluation"),
     path(

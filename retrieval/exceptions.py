@@ -27,7 +27,9 @@ class FileFaults(RetrievalError):
 
     MOST_LISTED = 20
 
-    def __init__(self, path: Path, faults: Sequence[tuple[int | None, str]]) -> None:
+    def __init__(
+        self, path: Path, faults: Sequence[tuple[int | None, str]], hint: str = ""
+    ) -> None:
         self.path, self.faults = path, tuple(faults)
         name = path.name or str(path)
         lines = [
@@ -36,6 +38,7 @@ class FileFaults(RetrievalError):
         ]
         if (n_more := len(self.faults) - len(lines)) > 0:
             lines.append(f"... and {n_more:,} more.")
+        lines += [hint] if hint else []
         super().__init__("\n".join([*lines, "Nothing was computed."]))
 
 

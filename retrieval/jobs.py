@@ -7,6 +7,7 @@ from metrics.exceptions import MetricsError
 from retrieval.deletion import DELETE_COLLECTION, delete_large_collection
 from retrieval.exceptions import RetrievalError
 from retrieval.file_readings import READ_FILES, read_files
+from retrieval.merged_qrels import MERGED_QRELS, make_merged_qrels
 from retrieval.pool_studies import STUDY_OF_POOL, make_pool_study
 from retrieval.stored_audits import AUDIT, audit_files
 from retrieval.stored_comparisons import COMPARE, compare_collection
@@ -33,6 +34,7 @@ for name, label, handler in (
     (STUDY_OF_POOL, gettext_lazy("Making a study"), make_pool_study),
     (DELETE_COLLECTION, gettext_lazy("Deleting the collection"), delete_large_collection),
     (STUDY_QRELS, gettext_lazy("Making qrels"), make_study_qrels),
+    (MERGED_QRELS, gettext_lazy("Merging assessors' grades"), make_merged_qrels),
 ):
     register(name, label=label, queue=INTERACTIVE, refusals=REFUSALS)(handler)
 

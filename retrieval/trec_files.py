@@ -28,6 +28,10 @@ from stats.ranking.judged_lists import HIGHEST_GRADE, LOWEST_GRADE, in_single_pr
 
 FileKind = Literal["run", "qrels", "qrels_jg"]
 RUN_COLUMNS = ("topic", "Q0", "docno", "rank", "score", "tag")
+ASSESSORS_HINT = (
+    "If column 2 names assessors, merge their grades first (merge_assessors), or compare them "
+    "(compare_qrels --assessors)."
+)
 QREL_COLUMNS = ("topic", "iteration", "docno", "grade")
 INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
@@ -213,7 +217,8 @@ def _lines_of(path: Path, file: IO[bytes], kind: FileKind) -> _Lines:
             if len(faults) == MOST_FAULTS:
                 break
     if faults:
-        raise TrecFileFaults(path, faults)
+        names_assessors = kind == "qrels" and lines.has_repeats and len(lines.iterations) > 1
+        raise TrecFileFaults(path, faults, ASSESSORS_HINT if names_assessors else "")
     if not lines.values:
         raise TrecFileFaults(path, [(None, f"there is no line in it. {lines.form}")])
     return lines
@@ -231,6 +236,8 @@ class _Lines:
         self.line_of_pair: dict[tuple[str, ...], int] = {}
         self.values: list[float] = []
         self.tags: set[str] = set()
+        self.iterations: set[str] = set()
+        self.has_repeats = False
         self.ranks: list[float] = []
 
     def take(self, number: int, line: bytes) -> str | None:
@@ -253,7 +260,10 @@ class _Lines:
             return problem
         pair = tuple(named[column] for column in self.key)
         first = self.line_of_pair.setdefault(pair, number)
+        if "iteration" in named:
+            self.iterations.add(named["iteration"])
         if first != number:
+            self.has_repeats = True
             by = f" by {pair[2]}" if len(pair) > 2 else ""
             return (
                 f"document {pair[1]} of topic {pair[0]}{by} is in line {first} already. "

@@ -193,6 +193,11 @@ class EvaluationForm(forms.Form):
         if CollectionFile.Kind.RUN not in kinds:
             return _("An evaluation needs runs and qrels; there are no runs yet.")
         if CollectionFile.Kind.QRELS not in kinds:
+            if CollectionFile.Kind.ASSESSORS in kinds:
+                return _(
+                    "An evaluation needs one grade of each document; there are only several "
+                    "assessors' grades yet. Make qrels of them by a rule."
+                )
             return _("An evaluation needs runs and qrels; there are no qrels yet.")
         return ""
 

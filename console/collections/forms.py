@@ -11,6 +11,7 @@ from accounts.models import Team, User
 from accounts.names import require_visible
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models import Study
+from console.collections.judgments_view import merging_rule_choices
 from retrieval.collection_files import DESCRIPTIONS
 from retrieval.models import Collection, CollectionFile
 from retrieval.models.files import NAME_LENGTH
@@ -155,3 +156,15 @@ class DescriptionForm(forms.ModelForm[CollectionFile]):
             made_by = self.fields["made_by"]
             assert isinstance(made_by, forms.ChoiceField)
             made_by.choices = [("people", _("people")), ("machine", _("a machine"))]
+
+
+class MergingForm(forms.Form):
+    """By which rule several assessors' grades become qrels."""
+
+    rule = forms.ChoiceField()
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        rule = self.fields["rule"]
+        assert isinstance(rule, forms.ChoiceField)
+        rule.choices = merging_rule_choices()

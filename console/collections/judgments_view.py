@@ -25,6 +25,7 @@ from console.glossary import title_of
 from console.templatetags.numbers import coefficient, interval
 from hits.models import Batch
 from retrieval.exports.grades import RULES
+from retrieval.merged_qrels import RULES as MERGING_RULES
 from retrieval.models import Collection, CollectionFile
 
 KAPPA_AT_LEVEL = {Question.Level.ORDINAL: "cohen_kappa_linear"}
@@ -184,3 +185,8 @@ def _rounds(studies: Sequence[Study]) -> Iterable[dict[str, Any]]:
 def rule_choices() -> list[tuple[str, str]]:
     """How several annotators' judgments may become one grade."""
     return [(rule, str(RULE_TITLES[rule])) for rule in RULES]
+
+
+def merging_rule_choices() -> list[tuple[str, str]]:
+    """How several assessors' grades of a file may become one."""
+    return [(rule, str(RULE_TITLES[rule])) for rule in MERGING_RULES]

@@ -46,7 +46,7 @@ def _of_one_assessor(basis: Basis, evaluated: VersionFile) -> Iterator[str]:
     """Whether topics and assessors can be told apart in the evaluated qrels."""
     file, round = basis.evaluated_file, basis.round
     if (round is not None and round.n_submissions < 2 * round.n_items) or (
-        file is not None and file.assessor
+        file is not None and file.assessor and not file.rule
     ):
         yield _(
             "Whether a topic is hard or its assessor strict: most topics of “{name}” were judged "

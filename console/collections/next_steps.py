@@ -32,7 +32,7 @@ def next_step(stages: StagesOfCollection, *, n_studies: int) -> NextStep:
 
 def _steps(stages: StagesOfCollection, n_studies: int) -> Iterator[tuple[str, str, str]]:
     counts = stages.counts
-    n_runs, n_qrels = counts[KIND.RUN], counts[KIND.QRELS] + counts[KIND.ASSESSORS]
+    n_runs, n_qrels, n_assessors = (counts[kind] for kind in (KIND.RUN, KIND.QRELS, KIND.ASSESSORS))
     if n := counts["faulty"]:
         text = ngettext(
             "{n} file cannot be used: see what is wrong with it.",
@@ -42,12 +42,18 @@ def _steps(stages: StagesOfCollection, n_studies: int) -> Iterator[tuple[str, st
         of_sources = counts["faulty_sources"] == n
         name = "collection-pools" if of_sources else "collection-files"
         yield text.format(n=f"{n:,}"), _("See the faults"), name
-    if not n_runs and not n_qrels and not counts[KIND.EMBEDDINGS]:
+    if not (n_runs or n_qrels or n_assessors or counts[KIND.EMBEDDINGS]):
         yield (
             _("Add the runs of your systems, and qrels if there are any."),
             _("Add files"),
             "collection-files",
         )
+    if n_assessors and not n_qrels:
+        text = _(
+            "Make qrels of the assessors' grades by a rule: runs are evaluated under one grade of "
+            "each document."
+        )
+        yield text, _("Make qrels"), "collection-files"
     if not n_qrels:
         yield from _steps_to_qrels(stages, n_studies)
     if not n_runs:

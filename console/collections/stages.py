@@ -57,10 +57,10 @@ def stages_of_collection(collection: Collection) -> StagesOfCollection:
 
 def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
     prepare, answer = _("Prepare"), _("Answer")
-    n_runs, n_qrels = counts[KIND.RUN], counts[KIND.QRELS] + counts[KIND.ASSESSORS]
+    n_runs, n_qrels, n_assessors = (counts[kind] for kind in (KIND.RUN, KIND.QRELS, KIND.ASSESSORS))
     is_faulty = counts["faulty"] > counts["faulty_sources"]
     state = NEEDS_YOU if is_faulty else DONE if n_runs and n_qrels else LATER
-    sizes = _sizes(n_runs, n_qrels)
+    sizes = _sizes(n_runs, n_qrels, n_assessors)
     yield _stage(slug, "collection-files", _("Runs and qrels"), state, prepare, sizes)
     n_samples, n_pools = counts[RESULT.TARGETS], counts[RESULT.POOL]
     state = DONE if n_samples else LATER
@@ -86,11 +86,13 @@ def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
     yield _stage(slug, "collection-report", _("Report"), state, answer)
 
 
-def _sizes(n_runs: int, n_qrels: int) -> str:
+def _sizes(n_runs: int, n_qrels: int, n_assessors: int) -> str:
     """How many runs and qrels there are; empty where there is nothing."""
-    if not n_runs and not n_qrels:
+    if not n_runs and not n_qrels and not n_assessors:
         return ""
     runs = ngettext("%(n)d run", "%(n)d runs", n_runs) % {"n": n_runs}
+    if n_assessors and not n_qrels:
+        return _("{runs}, grades to be merged").format(runs=runs)
     return _("{runs}, {n} qrels").format(runs=runs, n=n_qrels)
 
 

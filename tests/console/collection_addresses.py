@@ -36,7 +36,7 @@ ACTIONS_OF_A_COLLECTION = {
     **dict.fromkeys(
         [
             *("collection-source", "collection-vectors"),
-            *("collection-pool-study", "collection-study-qrels"),
+            *("collection-pool-study", "collection-study-qrels", "collection-file-qrels"),
         ],
         Permission.EDIT,
     ),
@@ -50,6 +50,7 @@ PARTS: dict[str, dict[str, object]] = {
     "collection-file": {"file_id": 1},
     "collection-file-remove": {"file_id": 1},
     "collection-file-content": {"file_id": 1},
+    "collection-file-qrels": {"file_id": 1},
     "collection-work": {"job_id": 1},
     "collection-stop": {"job_id": 1},
     "collection-again": {"job_id": 1},

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.teams import create_team
+from retrieval.exceptions import TrecFileFaults
 from retrieval.models import AnyTwoAssessors, CollectionVersion, RankingPair
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text, sent
@@ -95,6 +96,48 @@ def test_grades_sent_as_qrels_are_refused_with_what_to_choose(rosa, collection):
     page = page_of(rosa, FILES)
     assert "choose “qrels of several assessors”" in page
     assert "is in line" in page
+
+
+def test_assessors_grades_alone_become_qrels_by_a_rule(rosa, researcher, collection, tmp_path):
+    """Two of three are the majority; of two the lower grade; what nobody judged is -1."""
+    collection.files.qrels().delete()
+    text = "t0 ada a 2\nt0 ben a 1\nt0 cem a 0\nt0 ada b 1\nt0 ben b 0\nt0 ada c -1\n"
+    file = add_file(collection, "jg.txt", text)
+    overview = page_of(rosa, "/collections/tracks/")
+    assert "Next: Make qrels of the assessors' grades by a rule" in overview
+    assert "3 runs, grades to be merged" in overview
+    evaluation = page_of(rosa, "/collections/tracks/evaluation/")
+    assert "only several assessors' grades yet. Make qrels of them by a rule." in evaluation
+    assert "Make qrels" in page_of(rosa, FILES)
+    refused = rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "median"}, follow=True)
+    assert "No qrels were made" in words_of(refused.content.decode())
+    rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "majority"})
+    rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "any"})
+    by_any, by_majority = collection.files.qrels().order_by("name")
+    assert (by_majority.name, by_majority.rule, by_majority.is_usable) == (
+        *("jg.txt, majority", "majority", True),
+    )
+    assert by_any.judgments == by_majority.judgments
+    contents = {
+        one.rule: b"".join(bytes(part.content) for part in one.parts.all()).decode()
+        for one in (by_any, by_majority)
+    }
+    assert contents["majority"] == "t0 0 a 1\nt0 0 b 0\nt0 0 c -1\n"
+    assert contents["any"] == "t0 0 a 2\nt0 0 b 1\nt0 0 c -1\n"
+    assert "Next: Evaluate the runs." in page_of(rosa, "/collections/tracks/")
+    (tmp_path / "jg.txt").write_text(text)
+    out, output = io.StringIO(), tmp_path / "merged"
+    call_command("merge_assessors", tmp_path / "jg.txt", output=output, json=True, stdout=out)
+    assert output.read_text() == contents["majority"]
+    assert json.loads(out.getvalue())["n_unjudged"] == 1
+
+
+def test_runs_are_not_evaluated_under_several_grades_of_a_document(tmp_path):
+    qrels, run = tmp_path / "jg.txt", tmp_path / "bm25.run"
+    qrels.write_text(grades_text(n_topics=2))
+    run.write_text(run_text("bm25", n_topics=2))
+    with pytest.raises(TrecFileFaults, match=r"merge_assessors.*compare_qrels --assessors"):
+        call_command("evaluate_runs", "--qrels", str(qrels), "--run", str(run), "--measure", "AP")
 
 
 @pytest.mark.parametrize("with_qrels", [False, True])

@@ -54,6 +54,7 @@ HELD = {
     "lint_pool": "tests/retrieval/test_pool_lint.py",
     "lmstyle_table": "the benchmark's files; tests/replications/test_lmstyle_tables.py",
     "mark_payouts_paid": "tests/marketplace/test_commands.py",
+    "merge_assessors": "assessors' grades; tests/console/test_collection_assessors.py",
     "metrics": "tests/metrics",
     "migrate": "each test on a database",
     "override_rejections": "a rejection; tests/hits/test_review_commands.py",

@@ -14,13 +14,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.audit import record
 from accounts.roles import Permission
 from console.collections.file_view import faulty_files, listed_qrels, listed_runs
-from console.collections.forms import DescriptionForm, FilesForm
+from console.collections.forms import DescriptionForm, FilesForm, MergingForm
+from console.collections.judgments_view import merging_rule_choices
 from console.collections.source_view import SOURCES
+from console.forms import problems_of
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.study import may, person
 from retrieval.collection_files import describe_file, remove_file, store_file
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import READ_FILES, request_reading, subject_of
+from retrieval.merged_qrels import MERGED_QRELS, request_merged_qrels
 from retrieval.models import Collection, CollectionFile
 from work.models import Job
 
@@ -39,7 +42,8 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": listed_runs(collection),
         "qrels": listed_qrels(collection),
         "faulty": faulty_files(collection),
-        "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES).first(),
+        "rules": merging_rule_choices(),
+        "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES, MERGED_QRELS).first(),
     }
     status = 422 if form.errors else 200
     return collection_page(request, collection, "files", context, status=status)
@@ -109,6 +113,25 @@ def remove(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
     remove_file(file=row, actor=person(request))
     messages.success(request, _("{name} was removed.").format(name=row.name))
     return redirect(f"console:{_listing_of(row)}", slug)
+
+
+@require_POST
+def make_qrels(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
+    """Access: those who may edit. Qrels of several assessors' grades."""
+    row = file_for(request, slug, file_id, Permission.EDIT)
+    form = MergingForm(request.POST)
+    if row.kind != CollectionFile.Kind.ASSESSORS or not row.is_usable:
+        messages.error(
+            request, _("{name} does not hold several assessors' grades.").format(name=row)
+        )
+    elif form.is_valid():
+        request_merged_qrels(
+            collection=row.collection, file=row, actor=person(request), **form.cleaned_data
+        )
+    else:
+        problem = problems_of(form)
+        messages.error(request, _("No qrels were made: {problem}").format(problem=problem))
+    return redirect("console:collection-files", slug)
 
 
 @require_safe
