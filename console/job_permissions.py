@@ -31,6 +31,7 @@ from retrieval.stored_comparisons import COMPARE
 from retrieval.stored_evaluations import EVALUATE
 from retrieval.stored_machines import COMPARE_MACHINE
 from retrieval.stored_reuse import ESTIMATE_REUSE
+from simulation.stored_dialogue_reports import REPORT_DIALOGUES
 from work.models import Job
 
 COLLECTIONS = {COLLECT, COLLECT_NEW}
@@ -42,6 +43,7 @@ CONTROLLED_BY = {
     **dict.fromkeys(
         (EVALUATE, COMPARE, COMPARE_MACHINE, ESTIMATE_REUSE, AUDIT), Permission.ANALYSE
     ),
+    REPORT_DIALOGUES: Permission.ANALYSE,
     **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES, RECRUIT), Permission.SPEND),
     REVIEW: Permission.REVIEW,
     DELETE_COLLECTION: Permission.OWN,

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Item, Protocol
+from annotation.models.uploads import OF_POOLS
 from annotation.protocols.conditions import OF_LABELS, OF_NUMBERS
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault
@@ -43,6 +44,7 @@ TEMPLATES = {
     "e2e_ratings": gettext_lazy("Ratings of naturalness and quality (E2E)"),
     "graded_relevance": gettext_lazy("Relevance of results, four grades or can't judge"),
     "likert_agreement": gettext_lazy("Agreement with statements (Likert)"),
+    "outcomes": gettext_lazy("Ticks among what dialogues ended with"),
     "practised_ratings": gettext_lazy("Ratings of appropriateness, with practice first"),
     "preference": gettext_lazy("Which one is better"),
     "style_ratings": gettext_lazy("Ratings of appropriateness and style (LMStyle)"),
@@ -174,7 +176,7 @@ class ProtocolView:
     def templates(self) -> list[tuple[str, str]]:
         """Those that a study of its kind can use, each with its title."""
         is_pool = self.study.kind == "alternatives"
-        names = [name for name in template_names() if (name == "alternatives") == is_pool]
+        names = [name for name in template_names() if (name in OF_POOLS) == is_pool]
         return [(name, str(TEMPLATES.get(name, name))) for name in names]
 
     @property

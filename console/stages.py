@@ -17,6 +17,7 @@ from console.models import ValidationOutcome
 from console.results import AGREEMENT, RESULTS, VALIDATION
 from hits.progress import StudyProgress, progress_counts
 from metrics.models import ScoringRun
+from simulation.models import DialogueReport, DialogueStudy
 from validation.models import HumanResults
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
         ("adjudication", _("Adjudication"), *_adjudication(standing)),
         ("labels", _("Labels"), *_labels(standing)),
         ("validation", _("Metrics"), *_result(has_both, standing[VALIDATION])),
+        *_dialogues(standing),
         ("downloads", _("Downloads"), DONE if study.n_judgments else LATER, ""),
     ]
     return [
@@ -189,10 +191,22 @@ def _standing_counts() -> dict[str, Any]:
         RESULTS: Exists(HumanResults.objects.filter(study=OuterRef("pk"))),
         VALIDATION: Exists(outcomes.filter(name=VALIDATION)),
         "has_scores": Exists(ScoringRun.objects.filter(study=OuterRef("pk"))),
+        "has_dialogues": Exists(DialogueStudy.objects.filter(study=OuterRef("pk"))),
+        "has_dialogue_report": Exists(
+            DialogueReport.objects.filter(dialogues__study=OuterRef("pk"))
+        ),
         "n_disputed": Subquery(newest.values("n_disputed")[:1]),
         "n_decided": Subquery(_number(decisions)),
         "n_label_sets": Subquery(_number(LabelSet.objects.filter(study=OuterRef("pk")))),
     }
+
+
+def _dialogues(standing: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Of a study of recorded dialogues alone."""
+    if not standing["has_dialogues"]:
+        return []
+    is_computed = standing["has_dialogue_report"]
+    return [("dialogues", _("Simulated users"), *_result(True, is_computed))]
 
 
 def _number(rows: QuerySet[Any]) -> QuerySet[Any]:

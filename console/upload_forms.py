@@ -30,6 +30,7 @@ TEMPLATE_NAMES = {
     "e2e_ratings": _("Quality and naturalness of descriptions"),
     "graded_relevance": _("Relevance of results, four grades or can't judge"),
     "likert_agreement": _("Agreement with statements (Likert)"),
+    "outcomes": _("Ticks among what dialogues ended with"),
     "preference": _("Preference of two"),
     "practised_ratings": _("Appropriateness, with practice first"),
     "style_ratings": _("Style and appropriateness"),

@@ -7,6 +7,7 @@ from console.pages import (
     answers,
     batches,
     connections,
+    dialogue_studies,
     dispute_comments,
     downloads,
     human_results,
@@ -161,6 +162,13 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("members/<int:member_id>/remove/", members.remove_from_study, name="study-member-remove"),
     path("give/", members.give_study, name="give"),
     path("downloads/", downloads.downloads, name="downloads"),
+    path("simulated-users/", dialogue_studies.dialogues, name="dialogues"),
+    path(
+        "simulated-users/<slug:chart>.<slug:form>/picture/",
+        dialogue_studies.picture,
+        name="dialogues-picture",
+    ),
+    path("simulated-users/<str:name>", dialogue_studies.download, name="dialogues-download"),
     path("<str:name>", downloads.download, name="download"),
 ]
 
@@ -282,6 +290,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("simulations/<slug:slug>/", include(of_an_experiment)),
     path("catalogues/", catalogues.catalogues, name="catalogues"),
     path("catalogues/<int:key>/delete/", catalogues.delete, name="catalogue-delete"),
+    path("new-dialogue-study/", dialogue_studies.new_dialogue_study, name="new-dialogue-study"),
     path("recommenders/", recommenders.recommenders, name="recommenders"),
     path("new-recommender/", recommenders.new_recommender, name="new-recommender"),
     path("recommenders/<int:key>/", include(of_a_recommender)),

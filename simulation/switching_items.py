@@ -6,26 +6,26 @@ instead. Which recommender it was, and whether the turn was a loss or a gain, st
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from django.db import transaction
+from django.utils.translation import gettext as _
 
-from accounts.models import Team
-from annotation.imports import Imported, import_study
-from annotation.models import Study
-from annotation.protocols.templates import read_protocol
-from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft, StudyDraft
+from annotation.readers.drafts import ItemDraft, PictureDraft, StudyDraft
 from simulation.catalogue import Catalogue
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy, RecordedTurn
-from simulation.product_drawings import title
+from simulation.recorded_dialogues import (
+    log_rows,
+    product_candidate,
+    product_picture,
+    product_words,
+    require_in,
+)
 
 NEEDED = ("recommender", "user", "seed", "target", "turn", "shown", "delta")
 WIDTH, HEIGHT = 130, 120
@@ -48,7 +48,7 @@ def read_turns(path: Path) -> list[TurnDraft]:
     """The turns of a log of `simulate --log` that were a loss or a gain, each situation once."""
     before: dict[tuple[Any, ...], str] = {}
     turns: dict[tuple[Any, ...], TurnDraft] = {}
-    for number, row in _rows(path):
+    for number, row in log_rows(path, NEEDED):
         dialogue = (row["recommender"], row["user"], row["seed"], row["target"])
         previous = before.get((*dialogue, row["turn"] - 1))
         before[*dialogue, row["turn"]] = row["shown"]
@@ -57,8 +57,10 @@ def read_turns(path: Path) -> list[TurnDraft]:
             continue
         if previous is None:
             raise DialoguesUnfit(
-                f"{path.name}, line {number}: turn {row['turn']} comes before the turn that led "
-                "to it. Keep the lines of each dialogue in their order."
+                _(
+                    "{file}, line {line}: turn {turn} comes before the turn that led to "
+                    "it. Keep the lines of each dialogue in their order."
+                ).format(file=path.name, line=number, turn=row["turn"])
             )
         situation = (row["recommender"], row["target"], row["turn"], previous, row["shown"])
         turns.setdefault(
@@ -74,27 +76,10 @@ def read_turns(path: Path) -> list[TurnDraft]:
             ),
         )
     if not turns:
-        raise DialoguesUnfit(f"{path.name} has no turn that was a loss or a gain.")
+        raise DialoguesUnfit(
+            _("{file} has no turn that was a loss or a gain.").format(file=path.name)
+        )
     return list(turns.values())
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DialoguesUnfit(f"{path.name} cannot be read: {error}.") from None
-    for number, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            raise DialoguesUnfit(f"{path.name}, line {number}: not a JSON object.") from None
-        missing = [name for name in NEEDED if not isinstance(row, dict) or name not in row]
-        if missing:
-            raise DialoguesUnfit(
-                f"{path.name}, line {number}: {missing[0]} is missing. Name a file that "
-                "simulate --log wrote."
-            )
-        yield number, row
 
 
 def drawn_turns(
@@ -128,77 +113,71 @@ def drawn_turns(
                 heap.remove(chosen)
                 drawn.append(chosen)
     if not drawn:
-        raise DialoguesUnfit("No target of the dialogues has two alternatives and a fitting turn.")
+        raise DialoguesUnfit(
+            _("No target of the dialogues has two alternatives and a fitting turn.")
+        )
     return [drawn[place] for place in rng.permutation(len(drawn))]
 
 
-@transaction.atomic
-def import_switching_study(
-    *,
+@dataclass(frozen=True)
+class SwitchingItems:
+    """Turns that were drawn, as items, with what is stored of where each comes from."""
+
+    turns: Sequence[TurnDraft]
+    items: Sequence[ItemDraft]
+    nearest: Sequence[str]
+    catalogue: str
+    seed: int
+    per_target: int
+    n_left_out: int
+    kind: ClassVar[DialogueStudy.Kind] = DialogueStudy.Kind.SWITCHING
+
+    @property
+    def draft(self) -> StudyDraft:
+        return StudyDraft(kind="rating", items=self.items)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        return {
+            "catalogue": self.catalogue,
+            "seed": self.seed,
+            "per_target": self.per_target,
+            "n_targets_left_out": self.n_left_out,
+        }
+
+    def store(self, dialogues: DialogueStudy) -> None:
+        keys = dict(dialogues.study.items.values_list("key", "pk"))
+        RecordedTurn.objects.bulk_create(
+            RecordedTurn(dialogues=dialogues, item_id=keys[item.key], nearest=nearest, **vars(turn))
+            for turn, item, nearest in zip(self.turns, self.items, self.nearest, strict=True)
+        )
+
+
+def switching_items(
     log: Path,
     catalogue: Catalogue,
     accepted: Mapping[str, Sequence[str]],
-    slug: str,
+    *,
     per_target: int = 2,
     seed: int = 0,
-    study_title: str = "",
-    owner: Any = None,
-    team: Team | None = None,
-) -> Imported:
-    """Make a study of turns of a log, ready to launch, with where each item comes from."""
-    if Study.objects.filter(slug=slug).exists():
-        raise DialoguesUnfit(f"There is a study '{slug}' already. Choose another name.")
+) -> SwitchingItems:
+    """Turns of a log as items of a study, or DialoguesUnfit."""
     turns = read_turns(log)
     drawn = drawn_turns(turns, accepted, per_target=per_target, seed=seed)
     named = {name for one in drawn for name in (one.target, one.previous, one.shown)}
-    named |= {name for one in drawn for name in accepted[one.target]}
-    if unknown := sorted(named - catalogue.number_of.keys()):
-        raise DialoguesUnfit(
-            f"{unknown[0]} is not in the catalogue ({catalogue.source}). Name the catalogue that "
-            "the dialogues are of."
-        )
+    require_in(catalogue, named | {name for one in drawn for name in accepted[one.target]})
     items = [_item(number, one, catalogue, accepted) for number, one in enumerate(drawn, 1)]
-    imported = import_study(
-        draft=StudyDraft(kind="rating", items=items),
-        path=log,
-        slug=slug,
-        title=study_title,
-        owner=owner,
-        team=team,
-        protocol=read_protocol("switching"),
-    )
-    _store_origin(imported.study, log, catalogue, items, drawn, turns, per_target, seed)
-    return imported
-
-
-def _store_origin(
-    study: Study,
-    log: Path,
-    catalogue: Catalogue,
-    items: Sequence[ItemDraft],
-    drawn: Sequence[TurnDraft],
-    turns: Sequence[TurnDraft],
-    per_target: int,
-    seed: int,
-) -> None:
-    dialogues = DialogueStudy.objects.create(
-        study=study,
-        log_name=log.name,
-        log_sha256=sha256(log.read_bytes()).hexdigest(),
+    return SwitchingItems(
+        turns=drawn,
+        items=items,
+        nearest=[
+            _nearest(catalogue, one.shown, [each.key for each in item.candidates])
+            for item, one in zip(items, drawn, strict=True)
+        ],
         catalogue=catalogue.source,
         seed=seed,
         per_target=per_target,
-        n_targets_left_out=len({one.target for one in turns} - {one.target for one in drawn}),
-    )
-    keys = dict(study.items.values_list("key", "pk"))
-    RecordedTurn.objects.bulk_create(
-        RecordedTurn(
-            dialogues=dialogues,
-            item_id=keys[item.key],
-            nearest=_nearest(catalogue, one.shown, [each.key for each in item.candidates]),
-            **vars(one),
-        )
-        for item, one in zip(items, drawn, strict=True)
+        n_left_out=len({one.target for one in turns} - {one.target for one in drawn}),
     )
 
 
@@ -213,33 +192,15 @@ def _item(
 ) -> ItemDraft:
     """The key is a bare number: it must not say whether a turn was a loss."""
     others = [one for one in dict.fromkeys(accepted[turn.target]) if one != turn.target]
-    words = [_words(catalogue, one) for one in (turn.target, turn.previous, turn.shown)]
-    pictures = [_picture(catalogue, one) for one in (turn.target, turn.previous, turn.shown)]
+    words = [product_words(catalogue, one) for one in (turn.target, turn.previous, turn.shown)]
+    pictures = [product_picture(catalogue, one) for one in (turn.target, turn.previous, turn.shown)]
     return ItemDraft(
         key=f"turn-{number}",
         line=number,
         context="You look for: {}. Shown before: {}. Shown now: {}.".format(*words),
         picture=side_by_side([one for one in pictures if one]) if all(pictures) else None,
-        candidates=tuple(
-            CandidateDraft(key=one, text=_words(catalogue, one), picture=_picture(catalogue, one))
-            for one in others
-        ),
+        candidates=tuple(product_candidate(catalogue, one) for one in others),
     )
-
-
-def _words(catalogue: Catalogue, name: str) -> str:
-    number = catalogue.number_of[name]
-    if catalogue.captions:
-        return catalogue.captions[number]
-    return title(catalogue.attributes.describe(number)) if catalogue.attributes else name
-
-
-def _picture(catalogue: Catalogue, name: str) -> PictureDraft | None:
-    if catalogue.picture is None:
-        return None
-    content = catalogue.picture(catalogue.number_of[name])
-    is_drawing = content.lstrip().startswith((b"<svg", b"<?xml"))
-    return PictureDraft("image/svg+xml" if is_drawing else "image/png", content)
 
 
 def side_by_side(pictures: Sequence[PictureDraft]) -> PictureDraft:

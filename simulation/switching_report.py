@@ -7,14 +7,23 @@ from typing import Any
 
 import pandas as pd
 from django.db.models import Count
+from django.utils.translation import gettext as _
 
 from annotation.frames import judgment_frame
 from annotation.models import Study
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy
-from simulation.switching import CHOICES, compare_users, switching_study
+from simulation.recorded_dialogues import dialogues_of, origin_of
+from simulation.switching import (
+    CHOICES,
+    SwitchingStudy,
+    UserFit,
+    compare_users,
+    switching_study,
+)
 from simulation.users import MetaUser
 
+DEFAULT_USERS = ("base", "prob:0:0.75", "prob:0:0.75,mode=released")
 DECISION, TAKEN = "decision", "taken"
 
 
@@ -34,41 +43,43 @@ def decisions_of(study: Study) -> pd.DataFrame:
 
 def _turns(study: Study) -> pd.DataFrame:
     """Where each item comes from, which its workers did not see."""
-    dialogues = _dialogues(study)
+    dialogues = dialogues_of(study, DialogueStudy.Kind.SWITCHING)
     rows = dialogues.turns.annotate(n_alternatives=Count("item__candidates")).values(
         *("item__key", "target", "turn", "delta", "recommender", "nearest", "n_alternatives")
     )
     return pd.DataFrame(list(rows)).rename(columns={"item__key": "item"})
 
 
-def _dialogues(study: Study) -> DialogueStudy:
-    dialogues = DialogueStudy.objects.filter(study=study).first()
-    if dialogues is None:
+def switching_result(
+    study: Study,
+    decisions: pd.DataFrame,
+    users: Sequence[MetaUser],
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> tuple[SwitchingStudy, list[UserFit]]:
+    """The model of a study's decisions, and the users from the truest on."""
+    if decisions.empty:
         raise DialoguesUnfit(
-            f"Study '{study.slug}' is not of recorded dialogues. Make one with "
-            "import_switching_study."
+            _("Study '{study}' has no answers. Publish it and collect what workers answer.").format(
+                study=study.slug
+            )
         )
-    return dialogues
+    result = switching_study(decisions, confidence=confidence, seed=seed)
+    fits = compare_users(decisions, users, confidence=confidence, seed=seed) if users else []
+    return result, fits
 
 
 def switching_record(
     study: Study, users: Sequence[MetaUser], *, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Any]:
     """The model, its probabilities, and the users from the truest on; with the study's origin."""
-    dialogues, decisions = _dialogues(study), decisions_of(study)
-    if decisions.empty:
-        raise DialoguesUnfit(
-            f"Study '{study.slug}' has no answers. Publish it and collect what workers answer."
-        )
-    result = switching_study(decisions, confidence=confidence, seed=seed)
-    fits = compare_users(decisions, users, confidence=confidence, seed=seed) if users else []
+    dialogues = dialogues_of(study, DialogueStudy.Kind.SWITCHING)
+    decisions = decisions_of(study)
+    result, fits = switching_result(study, decisions, users, confidence=confidence, seed=seed)
     return {
         "study": study.slug,
-        "origin": {
-            name: getattr(dialogues, name)
-            for name in ("log_name", "log_sha256", "catalogue", "seed", "per_target")
-        }
-        | {"n_targets_left_out": dialogues.n_targets_left_out},
+        "origin": origin_of(dialogues),
         "n_decisions": len(decisions),
         "choices": {name: int((decisions["choice"] == name).sum()) for name in CHOICES},
         "confidence": confidence,

@@ -16,6 +16,8 @@ from annotation.models.studies import Study
 if TYPE_CHECKING:
     from accounts.models import User
 
+OF_POOLS = ("alternatives", "outcomes")
+"""Templates whose candidates are ticked, of studies of alternatives; all others are of ratings."""
 EDITORS = [role.value for role, each in PERMISSIONS.items() if Permission.EDIT in each]
 
 
@@ -84,7 +86,7 @@ class Upload(models.Model):
         """The kind of study that the file is for."""
         if self.study is not None:
             return self.study.kind
-        return Study.Kind.ALTERNATIVES if self.template == "alternatives" else Study.Kind.RATING
+        return Study.Kind.ALTERNATIVES if self.template in OF_POOLS else Study.Kind.RATING
 
 
 class UploadPart(models.Model):

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from presentation.row_files import Kind, RowFile
-from simulation.dialogue_pieces import Piece, joined_log, unpacked_log
 from simulation.models import (
     CauseRow,
     ComparisonRow,
@@ -20,9 +19,6 @@ from simulation.models import (
     SwitchCount,
     TurnResult,
 )
-from simulation.plans import plan_of
-from simulation.stored_catalogues import read_stored, read_stored_critic
-from simulation.stored_experiments import targets_of_experiment
 
 USER_FIELDS = (
     *("name", "kind", "mode", "tolerance", "p_switch", "turn_base", "switches_on", "on_equal"),
@@ -166,19 +162,6 @@ class StoredRun:
         """Rows as they are read, some thousands at once."""
         named = self._named(rows.iterator(chunk_size=2000))
         return RowFile(kinds, (tuple(_value(row, name) for name in kinds) for row in named))
-
-    def dialogues(self) -> Iterator[dict[str, Any]]:
-        """Every turn of every dialogue as it was simulated, piece by piece."""
-        plan = plan_of(self.version.rules)
-        catalogue = read_stored(self.version.experiment.catalogue)
-        targets = targets_of_experiment(self.version.experiment, plan)
-        critic = read_stored_critic(self.version.experiment.catalogue)
-        for piece in self.version.pieces.order_by("pk").iterator(chunk_size=1):
-            users = plan.users[piece.first_user : piece.first_user + piece.n_users]
-            part = Piece(0, piece.seed, unpacked_log(bytes(piece.log or b"")))
-            log = joined_log(catalogue, targets, users, (piece.seed,), critic, [part])
-            name = self.recommenders[piece.recommender_id].name
-            yield from ({"recommender": name} | row for row in log.rows())
 
     def record(self) -> dict[str, Any]:
         """What made the numbers, for programs."""

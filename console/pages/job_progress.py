@@ -24,6 +24,8 @@ from annotation.study_jobs import (
 from console.job_permissions import needed_to_control
 from console.pages.study import may_of, person, study_for
 from console.results import is_stored, loaded_fingerprint
+from simulation.stored_dialogue_reports import REPORT_DIALOGUES
+from simulation.stored_dialogues import MAKE_DIALOGUES
 from work.models import Job
 from work.request import resume_job, stop_job
 
@@ -37,6 +39,8 @@ PAGES = {
     CHECK_LAUNCH: "launch",
     REVIEW: "review",
     MEASURE: "review",
+    MAKE_DIALOGUES: "dialogues",
+    REPORT_DIALOGUES: "dialogues",
 }
 
 

@@ -1,7 +1,14 @@
 """What is stored of simulations."""
 
 from simulation.models.catalogues import CataloguePart, StoredCatalogue
-from simulation.models.dialogue_studies import DialogueStudy, RecordedTurn
+from simulation.models.dialogue_reports import DialogueEstimate, DialogueReport
+from simulation.models.dialogue_studies import (
+    DialogueLogPart,
+    DialogueStudy,
+    FinalItem,
+    RecordedTurn,
+    SimulatedOutcome,
+)
 from simulation.models.experiments import (
     DialoguePiece,
     ExperimentVersion,
@@ -27,14 +34,19 @@ __all__ = [
     "CataloguePart",
     "CauseRow",
     "ComparisonRow",
+    "DialogueEstimate",
+    "DialogueLogPart",
     "DialoguePiece",
+    "DialogueReport",
     "DialogueStudy",
     "ExperimentNote",
     "ExperimentVersion",
+    "FinalItem",
     "ImprovementRow",
     "RecordedTurn",
     "SeedResult",
     "SensitivityRow",
+    "SimulatedOutcome",
     "SimulatedRecommender",
     "SimulatedUser",
     "StoredCatalogue",

@@ -1,11 +1,12 @@
-"""Studies whose items are turns of recorded dialogues: where each comes from, which workers do not
-see."""
+"""Studies of recorded dialogues: where their items come from, and what simulated users said of the
+same, which workers do not see."""
 
 from __future__ import annotations
 
 from django.db import models
 
 from annotation.models import Item, Study
+from simulation.models.experiments import ExperimentVersion, StoredExperiment
 
 ID_LENGTH = 255
 
@@ -13,16 +14,61 @@ ID_LENGTH = 255
 class DialogueStudy(models.Model):
     """The dialogues that a study's items were drawn from, and the seed that drew them."""
 
+    class Kind(models.TextChoices):
+        SWITCHING = "switching"
+        OUTCOMES = "outcomes"
+
+    kind = models.CharField(max_length=9, choices=Kind, default=Kind.SWITCHING)
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="dialogues")
     log_name = models.CharField(max_length=ID_LENGTH)
     log_sha256 = models.CharField(max_length=64)
     catalogue = models.CharField(max_length=ID_LENGTH)
     seed = models.PositiveBigIntegerField()
-    per_target = models.PositiveIntegerField()
+    per_target = models.PositiveIntegerField(default=0, help_text="Turns, of a switching study.")
+    final_user = models.CharField(
+        max_length=ID_LENGTH, blank=True, help_text="Whose final items an outcome study shows."
+    )
     n_targets_left_out = models.PositiveIntegerField(default=0)
+    experiment = models.ForeignKey(
+        StoredExperiment,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="dialogue_studies",
+        help_text="Whose catalogue and judgments the items are made with.",
+    )
+    version = models.ForeignKey(
+        ExperimentVersion,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="dialogue_studies",
+        help_text="Whose dialogues they are; empty where a log was sent.",
+    )
+    most_targets = models.PositiveIntegerField(
+        null=True, blank=True, help_text="To draw, of an outcome study; all where empty."
+    )
+    made_at = models.DateTimeField(null=True, help_text="When the study got its items.")
 
     def __str__(self) -> str:
-        return f"turns of {self.log_name}"
+        return f"{self.kind} of {self.log_name}"
+
+
+class DialogueLogPart(models.Model):
+    """A piece of a log that was sent, until the study has its items."""
+
+    dialogues = models.ForeignKey(DialogueStudy, on_delete=models.CASCADE, related_name="log_parts")
+    position = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ["dialogues", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["dialogues", "position"], name="part_once_a_log")
+        ]
+
+    def __str__(self) -> str:
+        return f"part {self.position} of the log of {self.dialogues_id}"
 
 
 class RecordedTurn(models.Model):
@@ -48,3 +94,48 @@ class RecordedTurn(models.Model):
 
     def __str__(self) -> str:
         return f"turn {self.turn} towards {self.target}"
+
+
+class FinalItem(models.Model):
+    """What a recommender's dialogue about an item's target ended with, or an item at random to
+    compare with, which has no recommender.
+
+    Where it `is_target` nobody is asked whether it would do.
+    """
+
+    dialogues = models.ForeignKey(
+        DialogueStudy, on_delete=models.CASCADE, related_name="final_items"
+    )
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="final_items")
+    recommender = models.CharField(max_length=ID_LENGTH, blank=True)
+    shown = models.CharField(max_length=ID_LENGTH)
+    turn = models.PositiveIntegerField()
+    is_target = models.BooleanField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["item", "recommender"], name="final_item_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.shown} of {self.recommender or 'nobody'}"
+
+
+class SimulatedOutcome(models.Model):
+    """The share of a simulated user's dialogues about a target that ended with what they accept,
+    as it stood before anybody was asked."""
+
+    dialogues = models.ForeignKey(
+        DialogueStudy, on_delete=models.CASCADE, related_name="simulated_outcomes"
+    )
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="simulated_outcomes")
+    user = models.CharField(max_length=ID_LENGTH)
+    recommender = models.CharField(max_length=ID_LENGTH)
+    value = models.FloatField()
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.user} with {self.recommender}: {self.value:g}"

@@ -17,6 +17,7 @@ from hits.models import Assignment, Batch, DraftDecision
 from metrics.models import ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
+from tests.console.dialogue_addresses import NEW_DIALOGUES, OF_DIALOGUES
 from tests.console.experiment_addresses import EXPERIMENTS, OF_AN_EXPERIMENT
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.work import request_for_later
@@ -176,6 +177,8 @@ PUBLIC = {
 OF_COLLECTIONS = OF_A_COLLECTION | {name: {} for name in COLLECTIONS}
 # So it is of experiments, in test_experiments.py.
 OF_EXPERIMENTS = OF_AN_EXPERIMENT | {name: {} for name in EXPERIMENTS}
+# And of studies of dialogues, in test_dialogue_studies.py.
+OF_DIALOGUE_STUDIES = OF_DIALOGUES | {name: {} for name in NEW_DIALOGUES}
 PRIVATE = (
     OF_A_STUDY
     | LEADING_ON
@@ -186,6 +189,7 @@ PRIVATE = (
     | OF_UPLOADS
     | OF_COLLECTIONS
     | OF_EXPERIMENTS
+    | OF_DIALOGUE_STUDIES
     | OF_ANYONE_SIGNED_IN
 )
 

@@ -27,6 +27,7 @@ from tests.console.test_access import (
     OF_A_STUDY,
     OF_ANYONE_SIGNED_IN,
     OF_COLLECTIONS,
+    OF_DIALOGUE_STUDIES,
     OF_EXPERIMENTS,
     OF_RECRUITMENT,
     OF_TEAMS,
@@ -51,6 +52,7 @@ NOT_PAGES = {
     *OF_RECRUITMENT,
     *OF_COLLECTIONS,  # test_collections.py has what they cost
     *OF_EXPERIMENTS,  # and test_experiments.py
+    *OF_DIALOGUE_STUDIES,  # and test_dialogue_studies.py
 }
 
 

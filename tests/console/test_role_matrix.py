@@ -32,6 +32,7 @@ from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import JudgeConnection, ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
+from tests.console.dialogue_addresses import NEW_DIALOGUES, OF_DIALOGUES
 from tests.console.experiment_addresses import EXPERIMENTS, OF_AN_EXPERIMENT
 from tests.console.filled import (
     NOON,
@@ -391,6 +392,8 @@ def test_every_address_has_a_line():
         | COLLECTIONS
         | set(OF_AN_EXPERIMENT)
         | EXPERIMENTS
+        | OF_DIALOGUES.keys()  # tried in test_dialogue_studies.py
+        | NEW_DIALOGUES
         | OF_A_COLLECTION.keys()  # tried in test_collection_roles.py
     )
     marketplace = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN

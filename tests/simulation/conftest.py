@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from simulation.catalogue import Catalogue
 from simulation.drawn_products import drawn_catalogue
 from simulation.targets import Targets, targets_of
 from stats.arguments import Floats, Integers
+from tests.annotation.importing import command_output
 
 
 def line_catalogue(n_items: int = 11) -> Catalogue:
@@ -57,3 +59,28 @@ def neighbours(catalogue: Catalogue, n_targets: int, *, seed: int = 0) -> Target
 def drawn_shoes(n_items: int = 1200, n_targets: int = 120) -> tuple[Catalogue, Targets]:
     catalogue = drawn_catalogue(n_items)
     return catalogue, neighbours(catalogue, n_targets)
+
+
+def simulated_log(
+    folder: Path,
+    n_targets: int,
+    *,
+    users: Sequence[str],
+    recommenders: Sequence[str],
+    turns: int = 10,
+) -> tuple[Path, Path]:
+    """A log that `simulate` wrote of 300 drawn products, and the qrels that it was of."""
+    catalogue = drawn_catalogue(300)
+    targets = neighbours(catalogue, n_targets)
+    qrels, log = folder / "judged.qrels", folder / "log.jsonl"
+    rows = zip(targets.target.tolist(), targets.alternatives.tolist(), strict=True)
+    ids = catalogue.ids
+    lines = [
+        f"{ids[one]} 0 {ids[each]} 1\n" for one, others in rows for each in others if each >= 0
+    ]
+    qrels.write_text("".join(lines))
+    command_output(
+        "simulate", catalogue="drawn:300", qrels=qrels, user=list(users), log=log,
+        recommender=list(recommenders), turns=turns,
+    )  # fmt: skip
+    return log, qrels

@@ -16,11 +16,10 @@ from hits.crowd.replay import crowd_names, replay_group
 from hits.models import Batch
 from hits.qualifications import countries_of
 from marketplace.people.enrolment import issue_access_key
-from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy, RecordedTurn
 from tests.annotation.importing import command_output
-from tests.simulation.conftest import neighbours
+from tests.simulation.conftest import simulated_log
 from tests.simulation.switching_crowd import KnownRule
 
 N_TARGETS = 18
@@ -29,20 +28,9 @@ N_TARGETS = 18
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     """A log that `simulate` wrote of drawn products, and the qrels it was of."""
-    catalogue = drawn_catalogue(300)
-    targets = neighbours(catalogue, N_TARGETS)
-    qrels, log = tmp_path / "judged.qrels", tmp_path / "log.jsonl"
-    rows = zip(targets.target.tolist(), targets.alternatives.tolist(), strict=True)
-    ids = catalogue.ids
-    lines = [
-        f"{ids[one]} 0 {ids[each]} 1\n" for one, others in rows for each in others if each >= 0
-    ]
-    qrels.write_text("".join(lines))
-    command_output(
-        "simulate", catalogue="drawn:300", qrels=qrels, user=["base"], log=log,
-        recommender=["random", "embedding:0.1"],
-    )  # fmt: skip
-    return log, qrels
+    return simulated_log(
+        tmp_path, N_TARGETS, users=["base"], recommenders=["random", "embedding:0.1"]
+    )
 
 
 def imported(files: tuple[Path, Path], **options: Any) -> str:

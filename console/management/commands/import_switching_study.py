@@ -7,8 +7,9 @@ from annotation.management.importer import add_study_arguments, owner_named, tea
 from annotation.management.numbers import natural, positive
 from annotation.ownership import ownership_warning
 from retrieval.trec_files import read_qrels
+from simulation.dialogue_imports import import_dialogues
 from simulation.names import CATALOGUES, named_catalogue
-from simulation.switching_items import import_switching_study
+from simulation.switching_items import switching_items
 from simulation.targets import from_judgments
 
 
@@ -37,14 +38,14 @@ class Command(BaseCommand):
         accepted, _ = from_judgments(
             grades.topics, grades.documents, grades.topic, grades.document, grades.grade
         )
-        imported = import_switching_study(
+        items = switching_items(
+            file, catalogue, accepted, per_target=options["per_target"], seed=options["seed"]
+        )
+        imported = import_dialogues(
+            items,
             log=file,
-            catalogue=catalogue,
-            accepted=accepted,
             slug=options["study"],
-            per_target=options["per_target"],
-            seed=options["seed"],
-            study_title=options["title"],
+            title=options["title"],
             owner=owner_named(options["owner"]),
             team=team_named(options["team"]),
         )

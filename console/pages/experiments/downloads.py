@@ -22,6 +22,7 @@ from console.pages.experiments.experiment import experiment_for, version_for
 from console.pages.study import person
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.row_files import JSON_LINES, RowFile
+from simulation.experiment_dialogues import LOG_NAME, log_lines
 from validation.documents.documents import Table
 from validation.documents.latex import table_latex
 from validation.documents.plain import table_csv
@@ -47,18 +48,13 @@ def _all(run: StoredRun) -> Iterator[str]:
     yield json.dumps(run.record() | {"tables": tables}, indent=1, ensure_ascii=False)
 
 
-def _dialogues(run: StoredRun) -> Iterator[str]:
-    for row in run.dialogues():
-        yield f"{json.dumps(row, ensure_ascii=False)}\n"
-
-
 def _written(name: str, run: StoredRun) -> tuple[str, Any] | None:
     """The type of a download and its parts; None where there is none of that name."""
     base, _dot, form = name.partition(".")
     if name == "experiment.json":
         return JSON, _all(run)
-    if name == "dialogues.jsonl":
-        return JSON_LINES, _dialogues(run)
+    if name == LOG_NAME:
+        return JSON_LINES, log_lines(run.version)
     if base in TABLES and form in ("csv", "tex"):
         table = TABLES[base](run)
         return (CSV, [table_csv(table)]) if form == "csv" else (TEX, [table_latex(table)])

@@ -7,10 +7,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import natural
 from annotation.models import Study
 from simulation.names import USERS, named_user
-from simulation.switching_report import switching_record
+from simulation.report_text import estimate, number
+from simulation.switching_report import DEFAULT_USERS, switching_record
 from simulation.users import MetaUser
-
-DEFAULT_USERS = ("base", "prob:0:0.75", "prob:0:0.75,mode=released")
 
 
 class Command(BaseCommand):
@@ -42,19 +41,9 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
     if record["reason"]:
         yield f"The model is undefined: {record['reason']}."
     for name in ("p_switch_after_loss", "p_switch_after_gain", "nearest_excess", "leaves"):
-        yield _estimate(name.replace("_", " "), record[name])
+        yield estimate(name.replace("_", " "), record[name])
     for one in record["coefficients"]:
-        yield _estimate(f"logit, {one['name']}", one)
-    for number, user in enumerate(record["users"], 1):
-        gain = _estimate("smaller than the first named user's by", user["gain"])
-        yield f"{number}. {user['user']}: squared error {_number(user['brier'])}; {gain}"
-
-
-def _estimate(name: str, one: dict[str, Any]) -> str:
-    reason = f" ({one['reason']})" if one.get("reason") else ""
-    limits = f"[{_number(one['ci_low'])}, {_number(one['ci_high'])}]"
-    return f"{name}: {_number(one['value'])} {limits}{reason}"
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}"
+        yield estimate(f"logit, {one['name']}", one)
+    for place, user in enumerate(record["users"], 1):
+        gain = estimate("smaller than the first named user's by", user["gain"])
+        yield f"{place}. {user['user']}: squared error {number(user['brier'])}; {gain}"

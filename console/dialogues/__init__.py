@@ -1,0 +1,1 @@
+"""What pages show of studies of recorded dialogues, and what they ask for."""

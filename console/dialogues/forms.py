@@ -1,0 +1,236 @@
+"""What a study of recorded dialogues asks for, and what a report of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.names import require_visible
+from console.upload_forms import teams_to_import_into
+from simulation.models import DialogueStudy, ExperimentVersion, StoredExperiment
+from simulation.names import named_user
+from simulation.outcome_study import LEAST_TARGETS, MARGIN
+from simulation.switching_report import DEFAULT_USERS
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+KIND = DialogueStudy.Kind
+VERSION, LOG = "version", "log"
+MOST_OFFERED, MOST_SEED = 200, 2**31 - 1
+CONFIDENCE = 0.95
+
+
+class NewDialogueStudyForm(forms.Form):
+    """Which dialogues, and which question about them."""
+
+    title = forms.CharField(
+        label=gettext_lazy("Name of the study"), max_length=128, validators=[require_visible]
+    )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What people are asked"),
+        choices=[
+            (
+                KIND.OUTCOMES,
+                gettext_lazy("which of the items that dialogues ended with would do"),
+            ),
+            (
+                KIND.SWITCHING,
+                gettext_lazy("at a turn: keep looking, take another, or leave"),
+            ),
+        ],
+        widget=forms.RadioSelect,
+        initial=KIND.OUTCOMES,
+    )
+    dialogues = forms.ChoiceField(
+        label=gettext_lazy("Dialogues"),
+        help_text=gettext_lazy(
+            "Catalogue and judgments are the experiment's, of a log that you send, too."
+        ),
+    )
+    file = forms.FileField(
+        label=gettext_lazy("Log of dialogues"),
+        required=False,
+        help_text=gettext_lazy("JSON Lines, as “simulate --log” and the downloads write them."),
+    )
+    final_user = forms.CharField(
+        label=gettext_lazy("Whose final items"),
+        required=False,
+        max_length=255,
+        help_text=gettext_lazy(
+            "Of the items that would do: the simulated user's name as the log has it; its first "
+            "where this is empty."
+        ),
+    )
+    most_targets = forms.IntegerField(
+        label=gettext_lazy("Targets to draw"),
+        required=False,
+        min_value=LEAST_TARGETS,
+        max_value=100_000,
+        help_text=gettext_lazy("Of the items that would do; all where this is empty."),
+    )
+    per_target = forms.IntegerField(
+        label=gettext_lazy("Turns of each target"),
+        initial=2,
+        min_value=1,
+        max_value=20,
+        help_text=gettext_lazy("Of whether people switch: losses and gains in turns."),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed of what is drawn"), initial=0, min_value=0, max_value=MOST_SEED
+    )
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        self.experiments = experiments_of(user)
+        field = self.fields["dialogues"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(one.name, list(self._choices(one))) for one in self.experiments.values()]
+
+    @staticmethod
+    def _choices(experiment: StoredExperiment) -> Any:
+        for version in experiment.finished:  # type: ignore[attr-defined]
+            text = _("{name}, result {number}")
+            title = text.format(name=experiment.name, number=version.number)
+            yield f"{VERSION}:{version.pk}", title
+        yield (
+            f"{LOG}:{experiment.pk}",
+            _("{name}, the log that I send").format(name=experiment.name),
+        )
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        wants_log = str(data.get("dialogues", "")).startswith(LOG)
+        if wants_log and not data.get("file") and "file" not in self.errors:
+            self.add_error("file", _("Choose the log of the dialogues."))
+        return data
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What `request_dialogue_study` takes."""
+        data = self.cleaned_data
+        what, _colon, key = data["dialogues"].partition(":")
+        version = self._version(int(key)) if what == VERSION else None
+        experiment = self.experiments[version.experiment_id if version else int(key)]
+        names = ("title", "final_user", "most_targets", "per_target", "seed")
+        return {name: data[name] for name in names} | {
+            "kind": KIND(data["kind"]),
+            "experiment": experiment,
+            "version": version,
+            "file": None if version else data["file"],
+        }
+
+    def _version(self, key: int) -> ExperimentVersion:
+        rows = (one.finished for one in self.experiments.values())  # type: ignore[attr-defined]
+        versions: dict[int, ExperimentVersion] = {
+            version.pk: version for some in rows for version in some
+        }
+        return versions[key]
+
+
+def experiments_of(user: User) -> dict[int, StoredExperiment]:
+    """Those of whose teams the user may make studies and see the recommenders, the newest first,
+    each with its finished versions."""
+    rows = StoredExperiment.objects.visible_to(user).filter(team__in=teams_to_import_into(user))
+    found = {one.pk: one for one in rows.select_related("team", "catalogue")[:MOST_OFFERED]}
+    versions = ExperimentVersion.objects.filter(experiment__in=list(found))
+    for one in found.values():
+        one.finished = []  # type: ignore[attr-defined]
+    for version in versions.exclude(finished_at=None).order_by("-number"):
+        found[version.experiment_id].finished.append(version)  # type: ignore[attr-defined]
+    return found
+
+
+class SwitchingReportForm(forms.Form):
+    """Which users' rules are held against people's decisions."""
+
+    users = forms.CharField(
+        label=gettext_lazy("Simulated users"),
+        initial="; ".join(DEFAULT_USERS),
+        max_length=1000,
+        help_text=gettext_lazy(
+            "As a command line names them, with semicolons between: base, tol:3, prob:3:0.75. "
+            "Others are tested against the first. Do not choose settings by these answers."
+        ),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"), initial=0, min_value=0, max_value=MOST_SEED
+    )
+
+    def clean_users(self) -> list[str]:
+        names = [one.strip() for one in self.cleaned_data["users"].split(";") if one.strip()]
+        try:
+            known = {named_user(name).name: name for name in names}
+        except ValueError as error:
+            raise forms.ValidationError(f"{error}.") from None
+        if not known:
+            raise forms.ValidationError(_("Name at least one user."))
+        return list(known.values())
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        return {"users": data["users"], "seed": data["seed"], "confidence": CONFIDENCE}
+
+
+class OutcomeReportForm(forms.Form):
+    """Which user others are compared with, and on which recommenders one is chosen."""
+
+    first = forms.ChoiceField(label=gettext_lazy("Others are compared with"))
+    chosen_on = forms.MultipleChoiceField(
+        label=gettext_lazy("Choose a user on these recommenders, and predict the others"),
+        widget=forms.CheckboxSelectMultiple,
+    )
+    margin = forms.FloatField(
+        label=gettext_lazy("Margin of equivalence"), initial=MARGIN, min_value=0.001, max_value=0.5
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"), initial=0, min_value=0, max_value=MOST_SEED
+    )
+
+    def __init__(
+        self, users: list[str], recommenders: list[str], *args: Any, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.users, self.recommenders = users, recommenders
+        first, chosen = self.fields["first"], self.fields["chosen_on"]
+        assert isinstance(first, forms.ChoiceField)
+        assert isinstance(chosen, forms.MultipleChoiceField)
+        first.choices = [(name, name) for name in users]
+        chosen.choices = [(name, name) for name in recommenders]
+        chosen.initial = recommenders[: (len(recommenders) + 1) // 2]
+
+    def clean_chosen_on(self) -> list[str]:
+        names: list[str] = self.cleaned_data["chosen_on"]
+        if len(names) == len(self.recommenders):
+            raise forms.ValidationError(_("Leave at least one recommender to predict."))
+        return names
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        others = [name for name in self.users if name != data["first"]]
+        return {
+            "users": [data["first"], *others],
+            "chosen_on": data["chosen_on"],
+            "margin": data["margin"],
+            "seed": data["seed"],
+            "confidence": CONFIDENCE,
+        }
+
+
+ReportForm = SwitchingReportForm | OutcomeReportForm
+
+
+def report_form(dialogues: DialogueStudy, data: Any = None) -> ReportForm:
+    """The form of a study's report, with the users and recommenders of its dialogues."""
+    if dialogues.kind == KIND.SWITCHING:
+        return SwitchingReportForm(data, label_suffix="")
+    pairs = dialogues.simulated_outcomes.order_by("pk").values_list("user", "recommender")
+    rows = list(pairs.filter(item=dialogues.simulated_outcomes.values("item")[:1]))
+    users = list(dict.fromkeys(user for user, _recommender in rows))
+    recommenders = list(dict.fromkeys(recommender for _user, recommender in rows))
+    return OutcomeReportForm(users, recommenders, data, label_suffix="")

@@ -1,0 +1,113 @@
+"""What a report on dialogues comes to, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.collections.evaluation_sentences import figure, interval_text
+from console.dialogues.rows import StoredReport
+from simulation.dialogue_estimates import BIAS, CEILING, CHOICE, FIT, ORDER, SHARE
+from simulation.models import DialogueEstimate, DialogueStudy
+from validation.documents.terms import listed
+
+SIGNIFICANT = 0.05
+FEW_RECOMMENDERS = 5
+
+
+def _text(row: DialogueEstimate) -> str:
+    return f"{figure(row.value)} {interval_text(row.ci_low, row.ci_high)}".strip()
+
+
+class ReportAnswer:
+    """The first sentence and those that follow."""
+
+    def __init__(self, report: StoredReport) -> None:
+        self.report = report
+        self.is_switching = report.report.dialogues.kind == DialogueStudy.Kind.SWITCHING
+
+    @property
+    def said_first(self) -> str:
+        return self._switching() if self.is_switching else self._order()
+
+    @property
+    def details(self) -> list[str]:
+        return list(self._switching_details() if self.is_switching else self._order_details())
+
+    def _switching(self) -> str:
+        loss, gain = (self.report.one(SHARE, name) for name in ("after_loss", "after_gain"))
+        if loss.value is None or gain.value is None:
+            return _("How often people switch cannot be said: {reason}.").format(reason=loss.reason)
+        text = _("People switch after a loss with a probability of {loss}, after a gain of {gain}.")
+        return text.format(loss=_text(loss), gain=_text(gain))
+
+    def _switching_details(self) -> Iterator[str]:
+        counts = {row.name: int(row.value or 0) for row in self.report.part(CHOICE)}
+        yield _(
+            "{n} decisions: {keep} kept the target, {switch} took another, {leave} left."
+        ).format(n=f"{sum(counts.values()):,}", **{name: f"{n:,}" for name, n in counts.items()})
+        if truest := self._truest(self.report.part(FIT, "gain")):
+            yield truest
+
+    def _truest(self, gains: list[DialogueEstimate]) -> str:
+        """Who is truer than the first user by more than chance explains."""
+        first = next((row.user for row in gains if row.p is None), "")
+        others = [row for row in gains if row.p is not None]
+        if not others:
+            return ""
+        truer = [row.user for row in others if _is_sure(row) and (row.value or 0) > 0]
+        if not truer:
+            return _("No user is shown to be truer than {first}.").format(first=first)
+        return ngettext(
+            "%(users)s is truer than %(first)s, by more than chance explains.",
+            "%(users)s are truer than %(first)s, by more than chance explains.",
+            len(truer),
+        ) % {"users": listed(truer), "first": first}
+
+    def _order(self) -> str:
+        rows = self.report.part(ORDER, "spa")
+        best = max(rows, key=lambda row: row.value or 0.0)
+        alike = [row for row in rows if figure(row.value) == figure(best.value)]
+        text = _("{user} orders recommenders most as people do: soft pairwise accuracy {spa}")
+        if len(alike) == len(rows) > 1:
+            text = _("All users order recommenders as people do by soft pairwise accuracy {spa}")
+        elif len(rows) == 1:
+            text = _("{user} orders recommenders as people do by soft pairwise accuracy {spa}")
+        said = text.format(user=listed([row.user for row in alike]), spa=_text(best))
+        top = self.report.one(CEILING, "spa")
+        if top.value is None:
+            return _("{said}.").format(said=said)
+        return _("{said}, where halves of the annotators agree by {top}.").format(
+            said=said, top=figure(top.value)
+        )
+
+    def _order_details(self) -> Iterator[str]:
+        if truest := self._truest(self.report.part(ORDER, "spa_gain")):
+            yield truest
+        for user in (row.user for row in self.report.part(ORDER, "spa")):
+            yield self._biased(user)
+        n = len({row.recommender for row in self.report.part(BIAS)})
+        if n < FEW_RECOMMENDERS:
+            text = _("An order of {n} recommenders says little: compare ten or more variants.")
+            yield text.format(n=n)
+
+    def _biased(self, user: str) -> str:
+        rows = [row for row in self.report.part(BIAS, "bias") if row.user == user]
+        low = [row.recommender for row in rows if row.ci_high is not None and row.ci_high < 0]
+        high = [row.recommender for row in rows if row.ci_low is not None and row.ci_low > 0]
+        n_equal = sum(bool(row.is_equivalent) for row in rows)
+        parts = []
+        if low:
+            parts.append(_("underestimates {names}").format(names=listed(low)))
+        if high:
+            parts.append(_("overestimates {names}").format(names=listed(high)))
+        equal = _("is shown to be within ± {margin} of people on {n} of {total}").format(
+            margin=self.report.report.rules["margin"], n=n_equal, total=len(rows)
+        )
+        return _("{user} {verdicts}.").format(user=user, verdicts="; ".join([*parts, equal]))
+
+
+def _is_sure(row: DialogueEstimate) -> bool:
+    return row.p_adjusted is not None and row.p_adjusted < SIGNIFICANT

@@ -1,0 +1,48 @@
+"""Pictures of what studies of dialogues say, each of rows with names that a reader knows."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+from django.utils.translation import gettext as _
+
+from presentation.theme import Picture, axis_title, height_of_rows
+
+FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
+LEGEND = alt.Legend(orient="top", columns=1, labelLimit=260)
+TICKS = alt.Axis(tickCount=5)
+
+
+def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = None) -> Picture:
+    """A point with its interval for each `name`, in their order; a line at a `reference`."""
+    names = list(dict.fromkeys(rows["name"]))
+    title = axis_title(axis)
+    base = alt.Chart(rows).encode(y=alt.Y("name:N", title=None, sort=names))
+    spans = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=2)
+    points = base.mark_point(opacity=1, filled=True, size=60).encode(
+        x=alt.X("value:Q", title=title, axis=TICKS)
+    )
+    layers = [spans.encode(x=alt.X("ci_low:Q", title=title), x2="ci_high:Q"), points]
+    if reference is not None:
+        line = alt.Chart(pd.DataFrame({"value": [reference]}))
+        layers.insert(0, line.mark_rule(strokeDash=[4, 3]).encode(x="value:Q"))
+    height = height_of_rows(len(names), 1, step=16)
+    return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
+
+
+def outcomes_figure(rows: pd.DataFrame, whose: list[str]) -> Picture:
+    """The outcome of each `recommender` with people and with simulated users, by `who`."""
+    names = list(dict.fromkeys(rows["recommender"]))
+    title = axis_title(_("Share whose final item would do"))
+    base = alt.Chart(rows).encode(
+        y=alt.Y("recommender:N", title=None, sort=names),
+        yOffset=alt.YOffset("who:N", sort=whose),
+        color=alt.Color("who:N", title=None, sort=whose, legend=LEGEND),
+    )
+    spans = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=2)
+    points = base.mark_point(opacity=1, filled=True, size=60).encode(
+        x=alt.X("value:Q", title=title, axis=TICKS)
+    )
+    layers = [spans.encode(x=alt.X("ci_low:Q", title=title), x2="ci_high:Q"), points]
+    height = height_of_rows(len(names), len(whose), step=16)
+    return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)

@@ -1,0 +1,160 @@
+"""Studies of recorded dialogues that a page requests: made at once, given their items in the
+background."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.new_studies import begin_study
+from annotation.study_jobs import request_study_job
+from annotation.uploads import PART_BYTES, plain_file_name, require_size
+from simulation.dialogue_imports import DialogueItems, fill_dialogues
+from simulation.exceptions import DialoguesUnfit
+from simulation.experiment_dialogues import LOG_NAME, log_lines
+from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
+from simulation.outcome_items import outcome_items
+from simulation.plans import plan_of
+from simulation.stored_catalogues import read_stored
+from simulation.switching_items import switching_items
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.uploads import SentFile
+    from work.execution import RunningJob
+
+MAKE_DIALOGUES = "make_dialogues"
+
+
+def request_dialogue_study(
+    *,
+    kind: DialogueStudy.Kind,
+    title: str,
+    experiment: StoredExperiment,
+    version: ExperimentVersion | None,
+    file: SentFile | None,
+    actor: User,
+    final_user: str = "",
+    per_target: int = 2,
+    most_targets: int | None = None,
+    seed: int = 0,
+) -> DialogueStudy:
+    """A study of the experiment's team; its items come of a version's dialogues, or of a log that
+    was sent, and of the experiment's catalogue and judgments."""
+    if version is None and file is None:
+        raise DialoguesUnfit(_("Choose a result of the experiment, or send a log."))
+    if file is not None:
+        require_size(file)
+    name = plain_file_name(file.name) if file else f"{experiment.slug}-{LOG_NAME}"
+    with transaction.atomic():
+        study = begin_study(title=title, owner=actor, team=experiment.team, template=kind)
+        dialogues = DialogueStudy.objects.create(
+            study=study,
+            kind=kind,
+            log_name=name,
+            catalogue=experiment.catalogue.name,
+            seed=seed,
+            per_target=per_target if kind == DialogueStudy.Kind.SWITCHING else 0,
+            final_user=final_user,
+            most_targets=most_targets,
+            experiment=experiment,
+            version=None if file else version,
+        )
+        for position, part in enumerate(file.chunks(PART_BYTES) if file else ()):
+            DialogueLogPart.objects.create(dialogues=dialogues, position=position, content=part)
+    request_study_job(study=study, kind=MAKE_DIALOGUES, requested_by=actor)
+    return dialogues
+
+
+def make_dialogues(running: RunningJob) -> str:
+    """Give a study of dialogues its items, all or none; a log that was sent is forgotten then."""
+    rows = DialogueStudy.objects.select_related(
+        "study", "experiment__catalogue", "version__experiment__catalogue"
+    )
+    dialogues = rows.filter(study=running.arguments["study"]).first()
+    if dialogues is None or dialogues.experiment is None:
+        raise DialoguesUnfit(_("The experiment was deleted meanwhile."))
+    if dialogues.made_at is None:
+        _make(running, dialogues, dialogues.experiment)
+    return _("{n} items.").format(n=f"{dialogues.study.items.count():,}")
+
+
+def _make(running: RunningJob, dialogues: DialogueStudy, experiment: StoredExperiment) -> None:
+    if dialogues.version is None:
+        _require_log(dialogues)
+    with _log_on_disk(dialogues) as log:
+        items = _items_of_log(dialogues, experiment, log)
+        running.check()
+        with transaction.atomic():
+            running.hold()
+            fill_dialogues(dialogues, items, log=log)
+            dialogues.log_parts.all().delete()
+
+
+def _require_log(dialogues: DialogueStudy) -> None:
+    if not dialogues.log_parts.exists():
+        raise DialoguesUnfit(
+            _("The log could not be used and was forgotten. Make a study of another one.")
+        )
+
+
+def _items_of_log(
+    dialogues: DialogueStudy, experiment: StoredExperiment, log: Path
+) -> DialogueItems:
+    """The items; a log that was sent and cannot be used is forgotten at once."""
+    try:
+        return _items(dialogues, experiment, log)
+    except DialoguesUnfit:
+        dialogues.log_parts.all().delete()
+        raise
+
+
+@contextmanager
+def _log_on_disk(dialogues: DialogueStudy) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="assay-dialogues-") as folder:
+        path = Path(folder) / dialogues.log_name
+        if dialogues.version is not None:
+            with path.open("w", encoding="utf-8") as file:
+                file.writelines(log_lines(dialogues.version))
+        else:
+            with path.open("wb") as binary:
+                for part in dialogues.log_parts.order_by("position").iterator(chunk_size=4):
+                    binary.write(part.content)
+        yield path
+
+
+def _items(dialogues: DialogueStudy, experiment: StoredExperiment, log: Path) -> DialogueItems:
+    catalogue = read_stored(experiment.catalogue)
+    if dialogues.kind == DialogueStudy.Kind.OUTCOMES:
+        return outcome_items(
+            log,
+            catalogue,
+            final_user=dialogues.final_user,
+            n_targets=dialogues.most_targets,
+            seed=dialogues.seed,
+        )
+    return switching_items(
+        log,
+        catalogue,
+        _accepted(experiment, dialogues.version),
+        per_target=dialogues.per_target,
+        seed=dialogues.seed,
+    )
+
+
+def _accepted(
+    experiment: StoredExperiment, version: ExperimentVersion | None
+) -> dict[str, list[str]]:
+    """By target, from the grade on that the version's users accepted (1, of a log)."""
+    least = plan_of(version.rules).relevant_from if version else 1
+    accepted: dict[str, list[str]] = {}
+    rows = experiment.judgments.filter(grade__gte=least).order_by("pk")
+    for target, item in rows.values_list("target", "item"):
+        accepted.setdefault(target, []).append(item)
+    return accepted

@@ -1,0 +1,266 @@
+"""Studies of recorded dialogues on pages: made of an experiment or of a log, given a report that is
+stored, taken away; by whom."""
+
+import json
+from io import BytesIO
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts.models import AuditEntry, User
+from accounts.roles import PERMISSIONS, Permission, Role, is_blind
+from accounts.teams import create_team, set_role
+from annotation.models import Study
+from annotation.protocols.versions import current_document
+from simulation.experiment_dialogues import log_lines
+from simulation.models import DialogueReport, DialogueStudy, FinalItem
+from simulation.stored_experiments import request_run
+from tests.console.dialogue_addresses import (
+    NEW_DIALOGUES,
+    PAGES_OF_DIALOGUES,
+    address_of_dialogues,
+)
+from tests.console.test_role_matrix import browser
+from tests.simulation.answered import answer_outcomes, answer_switching
+from tests.simulation.stored import RULES, stored_experiment
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+MOST_STATEMENTS = 15
+NEW = reverse("console:new-dialogue-study")
+USERS = ["base", "tol:3", "base,accepts=target and alternatives"]
+FORM = {"title": "Outcomes", "kind": "outcomes", "per_target": "2", "seed": "0"}
+REPORT = {"first": "SimBase", "chosen_on": ["random"], "margin": "0.05", "seed": "0"}
+
+
+@pytest.fixture
+def team(researcher: User):
+    return create_team(name="Lab", owner=researcher)
+
+
+@pytest.fixture
+def experiment(team, researcher):
+    row = stored_experiment(team, researcher, n_targets=24)
+    rules = RULES | {"users": USERS, "seeds": [0], "n_turns": 4}
+    request_run(experiment=row, rules=rules, actor=researcher)
+    return row
+
+
+@pytest.fixture
+def chosen(experiment) -> dict[str, str]:
+    return FORM | {"dialogues": f"version:{experiment.versions.get().pk}"}
+
+
+@pytest.fixture
+def outcomes(rosa, experiment, chosen) -> Study:
+    rosa.post(NEW, chosen)
+    return Study.objects.get(slug="outcomes")
+
+
+@pytest.fixture
+def reported(rosa, experiment, outcomes) -> Study:
+    answer_outcomes(outcomes, experiment)
+    rosa.post(address_of_dialogues("dialogues"), REPORT)
+    return outcomes
+
+
+def test_an_experiment_leads_to_a_study_of_its_final_items(rosa, experiment, chosen):
+    page = rosa.get(reverse("console:experiment", args=["shoes"])).content.decode()
+    where = f"{NEW}?version={experiment.versions.get().pk}"
+    assert where in page
+    form = rosa.get(where).context["form"]
+    assert form["dialogues"].value() == chosen["dialogues"]
+    answer = rosa.post(where, chosen)
+    assert (answer.status_code, answer.url) == (302, address_of_dialogues("dialogues"))
+    study = Study.objects.get(slug="outcomes")
+    assert (study.team, study.items.count()) == (experiment.team, 24)
+    assert current_document(study).title == "Which of these would do?"
+    dialogues = DialogueStudy.objects.get()
+    assert (dialogues.experiment, dialogues.final_user) == (experiment, "SimBase")
+    assert dialogues.made_at is not None
+    page = rosa.get(answer.url).content.decode()
+    assert "Launch the study and collect answers first" in page
+    assert (
+        "Simulated users" in rosa.get(reverse("console:items", args=["outcomes"])).content.decode()
+    )
+    assert AuditEntry.objects.filter(action="study.create").exists()
+
+
+def test_a_log_that_is_sent_gives_the_same_items_and_is_forgotten(rosa, experiment, outcomes):
+    file = BytesIO("".join(log_lines(experiment.versions.get())).encode())
+    file.name = "dialogues.jsonl"
+    data = FORM | {"title": "Sent", "dialogues": f"log:{experiment.pk}", "file": file}
+    assert rosa.post(NEW, data).status_code == 302
+    sent, made = (DialogueStudy.objects.get(study__slug=slug) for slug in ("sent", "outcomes"))
+    assert sent.log_sha256 == made.log_sha256
+    of = [
+        list(FinalItem.objects.filter(dialogues=one).values_list("recommender", "shown"))
+        for one in (sent, made)
+    ]
+    assert of[0] == of[1]
+    assert not sent.log_parts.exists()
+
+
+def test_a_log_that_cannot_be_used_says_why_on_the_studys_page(rosa, experiment):
+    file = BytesIO(b"nothing\n")
+    file.name = "log.jsonl"
+    data = FORM | {"dialogues": f"log:{experiment.pk}", "file": file}
+    page = rosa.post(NEW, data, follow=True).content.decode()
+    assert "log.jsonl, line 1: not a JSON object" in page
+    assert not Study.objects.get().items.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"title": ""}, "required"),
+        ({"dialogues": "version:0"}, "not one of the available choices"),
+        ({"most_targets": "5"}, "greater than or equal to 20"),
+        ({"kind": "nothing"}, "not one of the available choices"),
+    ],
+)
+def test_a_form_that_says_too_little_makes_nothing(rosa, chosen, changes, problem):
+    answer = rosa.post(NEW, chosen | changes)
+    assert answer.status_code == 422
+    assert problem in answer.content.decode()
+    assert not Study.objects.exists()
+
+
+def test_a_log_has_to_be_chosen_where_one_is_to_be_sent(rosa, experiment):
+    answer = rosa.post(NEW, FORM | {"dialogues": f"log:{experiment.pk}"})
+    assert "Choose the log of the dialogues" in answer.content.decode()
+
+
+def test_a_report_is_stored_once_and_says_what_may_be_concluded(rosa, experiment, reported):
+    where = address_of_dialogues("dialogues")
+    report = DialogueReport.objects.get()
+    assert (report.n_answers, report.n_annotators, report.n_targets) == (6 * 24, 6, 24)
+    page = rosa.get(where).content.decode()
+    first = page.index('class="said-first"')
+    assert "by soft pairwise accuracy" in page[first : first + 300]
+    assert "An order of 2 recommenders says little" in page
+    assert "halves of the annotators" in page
+    assert "is shown to be within ± 0.05 of people on" in page
+    assert report.fingerprint[:12] in page
+    same = rosa.post(where, REPORT)
+    assert same.url == f"{where}?report=1"
+    other = rosa.post(where, REPORT | {"margin": "0.1"}, follow=True)
+    assert other.context["report"].number == 2
+    assert DialogueReport.objects.count() == 2
+    assert rosa.get(f"{where}?report=1").context["report"].number == 1
+    assert rosa.get(f"{where}?report=3").status_code == 404
+
+
+def test_a_report_never_changes_and_says_when_answers_came_in_since(rosa, reported):
+    where = address_of_dialogues("dialogues")
+    before = rosa.get(where).context["view"].answer.said_first
+    reported.refresh_from_db()
+    reported.judgments_version += 1
+    reported.save()
+    page = rosa.get(where)
+    assert "came in or were reviewed since" in page.content.decode()
+    assert page.context["view"].answer.said_first == before
+    rosa.post(where, REPORT)
+    assert DialogueReport.objects.count() == 2
+
+
+def test_a_report_that_cannot_be_computed_says_why(rosa, outcomes):
+    where = address_of_dialogues("dialogues")
+    page = rosa.post(where, REPORT, follow=True).content.decode()
+    assert "has no answers" in page
+    all_of_them = rosa.post(where, REPORT | {"chosen_on": ["random", "embedding"]})
+    assert all_of_them.status_code == 422
+    assert not DialogueReport.objects.exists()
+
+
+def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chosen):
+    data = chosen | {"title": "Switching", "kind": "switching"}
+    assert rosa.post(NEW, data).status_code == 302
+    study = Study.objects.get(slug="switching")
+    answer_switching(study)
+    where = reverse("console:dialogues", args=["switching"])
+    rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
+    page = rosa.get(where).content.decode()
+    assert "People switch after a loss with a probability of 0." in page
+    assert "MetaSimProb tolerance 0, P 0.75 is truer than SimBase" in page
+    picture = reverse("console:dialogues-picture", args=["switching", "errors", "csv"])
+    assert len(rosa.get(picture).content.splitlines()) == 1 + 2
+    unknown = rosa.post(where, {"users": "nobody", "seed": "0"})
+    assert unknown.status_code == 422
+    assert "it must be one of base" in unknown.content.decode()
+
+
+def test_files_hold_what_the_page_shows(rosa, reported):
+    def content(name):
+        where = reverse("console:dialogues-download", args=["outcomes", name])
+        return rosa.get(where).getvalue().decode()
+
+    record = json.loads(content("report.json"))
+    assert record["rules"]["chosen_on"] == ["random"]
+    assert record["origin"]["final_user"] == "SimBase"
+    rows = [json.loads(line) for line in content("estimates.jsonl").splitlines()]
+    assert rows == record["estimates"]
+    spa = [row for row in rows if (row["part"], row["name"]) == ("order", "spa")]
+    assert spa[0]["user"] == "SimBase"
+    assert len(spa) == len(USERS)
+    assert "tabular" in content("bias.tex")
+    assert len(content("bias.csv").splitlines()) == 1 + 2 * len(USERS)
+    assert AuditEntry.objects.filter(action="export").count() == 4
+    missing = reverse("console:dialogues-download", args=["outcomes", "nothing.csv"])
+    assert rosa.get(missing).status_code == 404
+    picture = reverse("console:dialogues-picture", args=["outcomes", "outcomes", "csv"])
+    assert len(rosa.get(picture).content.splitlines()) == 1 + 3 + 2 * len(USERS)
+    nothing = reverse("console:dialogues-picture", args=["outcomes", "nothing", "csv"])
+    assert rosa.get(nothing).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["dialogues", "dialogues-picture", "dialogues-download"])
+def test_a_page_asks_the_database_a_few_things(rosa, reported, name):
+    where = address_of_dialogues(name)
+    rosa.get(where)
+    with CaptureQueriesContext(connection) as queries:
+        assert rosa.get(where).getvalue() is not None
+    assert len(queries) <= MOST_STATEMENTS
+
+
+def test_each_role_opens_what_it_may_and_nothing_else(team, reported, researcher):
+    for role in Role:
+        user = researcher
+        if role != Role.OWNER:
+            user = User.objects.create_user(role.value)
+            set_role(team=team, user=user, role=role, actor=researcher)
+        client, permissions = browser(user), PERMISSIONS[Role(role)]
+        for name, permission in PAGES_OF_DIALOGUES.items():
+            status = client.get(address_of_dialogues(name)).status_code
+            may_open = permission in permissions and not is_blind(permissions)
+            assert status == (200 if may_open else 403), (role, name)
+        status = client.post(address_of_dialogues("dialogues"), REPORT).status_code
+        may_compute = Permission.ANALYSE in permissions and not is_blind(permissions)
+        assert status == (302 if may_compute else 403), role
+        choices = browser(user).get(NEW).context["form"].experiments
+        may_make = Permission.EDIT in permissions and not is_blind(permissions)
+        assert bool(choices) == may_make, role
+
+
+def test_to_strangers_the_study_and_the_experiment_are_not_there(reported, chosen):
+    stranger = User.objects.create_user("stranger")
+    create_team(name="Other", owner=stranger)
+    client = browser(stranger)
+    for name in PAGES_OF_DIALOGUES:
+        assert client.get(address_of_dialogues(name)).status_code == 404, name
+    answer = client.post(NEW, chosen | {"title": "Taken"})
+    assert answer.status_code == 422
+    assert not Study.objects.filter(title="Taken").exists()
+    nobody = browser(None)
+    for name in PAGES_OF_DIALOGUES:
+        assert nobody.get(address_of_dialogues(name)).status_code == 302
+    for name in NEW_DIALOGUES:
+        assert nobody.get(reverse(f"console:{name}")).status_code == 302
+
+
+def test_another_study_has_no_such_page(rosa, researcher, team):
+    study = Study.objects.create(slug="plain", title="Plain", kind="rating", team=team)
+    assert rosa.get(reverse("console:dialogues", args=[study.slug])).status_code == 404
+    items = rosa.get(reverse("console:items", args=[study.slug])).content.decode()
+    assert "simulated-users" not in items

@@ -1,0 +1,62 @@
+"""Studies of dialogues with answers, written row by row."""
+
+from __future__ import annotations
+
+from random import Random
+
+from annotation.models import Annotator, Judgment, Question, Study, Submission
+from annotation.versions import count_judgments_change
+from simulation.models import StoredExperiment
+
+PEOPLE = ("Ann", "Bob", "Cyd", "Dan", "Eva", "Flo")
+
+
+def answer_outcomes(study: Study, experiment: StoredExperiment, *, errs: float = 0.05) -> None:
+    """All would take what was accepted in the experiment, but err now and then."""
+    accepted = set(experiment.judgments.filter(grade__gte=1).values_list("target", "item"))
+    question = study.questions.get(name="would_do")
+    for person in PEOPLE:
+        annotator = Annotator.objects.create(study=study, pseudonym=person)
+        for item in study.items.prefetch_related("candidates"):
+            submission = _submission(annotator, item.pk)
+            chance = Random(f"{person} {item.key}")
+            Judgment.objects.bulk_create(
+                Judgment(
+                    submission=submission,
+                    candidate=one,
+                    question=question,
+                    value=((item.key, one.key) in accepted) != (chance.random() < errs),
+                )
+                for one in item.candidates.all()
+            )
+    count_judgments_change(study_ids=[study.pk])
+
+
+def answer_switching(study: Study, *, after_loss: float = 0.8, after_gain: float = 0.1) -> None:
+    """All switch with a probability after a loss and with another after a gain, to the nearest."""
+    questions: dict[str, Question] = {one.name: one for one in study.questions.all()}
+    turns = {one.item_id: one for one in study.dialogues.turns.all()}
+    for person in PEOPLE:
+        annotator = Annotator.objects.create(study=study, pseudonym=person)
+        for item in study.items.prefetch_related("candidates"):
+            turn, chance = turns[item.pk], Random(f"{person} {item.key}")
+            switches = chance.random() < (after_loss if turn.delta < 0 else after_gain)
+            submission = _submission(annotator, item.pk)
+            Judgment.objects.create(
+                submission=submission, question=questions["decision"], value=int(switches)
+            )
+            if switches:
+                Judgment.objects.bulk_create(
+                    Judgment(
+                        submission=submission,
+                        candidate=one,
+                        question=questions["taken"],
+                        value=one.key == turn.nearest,
+                    )
+                    for one in item.candidates.all()
+                )
+    count_judgments_change(study_ids=[study.pk])
+
+
+def _submission(annotator: Annotator, item: int) -> Submission:
+    return Submission.objects.create(item_id=item, annotator=annotator, round=1, raw="{}")

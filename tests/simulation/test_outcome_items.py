@@ -1,0 +1,183 @@
+"""An outcome study from a log of dialogues, through the marketplace, to its report."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Study
+from hits.crowd.replay import crowd_names, replay_group
+from hits.models import Batch
+from hits.qualifications import countries_of
+from marketplace.people.enrolment import issue_access_key
+from simulation.exceptions import DialoguesUnfit
+from simulation.models import DialogueStudy, FinalItem, SimulatedOutcome
+from tests.annotation.importing import command_output
+from tests.simulation.conftest import simulated_log
+from tests.simulation.outcome_crowd import KnownTaste
+
+N_TARGETS, N_WORKERS = 24, 4
+RECOMMENDERS = ["random", "embedding:0.1", "embedding:0.5", "embedding:0.9"]
+ACCEPTING = "SimBase accepts target and alternatives"
+LEAVING = "SimBase leaves 0.8"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    users = ["base,leave_hazard=0.8", "base,accepts=target and alternatives"]
+    return simulated_log(tmp_path, N_TARGETS, users=users, recommenders=RECOMMENDERS, turns=3)
+
+
+def imported(log: Path, **options: Any) -> str:
+    settings = {"study": "outcomes", "catalogue": "drawn:300"} | options
+    return command_output("import_outcome_study", log, **settings)
+
+
+@pytest.mark.django_db
+def test_final_items_are_blind_and_their_origin_is_stored(files: tuple[Path, Path]) -> None:
+    imported(files[0], final_user=ACCEPTING)
+    rows = [json.loads(line) for line in files[0].read_text().splitlines()]
+    last = {
+        (row["recommender"], row["target"]): row["shown"]
+        for row in rows
+        if row["user"] == ACCEPTING
+    }
+    finals = FinalItem.objects.select_related("item")
+    assert {(one.recommender, one.item.key): one.shown for one in finals if one.recommender} == last
+    for item in Study.objects.get().items.prefetch_related("candidates", "final_items"):
+        shown = {one.shown for one in item.final_items.all()}
+        keys = [one.key for one in item.candidates.all()]
+        assert sorted(keys) == sorted(shown - {item.key})
+        assert not any(one.system for one in item.candidates.all())
+        assert item.condition == ""
+        seen = json.dumps([item.context, *(one.text for one in item.candidates.all())])
+        assert not any(name in seen for name in RECOMMENDERS)
+        [random] = [one for one in item.final_items.all() if not one.recommender]
+        assert random.shown not in {last[name, item.key] for name in RECOMMENDERS}
+    found = {(row["user"], row["recommender"], row["target"]) for row in rows if row["found"]}
+    outcomes = SimulatedOutcome.objects.select_related("item")
+    assert len(outcomes) == 2 * len(RECOMMENDERS) * N_TARGETS
+    assert all(
+        one.value == ((one.user, one.recommender, one.item.key) in found) for one in outcomes
+    )
+    dialogues = DialogueStudy.objects.get()
+    assert (dialogues.kind, dialogues.final_user) == ("outcomes", ACCEPTING)
+
+
+@pytest.mark.django_db
+def test_a_seed_draws_the_same_targets_and_order_again(files: tuple[Path, Path]) -> None:
+    for slug, seed in (("one", 4), ("same", 4), ("other", 5)):
+        imported(files[0], study=slug, seed=seed, targets=20)
+    shown = {
+        slug: [
+            (item.key, [one.key for one in item.candidates.all()])
+            for item in Study.objects.get(slug=slug).items.prefetch_related("candidates")
+        ]
+        for slug in ("one", "same", "other")
+    }
+    assert len(shown["one"]) == 20
+    assert shown["one"] == shown["same"] != shown["other"]
+
+
+@pytest.mark.django_db
+def test_a_log_that_cannot_be_used_is_refused_with_the_reason(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    lines = files[0].read_text().splitlines(keepends=True)
+    rows = [json.loads(line) for line in lines]
+    target = rows[-1]["target"]
+    cases = {
+        "no dialogue of SimBase leaves 0.8 with embedding:0.9 about": [
+            line
+            for line, row in zip(lines, rows, strict=True)
+            if (row["recommender"], row["user"], row["target"])
+            != ("embedding:0.9", LEAVING, target)
+        ],
+        "fewer than two recommenders": [
+            line
+            for line, row in zip(lines, rows, strict=True)
+            if row["recommender"] == "random"
+        ],
+        "about 1 targets; an outcome study needs 20": [
+            line for line, row in zip(lines, rows, strict=True) if row["target"] == target
+        ],
+        "line 1: found must be true or false": [
+            json.dumps(rows[0] | {"found": "yes"}) + "\n", *lines[1:],
+        ],
+        "line 2: not a JSON object": [lines[0], "[1]\n"],
+    }  # fmt: skip
+    for problem, kept in cases.items():
+        path = tmp_path / "spoilt.jsonl"
+        path.write_text("".join(kept))
+        with pytest.raises(DialoguesUnfit, match=problem):
+            imported(path)
+    with pytest.raises(DialoguesUnfit, match="has no user 'nobody'"):
+        imported(files[0], final_user="nobody")
+    with pytest.raises(DialoguesUnfit, match="is not in the catalogue"):
+        imported(files[0], catalogue="drawn:20")
+    assert not Study.objects.exists()
+    imported(files[0])
+    with pytest.raises(DialoguesUnfit, match="There is a study 'outcomes' already"):
+        imported(files[0])
+    with pytest.raises(DialoguesUnfit, match="has no answers"):
+        command_output("outcome_report", "outcomes")
+    with pytest.raises(DialoguesUnfit, match="Make one with import_switching_study"):
+        command_output("switching_report", "outcomes")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_user_who_is_true_is_found_through_the_loop(
+    files: tuple[Path, Path], live_server: Any, settings: Any
+) -> None:
+    keys = issue_access_key(name="Lab", deposit_usd=Decimal(30))
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_ACCESS_KEY_ID = keys.access_key_id
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys.secret_access_key
+    log, qrels = files
+    imported(log, final_user=ACCEPTING)
+    study = Study.objects.get()
+    command_output("publish_study", "outcomes", reward=Decimal("0.02"), assignments=N_WORKERS)
+    batch = Batch.objects.get()
+    accepted: dict[str, set[str]] = defaultdict(set)
+    for target, _, key, _ in (line.split() for line in qrels.read_text().splitlines()):
+        accepted[target].add(key)
+    replay_group(
+        hit_type_id=batch.hit_type_id,
+        names=crowd_names(N_WORKERS, seed=0),
+        source=KnownTaste(study, accepted, errs=0.03),
+        site_url=live_server.url,
+        countries=countries_of(batch),
+        total=N_WORKERS * N_TARGETS,
+    )
+    command_output("collect_study", "outcomes")
+    record = json.loads(command_output("outcome_report", "outcomes", json=True, margin=0.1))
+    assert (record["n_answers"], record["n_annotators"]) == (N_WORKERS * N_TARGETS, N_WORKERS)
+    assert record["users"] == [LEAVING, ACCEPTING]
+    shares = {one["recommender"]: one for one in record["recommenders"]}
+    assert shares["random"]["value"] < 0.2 < shares["embedding:0.5"]["value"]
+    assert record["item_at_random"]["value"] < 0.15
+    of_accepting = [one for one in record["biases"] if one["user"] == ACCEPTING]
+    assert all(abs(one["bias"]) < 0.1 for one in of_accepting)
+    # Where nobody erred there is no spread, and no test.
+    assert all(one["equivalent"] for one in of_accepting if one["p_equivalence"] is not None)
+    of_leaving = {one["recommender"]: one for one in record["biases"] if one["user"] == LEAVING}
+    assert of_leaving["embedding:0.5"]["ci_high"] < 0
+    assert not of_leaving["embedding:0.5"]["equivalent"]
+    leaving, true = record["orders"]
+    assert leaving["p"] is None
+    assert true["values"]["spa"] > leaving["values"]["spa"]
+    assert true["values"]["spa"] > 0.9
+    assert true["opposite"] == 0 < true["alike"]
+    assert record["ceiling"]["spa"] > 0.9
+    assert record["counterfactual"]["chosen"] == ACCEPTING
+    assert record["counterfactual"]["chosen_on"] == RECOMMENDERS[:2]
+    text = command_output("outcome_report", "outcomes", user=[ACCEPTING])
+    assert f"{ACCEPTING}: tau_b" in text
+    assert "chosen on" not in text
+    with pytest.raises(DialoguesUnfit, match="There is no recommender 'nobody'"):
+        command_output("outcome_report", "outcomes", chosen_on=["nobody"])
