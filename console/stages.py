@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.roles import Permission
+from accounts.roles import Permission, is_blind
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Protocol, Study
 from console.models import ValidationOutcome
 from console.results import AGREEMENT, RESULTS, VALIDATION
@@ -101,7 +101,7 @@ def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
         ("adjudication", _("Adjudication"), *_adjudication(standing)),
         ("labels", _("Labels"), *_labels(standing)),
         ("validation", _("Metrics"), *_result(has_both, standing[VALIDATION])),
-        *_dialogues(standing),
+        *([] if is_blind(permissions) else _dialogues(standing)),
         ("downloads", _("Downloads"), DONE if study.n_judgments else LATER, ""),
     ]
     return [
