@@ -17,7 +17,7 @@ from annotation.protocols.templates import read_protocol
 from annotation.uploads import free_slug
 from retrieval.collection_files import files_on_disk
 from retrieval.collections import link_studies
-from retrieval.exceptions import PoolDefective
+from retrieval.exceptions import CollectionUnfit, PoolDefective
 from retrieval.file_readings import subject_of
 from retrieval.models import CollectionFile, CollectionVersion, PoolStudy
 from retrieval.pools.catalogue import names_alone
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 STUDY_OF_POOL = "study_of_pool"
+KIND = CollectionFile.Kind.CATALOGUE
 
 
 def refused_faults(version: CollectionVersion, allowed: Sequence[str]) -> dict[str, int]:
@@ -54,7 +55,11 @@ def request_study(
     allowed: Sequence[str],
     actor: User,
 ) -> Job:
-    """Have a study made of a pool; PoolDefective while a fault is not allowed."""
+    """Have a study made of a pool; PoolDefective while a fault is not allowed.
+
+    CollectionUnfit where the catalogue is gone.
+    """
+    _catalogues(version)
     if refused := refused_faults(version, allowed):
         raise PoolDefective(
             _("The pool is defective ({names}). Make it anew, or allow what is wrong.").format(
@@ -80,16 +85,26 @@ def make_pool_study(running: RunningJob) -> str:
     version = CollectionVersion.objects.select_related("collection__team").get(
         pk=arguments["version"]
     )
-    catalogues = [
-        one.file
-        for one in version.files.select_related("file")
-        if one.kind == CollectionFile.Kind.CATALOGUE and one.file is not None
-    ]
-    with files_on_disk(catalogues) as paths:
+    with files_on_disk(_catalogues(version)) as paths:
         if not paths:
             return _study(version, names_alone(()), arguments, running)
         with opened_catalogue(paths[0]) as catalogue:
             return _study(version, catalogue, arguments, running)
+
+
+def _catalogues(version: CollectionVersion) -> list[CollectionFile]:
+    """The catalogue that a pool was made with, if any; CollectionUnfit where it was removed."""
+    catalogues = []
+    for one in version.files.filter(kind=KIND).select_related("file"):
+        same = version.collection.files.usable().filter(kind=KIND, sha256=one.sha256)
+        if (file := one.file or same.first()) is None:
+            text = _(
+                "The catalogue {name} was removed, and candidates would have no pictures or "
+                "titles. Send it again, or make the pool anew."
+            )
+            raise CollectionUnfit(text.format(name=one.name))
+        catalogues.append(file)
+    return catalogues
 
 
 @transaction.atomic
@@ -115,6 +130,8 @@ def _study(
     PoolStudy.objects.create(version=version, study=imported.study, allowed=allowed)
     studies = [*collection.studies.all(), imported.study]
     link_studies(collection=collection, studies=studies, actor=actor)
+    # with the study: a second attempt would make it once more
+    running.complete(str(imported))
     return str(imported)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.readers.rows import storable
 from retrieval.audit.collection import audit_collection
 from retrieval.audit.records import Audit, Claims
-from retrieval.collection_files import files_on_disk, require_bearable
+from retrieval.collection_files import files_on_disk, require_bearable, store_file
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import subject_of
 from retrieval.models import (
@@ -35,6 +35,7 @@ from work.models import Job
 
 if TYPE_CHECKING:
     from accounts.models import User
+    from annotation.uploads import SentFile
     from work.execution import RunningJob
 
 AUDIT = "audit_collection"
@@ -66,7 +67,30 @@ def request_audit(
     )
 
 
-def delete_leftovers(collection: Collection) -> None:
+@transaction.atomic
+def request_audit_of_uploads(
+    *,
+    collection: Collection,
+    uploads: Iterable[SentFile],
+    files: Sequence[CollectionFile],
+    actor: User | None,
+    claims: Mapping[str, Claims] | None = None,
+) -> Job:
+    """Keep files until they are audited, with others that are here; all are kept, or none.
+
+    What one person sends and the job that waits for it are stored while nobody else's are, or
+    the files would pass for leftovers.
+    """
+    Collection.objects.select_for_update().get(pk=collection.pk)
+    _delete_leftovers(collection)
+    kept = [
+        store_file(collection=collection, file=file, actor=actor, kind=Kind.AUDITED)
+        for file in uploads
+    ]
+    return request_audit(collection=collection, files=[*kept, *files], claims=claims, actor=actor)
+
+
+def _delete_leftovers(collection: Collection) -> None:
     """Delete what was sent for audits that came to nothing, unless one still waits for it."""
     if not Job.objects.about(subject_of(collection)).of_kind(AUDIT).unfinished().exists():
         collection.files.filter(kind=Kind.AUDITED).delete()
@@ -77,7 +101,7 @@ def audit_files(running: RunningJob) -> str:
     collection, rules = collection_of(running), running.arguments["rules"]
     wanted = collection.files.filter(pk__in=running.arguments["files"])
     files = list(wanted.order_by("file_name"))
-    if not files:
+    if len(files) != len(running.arguments["files"]):
         raise CollectionUnfit(_("The files were removed meanwhile. Send them again."))
     with files_on_disk(files) as paths:
         for path in paths:
@@ -96,7 +120,10 @@ def audit_files(running: RunningJob) -> str:
         write_files(version, files)
         _write(version, audit)
         collection.files.filter(pk__in=[file.pk for file in files], kind=Kind.AUDITED).delete()
-    return _("Result {number}.").format(number=version.number)
+        message = _("Result {number}.").format(number=version.number)
+        # with the result: a second attempt would find the files that were sent gone
+        running.complete(message)
+    return message
 
 
 def _write(version: CollectionVersion, audit: Audit) -> None:

@@ -15,10 +15,9 @@ from console.collections.result_forms import AuditForm
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import job_of, version_for
 from console.pages.study import may, person
-from retrieval.collection_files import store_file
 from retrieval.exceptions import RetrievalError
-from retrieval.models import Collection, CollectionFile, CollectionVersion
-from retrieval.stored_audits import AUDIT, delete_leftovers, request_audit
+from retrieval.models import Collection, CollectionVersion
+from retrieval.stored_audits import AUDIT, request_audit_of_uploads
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -45,18 +44,16 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> bool:
     """Keep the files until they are audited; whether none was refused."""
-    delete_leftovers(collection)
-    actor, sent = person(request), []
+    data = form.cleaned_data
     try:
-        for file in form.cleaned_data["uploads"]:
-            kind = CollectionFile.Kind.AUDITED
-            sent.append(store_file(collection=collection, file=file, actor=actor, kind=kind))
-        files = [*sent, *form.chosen_files]
-        claims = form.cleaned_data["claims"]
-        request_audit(collection=collection, files=files, claims=claims, actor=actor)
+        request_audit_of_uploads(
+            collection=collection,
+            uploads=data["uploads"],
+            files=form.chosen_files,
+            claims=data["claims"],
+            actor=person(request),
+        )
     except RetrievalError as refused:
-        for row in sent:
-            row.delete()
         form.add_error("uploads", str(refused))
         return False
     return True

@@ -1,0 +1,150 @@
+"""Audits, studies and qrels whose job is cut off, or whose files go away while it waits."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.models import Study
+from retrieval.collections import create_collection
+from retrieval.exceptions import CollectionUnfit
+from retrieval.models import CollectionFile, CollectionVersion, PoolStudy
+from retrieval.pool_studies import make_pool_study, request_study
+from retrieval.stored_audits import audit_files, request_audit_of_uploads
+from retrieval.stored_pools import request_pool
+from tests.retrieval.collections import add_file, qrels_text, run_text, sent
+from work.execution import claim, run_job
+from work.models import Job
+
+pytestmark = pytest.mark.django_db
+AUDIT = CollectionVersion.Kind.AUDIT
+CATALOGUE = "docno,title\n" + "".join(f"d{n},Shoe {n}\n" for n in range(30))
+
+
+@pytest.fixture(autouse=True)
+def _waiting_jobs(settings):
+    backend = "django_tasks_db.DatabaseBackend"
+    settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
+
+
+@pytest.fixture
+def rosa(db):
+    return User.objects.create_user("rosa")
+
+
+@pytest.fixture
+def collection(rosa):
+    return create_collection(name="Tracks", team=create_team(name="Lab", owner=rosa), actor=rosa)
+
+
+def audit_of(collection, actor, **texts: str) -> Job:
+    uploads = [sent(f"{name}.txt", text) for name, text in texts.items()]
+    return request_audit_of_uploads(collection=collection, uploads=uploads, files=[], actor=actor)
+
+
+def done_without_its_worker(job: Job, handler: Any) -> None:
+    """The handler's part of a job, after which its worker is killed."""
+    running = claim(job.pk)
+    assert running is not None
+    handler(running)
+    job.refresh_from_db()
+    assert job.state == Job.State.DONE
+    assert run_job(job.pk) == "not queued"
+
+
+def test_an_audit_whose_worker_is_killed_after_it_is_stored_is_done(collection, rosa):
+    add_file(collection, "kept.run", run_text("kept"))
+    job = request_audit_of_uploads(
+        collection=collection,
+        uploads=[sent("q.txt", qrels_text())],
+        files=list(collection.files.all()),
+        actor=rosa,
+    )
+    done_without_its_worker(job, audit_files)
+    version = CollectionVersion.objects.get(kind=AUDIT)
+    assert version.audited_files.count() == 2
+    assert job.message == f"Result {version.number}."
+
+
+def test_an_audit_of_which_one_file_is_gone_is_refused_and_not_of_the_others(collection, rosa):
+    job = audit_of(collection, rosa, one=qrels_text(), two=run_text("two"))
+    collection.files.get(file_name="two.txt").delete()
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.message) == (
+        Job.State.FAILED,
+        "The files were removed meanwhile. Send them again.",
+    )
+    assert not CollectionVersion.objects.exists()
+
+
+def test_what_an_audit_left_is_deleted_by_the_next_and_what_one_waits_for_is_not(collection, rosa):
+    first = audit_of(collection, rosa, one=qrels_text())
+    audit_of(collection, rosa, two=run_text("two"))
+    assert collection.files.filter(kind="audited").count() == 2
+    Job.objects.update(state=Job.State.FAILED)
+    audit_of(collection, rosa, three=run_text("three"))
+    assert list(collection.files.values_list("file_name", flat=True)) == ["three.txt"]
+    assert first.arguments["files"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_audits_that_are_requested_at_the_same_moment_lose_no_file(collection, rosa):
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer: nothing is at the same moment.")
+    n, start = 4, Barrier(4)
+
+    def send(number: int) -> int:
+        try:
+            start.wait(timeout=60)
+            texts = {f"f{number}-{one}": run_text(f"r{number}-{one}") for one in range(4)}
+            return audit_of(collection, rosa, **texts).pk
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(n) as pool:
+        jobs = list(pool.map(send, range(n)))
+    wanted = [pk for job in Job.objects.filter(pk__in=jobs) for pk in job.arguments["files"]]
+    assert len(wanted) == 16
+    assert CollectionFile.objects.filter(pk__in=wanted).count() == 16
+
+
+@pytest.fixture
+def pool(collection, rosa):
+    files = [
+        add_file(collection, "dense.run", run_text("dense")),
+        add_file(collection, "shoes.csv", CATALOGUE, kind="catalogue"),
+    ]
+    job = request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa)
+    run_job(job.pk)
+    return CollectionVersion.objects.get(kind=CollectionVersion.Kind.POOL)
+
+
+def study_of(pool, rosa) -> Job:
+    return request_study(
+        version=pool, title="Shoes", template="alternatives", allowed=["unknown", "hub"], actor=rosa
+    )
+
+
+def test_a_study_whose_worker_is_killed_after_it_is_stored_is_made_once(pool, rosa):
+    done_without_its_worker(study_of(pool, rosa), make_pool_study)
+    assert Study.objects.count() == PoolStudy.objects.count() == 1
+
+
+def test_no_study_is_made_of_a_pool_whose_catalogue_was_removed(pool, rosa):
+    job = study_of(pool, rosa)
+    pool.collection.files.get(kind="catalogue").delete()
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert job.state == Job.State.FAILED
+    assert job.message.startswith("The catalogue shoes.csv was removed")
+    assert not Study.objects.exists()
+    with pytest.raises(CollectionUnfit, match="Send it again, or make the pool anew"):
+        study_of(pool, rosa)
+    add_file(pool.collection, "again.csv", CATALOGUE, kind="catalogue")
+    run_job(study_of(pool, rosa).pk)
+    assert Study.objects.get().items.count() == pool.n_topics
