@@ -25,6 +25,7 @@ from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruiterCharge, RecruiterConnection
 from marketplace.recruiting.attached import follow_attached
+from marketplace.recruiting.charges import charge_rewards
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.events import follow_events
 from marketplace.recruiting.groups import follow_blocks, follow_groups
@@ -105,6 +106,7 @@ def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called)
         _settle_all(connection, recruiter)
         _send_all(connection, recruiter)
         follow_studies(connection, recruiter)
+        charge_rewards(connection, recruiter)
         follow_attached(connection)
         follow_groups(connection, recruiter)
         follow_blocks(connection, recruiter)

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
+from marketplace.recruiting.charges import totals_of
 from marketplace.recruiting.demographics import (
     FETCH_DEMOGRAPHICS,
     can_fetch,
@@ -254,6 +255,7 @@ def _show(
         "requester": row.requester,
         "is_owner": is_owner(row.requester, user_of(request)),
         "study": row,
+        "charges": list(totals_of(row)),
         "can_fetch_demographics": can_fetch(row),
         "has_demographics": row.sessions.filter(demographics__isnull=False).exists(),
         "link": _link(request, row.token) + _query(row),

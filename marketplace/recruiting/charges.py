@@ -1,0 +1,66 @@
+"""What a recruiter charged for participants, in its own currency, beside the ledger.
+
+Publishing sets the pay of all places aside (a charge of the study); what was paid of it is a
+charge for each participation that was approved there, as the recruiter's own calculator says,
+fees included. Bonuses are charged where they are paid (marketplace.recruiting.calls).
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from django.db.models import Exists, OuterRef, QuerySet, Sum
+
+from marketplace import clock
+from marketplace.models import (
+    Intent,
+    RecruitedStudy,
+    RecruiterCharge,
+    RecruiterConnection,
+    Session,
+)
+from marketplace.recruiting.port import Recruiter
+
+Kind = RecruiterCharge.Kind
+
+
+def charge_rewards(connection: RecruiterConnection, recruiter: Recruiter) -> int:
+    """Write down what each approved participation cost, once; return of how many."""
+    n = 0
+    waiting = _uncharged(connection)
+    studies = RecruitedStudy.objects.filter(pk__in=waiting.values("study"), reward__isnull=False)
+    for study in studies.order_by("pk"):
+        assert study.reward is not None
+        cost = recruiter.cost(study.reward, 1)
+        for session in waiting.filter(study=study):
+            _row, is_new = RecruiterCharge.objects.get_or_create(
+                connection=connection,
+                kind=Kind.REWARD,
+                external_id=session.submission_id[:100],
+                defaults={
+                    "study": study,
+                    "session": session,
+                    "currency": cost.currency,
+                    "amount": cost.total,
+                    "created_at": clock.now(),
+                },
+            )
+            n += is_new
+    return n
+
+
+def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
+    """What a study was charged: each kind's name, amount and currency."""
+    rows = study.charges.values_list("kind", "currency").annotate(total=Sum("amount"))
+    for kind, currency, total in rows.order_by("kind", "currency"):
+        cents = total.quantize(Decimal("0.01"))
+        yield str(Kind(kind).label), cents if cents == total else total, currency
+
+
+def _uncharged(connection: RecruiterConnection) -> QuerySet[Session]:
+    """Those approved there, by time or by hand or because it was said from here."""
+    approvals = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.APPROVE)
+    open_ones = approvals.exclude(state=Intent.State.DONE)
+    charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=Kind.REWARD)
+    approved = Session.objects.filter(connection=connection, state=Session.State.APPROVED)
+    posted = approved.exclude(study__external_id="")
+    return posted.filter(~Exists(open_ones), ~Exists(charged))
