@@ -5,6 +5,7 @@ import json
 import pytest
 
 from annotation.models import Item
+from annotation.models.uploads import OF_POOLS
 from annotation.protocols.documents import read_document
 from annotation.protocols.templates import read_protocol, template_names
 from hits.answers import Answer, read_answer
@@ -56,11 +57,13 @@ def test_what_depends_on_an_answer_is_written_only_where_it_is_asked(item: Item)
 @pytest.mark.parametrize("name", template_names())
 @pytest.mark.parametrize("fault", ["", "random", "straight_line", "copy_paste", "machine_like"])
 def test_the_templates_are_answered_with_consent_and_reasons_by_good_and_bad(name, fault):
-    pool = name == "alternatives"
+    pool = name in OF_POOLS
     systems = ("a", "b")
     study = alternatives_study() if pool else rating_study(systems=systems, questions=())
     item = item_of(study, read_protocol(name))
     faults = {f"w{number}": fault for number in range(N_WORKERS)} if fault else {}
     answers = answers_to(item, faults)
     assert all(answer.judgments for answer in answers)
-    assert any(answer.pasted for answer in answers) == (pool and fault == "copy_paste")
+    assert any(answer.pasted for answer in answers) == (
+        name == "alternatives" and fault == "copy_paste"
+    )
