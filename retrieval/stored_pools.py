@@ -28,7 +28,7 @@ from retrieval.models import (
 )
 from retrieval.pools.catalogue import Catalogue
 from retrieval.pools.lint import PoolLint, lint_pool
-from retrieval.pools.making import make_pool
+from retrieval.pools.making import make_pool, require_candidates
 from retrieval.pools.pool_tables import table_of
 from retrieval.pools.records import (
     DrySource,
@@ -122,10 +122,7 @@ def make_collection_pool(running: RunningJob) -> str:
 
     def compute() -> CollectionVersion:
         pool, lint = _made(files, rules, running)
-        if not pool.slots:
-            raise PoolUnfit(
-                _("No candidate was found for any target. Are their names those of the sources?")
-            )
+        require_candidates(pool)
         with transaction.atomic():
             version = create_version(
                 collection=collection,

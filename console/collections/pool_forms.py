@@ -383,5 +383,6 @@ FAULT_TITLES = {
     "short": gettext_lazy("there are fewer candidates than planned"),
     "picture": gettext_lazy("a document has no picture that can be shown"),
     "unknown": gettext_lazy("the catalogue does not have a document"),
+    "unlisted": gettext_lazy("no source lists anything for a target"),
 }
 assert set(FAULT_TITLES) == set(FAULTS)

@@ -16,9 +16,20 @@ from presentation.records import plain_values
 from retrieval.exceptions import PoolDefective
 from retrieval.pools.catalogue import Catalogue
 from retrieval.pools.pool_tables import PoolRow, PoolTable
+from retrieval.pools.records import UNIFORM
 from stats.ranking.hubness import HUB_SHARE, Hubness, hubness
 
-FaultName = Literal["repeat", "content", "target", "hub", "quota", "short", "picture", "unknown"]
+FaultName = Literal[
+    "repeat",
+    "content",
+    "target",
+    "hub",
+    "quota",
+    "short",
+    "picture",
+    "unknown",
+    "unlisted",
+]
 FAULTS: dict[FaultName, str] = {
     "repeat": "a candidate twice in a pool",
     "content": "the same picture or text twice in a pool, under two names",
@@ -28,6 +39,7 @@ FAULTS: dict[FaultName, str] = {
     "short": "fewer candidates than planned",
     "picture": "a document without a picture that can be shown",
     "unknown": "a document that the catalogue does not have",
+    "unlisted": "a target for which no source lists anything",
 }
 HUB_TIMES = 3
 """A hub is pooled so many times as often as documents of the pool are on average, at least: in a
@@ -128,17 +140,20 @@ def lint_pool(
     """
     quotas = table.quotas if quotas is None else quotas
     per_topic = table.per_topic if per_topic is None else per_topic
+    has_sources = any(row.source for row in table.rows)
     faults = [
         *_repeats(table, catalogue),
         *_hubs(table, hub_share),
         *_unmet(table, quotas),
         *(_short(table, per_topic) if per_topic else ()),
+        *(_unlisted(table) if has_sources else ()),
         *(_unknown(table, catalogue) if catalogue else ()),
         *(_without_picture(table, catalogue) if catalogue else ()),
     ]
     checked: list[FaultName] = ["repeat", "target", "hub"]
     checked += ["content", "unknown", "picture"] if catalogue else []
     checked += ["short"] if per_topic else []
+    checked += ["unlisted"] if has_sources else []
     checked += ["quota"] if quotas or any(row.quota for row in table.rows) else []
     faults.sort(key=lambda fault: fault.line or 0)
     return PoolLint(
@@ -237,6 +252,17 @@ def _short(table: PoolTable, per_topic: int) -> Iterator[PoolFault]:
                 len(rows),
             ).format(topic=topic, n=len(rows), planned=per_topic)
             yield PoolFault("short", problem, table.line_of(topic), "", topic)
+
+
+def _unlisted(table: PoolTable) -> Iterator[PoolFault]:
+    """Topics whose candidates were all drawn at random, or that have none."""
+    for topic, rows in table.by_topic().items():
+        if all(row.source == UNIFORM for row in rows):
+            problem = _(
+                "topic {topic} has no candidate from any source. Does one of them know its name, "
+                "or the document that it is about (column target)?"
+            ).format(topic=topic)
+            yield PoolFault("unlisted", problem, table.line_of(topic), "", topic)
 
 
 def _unknown(table: PoolTable, catalogue: Catalogue) -> Iterator[PoolFault]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from presentation.progress import Progress, silently
 from retrieval.exceptions import PoolUnfit
@@ -59,6 +60,14 @@ def make_pool(
     return pool.with_report(pool_report(pool, lists.first, known))
 
 
+def require_candidates(pool: Pool) -> None:
+    """Refuse a pool that has none."""
+    if not pool.slots:
+        raise PoolUnfit(
+            _("No candidate was found for any target. Are their names those of the sources?")
+        )
+
+
 def _require_fit(targets: Sequence[Target], sources: Sequence[Source], plan: PoolPlan) -> None:
     if not targets:
         raise PoolUnfit("There are no targets.")
@@ -73,7 +82,7 @@ def _require_fit(targets: Sequence[Target], sources: Sequence[Source], plan: Poo
             raise PoolUnfit(f"Two sources are called {name}. Give one another name.")
         if name in (UNIFORM, FUSED) or len(name.split()) != 1:
             raise PoolUnfit(f"A source cannot be called '{name}'.")
-    for name, _ in plan.quotas:
+    for name, _n in plan.quotas:
         if name not in names:
             raise PoolUnfit(f"There is no source {name}. Sources: {', '.join(names)}.")
 

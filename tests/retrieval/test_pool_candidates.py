@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from annotation.imports import import_study
 from annotation.models import Study
 from annotation.readers.alternatives import read_alternatives
-from retrieval.exceptions import PoolDefective, PoolFileFaults
+from retrieval.exceptions import PoolDefective, PoolFileFaults, PoolUnfit
 from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.pool_files import read_pool
 from retrieval.pools.pool_items import pool_study
@@ -126,6 +126,21 @@ def test_without_targets_the_topics_of_the_runs_are_pooled(files: Path):
 def test_options_that_mean_nothing_are_refused(files: Path, options: tuple[str, ...], problem: str):
     with pytest.raises(CommandError, match=problem):
         pooled(files, *options)
+
+
+def test_targets_that_no_source_knows_are_said_or_refused(files: Path, file: WriteFile):
+    run = f"--run=bm25={files}/bm25.run"
+    some, none = file("t.txt", "d0\nd99"), file("u.txt", "d98\nd99")
+    known = ("pool_candidates", run, f"--targets={some}", "--depth=3")
+    out = StringIO()
+    call_command(*known, stdout=out)
+    assert "unlisted  1            1         a target for which no source lists" in out.getvalue()
+    with pytest.raises(PoolDefective, match="unlisted"):
+        call_command(*known, f"--alternatives={files}/pool.jsonl", stdout=StringIO())
+    unknown = (f"--targets={none}", f"--output={files}/pool.csv")
+    with pytest.raises(PoolUnfit, match="No candidate was found for any target"):
+        call_command("pool_candidates", run, *unknown, "--depth=3")
+    assert not (files / "pool.csv").exists()
 
 
 def test_targets_and_catalogues_are_refused_by_line(files: Path, file: WriteFile):

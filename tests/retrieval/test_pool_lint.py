@@ -1,6 +1,7 @@
 """`lint_pool`: what is wrong with a pool, by line, and what of it is allowed."""
 
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,22 @@ def test_a_sound_pool_passes(tmp_path: Path):
     pool = make_pool(targets, sources, PoolPlan(quotas=tuple(QUOTAS.items())))
     found = lint_pool(table_of(pool))
     assert found.faults == ()
-    assert set(found.checked) == {"repeat", "target", "hub", "short", "quota"}
+    assert set(found.checked) == {"repeat", "target", "hub", "short", "quota", "unlisted"}
+
+
+def test_a_target_that_no_source_knows_is_a_fault():
+    """Its pool is of random documents alone, or empty; whose sources are not named is not asked."""
+    run = run_source("bm25", {"1": "abc", "2": "bcd"})
+    targets = [Target("1"), Target("2"), Target("99")]
+    for uniform in (0, 1):
+        pool = make_pool(targets, [run], PoolPlan(depth=2, uniform=uniform))
+        [fault] = lint_pool(table_of(pool)).faults
+        assert (fault.name, fault.topic) == ("unlisted", "99")
+        assert "topic 99 has no candidate from any source" in fault.problem
+    unnamed = replace(
+        table_of(pool), rows=tuple(replace(row, source="") for row in table_of(pool).rows)
+    )
+    assert "unlisted" not in lint_pool(unnamed).checked
 
 
 def test_each_defect_is_named_with_its_line(file: WriteFile):

@@ -10,7 +10,7 @@ from presentation.progress import bar
 from retrieval.management.sources import add_source_arguments, named_number, read_sources
 from retrieval.pools.catalogue import Catalogue, names_alone, read_catalogue
 from retrieval.pools.lint import FaultName, PoolLint, lint_pool
-from retrieval.pools.making import make_pool
+from retrieval.pools.making import make_pool, require_candidates
 from retrieval.pools.pool_files import write_pool
 from retrieval.pools.pool_items import alternatives_lines
 from retrieval.pools.pool_tables import table_of
@@ -99,6 +99,7 @@ class Command(BaseCommand):
         pool = make_pool(
             targets, sources, plan, catalogue=catalogue, excluded=excluded, progress=bar("pool")
         )
+        require_candidates(pool)
         if options["output"]:
             write_pool(options["output"], pool)
         lint = lint_pool(table_of(pool), catalogue=catalogue, allowed=options["allow"])
