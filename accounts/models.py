@@ -21,6 +21,11 @@ from accounts.roles import Permission, Role, permissions_in_scopes
 class User(AbstractUser):
     """A person with a password; what they may do follows from what belongs to them."""
 
+    is_read_only = models.BooleanField(
+        default=False,
+        help_text="To look around with, by many perhaps: it changes nothing, whatever its roles.",
+    )
+
     class Meta(AbstractUser.Meta):
         constraints = [
             # Signing in ignores case: a second "Ada" would keep the first out.

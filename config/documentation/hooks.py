@@ -21,6 +21,8 @@ from config.documentation.formulas import with_mathml
 from config.documentation.markdown import as_rendered
 from config.documentation.repository_pages import repository_files
 
+# Their tables need the room of the contents at the right.
+WIDE = ("why.md", "gallery.md", "coverage.md")
 SITE = Path(__file__).resolve().parents[2]
 
 
@@ -50,6 +52,8 @@ def demo_report(root: Path) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    if page.file.src_uri in WIDE:
+        page.meta["hide"] = ["toc"]
     return as_rendered(with_coverage(markdown), page.file.src_uri)
 
 

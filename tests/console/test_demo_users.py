@@ -1,0 +1,125 @@
+"""An account for a project's page: it looks at everything of a study, and changes nothing."""
+
+import pytest
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+
+from accounts.enrolment import create_user
+from accounts.exceptions import NameTaken
+from accounts.models import AuditEntry, User
+from annotation.models import Study, StudyMembership
+from console.demo_users import create_demo_user
+from tests.annotation.importing import command_output, everything
+from tests.annotation.studies import rating_study
+from tests.console.pages import words_of
+from tests.console.test_role_matrix import ACTIONS_OF_A_STUDY
+
+pytestmark = pytest.mark.django_db
+REFUSAL = "This account is for looking around: it changes nothing."
+
+
+@pytest.fixture
+def study():
+    return rating_study()
+
+
+@pytest.fixture
+def password(study):
+    return create_demo_user(name="demo", studies=[study])
+
+
+@pytest.fixture
+def visitor(password):
+    """The browser of somebody who signed in with what the project's page says."""
+    client = Client(headers={"host": "localhost"})
+    answer = client.post(reverse("console:login"), {"username": "demo", "password": password})
+    assert answer.status_code == 302
+    return client
+
+
+def page(visitor, name, *arguments):
+    return visitor.get(reverse(f"console:{name}", args=arguments))
+
+
+def test_the_command_prints_a_password_once(study):
+    first = command_output("create_demo_user", "demo", study=[study.slug])
+    assert "demo may look at ratings, and changes nothing." in first
+    assert "Password: " in first
+    assert "keeps the password there was" in command_output(
+        "create_demo_user", "demo", study=[study.slug]
+    )
+    assert User.objects.get(username="demo").is_read_only
+    assert StudyMembership.objects.count() == 1
+
+
+def test_nobody_else_becomes_an_account_for_everybody(study):
+    create_user(username="carla", password="a-long-and-winding-password")
+    with pytest.raises(NameTaken, match="who is no demo account"):
+        create_demo_user(name="carla", studies=[study])
+    assert not StudyMembership.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["study", "items", "protocol", "launch", "agreement", "results", "validation",
+             "report", "downloads", "labels", "adjudication", "answers"],
+)  # fmt: skip
+def test_pages_of_the_study_are_open_and_say_that_nothing_changes(name, visitor, study):
+    answer = page(visitor, name, study.slug)
+    assert answer.status_code == 200
+    assert "nothing that you press changes anything" in words_of(answer.content.decode())
+
+
+def test_other_studies_are_not(visitor):
+    other = rating_study(slug="other")
+    assert page(visitor, "study", other.slug).status_code == 404
+
+
+def addresses(study):
+    yield from (reverse(f"console:{name}") for name in ("new-study", "new-team"))
+    for name in ACTIONS_OF_A_STUDY:
+        try:
+            yield reverse(f"console:{name}", args=[study.slug])
+        except NoReverseMatch:
+            continue
+    yield reverse("console:rename", args=[study.slug])
+    yield from ("/worker/signup/", "/requester-console/sign-up/")
+
+
+def test_whatever_is_pressed_changes_nothing(visitor, study):
+    before, entries = everything(), AuditEntry.objects.count()
+    posted = list(addresses(study))
+    assert len(posted) > 15
+    for address in posted:
+        answer = visitor.post(address, {"title": "Mine", "name": "Mine"})
+        assert answer.status_code == 403, address
+        assert REFUSAL in words_of(answer.content.decode())
+    assert everything() == before
+    assert AuditEntry.objects.count() == entries
+
+
+def test_the_api_reads_and_does_not_write(visitor, study):
+    address = f"/api/v1/studies/{study.slug}/"
+    assert visitor.get(address).json()["slug"] == study.slug
+    for method in (visitor.post, visitor.put, visitor.patch, visitor.delete):
+        answer = method(address, "{}", content_type="application/json")
+        assert answer.status_code == 403
+    assert Study.objects.get(pk=study.pk).title == study.title
+
+
+@pytest.mark.parametrize("name", ["account", "usersessions_list", "api_tokens", "mfa_index"])
+def test_the_account_itself_is_closed_since_many_share_it(name, visitor):
+    """Its pages say from where the others use it, and would shut them out."""
+    assert visitor.get(reverse(name)).status_code == 403
+    assert visitor.post(reverse("account_change_password"), {}).status_code == 403
+
+
+def test_one_leaves_by_the_button_for_it(visitor):
+    assert visitor.post(reverse("console:logout")).status_code == 302
+    assert page(visitor, "studies").status_code == 302
+
+
+def test_others_are_not_looking_around(study, rosa):
+    Study.objects.filter(pk=study.pk).update(owner=User.objects.get(username="rosa"))
+    answer = page(rosa, "study", study.slug)
+    assert "nothing that you press" not in words_of(answer.content.decode())
+    assert rosa.get(reverse("account")).status_code == 200
