@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,8 +19,9 @@ LIMITS = {
 
 
 def cell(text: str) -> str:
-    """A text in a table's cell: one line, its bars no borders."""
-    return " ".join(text.split()).replace("|", "\\|")
+    """A text in a table's cell: one line, its bars no borders, its list a sentence."""
+    listed = re.sub(r"\s*^\* ", "; ", text, flags=re.MULTILINE).removeprefix("; ")
+    return " ".join(listed.split()).replace("|", "\\|")
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
