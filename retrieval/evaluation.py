@@ -52,7 +52,10 @@ def evaluate_runs(
         listed[position[position >= 0]] = True
         n_topics = int((listed & counted).sum())
         if not n_topics:
-            raise RunsUnfit(f"{run.path.name} has no topic of {grades.path.name} that counts.")
+            raise RunsUnfit(
+                f"{run.path.name} ({name}) has no topic of {grades.path.name} that counts. "
+                "Leave it out, or choose the qrels of its topics."
+            )
         counts.append(
             TopicCounts(name, n_topics, int(counted.sum()) - n_topics, int((position < 0).sum()))
         )

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import (
+    AgreementCoefficient,
     AgreementVersion,
     Judgment,
     Question,
@@ -64,6 +65,7 @@ class StudyJudgments:
     study: Study
     rounds: list[RoundOfStudy] = field(default_factory=list)
     coefficients: list[RoundCoefficient] = field(default_factory=list)
+    alphas: list[AgreementCoefficient] = field(default_factory=list)
     is_current: bool = False
     again: Batch | None = None
     qrels: list[CollectionFile] = field(default_factory=list)
@@ -86,6 +88,12 @@ class StudyJudgments:
     def has_second_round(self) -> bool:
         return len(self.rounds) > 1
 
+    @property
+    def has_two_opinions(self) -> bool:
+        """Whether anything was judged twice, so that there is agreement to compute."""
+        has_several = any(one.n_submissions > one.n_items for one in self.rounds)
+        return self.has_second_round or has_several
+
     @cached_property
     def kappas(self) -> list[RoundCoefficient]:
         """The coefficients of the first two rounds by other annotators, kappa first: that of
@@ -98,8 +106,9 @@ class StudyJudgments:
 
     @property
     def agreement(self) -> list[str]:
-        """How well the rounds agree, in sentences, and what no coefficient counts."""
-        said = [sentence_of(one) for one in self.kappas]
+        """How well annotators and rounds agree, in sentences, and what no coefficient counts."""
+        said = [_sentence_of_alpha(one) for one in self.alphas]
+        said += [sentence_of(one) for one in self.kappas]
         if self.n_without_judgment:
             text = ngettext(
                 "{n} answer says that its candidate cannot be judged; it is in no coefficient, "
@@ -132,6 +141,21 @@ def sentence_of(row: RoundCoefficient) -> str:
     )
 
 
+def _sentence_of_alpha(row: AgreementCoefficient) -> str:
+    """How the annotators of a round agree, who judged the same targets."""
+    names = {"name": title_of(row.name), "round": row.round}
+    if row.value is None:
+        text = _("{name} between the annotators of round {round} is undefined: {reason}.")
+        return text.format(reason=row.reason, **names)
+    text = _(
+        "{name} between the annotators of round {round}: {value} {interval}, of {n} judgments that "
+        "have another beside them."
+    )
+    return text.format(
+        value=coefficient(row.value), interval=interval(row), n=f"{row.n_pairable:,}", **names
+    )
+
+
 def judged_studies(collection: Collection) -> list[StudyJudgments]:
     """The collection's studies as they stand; as many queries for one as for many."""
     studies = list(collection.studies.with_n_items().order_by("title", "pk"))
@@ -146,6 +170,10 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
         "earlier", "later", "pk"
     ):
         rows[row.version.study_id].coefficients.append(row)
+    for alpha in AgreementCoefficient.objects.filter(
+        version__study__in=studies, name=ALPHA, by="", with_flagged=True, n_pairable__gt=0
+    ).select_related("version"):
+        rows[alpha.version.study_id].alphas.append(alpha)
     for key, n in _answers_without_judgment(studies):
         rows[key].n_without_judgment = n
     for batch in Batch.objects.filter(study__in=studies, round=1).started().order_by("pk"):

@@ -115,11 +115,15 @@ class MachineView(ResultView):
             yield text.format(why=f": {why}" if why else "")
             return
         favours = one.p is not None and one.p < SIGNIFICANT
-        text = (
-            _("It rates runs of its own model {value} higher than others, beside people.")
-            if favours and one.difference > 0
-            else _("That it rates runs of its own model higher is not shown: difference {value}.")
-        )
+        if favours and one.difference > 0:
+            text = _("It rates runs of its own model {value} higher than others, beside people.")
+        elif favours:
+            text = _(
+                "It does not favour runs of its own model: beside people it rates them lower than "
+                "others, difference {value}."
+            )
+        else:
+            text = _("That it rates runs of its own model higher is not shown: difference {value}.")
         yield text.format(value=in_words(one.difference, one.ci_low, one.ci_high))
         if one.tau is not None:
             yield _("The runs' order by people and by the machine: tau-b {tau}.").format(

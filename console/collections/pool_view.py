@@ -22,6 +22,7 @@ from retrieval.models import (
 )
 
 FINDINGS_SHOWN = 50
+LEAST_TARGETS_OF_A_HUB = 3
 REASONS: dict[str, str | Promise] = {
     "target": gettext_lazy("is the target, or looks the same"),
     "pooled": gettext_lazy("another slot has it"),
@@ -101,6 +102,11 @@ class PoolView:
     def hubs(self) -> str:
         """How unevenly the candidates are spread."""
         row = self.summary
+        # A share of few targets is one or two of them, which any candidate reaches.
+        if row.hub_share * (self.version.n_topics or 0) < LEAST_TARGETS_OF_A_HUB:
+            return _(
+                "Too few targets to speak of hubs; {anti} of the documents are in no pool."
+            ).format(anti=f"{row.anti_hubs:.1%}")
         text = ngettext(
             "{n} document is in at least {share} of the pools and takes {slots} of the slots; "
             "{anti} of the documents are in none.",
@@ -121,6 +127,12 @@ class PoolView:
         rows = PooledTopic.objects.filter(version=self.version)
         named = rows.filter(topic=self.topic_name).first() if self.topic_name else None
         return named or rows.first()
+
+    @property
+    def unknown_topic(self) -> str:
+        """The name that was looked for, where no target has it."""
+        is_shown = self.topic is not None and self.topic.topic == self.topic_name
+        return "" if is_shown else self.topic_name
 
     @cached_property
     def slots(self) -> list[dict[str, Any]]:

@@ -117,6 +117,10 @@ class ReuseView(ResultView):
             return _("Nothing is known of how {measure} would treat an outside system.").format(
                 measure=one.measure
             )
+        if figure(abs(one.underestimate)) == figure(0):
+            return _(
+                "Expect {measure} of an outside system to be as it would be in the pool."
+            ).format(measure=one.measure)
         if one.underestimate >= 0:
             return _("Expect {measure} of an outside system to be {value} too low.").format(
                 measure=one.measure, value=figure(one.underestimate)

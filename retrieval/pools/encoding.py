@@ -52,7 +52,10 @@ def encode_catalogue(
         raise ModelUnfit(str(error)) from error
     modality = "image" if part == "pictures" else "text"
     if not encoder.supports(modality):
-        raise PoolUnfit(f"The model {checkpoint.label} reads no {part}.")
+        raise PoolUnfit(
+            f"The model {checkpoint.label} reads no {part}. Choose another part of the catalogue, "
+            "or a model that reads them; whoever runs the site names those in EMBEDDING_MODELS."
+        )
     array: Any = None
     starts = range(0, len(names), AT_ONCE)
     for start in progress(starts, len(starts)):

@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from accounts.teams import create_team
+from annotation.models import AgreementCoefficient
 from console.results import AGREEMENT, compute
 from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection, link_studies
@@ -175,6 +176,24 @@ def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(
     assert "1 answer says that nothing can be judged: it is in no coefficient" in agreement
     agreement = words_of(rosa.get("/studies/grades/agreement/?round=2").content.decode())
     assert "nothing can be judged" not in agreement
+
+
+def test_annotators_of_one_round_agree_by_alpha(rosa, researcher, team, collection):
+    study = rating_study("grades", n_items=4, owner=researcher, team=team)
+    study.questions.update(
+        kind="category", level="ordinal", scale_min=0, scale_max=2, categories=["no", "so", "yes"]
+    )
+    for n, (first, second) in enumerate(zip([0, 1, 2, 2], [0, 1, 2, 1], strict=True)):
+        rate(study, "Ann", f"d{n}", {"alpha": first})
+        rate(study, "Bob", f"d{n}", {"alpha": second})
+    link_studies(collection=collection, studies=[study], actor=researcher)
+    assert "Compute agreement" in page(rosa, "judgments")
+    compute(study, AGREEMENT)
+    said = page(rosa, "judgments")
+    alpha = AgreementCoefficient.objects.get(name="krippendorff_alpha", by="", with_flagged=True)
+    assert f"alpha between the annotators of round 1: {alpha.value:.2f}" in said
+    assert "of 8 judgments that have another beside them" in said
+    assert "Are these targets enough?" in said
 
 
 def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, study):
