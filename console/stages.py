@@ -101,7 +101,7 @@ def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
         ("adjudication", _("Adjudication"), *_adjudication(standing)),
         ("labels", _("Labels"), *_labels(standing)),
         ("validation", _("Metrics"), *_result(has_both, standing[VALIDATION])),
-        *([] if is_blind(permissions) else _dialogues(standing)),
+        *([] if is_blind(permissions) else _dialogues(study, standing)),
         ("downloads", _("Downloads"), DONE if study.n_judgments else LATER, ""),
     ]
     return [
@@ -201,12 +201,12 @@ def _standing_counts() -> dict[str, Any]:
     }
 
 
-def _dialogues(standing: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+def _dialogues(study: CountedStudy, standing: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """Of a study of recorded dialogues alone."""
     if not standing["has_dialogues"]:
         return []
     is_computed = standing["has_dialogue_report"]
-    return [("dialogues", _("Simulated users"), *_result(True, is_computed))]
+    return [("dialogues", _("Simulated users"), *_result(bool(study.n_judgments), is_computed))]
 
 
 def _number(rows: QuerySet[Any]) -> QuerySet[Any]:
