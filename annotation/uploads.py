@@ -24,7 +24,7 @@ from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.imports import Imported, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
-from annotation.readers.archives import is_small
+from annotation.readers.archives import is_small, short_file_name
 from annotation.readers.column_mapping import ColumnMapping, guess_mapping
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
@@ -107,7 +107,8 @@ def store_upload(
 
 def plain_file_name(name: str | None) -> str:
     """A sent file's name, such that it can be stored under it."""
-    return re.sub(r"[\x00-\x1f/\\]", "_", Path(name or "").name)[-200:] or "table"
+    plain = re.sub(r"[\x00-\x1f/\\]", "_", Path(name or "").name)
+    return short_file_name(plain) or "table"
 
 
 def require_size(file: SentFile) -> None:
@@ -176,7 +177,7 @@ def _is_quick(upload: Upload) -> bool:
 def stored_file(upload: Upload) -> Iterator[Path]:
     """The file on disk, until it is closed."""
     with TemporaryDirectory(prefix="assay-upload-") as folder:
-        path = Path(folder) / upload.file_name
+        path = Path(folder) / short_file_name(upload.file_name)
         with path.open("wb") as copy:
             for part in upload.parts.order_by("position").iterator(chunk_size=4):
                 copy.write(part.content)

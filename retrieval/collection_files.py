@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from annotation.exceptions import AnnotationError
+from annotation.readers.archives import PARQUET_MARK, short_file_name
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_kinds import problem_of_table, problem_of_text, problem_of_vectors
@@ -195,6 +196,8 @@ def describe_file(*, file: CollectionFile, actor: User | None, **descriptions: s
     values = {name: descriptions[name].strip() for name in DESCRIPTIONS if name in descriptions}
     if not values.get("name", file.name):
         raise CollectionUnfit(_("A file needs a name."))
+    # One at a time, as where files are stored: a name is looked for and then taken.
+    Collection.objects.select_for_update().get(pk=file.collection_id)
     others = file.collection.files.filter(kind=file.kind).exclude(pk=file.pk)
     if others.filter(name=values.get("name", file.name)).exists():
         raise CollectionUnfit(
@@ -232,7 +235,7 @@ def files_on_disk(files: Sequence[CollectionFile]) -> Iterator[list[Path]]:
     with TemporaryDirectory(prefix="assay-collection-") as folder:
         paths = []
         for position, file in enumerate(files):
-            path = Path(folder) / str(position) / file.file_name
+            path = Path(folder) / str(position) / short_file_name(file.file_name)
             path.parent.mkdir()
             with path.open("wb") as copy:
                 for part in file.parts.order_by("position").iterator(chunk_size=4):
@@ -244,7 +247,7 @@ def files_on_disk(files: Sequence[CollectionFile]) -> Iterator[list[Path]]:
 def is_packed(file: CollectionFile) -> bool:
     """Whether it is compressed: what is packed can be a thousand times as large."""
     first = file.parts.order_by("position").first()
-    return first is not None and bytes(first.content[:2]) in (GZIP, ZIP)
+    return first is not None and bytes(first.content[:4]).startswith((GZIP, ZIP, PARQUET_MARK))
 
 
 def require_bearable(path: Path) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
 
 READ_FILES = "read_collection_files"
-FAULTS_KEPT = 200
+FAULTS_KEPT, LONGEST_FAULT = 200, 500
 ROWS_AT_ONCE = 5000
 LONGEST_TOPIC = 1000
 """Of a topic's name, in bytes: PostgreSQL's indexes take no entry above 2,700."""
@@ -224,7 +224,9 @@ def _note_facts(file: CollectionFile, facts: dict[str, Any], topics: Sequence[st
 
 def _note_faults(file: CollectionFile, faults: Sequence[tuple[int | None, str]]) -> None:
     """Keep what is wrong, and nothing of the content, which is of no use."""
-    file.faults = storable([list(fault) for fault in faults[:FAULTS_KEPT]])
+    file.faults = storable(
+        [[line, problem[:LONGEST_FAULT]] for line, problem in faults[:FAULTS_KEPT]]
+    )
     file.n_faults = len(faults)
     file.save()
     file.parts.all().delete()

@@ -59,11 +59,11 @@ def _require_bearable(path: Path) -> None:
     except (pa.ArrowException, OSError):
         return  # what it is instead, its reader says
     groups = (about.row_group(number) for number in range(about.num_row_groups))
-    n = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
-    if (
-        max(n, about.num_rows) * BYTES_A_NUMBER
-        > MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
-    ):
+    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
+    n = max(sum(column.num_values for column in columns), about.num_rows)
+    # texts that are written out, and pages that are pressed to a thousandth of themselves
+    n_bytes = sum(column.total_uncompressed_size for column in columns)
+    if max(n * BYTES_A_NUMBER, n_bytes) > MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2:
         most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES
         problem = _("unpacked it has more than {n} MiB.").format(n=f"{most:,}")
         raise PoolFileFaults(path, [(None, problem)])

@@ -100,17 +100,34 @@ def request_pool(
     named = any(rules.get(name) for name in ("targets", "sample", "queries"))
     if not named and not any(file.kind == Kind.RUN for file in sources):
         raise PoolUnfit(_("Name the targets: without a run there are no topics."))
-    n_topics = len(rules.get("targets", ())) or max((file.n_topics for file in sources), default=0)
-    n_slots = n_topics * (plan.per_topic or plan.depth * len(sources))
-    if n_slots > MOST_SLOTS:
+    _require_few(_n_targets(files, sources, rules), plan, len(sources))
+    return request_version(
+        collection=collection, job_kind=MAKE_POOL, files=files, rules=rules, actor=actor
+    )
+
+
+def _n_targets(
+    files: Sequence[CollectionFile], sources: Sequence[CollectionFile], rules: Mapping[str, Any]
+) -> int:
+    """How many targets there may be, as `targets_of` finds them."""
+    if sample := rules.get("sample"):
+        return SampledTarget.objects.filter(version=sample).count()
+    if named := rules.get("targets"):
+        return len(named)
+    if any(file.kind == Kind.RUN for file in sources):
+        return max(file.n_topics for file in sources)
+    of_topics = set(rules.get("queries", {}).values())
+    return sum(file.n_documents for file in files if source_name(file) in of_topics)
+
+
+def _require_few(n_targets: int, plan: PoolPlan, n_sources: int) -> None:
+    """Refuse more candidates than anybody could judge, or a database should hold."""
+    if n_targets * (plan.per_topic or plan.depth * n_sources) > MOST_SLOTS:
         raise CollectionUnfit(
             _("These would be more than {n} candidates. Sample targets first.").format(
                 n=f"{MOST_SLOTS:,}"
             )
         )
-    return request_version(
-        collection=collection, job_kind=MAKE_POOL, files=files, rules=rules, actor=actor
-    )
 
 
 def make_collection_pool(running: RunningJob) -> str:
@@ -155,10 +172,13 @@ def _made(
             None,
         )
         sources = opened_sources(paths, rules, stack)
+        targets, plan = targets_of(rules, sources, catalogue), plan_of(rules)
+        # several runs may have other topics each
+        _require_few(len(targets), plan, len(sources))
         pool = make_pool(
-            targets_of(rules, sources, catalogue),
+            targets,
             sources,
-            plan_of(rules),
+            plan,
             catalogue=catalogue,
             excluded=rules.get("excluded", ()),
             progress=running.progress(_("topic")),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
@@ -54,7 +56,36 @@ def make_study_qrels(running: RunningJob) -> str:
     qrels = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True))
     text = "".join(qrels.lines()).encode()
     content: SentFile = SimpleUploadedFile(f"{study.slug}-{round}.qrels", text)
-    actor = running.job.requested_by
+    file = _kept(collection, text, study, arguments)
+    if file is None:
+        file = _stored(collection, content, study, arguments, running.job.requested_by)
+    if file.n_lines is None and not file.n_faults:
+        read_file(file)
+    return _("{name}: {n} grades.").format(name=file.name, n=f"{qrels.n_lines:,}")
+
+
+def _kept(
+    collection: Collection, text: bytes, study: Study, arguments: Mapping[str, Any]
+) -> CollectionFile | None:
+    """What an attempt before this one stored, and may not have read."""
+    return collection.files.filter(
+        kind=KIND,
+        sha256=sha256(text).hexdigest(),
+        study=study,
+        rule=arguments["rule"],
+        round=str(arguments["round"]),
+    ).first()
+
+
+def _stored(
+    collection: Collection,
+    content: SentFile,
+    study: Study,
+    arguments: Mapping[str, Any],
+    actor: User | None,
+) -> CollectionFile:
+    """The qrels as a file of the collection that says what they were made of."""
+    rule, round = arguments["rule"], arguments["round"]
     with transaction.atomic():
         file = store_file(collection=collection, file=content, actor=actor, kind=KIND)
         name = _("{study}, round {round}, {rule}").format(
@@ -64,5 +95,4 @@ def make_study_qrels(running: RunningJob) -> str:
         describe_file(file=file, actor=actor, name=name, rule=rule, round=str(round))
         CollectionFile.objects.filter(pk=file.pk).update(study=study)
     file.refresh_from_db()
-    read_file(file)
-    return _("{name}: {n} grades.").format(name=name, n=f"{qrels.n_lines:,}")
+    return file

@@ -128,10 +128,9 @@ def read_assessors(path: Path) -> dict[str, RelevanceGrades]:
     for (topic, document, *assessor), grade in zip(lines.line_of_pair, lines.values, strict=True):
         rows[assessor[0]].append((topic, document, int(grade)))
     if len(rows) < 2:
-        raise TrecFileFaults(
-            path,
-            [(None, f"all lines have {next(iter(rows))} in column 2, which names the assessor.")],
-        )
+        name = _quoted(next(iter(rows)))
+        problem = f"all lines have {name} in column 2, which names the assessor."
+        raise TrecFileFaults(path, [(None, problem)])
     return {assessor: _grades_of(path, rows[assessor]) for assessor in sorted(rows)}
 
 
@@ -264,9 +263,10 @@ class _Lines:
             self.iterations.add(named["iteration"])
         if first != number:
             self.has_repeats = True
-            by = f" by {pair[2]}" if len(pair) > 2 else ""
+            topic, document, *assessor = map(_quoted, pair)
+            by = f" by {assessor[0]}" if assessor else ""
             return (
-                f"document {pair[1]} of topic {pair[0]}{by} is in line {first} already. "
+                f"document {document} of topic {topic}{by} is in line {first} already. "
                 "Keep one of the two."
             )
         self.values.append(value)

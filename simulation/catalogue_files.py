@@ -72,7 +72,8 @@ def read_embeddings(path: Path, n_items: int) -> Floats:
     try:
         # Mapped, so that a header which promises more than the file has takes no memory.
         values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, TokenError) as error:  # the header is Python's syntax
+    # the header is Python's syntax
+    except (OSError, ValueError, EOFError, TypeError, TokenError) as error:
         raise CatalogueUnfit(f"{path.name} cannot be read as .npy: {error}.") from None
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu":
         raise CatalogueUnfit(f"{path.name} is not a matrix of numbers.")

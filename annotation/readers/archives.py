@@ -62,6 +62,8 @@ UNPACKING_ERRORS = (
     NotImplementedError,
     RuntimeError,
 )
+# File systems take 255.
+MOST_NAME_BYTES = 200
 CONTENT_TYPES, MOST_TYPES_BYTES = "[Content_Types].xml", 1024 * 1024
 
 
@@ -91,7 +93,7 @@ def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpack
             with _archive(path, most_bytes) as archive:
                 tables = _tables(path, archive)
                 chosen = table if table in tables else tables[0]
-                copy = Path(folder) / posixpath.basename(chosen)
+                copy = Path(folder) / short_file_name(posixpath.basename(chosen))
                 with archive.open(chosen) as source, copy.open("wb") as target:
                     shutil.copyfileobj(source, target, READ_AT_ONCE)
                 _require_bearable(copy, most_bytes)
@@ -116,6 +118,11 @@ def is_excel(path: Path) -> bool:
             return EXCEL_BOOK in archive.NameToInfo
     except (OSError, zipfile.BadZipFile):
         return False
+
+
+def short_file_name(name: str) -> str:
+    """A name with no more bytes than a file system takes, and its ending, which says what it is."""
+    return name.encode(errors="replace")[-MOST_NAME_BYTES:].decode(errors="ignore")
 
 
 def start_of(path: Path) -> bytes:

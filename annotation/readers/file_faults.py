@@ -8,7 +8,7 @@ from typing import Any
 from annotation.exceptions import ImportRefused
 
 MOST_FAULTS = 100
-LONGEST_VALUE = 80
+LONGEST_VALUE, LONGEST_PROBLEM = 80, 5000
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Faults:
         self.n += 1
         if len(self.first) < MOST_FAULTS:
             excerpt = value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
-            self.first.append(Fault(refused.line, refused.field or "", excerpt, refused.problem))
+            problem = refused.problem[:LONGEST_PROBLEM]
+            self.first.append(Fault(refused.line, refused.field or "", excerpt, problem))
 
     @property
     def n_more(self) -> int:

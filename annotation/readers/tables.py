@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,10 @@ from annotation.readers.json_rows import fit_row, json_array, json_object
 from annotation.readers.rows import Row, unstorable
 
 READ_AT_ONCE = 1 << 20
+# A spreadsheet has 16,384.
+MOST_COLUMNS = 16_384
+# Of columns' names, in a message.
+MOST_LISTED, LONGEST_LISTED = 50, 80
 # What takes the fault of a row that is left out, where all faults of a file are wanted.
 OnFault = Callable[[ImportRefused], None]
 # A dialogue of 100,000 words is not a mistake; Python's own limit is 131,072 characters.
@@ -163,16 +168,27 @@ def _header(path: Path, record: list[str], columns: Sequence[str]) -> list[str]:
     for name in header:
         if (problem := unstorable(name)) is not None:
             raise ImportRefused(path, problem, line=1)
-    repeated = sorted({name or "(no name)" for name in header if header.count(name) > 1})
+    if len(header) > MOST_COLUMNS:
+        problem = f"it has {len(header):,} columns, where {MOST_COLUMNS:,} are the most."
+        raise ImportRefused(path, problem, line=1)
+    counts = Counter(header)
+    repeated = sorted(name or "(no name)" for name, n in counts.items() if n > 1)
     if repeated:
-        raise ImportRefused(path, f"columns appear twice: {', '.join(repeated)}.", line=1)
-    missing = [name for name in columns if name not in header]
+        raise ImportRefused(path, f"columns appear twice: {_listed(repeated)}.", line=1)
+    missing = [name for name in columns if name not in counts]
     if missing:
-        names = ", ".join(header) or "none"
+        names = _listed(header) or "none"
         raise ImportRefused(
             path, f"columns are missing: {', '.join(missing)} (found: {names}).", line=1
         )
     return header
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names of columns as a message may repeat them."""
+    shown = [name if len(name) <= LONGEST_LISTED else f"{name[:LONGEST_LISTED]}…" for name in names]
+    more = [f"and {len(names) - MOST_LISTED:,} more"] if len(names) > MOST_LISTED else []
+    return ", ".join([*shown[:MOST_LISTED], *more])
 
 
 def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row:

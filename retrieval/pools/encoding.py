@@ -16,6 +16,7 @@ from metrics.scorers.errors import ScorerError
 from presentation.progress import Progress, silently
 from retrieval.exceptions import PoolUnfit
 from retrieval.pools.catalogue import Catalogue
+from retrieval.pools.drawings import require_harmless
 from retrieval.pools.vectors import Vectors, temporary_array
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def opened_picture(picture: PictureDraft, name: str) -> Image:
         if picture.media_type == "image/svg+xml":
             import vl_convert
 
+            require_harmless(content)
             content = vl_convert.svg_to_png(content.decode("utf-8-sig"))
         with Image.open(BytesIO(content)) as image:
             layers = image.convert("RGBA")

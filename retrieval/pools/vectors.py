@@ -21,6 +21,9 @@ BLOCK_ROWS = 100_000
 HASHED_AT_ONCE = 1 << 22
 ENDINGS_OF_NAMES = (".ids", ".ids.txt", ".txt")
 MOST_FAULTS = 1000
+LONGEST_NAME = 1000
+"""Of a document, in bytes."""
+TOO_LONG = f"is too long a name: {LONGEST_NAME:,} bytes are the most."
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,8 @@ def _names_beside(path: Path) -> Path:
 def _read_npy(path: Path, names_path: Path) -> Vectors:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OverflowError, TokenError) as error:  # the header is Python's syntax
+    # the header is Python's syntax
+    except (ValueError, OverflowError, TypeError, TokenError) as error:
         raise PoolFileFaults(path, [(None, f"numpy cannot read it: {error}.")]) from None
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind != "f":
         problem = f"it holds {array.dtype} of shape {array.shape}. Save a row of floats a document."
@@ -168,6 +172,8 @@ def _require_names(path: Path, names: Sequence[str]) -> None:
             faults.append((line, problem))
         elif "\0" in name:
             faults.append((line, "the name holds a NUL character."))
+        elif len(name.encode()) > LONGEST_NAME:
+            faults.append((line, f"{name[:40]}… {TOO_LONG}"))
         elif (line_before := first.setdefault(name, line)) != line:
             faults.append((line, f"{name} is in line {line_before} already."))
         if len(faults) == MOST_FAULTS:
@@ -182,8 +188,9 @@ def _read_parquet(path: Path) -> Vectors:
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
-        name_column, vector_column = _parquet_columns(path, file.schema_arrow)
+        name_column, vector_column = _parquet_columns(path, pq.read_schema(path))
+        # each name is in memory once before its length is known, however often it is repeated
+        file = pq.ParquetFile(path, read_dictionary=[name_column])
         names: list[str] = []
         array: Any = None
         for batch in file.iter_batches(BLOCK_ROWS, columns=[name_column, vector_column]):
@@ -194,8 +201,7 @@ def _read_parquet(path: Path) -> Vectors:
                 problem = f"vectors have {array.shape[1]} and {rows.shape[1]} numbers."
                 raise PoolFileFaults(path, [(len(names) + 1, problem)])
             array[len(names) : len(names) + len(rows)] = rows
-            column = batch.column(name_column).to_pylist()
-            names += ["" if name is None else str(name) for name in column]
+            names += _names_in(path, batch.column(name_column), len(names))
     except pa.ArrowException as error:
         raise PoolFileFaults(path, [(None, f"it is not Parquet: {error}.")]) from None
     if array is None:
@@ -203,6 +209,21 @@ def _read_parquet(path: Path) -> Vectors:
     _require_names(path, names)
     signature = f"embeddings|file:{path.name}|sha256:{file_digest(path)}"
     return Vectors(names, array, signature)
+
+
+def _names_in(path: Path, column: Any, n_before: int) -> list[str]:
+    """The names of a batch, unless one is so long that many of it would fill the memory."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.DictionaryArray):
+        long = pc.greater(pc.binary_length(column.dictionary), LONGEST_NAME).to_numpy(False)
+        codes = column.indices.fill_null(0).to_numpy(False)
+        if len(rows := np.flatnonzero(long[codes])):
+            row, code = int(rows[0]), int(codes[rows[0]])
+            name = column.dictionary[code].as_py()
+            raise PoolFileFaults(path, [(n_before + row + 1, f"{name[:40]}… {TOO_LONG}")])
+    return ["" if name is None else str(name) for name in column.to_pylist()]
 
 
 def _parquet_columns(path: Path, schema: Any) -> tuple[str, str]:

@@ -190,6 +190,12 @@ def test_two_runs_are_drawn_topic_by_topic(rosa, evaluated, form):
         assert float(rows[0]["difference"]) >= float(rows[-1]["difference"])
 
 
+def test_a_topic_like_a_formula_is_text_in_the_numbers_of_a_chart(rosa, evaluated):
+    TopicValue.objects.filter(topic="t0").update(topic="=1+1|cmd")
+    content = rosa.get(f"{PAGE}topics.csv/picture/", {"a": "dense", "b": "rm3"}).content.decode()
+    assert "'=1+1|cmd," in content
+
+
 def test_the_tables_are_handed_out_in_their_forms(rosa, evaluated):
     means = list(csv.DictReader(io.StringIO(b"".join(rosa.get(f"{PAGE}means.csv")).decode())))
     assert len(means) == 9

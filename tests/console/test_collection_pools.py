@@ -196,3 +196,13 @@ def test_what_is_refused_takes_the_focus_and_leads_to_its_field(rosa, collection
     targets = re.findall(r'href="#([^"]+)"', summary[0])
     assert targets
     assert [one for one in targets if f'id="{one}"' not in page] == []
+
+
+def test_a_second_source_of_a_name_is_refused_and_not_kept(rosa, collection):
+    for name, status in (("Shoes", 302), ("Shoes", 422)):
+        text = CATALOGUE if status == 302 else f"{CATALOGUE}x1,Boot\n"
+        data = {"kind": "catalogue", "file": sent("shoes.csv", text), "name": name}
+        answer = rosa.post(f"{POOLS}sources/", data)
+        assert answer.status_code == status
+    assert "Another file is called Shoes already." in words_of(answer.content.decode())
+    assert collection.files.filter(kind="catalogue").count() == 1

@@ -10,12 +10,14 @@ from django.db import connection, connections
 from accounts.models import User
 from accounts.teams import create_team
 from annotation.models import Study
-from retrieval.collections import create_collection
+from retrieval.collections import create_collection, link_studies
 from retrieval.exceptions import CollectionUnfit
 from retrieval.models import CollectionFile, CollectionVersion, PoolStudy
 from retrieval.pool_studies import make_pool_study, request_study
 from retrieval.stored_audits import audit_files, request_audit_of_uploads
 from retrieval.stored_pools import request_pool
+from retrieval.study_qrels import make_study_qrels, request_study_qrels
+from tests.annotation.studies import ticked_study
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
 from work.execution import claim, run_job
 from work.models import Job
@@ -148,3 +150,34 @@ def test_no_study_is_made_of_a_pool_whose_catalogue_was_removed(pool, rosa):
     add_file(pool.collection, "again.csv", CATALOGUE, kind="catalogue")
     run_job(study_of(pool, rosa).pk)
     assert Study.objects.get().items.count() == pool.n_topics
+
+
+def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_attempt(
+    collection, rosa, monkeypatch
+):
+    study = ticked_study(owner=rosa, team=collection.team)
+    link_studies(collection=collection, studies=[study], actor=rosa)
+
+    def requested() -> Job:
+        return request_study_qrels(
+            collection=collection, study=study, rule="any", round=1, actor=rosa
+        )
+
+    job, running = requested(), None
+    with monkeypatch.context() as killed:
+        killed.setattr("retrieval.study_qrels.read_file", _killed)
+        running = claim(job.pk)
+        assert running is not None
+        with pytest.raises(KeyboardInterrupt):
+            make_study_qrels(running)
+    assert collection.files.get().n_lines is None
+    running.requeue()
+    for again in (job, requested()):
+        run_job(again.pk)
+        again.refresh_from_db()
+        assert again.state == Job.State.DONE, again.message
+    assert collection.files.get().is_usable
+
+
+def _killed(_file: CollectionFile) -> None:
+    raise KeyboardInterrupt

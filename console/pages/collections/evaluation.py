@@ -23,6 +23,7 @@ from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person
 from presentation.row_files import FORMS as ROW_FORMS
+from presentation.spreadsheets import frame_csv
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.exceptions import RetrievalError
 from retrieval.models import CollectionVersion
@@ -87,7 +88,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
         request,
         name=f"{slug}-{chart}",
         draw=figure.draw,
-        data=lambda: figure.frame.to_csv(index=False),
+        data=lambda: frame_csv(figure.frame),
     )
 
 

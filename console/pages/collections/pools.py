@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -23,7 +24,7 @@ from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import failed_arguments
 from console.pages.study import may, person
 from hits.models import Batch
-from retrieval.collection_files import store_file
+from retrieval.collection_files import describe_file, store_file
 from retrieval.exceptions import CollectionUnfit, RetrievalError
 from retrieval.file_readings import request_reading, subject_of
 from retrieval.models import Collection, CollectionFile, CollectionVersion, PoolStudy, VersionFile
@@ -114,19 +115,26 @@ def add_source(request: HttpRequest, slug: str) -> HttpResponse:
     collection = collection_for(request, slug, Permission.EDIT)
     form = SourceForm(request.POST, request.FILES)
     if form.is_valid():
-        data = form.cleaned_data
         try:
-            file = store_file(
-                collection=collection, file=data["file"], actor=person(request), kind=data["kind"]
-            )
+            file = _store_source(request, collection, form.cleaned_data)
         except CollectionUnfit as refused:
             form.add_error("file", str(refused))
         else:
-            if data["name"].strip():
-                CollectionFile.objects.filter(pk=file.pk).update(name=data["name"].strip())
             request_reading(collection=collection, files=[file], requested_by=person(request))
             return redirect("console:collection-pools", slug)
     return _page(request, collection, _form(collection), form)
+
+
+@transaction.atomic
+def _store_source(
+    request: HttpRequest, collection: Collection, data: Mapping[str, Any]
+) -> CollectionFile:
+    """Keep the file under the name that it is given, or not at all."""
+    actor = person(request)
+    file = store_file(collection=collection, file=data["file"], actor=actor, kind=data["kind"])
+    if name := data["name"].strip():
+        describe_file(file=file, actor=actor, name=name)
+    return file
 
 
 @require_POST

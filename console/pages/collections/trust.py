@@ -30,6 +30,7 @@ from console.pages.collections.results import failed_arguments, job_of, version_
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person
+from presentation.spreadsheets import frame_csv
 from retrieval.exceptions import RetrievalError
 from retrieval.models import Collection, CollectionVersion
 from retrieval.stored_comparisons import COMPARE, request_comparison
@@ -200,7 +201,7 @@ def picture(request: HttpRequest, slug: str, kind: str, chart: str, form: str) -
         request,
         name=f"{slug}-{chart}",
         draw=figure.draw,
-        data=lambda: figure.frame.to_csv(index=False),
+        data=lambda: frame_csv(figure.frame),
     )
 
 

@@ -20,6 +20,7 @@ from console.experiments.view import ExperimentView
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, may_of, person, refusal_of, within_scopes
+from presentation.spreadsheets import frame_csv
 from simulation.exceptions import SimulationError
 from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
 from simulation.plans import TRAINED
@@ -195,5 +196,5 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
         request,
         name=f"{slug}-{chart}",
         draw=figure.draw,
-        data=lambda: figure.frame.to_csv(index=False),
+        data=lambda: frame_csv(figure.frame),
     )

@@ -1,0 +1,188 @@
+"""Files that were made to be too much: long names, many columns, pictures that fetch others."""
+
+import gzip
+import time
+from io import BytesIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import PictureDraft
+from annotation.readers.tables import read_rows
+from annotation.uploads import plain_file_name
+from retrieval.collection_files import files_on_disk, is_packed, store_file
+from retrieval.collections import create_collection
+from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit
+from retrieval.models import CollectionVersion, SampledTarget
+from retrieval.pools.encoding import opened_picture
+from retrieval.pools.vectors import read_vectors
+from retrieval.stored_pools import request_pool
+from simulation.catalogue_files import read_embeddings
+from simulation.exceptions import CatalogueUnfit
+from tests.retrieval.collections import add_file, run_text, sent
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def collection(db):
+    rosa = User.objects.create_user("rosa")
+    return create_collection(name="Tracks", team=create_team(name="Lab", owner=rosa), actor=rosa)
+
+
+def parquet(names: list[str], **options) -> bytes:
+    content = BytesIO()
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([0.5] * len(names), pa.float32()), 1)
+    pq.write_table(pa.table({"docno": names, "v": vectors}), content, **options)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("coded", [True, False])
+def test_a_long_name_in_parquet_is_refused_before_it_is_repeated(collection, coded):
+    content = parquet(["a", *["x" * 200_000] * 150], use_dictionary=coded, compression="zstd")
+    assert len(content) < 10_000
+    file = add_file(collection, "v.parquet", content, kind="embeddings")
+    [[line, problem]] = file.faults
+    assert line == 2
+    assert problem == f"{'x' * 40}… is too long a name: 1,000 bytes are the most."
+
+
+def test_parquet_is_read_in_the_background_and_its_names_are_read_as_they_are(collection):
+    names = ["b", "a", "ü"]
+    content = parquet(names)
+    file = store_file(
+        collection=collection, file=sent("v.parquet", content), actor=None, kind="embeddings"
+    )
+    assert is_packed(file)
+
+
+def test_names_in_parquet_keep_their_order(tmp_path):
+    path = tmp_path / "v.parquet"
+    path.write_bytes(parquet(["b", "a", "ü"]))
+    assert read_vectors(path).names == ["b", "a", "ü"]
+
+
+def test_texts_that_fill_the_memory_are_refused_unread(collection, settings):
+    settings.UPLOAD_MAX_MEGABYTES = 1
+    names = [f"{n:0900d}" for n in range(8000)]
+    content = parquet(names, use_dictionary=False, compression="zstd")
+    assert len(content) < 1024**2
+    file = add_file(collection, "v.parquet", content, kind="embeddings")
+    assert file.faults == [[None, "unpacked it has more than 5 MiB."]]
+
+
+def test_columns_that_are_twice_are_found_at_once_and_too_many_are_refused(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{n % 8000}" for n in range(16_000)) + "\n")
+    start = time.process_time()
+    with pytest.raises(ImportRefused, match=r"columns appear twice: c0, .*and 7,950 more") as said:
+        read_rows(path)
+    assert time.process_time() - start < 1
+    assert len(str(said.value)) < 1000
+    path.write_text(",".join(f"c{n}" for n in range(65_000)) + "\n")
+    with pytest.raises(ImportRefused, match="65,000 columns, where 16,384 are the most"):
+        read_rows(path)
+
+
+@pytest.mark.parametrize("kind", ["qrels", "assessors"])
+def test_faults_quote_the_beginning_of_a_name(collection, kind):
+    long = "d" * 100_000
+    text = f"t1 Ann {long} 1\n" * 3 + "t1 Bob d 1\n"
+    file = add_file(collection, "q.txt.gz", gzip.compress(text.encode()), kind=kind)
+    assert file.n_faults >= 2
+    assert all(len(problem) <= 500 for _line, problem in file.faults)
+    assert f"document {'d' * 40}… of topic t1" in file.faults[-1][1]
+
+
+def test_a_file_of_a_long_name_is_kept_under_a_shorter_one_and_read(collection):
+    file = add_file(collection, "鞋" * 100 + ".run", run_text("dense"))
+    assert file.is_usable
+    assert len(file.file_name.encode()) <= 200
+    assert file.file_name.endswith("鞋.run")
+    # as those that were stored before names were cut
+    file.file_name = "鞋" * 90 + ".run"
+    file.save()
+    with files_on_disk([file]) as [path]:
+        assert path.read_bytes() == run_text("dense").encode()
+    assert plain_file_name("a" * 300 + ".csv") == "a" * 196 + ".csv"
+
+
+def test_a_sample_of_too_many_candidates_is_refused_as_names_are(collection):
+    run = add_file(collection, "dense.run", run_text("dense"))
+    sample = CollectionVersion.objects.create(
+        collection=collection, kind="targets", number=1, form=1, fingerprint="x", rules={}
+    )
+    SampledTarget.objects.bulk_create(
+        SampledTarget(version=sample, topic=f"t{n}") for n in range(1001)
+    )
+    for rules in ({"sample": sample.pk}, {"targets": [f"t{n}" for n in range(1001)]}):
+        with pytest.raises(CollectionUnfit, match="more than 1,000,000 candidates"):
+            request_pool(
+                collection=collection, files=[run], rules=rules | {"depth": 1000}, actor=None
+            )
+
+
+def test_targets_that_are_vectors_are_counted(collection):
+    names = [f"q{n}" for n in range(1001)]
+    documents = add_file(collection, "d.parquet", parquet(["a", "b"]), kind="embeddings")
+    topics = add_file(collection, "q.parquet", parquet(names), kind="embeddings")
+    rules = {"depth": 1000, "queries": {documents.name: topics.name}}
+    with pytest.raises(CollectionUnfit, match="more than 1,000,000 candidates"):
+        request_pool(collection=collection, files=[documents, topics], rules=rules, actor=None)
+
+
+def test_an_array_whose_shape_is_no_number_is_refused(tmp_path):
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (True, 2), }"
+    header += b" " * (117 - len(header)) + b"\n"
+    path = tmp_path / "v.npy"
+    length = len(header).to_bytes(2, "little")
+    path.write_bytes(b"\x93NUMPY\x01\x00" + length + header + bytes(8))
+    path.with_suffix(".ids").write_text("a\n")
+    with pytest.raises(PoolFileFaults, match="numpy cannot read it"):
+        read_vectors(path)
+    with pytest.raises(CatalogueUnfit, match="cannot be read as"):
+        read_embeddings(path, 1)
+
+
+DRAWING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink" {}>{}</svg>'
+)
+USES = "".join(f'<g id="g{n}">' + f'<use href="#g{n - 1}"/>' * 10 + "</g>" for n in range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("size", "inside", "problem"),
+    [
+        ("", '<image href="http://127.0.0.1:9/a.png"/>', "it refers to http://127.0.0.1:9/a.png"),
+        ("", '<image x:href="/etc/passwd"/>', "it refers to /etc/passwd"),
+        ("", '<image href="data:image/svg+xml;base64,PHN2Zz4="/>', "it refers to data:image/svg"),
+        ("", "<style>@import 'http://127.0.0.1:9/a.css';</style>", "its style refers to"),
+        ("", '<rect fill="url(http://127.0.0.1:9/a)"/>', "it refers to url"),
+        ('width="60000" height="60000"', "", "it is drawn 60,000 pixels wide"),
+        ('viewBox="0 0 9 90000"', "", "and 90,000 high"),
+        ('width="many" height="1"', "", "its size is many"),
+        ("", f'<g id="g0"/>{USES}', "repeats 80"),
+    ],
+)
+def test_a_drawing_that_refers_to_others_or_is_huge_is_not_drawn(size, inside, problem):
+    drawing = PictureDraft("image/svg+xml", DRAWING.format(size, inside).encode())
+    with pytest.raises(PoolUnfit, match="The picture of boot cannot be read") as refused:
+        opened_picture(drawing, "boot")
+    assert problem in str(refused.value)
+
+
+def test_a_drawing_of_its_own_parts_is_drawn():
+    inside = (
+        '<defs><linearGradient id="a"><stop stop-color="#f00"/></linearGradient></defs>'
+        '<rect width="9" height="9" fill="url(#a)"/><use href="#b"/>'
+    )
+    drawing = PictureDraft(
+        "image/svg+xml", DRAWING.format('width="9px" height="9"', inside).encode()
+    )
+    image = opened_picture(drawing, "boot")
+    assert image.size == (9, 9)
+    assert image.getpixel((4, 4)) == (255, 0, 0)
