@@ -413,6 +413,13 @@ if not 0 <= MARKETPLACE_PAYOUT_DAY <= 28:
         f"MARKETPLACE_PAYOUT_DAY is {MARKETPLACE_PAYOUT_DAY}; it must be from 1 to 28, a day that "
         "every month has, or 0 for none."
     )
+# In which header a proxy says from which country a request came, such as CF-IPCountry; only where
+# it takes away what a browser sends under that name.
+MARKETPLACE_COUNTRY_HEADER = env.str("MARKETPLACE_COUNTRY_HEADER", default="")
+# Whether workers need an e-mail address that they have confirmed, to accept HITs.
+MARKETPLACE_CONFIRMED_MAIL = variables.boolean("MARKETPLACE_CONFIRMED_MAIL", default=False)
+if MARKETPLACE_CONFIRMED_MAIL and not SENDS_MAIL:
+    raise ImproperlyConfigured("MARKETPLACE_CONFIRMED_MAIL needs EMAIL_URL, to send mail by.")
 MARKETPLACE_REQUESTS_PER_SECOND = variables.number("MARKETPLACE_REQUESTS_PER_SECOND", 0)
 MARKETPLACE_REQUEST_BURST = variables.natural_number("MARKETPLACE_REQUEST_BURST", 0)
 MARKETPLACE_TESTING = variables.boolean("MARKETPLACE_TESTING", default=False)

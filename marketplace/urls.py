@@ -95,6 +95,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="recruiter_events",
     ),
     path("marketplace-api/v1/devices", devices_api.devices, name="shared_devices"),
+    path("marketplace-api/v1/shared-traits", devices_api.traits, name="shared_traits"),
     path("marketplace-api/v1/appeals", appeals_api.appeals, name="appeals"),
     path("marketplace-api/v1/appeals/answer", appeals_api.answer, name="answer_appeal"),
     path("marketplace-api/v1/recruiting", recruiting_api.standing, name="recruiting_standing"),

@@ -6,11 +6,14 @@ It covers the HITs whose RequesterAnnotation begins so, is signed like the Reque
 says no more than how often: neither an address nor a hash of one.
 """
 
+from dataclasses import asdict
+
 from django.http import HttpRequest, JsonResponse
 
 from marketplace.api.authentication import requester_signed
 from marketplace.api.statements import annotation_prefix
 from marketplace.hits.devices import MOST_OTHERS, shared_devices
+from marketplace.hits.same_person import shared_traits
 from marketplace.models import Requester
 
 
@@ -32,3 +35,17 @@ def devices(request: HttpRequest, requester: Requester) -> JsonResponse:
         for row in rows
     ]
     return JsonResponse({"shared_devices": described})
+
+
+@requester_signed
+def traits(request: HttpRequest, requester: Requester) -> JsonResponse:
+    """Each worker who shares a device, a payout or long texts with others, and with how many.
+
+    Access: whoever holds an access key; of its requester's HITs alone.
+    """
+    rows = shared_traits(requester, annotation_prefix(request))
+    described = [
+        asdict(row) | {"n_others": len(row.others), "others": list(row.others[:MOST_OTHERS])}
+        for row in rows
+    ]
+    return JsonResponse({"shared_traits": described})

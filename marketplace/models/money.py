@@ -252,6 +252,8 @@ class PayoutMethod(models.Model):
     # By the name that the operator's settings had for it at the time.
     method = models.CharField(max_length=80)
     encrypted_details = models.TextField()
+    # By which the same details are recognised that two accounts gave.
+    details_seal = models.CharField(max_length=64, blank=True, db_index=True)
     changed_at = models.DateTimeField()
 
     def __str__(self) -> str:

@@ -102,6 +102,32 @@ class WorkerAccount(models.Model):
         return self.worker_id
 
 
+class LocationStatement(models.Model):
+    """Where a worker said to be, or an operator said, and what the network said then. Rows are
+    added by marketplace.people.locations and never changed."""
+
+    class Source(models.TextChoices):
+        WORKER = "worker", _("The worker")
+        OPERATOR = "operator", _("An operator")
+
+    worker = models.ForeignKey(
+        WorkerAccount, on_delete=models.CASCADE, related_name="location_statements"
+    )
+    country = models.CharField(max_length=2)
+    subdivision = models.CharField(max_length=3, blank=True)
+    source = models.CharField(max_length=8, choices=Source)
+    # By the proxy in front of the site, where one says so; empty where none does.
+    network_country = models.CharField(max_length=2, blank=True)
+    reason = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["worker", "-id"], name="location_of_worker")]
+
+    def __str__(self) -> str:
+        return f"{self.worker} in {self.country}"
+
+
 class WorkerBlock(models.Model):
     """A worker whose work a requester doesn't want. The worker never reads the reason."""
 

@@ -6,9 +6,11 @@ from datetime import date, datetime
 from django.conf import settings
 from django.db import transaction
 
-from encryption import decrypt, encrypt, reencrypt
+from encryption import decrypt, encrypt, reencrypt, seal
 from marketplace import clock
 from marketplace.models import PayoutMethod, WorkerAccount
+
+PURPOSE = "payout details"
 
 
 def offered_methods() -> dict[str, str]:
@@ -21,6 +23,7 @@ def choose_method(*, worker: WorkerAccount, method: str, details: str) -> Payout
     values = {
         "method": method,
         "encrypted_details": encrypt(details.strip()),
+        "details_seal": seal_of(details),
         "changed_at": clock.now(),
     }
     chosen, _ = PayoutMethod.objects.update_or_create(worker=worker, defaults=values)
@@ -30,6 +33,19 @@ def choose_method(*, worker: WorkerAccount, method: str, details: str) -> Payout
 def details_of(method: PayoutMethod) -> str:
     """The details as the worker wrote them."""
     return decrypt(method.encrypted_details)
+
+
+def seal_of(details: str) -> str:
+    """By which the same details are recognised, however they are spaced and punctuated."""
+    plain = "".join(filter(str.isalnum, details.casefold()))
+    return seal(plain, purpose=PURPOSE) if plain else ""
+
+
+def seal_missing() -> None:
+    """Seal the details that were given before there were seals."""
+    for method in PayoutMethod.objects.filter(details_seal=""):
+        if sealed := seal_of(details_of(method)):
+            PayoutMethod.objects.filter(pk=method.pk).update(details_seal=sealed)
 
 
 def next_payout_date(now: datetime) -> date | None:
@@ -52,6 +68,7 @@ def reencrypt_details() -> int:
         stored = reencrypt(method.encrypted_details)
         if stored != method.encrypted_details:
             method.encrypted_details = stored
-            method.save(update_fields=["encrypted_details"])
+            method.details_seal = seal_of(decrypt(stored))
+            method.save(update_fields=["encrypted_details", "details_seal"])
             n_changed += 1
     return n_changed

@@ -30,6 +30,7 @@ from marketplace.models import (
     LedgerAccount,
     LedgerEntry,
     LedgerTransaction,
+    LocationStatement,
     Participant,
     Payout,
     PayoutMethod,
@@ -131,6 +132,7 @@ TABLES = (
         fields=("created_at", "last_seen_at", "ip", "user_agent"),
     ),
     PersonalTable(WorkerAccount, "pk", is_deleted=False, omitted=("payee_id",)),
+    PersonalTable(LocationStatement, "worker", is_deleted=True),
     PersonalTable(WorkerMessage, "worker", is_deleted=True, more=SENDER),
     PersonalTable(
         Assignment,
@@ -196,7 +198,13 @@ TABLES = (
     ),
     PersonalTable(LedgerTransaction, "assignment__worker", is_deleted=False, more=OF_AN_ASSIGNMENT),
     PersonalTable(Payout, "worker", is_deleted=False, more=("batch__created_at",)),
-    PersonalTable(PayoutMethod, "worker", is_deleted=True, encrypted=("encrypted_details",)),
+    PersonalTable(
+        PayoutMethod,
+        "worker",
+        is_deleted=True,
+        omitted=("details_seal",),
+        encrypted=("encrypted_details",),
+    ),
     # What a code or a code's reward is, the recruiter's own site says.
     PersonalTable(
         SessionItem,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -26,6 +27,7 @@ from marketplace.models import (
     WorkerAccount,
     WorkerBlock,
 )
+from marketplace.people.messages import mail_address
 from marketplace.qualifications.comparators import Locale, meets
 from marketplace.qualifications.earned import with_earned, work_towards
 from marketplace.qualifications.system import Record, find_system, is_declared
@@ -100,8 +102,10 @@ def unmet_by_hit_type(
     blocks = WorkerBlock.objects.filter(worker=worker, requester__in=requesters)
     blocking = set(blocks.values_list("requester_id", flat=True))
     blocked = (Unmet(Guard.ACCEPT, _("This requester has chosen not to receive work from you.")),)
+    unreachable = _address_refusal(worker)
     return {
         hit_type.pk: _payers_refusal(worker, hit_type)
+        + unreachable
         + (blocked if hit_type.requester_id in blocking else ())
         + tuple(lacking.get(hit_type.pk, ()))
         for hit_type in hit_types
@@ -117,6 +121,16 @@ def _payers_refusal(worker: WorkerAccount, hit_type: HitType) -> tuple[Unmet, ..
     else:
         reason = _("You take part in a study of a recruiter's, and can do its HITs only.")
     return (Unmet(Guard.DISCOVER_PREVIEW_AND_ACCEPT, reason),)
+
+
+def _address_refusal(worker: WorkerAccount) -> tuple[Unmet, ...]:
+    """Where the operator wants it, a worker has confirmed an address: one person has few."""
+    if not settings.MARKETPLACE_CONFIRMED_MAIL or worker.paid_by == PaidBy.RECRUITER:
+        return ()
+    if mail_address(worker) is not None:
+        return ()
+    reason = _("This marketplace asks its workers for an e-mail address that they have confirmed.")
+    return (Unmet(Guard.ACCEPT, reason, is_undeclared=True),)
 
 
 def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:

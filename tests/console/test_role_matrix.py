@@ -214,7 +214,7 @@ SIGNED_REQUESTS = {
     *("appeals", "answer_appeal", "shared_devices", "webhook_secret"),
     *("recruiting_standing", "recruiting_connect", "recruiting_disconnect", "recruiting_draft"),
     *("recruiting_act", "recruiting_hand_over", "recruiting_sessions", "recruiting_settle"),
-    "recruiter_events",
+    *("recruiter_events", "shared_traits"),
 }
 MARKETPLACE_OPEN = {
     *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),

@@ -55,7 +55,8 @@ def test_a_profile_is_kept(ada, worker):
     assert 'value="CA" selected' in text_of(ada.get("/worker/profile/"))
     ada.post("/worker/profile/", {"country": ""})
     worker.refresh_from_db()
-    assert (worker.country, worker.adult_confirmed_at) == ("", None)
+    # The country is stated once; the rest can be taken back.
+    assert (worker.country, worker.adult_confirmed_at) == ("CA", None)
 
 
 def test_languages_are_given_by_name_or_code_and_shown_with_the_qualifications(mturk, ada, worker):

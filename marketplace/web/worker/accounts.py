@@ -14,10 +14,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from marketplace import clock
+from marketplace.exceptions import InvalidParameter
 from marketplace.models import Payout, PayoutMethod, WorkerAccount
 from marketplace.money import ledger
 from marketplace.money.payout_methods import details_of, next_payout_date
 from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.device import country_of
 from marketplace.web.worker.forms import PayoutMethodForm, ProfileForm, SignupForm
 
 
@@ -52,10 +54,14 @@ def profile(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
     Access: workers, each their own.
     """
-    form = ProfileForm(request.POST if request.method == "POST" else None, instance=worker)
+    posted = request.POST if request.method == "POST" else None
+    form = ProfileForm(posted, instance=worker, network_country=country_of(request))
     if form.is_valid():
-        form.save()
-        messages.success(request, _("Your profile was saved."))
+        try:
+            form.save()
+            messages.success(request, _("Your profile was saved."))
+        except InvalidParameter as refused:  # stated in another window meanwhile
+            messages.error(request, str(refused))
         return redirect("marketplace:profile")
     return render(request, "marketplace/profile.html", {"form": form, "worker": worker})
 

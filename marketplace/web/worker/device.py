@@ -1,6 +1,7 @@
 """What a request says of the device it came from."""
 
 from allauth.account.adapter import get_adapter
+from django.conf import settings
 from django.http import HttpRequest
 
 from marketplace.hits.devices import note_device
@@ -13,3 +14,11 @@ def note_device_of(request: HttpRequest, assignment: Assignment) -> None:
     browser = "\n".join(request.headers.get(name, "")[:500] for name in headers)
     address = str(get_adapter(request).get_client_ip(request))
     note_device(assignment, address=address, browser=browser)
+
+
+def country_of(request: HttpRequest) -> str:
+    """The country that the proxy in front of the site says it came from; nothing where none
+    does, or where it does not know."""
+    name = settings.MARKETPLACE_COUNTRY_HEADER
+    said = request.headers.get(name, "").strip().upper() if name else ""
+    return said if len(said) == 2 and said.isascii() and said.isalpha() else ""

@@ -12,6 +12,7 @@ from marketplace.money.payout_methods import choose_method, offered_methods
 from marketplace.people.countries import country_choices, locale_error
 from marketplace.people.enrolment import open_worker_account
 from marketplace.people.languages import language_name, read_languages
+from marketplace.people.locations import state_location
 from marketplace.users import User
 
 
@@ -41,7 +42,9 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         choices=lambda: [("", _("Not stated")), *country_choices()],
         required=False,
         label=gettext_lazy("Country"),
-        help_text=gettext_lazy("HITs may ask for workers of certain countries."),
+        help_text=gettext_lazy(
+            "HITs may ask for workers of certain countries. You can state it once."
+        ),
     )
     subdivision = forms.RegexField(
         "^[A-Z0-9]{1,3}$",
@@ -67,8 +70,13 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         model = WorkerAccount
         fields = ("country", "subdivision")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, network_country: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.network_country = network_country
+        self.is_located = bool(self.instance.country)
+        for name in ("country", "subdivision") if self.is_located else ():
+            self.fields[name].disabled = True
+            self.fields[name].help_text = _("Settled. If it is wrong, ask the operator.")
         names = [language_name(code) for code in self.instance.languages]
         self.fields["language_names"].initial = ", ".join(names)
         self.fields["is_adult"].initial = self.instance.adult_confirmed_at is not None
@@ -91,7 +99,16 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         return cleaned
 
     def save(self, commit: bool = True) -> WorkerAccount:
-        """Store the time at which a worker first said to be an adult."""
+        """Store the time at which a worker first said to be an adult, and the country, once."""
+        values = self.cleaned_data
+        if not self.is_located and values["country"]:
+            self.instance.country = self.instance.subdivision = ""
+            state_location(
+                worker=self.instance,
+                country=values["country"],
+                subdivision=values["subdivision"],
+                network_country=self.network_country,
+            )
         self.instance.languages = self.cleaned_data["language_names"]
         is_adult = self.cleaned_data["is_adult"]
         before = self.instance.adult_confirmed_at

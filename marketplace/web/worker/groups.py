@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from marketplace import clock
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import find_group, find_hit_for, find_next
+from marketplace.hits.requester_records import requester_record
 from marketplace.hits.wages import observed_wages
 from marketplace.models import Assignment, Hit, WorkerAccount
 from marketplace.qualifications.eligibility import (
@@ -99,6 +100,7 @@ def _preview(
         "worker": worker,
         "hit": hit,
         "wage": observed_wages([hit.hit_type]).get(hit.hit_type_id),
+        "record": requester_record(hit.requester),
         "accept_url": accept_url,
         "unmet": qualifies(worker, hit.hit_type),
         "task": task_for(request, hit, None, worker),

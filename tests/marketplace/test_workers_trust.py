@@ -1,0 +1,195 @@
+"""What the marketplace knows of whom it lets work, and what workers know of whom they work for."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from allauth.account.models import EmailAddress
+from cryptography.fernet import Fernet
+from django.core.management import CommandError, call_command
+
+from marketplace.exceptions import NotQualified
+from marketplace.hits.assignments import accept_hit
+from marketplace.hits.devices import note_device
+from marketplace.hits.requester_records import requester_record
+from marketplace.hits.same_person import shared_traits
+from marketplace.models import (
+    Assignment,
+    AuditEntry,
+    Hit,
+    HitType,
+    LocationStatement,
+    PayoutMethod,
+)
+from marketplace.money.payout_methods import choose_method
+from marketplace.people.erasure import erase_worker
+from marketplace.qualifications.eligibility import qualifies
+from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
+from tests.marketplace.conftest import HIT, submit
+from tests.marketplace.test_recruited_studies import came
+from tests.marketplace.test_worker_site import text_of
+
+PROFILE = "/worker/profile/"
+LONG = "It answers the question, and says in the end what the person asked for in the beginning."
+
+
+def test_a_country_is_stated_once_with_what_the_network_said(ada, worker, settings):
+    settings.MARKETPLACE_COUNTRY_HEADER = "CF-IPCountry"
+    page = ada.post(PROFILE, {"country": "DE", "is_adult": "on"}, headers={"CF-IPCountry": "fr"})
+    assert page.status_code == 302
+    ada.post(PROFILE, {"country": "US", "subdivision": "CA", "is_adult": "on"})
+    worker.refresh_from_db()
+    assert (worker.country, worker.subdivision) == ("DE", "")
+    statement = LocationStatement.objects.get()
+    assert (statement.country, statement.network_country) == ("DE", "FR")
+    assert (statement.source, statement.worker) == ("worker", worker)
+    assert "Settled" in text_of(ada.get(PROFILE))
+
+
+@pytest.mark.parametrize("said", ["", "XXX", "1A", "ß"])
+def test_what_no_proxy_says_is_no_evidence(ada, settings, said):
+    settings.MARKETPLACE_COUNTRY_HEADER = "CF-IPCountry"
+    ada.post(PROFILE, {"country": "DE"}, headers={"CF-IPCountry": said.encode().decode("latin-1")})
+    assert LocationStatement.objects.get().network_country == ""
+
+
+def test_a_header_that_the_operator_did_not_name_says_nothing(ada):
+    ada.post(PROFILE, {"country": "DE"}, headers={"CF-IPCountry": "FR"})
+    assert LocationStatement.objects.get().network_country == ""
+
+
+def test_an_operator_corrects_a_country_and_the_reason_is_kept(ada, worker):
+    ada.post(PROFILE, {"country": "DE"})
+    with pytest.raises(CommandError, match="ISO 3166"):
+        call_command("correct_worker_country", worker.worker_id, "UK", "--reason", "Passport")
+    call_command("correct_worker_country", worker.worker_id, "GB", "--reason", "Passport seen")
+    worker.refresh_from_db()
+    assert worker.country == "GB"
+    first, second = LocationStatement.objects.order_by("pk")
+    assert (first.country, second.country, second.source) == ("DE", "GB", "operator")
+    assert second.reason == "Passport seen"
+    assert AuditEntry.objects.filter(action="worker.correct_location").exists()
+    erase_worker(worker)
+    assert not LocationStatement.objects.exists()
+
+
+def test_who_has_confirmed_no_address_accepts_nothing_where_that_is_asked_for(
+    mturk, worker, settings
+):
+    hit = Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
+    assert qualifies(worker, hit.hit_type) == ()
+    settings.MARKETPLACE_CONFIRMED_MAIL = True
+    with pytest.raises(NotQualified, match="confirmed"):
+        accept_hit(worker=worker, hit=hit)
+    address = EmailAddress.objects.create(
+        user=worker.user, email="a@example.org", primary=True, verified=False
+    )
+    assert len(qualifies(worker, hit.hit_type)) == 1
+    address.verified = True
+    address.save()
+    assert accept_hit(worker=worker, hit=hit).worker == worker
+
+
+def test_participants_need_no_address(mturk, requester, settings):
+    settings.MARKETPLACE_CONFIRMED_MAIL = True
+    hit_type = HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
+    values = StudyValues(name="Panel", kind="panel", **PROLIFIC)
+    study = open_study(requester=requester, hit_type=hit_type, values=values)
+    came(study, "p1", "x1")
+    assert Assignment.objects.filter(status=Assignment.Status.ACCEPTED).count() == 1
+
+
+@pytest.fixture
+def three(mturk, make_worker):
+    """Who did one HIT, each with a text of their own but for the first two."""
+    hit = mturk.create_hit(**HIT | {"RequesterAnnotation": "a:1"}, MaxAssignments=3)["HIT"]
+    workers = [make_worker(name) for name in ("ann", "bob", "cleo")]
+    texts = (LONG, LONG.upper().replace(" ", "  "), LONG.replace("person", "woman"))
+    for worker, text in zip(workers, texts, strict=True):
+        answer = json.dumps({"judgments": [{"value": 3}], "justification": text})
+        submit(worker, hit["HITId"], answer=answer)
+    return workers
+
+
+def found(requester, trait):
+    rows = shared_traits(requester, "a:")
+    return {row.worker_id: row.others for row in rows if row.trait == trait}
+
+
+def test_the_same_long_text_by_two_is_found(requester, three):
+    ann, bob, _cleo = (each.worker_id for each in three)
+    assert found(requester, "texts") == {ann: (bob,), bob: (ann,)}
+    assert found(requester, "device") == found(requester, "payout") == {}
+
+
+def test_what_everybody_wrote_is_of_the_page(mturk, requester, make_worker):
+    hit = mturk.create_hit(**HIT | {"RequesterAnnotation": "a:1"}, MaxAssignments=6)["HIT"]
+    for number in range(6):
+        submit(make_worker(f"w{number}"), hit["HITId"], answer=LONG)
+    assert found(requester, "texts") == {}
+
+
+def test_the_same_payout_is_found_however_it_is_written(requester, three, make_worker, settings):
+    ann, bob, cleo = three
+    choose_method(worker=ann, method="Bank transfer", details="Ann, DE89 3704 0044 0532 0130 00")
+    choose_method(worker=cleo, method="Bank transfer", details="ann de89370400440532013000")
+    choose_method(worker=bob, method="Bank transfer", details="Bob, DE02 1203 0000 0000 2020 51")
+    stranger = make_worker("stranger")
+    choose_method(worker=stranger, method="Gift card", details="Bob, DE02120300000000202051")
+    PayoutMethod.objects.filter(worker=cleo).update(details_seal="")  # of before there were seals
+    pair = {ann.worker_id: (cleo.worker_id,), cleo.worker_id: (ann.worker_id,)}
+    assert found(requester, "payout") == pair
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
+    call_command("reencrypt_secrets")
+    assert found(requester, "payout") == pair
+    assert "DE89" not in str(list(PayoutMethod.objects.values()))
+
+
+def test_the_same_device_is_among_them(requester, three):
+    ann, bob, _cleo = three
+    for worker in (ann, bob):
+        made = Assignment.objects.get(worker=worker)
+        note_device(made, address="192.0.2.1", browser="Firefox")
+    pair = {ann.worker_id: (bob.worker_id,), bob.worker_id: (ann.worker_id,)}
+    assert found(requester, "device") == pair
+
+
+def test_answers_that_are_no_document_share_nothing(requester, three):
+    Assignment.objects.update(answer="<a><b")
+    assert found(requester, "texts") == {}
+
+
+def decide(mturk, requester, make_worker, n):
+    """So many workers did a HIT in 90 seconds, and read two hours later what came of it."""
+    hit = mturk.create_hit(**HIT, MaxAssignments=n)["HIT"]
+    for number in range(n):
+        submit(make_worker(f"w{number}"), hit["HITId"])
+    for number, made in enumerate(Assignment.objects.order_by("pk")):
+        made.accepted_at = made.submitted_at - timedelta(seconds=90)
+        made.save()
+        if number:
+            mturk.approve_assignment(AssignmentId=made.public_id)
+        else:
+            mturk.reject_assignment(AssignmentId=made.public_id, RequesterFeedback="No.")
+    for made in Assignment.objects.all():
+        made.submitted_at -= timedelta(hours=2)
+        made.accepted_at -= timedelta(hours=2)
+        made.save()
+
+
+def test_fewer_than_ten_workers_make_no_record(mturk, requester, make_worker):
+    decide(mturk, requester, make_worker, 9)
+    assert requester_record(requester) is None
+
+
+def test_ten_workers_make_a_record(mturk, requester, make_worker, browser_of):
+    decide(mturk, requester, make_worker, 10)
+    record = requester_record(requester)
+    assert (record.percent_approved, record.n_decided, record.n_workers) == (90, 10, 10)
+    assert 7200 <= record.median_review_seconds < 7260
+    assert str(record.usd_per_hour) == "25.20"  # 0.63 for 90 seconds
+    other = mturk.create_hit(**HIT | {"Title": "Another"})["HIT"]
+    visitor = browser_of(make_worker("visitor"))
+    page = text_of(visitor.get(f"/worker/hits/{other['HITId']}/"))
+    assert "approved 90% of the last 10 submissions of 10 workers" in page
+    assert "about $25.20 an hour" in page
