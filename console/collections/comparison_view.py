@@ -24,7 +24,7 @@ from retrieval.rankings import ComparisonSettings
 from validation.documents.documents import Column, Number, P, Table
 from validation.documents.terms import listed
 
-QRELS, AGAINST = text_column(gettext_noop("Qrels")), text_column(gettext_noop("against"))
+QRELS, AGAINST = text_column(gettext_noop("Qrels")), text_column(gettext_noop("Against"))
 MEASURE, RUN = text_column(gettext_noop("Measure")), text_column(gettext_noop("Run"))
 MOST_SENTENCES = 6
 UNKNOWN = RankingCoefficient()
@@ -236,10 +236,10 @@ class ComparisonView(ResultView):
     def _changed(self) -> Fold:
         caption = _("Pairs of runs that change")
         columns = (
-            *(MEASURE, QRELS, AGAINST, RUN, text_column(_("and"))),
+            *(MEASURE, QRELS, AGAINST, RUN, text_column(_("Other run"))),
             *(
                 Column(_("Difference")),
-                Column(_("under the other")),
+                Column(_("Under the other")),
                 Column(_("p")),
                 Column(_("p there")),
             ),
@@ -357,8 +357,8 @@ class ComparisonView(ResultView):
                 MEASURE,
                 RUN,
                 Column(_("Mean")),
-                Column(_("bootstrap, low")),
-                Column(_("bootstrap, high")),
+                Column(_("Bootstrap, low")),
+                Column(_("Bootstrap, high")),
             ),
             *(Column(_("Topics")), Column(_("Assessors"))),
         )
@@ -376,7 +376,7 @@ class ComparisonView(ResultView):
 
     def _described(self) -> Fold:
         caption = _("The qrels")
-        titles = (_("Topics"), _("left out"), _("Judged"), _("Relevant"), _("Pooled, not judged"))
+        titles = (_("Topics"), _("Left out"), _("Judged"), _("Relevant"), _("Pooled, not judged"))
         columns = (QRELS, text_column(_("Kind")), *map(Column, titles), text_column(_("Rule")))
         rows = [
             (

@@ -137,9 +137,10 @@ class Conclusions:
             yield text.format(source=name, n=f"{row.n_slots:,}", alone=f"{row.n_alone:,}")
         for fault in view.faults:
             yield _("Fault: {title} ({n}).").format(title=fault.title, n=f"{fault.n:,}")
-        if basis.pool_study is not None and basis.pool_study.allowed:
-            yield _("It was judged although lint found: {faults}.").format(
-                faults=basis.pool_study.allowed.replace(",", ", ")
+        allowed = basis.pool_study.allowed.split(",") if basis.pool_study else []
+        if names := [fault.name for fault in view.faults if fault.name in allowed]:
+            yield _("Its study was made although lint found: {faults}.").format(
+                faults=", ".join(names)
             )
 
     def _agreement(

@@ -25,8 +25,11 @@ ALL = 0.995
 
 
 def figure(value: float | None) -> str:
-    """Three decimals, with a minus that lines up; undefined is a dash."""
-    return "–" if value is None else f"{value:.3f}".replace("-", "\N{MINUS SIGN}")
+    """Three decimals, with a minus that lines up, and none before zero; undefined is a dash."""
+    if value is None:
+        return "–"
+    text = f"{value:.3f}"
+    return "0.000" if text == "-0.000" else text.replace("-", "\N{MINUS SIGN}")
 
 
 def interval_text(low: float | None, high: float | None) -> str:

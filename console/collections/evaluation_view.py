@@ -201,7 +201,7 @@ def pairs_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Tab
     columns = (
         MEASURE,
         RUN,
-        Column(_("against"), is_number=False),
+        Column(_("Against"), is_number=False),
         Column(_("Difference")),
         Column(_("Test"), is_number=False),
         Column(_("p")),

@@ -158,7 +158,7 @@ class MachineView(ResultView):
     def _biases(self) -> Fold:
         caption = _("Runs that share the machine's model")
         titles = (
-            *(_("Too high by"), _("others by"), _("Difference"), _("p"), _("tau-b")),
+            *(_("Too high by"), _("Others by"), _("Difference"), _("p"), _("tau-b")),
             _("tau-b without them"),
         )
         rows = [

@@ -181,5 +181,5 @@ class Basis:
 def _judged_in(title: str, studies: Iterable[str]) -> str:
     """A pool by the studies that judge it."""
     names = listed([_("“{name}”").format(name=one) for one in studies])
-    text = _("{title}, judged in {names}") if names else _("{title}, which no study judges")
+    text = _("{title}, of the study {names}") if names else _("{title}, which no study judges")
     return text.format(title=title, names=names)

@@ -165,6 +165,8 @@ class ReuseView(ResultView):
                 "The pool is shallow: its rank {depth} still brought {share} of all relevant "
                 "documents, so that a deeper one would hold more."
             ).format(**names)
+        elif not self.pool.last_share:
+            yield _("The pool's rank {depth} brought no relevant document.").format(**names)
         else:
             yield _("The pool's rank {depth} brought {share} of all relevant documents.").format(
                 **names
@@ -235,7 +237,9 @@ class ReuseView(ResultView):
             for one in self.effects
         ]
         lost = max((one.unit.n_relevant_lost for one in self.effects), default=0)
-        finding = _("at most {n} relevant documents lost").format(n=f"{lost:,}")
+        finding = ngettext(
+            "at most {n} relevant document lost", "at most {n} relevant documents lost", lost
+        ).format(n=f"{lost:,}")
         return Fold(caption, finding, Table("left-out", caption, columns, rows))
 
     def _systems(self) -> Fold:
@@ -259,7 +263,11 @@ class ReuseView(ResultView):
             for one in self.runs
         ]
         unique = sum(one.n_relevant_only for one in self.runs if one.is_pooled)
-        finding = _("{n} relevant documents that one run alone has").format(n=f"{unique:,}")
+        finding = ngettext(
+            "{n} relevant document that one run alone has",
+            "{n} relevant documents that one run alone has",
+            unique,
+        ).format(n=f"{unique:,}")
         return Fold(caption, finding, Table("systems", caption, columns, rows))
 
     def _depths(self) -> Fold:

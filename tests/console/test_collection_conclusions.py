@@ -272,15 +272,16 @@ def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
     for seed in (1, 2):
         request_pool(files=runs, rules={"quotas": {"good": 3, "bad": 3}, "seed": seed}, **common)
     pool = CollectionVersion.objects.get(kind="pool", number=1)
-    PoolStudy.objects.create(version=pool, study=study, allowed="quota")
+    PoolStudy.objects.create(version=pool, study=study, allowed="quota,hub")
     rosa.post(reverse("console:collection-report", args=["tracks"]))
     text = page(rosa, "report")
     title, qrels = study.title, of_study.name
     for said in (
         f"Evaluation 2, by qrels “{qrels}”: good is best by nDCG@10.",
         f"Study “{title}”: Cohen's kappa of rounds 1 and 2: 0.56",
-        f"Pool 1, judged in “{title}”: 12 targets",
-        "Fault: ",
+        f"Pool 1, of the study “{title}”: 12 targets",
+        "Fault: a source's quota is not met (24).",
+        "Its study was made although lint found: quota.",
         f"Machine's labels 1, of “machine.txt”, by qrels “{qrels}”: ",
         "Estimate of reuse 1, by qrels “other.txt”, not by those that were evaluated: ",
         "Audit 1, of 3 files: No defect was found.",

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.teams import create_team
+from console.collections.evaluation_sentences import figure
 from retrieval.models import CollectionVersion, RunPair, RunResult, TopicValue
 from retrieval.stored_evaluations import EVALUATE
 from tests.console.pages import words_of
@@ -63,6 +64,14 @@ def commanded(tmp_path, *options):
         stdout=out,
     )
     return json.loads(out.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(-0.0004, "0.000"), (-0.25, "\N{MINUS SIGN}0.250"), (None, "–")],
+)
+def test_a_figure_has_no_minus_before_zero(value, text):
+    assert figure(value) == text
 
 
 def test_the_page_computes_what_the_command_computes(rosa, evaluated, tmp_path):
