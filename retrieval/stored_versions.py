@@ -62,6 +62,14 @@ def stored_version(collection: Collection, kind: str, fingerprint: str) -> Colle
     return versions.filter(fingerprint=fingerprint).first()
 
 
+class ComputedMeanwhile(Exception):
+    """A version of the same is there: by a job that was taken for dead, or by another request."""
+
+    def __init__(self, version: CollectionVersion) -> None:
+        self.version = version
+        super().__init__(str(version))
+
+
 def create_version(
     *,
     collection: Collection,
@@ -72,8 +80,16 @@ def create_version(
     actor: User | None,
     **counts: int,
 ) -> CollectionVersion:
-    """The next version of its kind, inside the transaction that writes its rows."""
+    """The next version of its kind, inside the transaction that writes its rows.
+
+    ComputedMeanwhile where another job stored the same since this one looked; audits, whose files
+    are gone afterwards, are each by itself.
+    """
     Collection.objects.select_for_update().get(pk=collection.pk)
+    if kind != CollectionVersion.Kind.AUDIT and (
+        same := stored_version(collection, kind, fingerprint)
+    ):
+        raise ComputedMeanwhile(same)
     last = CollectionVersion.objects.of(collection, kind).aggregate(last=Max("number"))["last"]
     return CollectionVersion.objects.create(
         collection=collection,
@@ -178,6 +194,9 @@ Compute = Callable[[], CollectionVersion]
 def once(collection: Collection, kind: str, fingerprint: str, compute: Compute) -> str:
     """Compute a version, or find the one that was computed of the same; a sentence about it."""
     before = stored_version(collection, kind, fingerprint)
-    version = before or compute()
+    try:
+        version = before or compute()
+    except ComputedMeanwhile as meanwhile:
+        version = before = meanwhile.version
     text = _("Result {number}.").format(number=version.number)
     return " ".join([text, _("It was computed of the same before.")]) if before else text

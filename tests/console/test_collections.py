@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import AuditEntry
+from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from retrieval.collections import create_collection
 from retrieval.deletion import remove_collection
@@ -169,3 +169,15 @@ def test_a_deletion_that_broke_off_goes_on_where_it_was(researcher, team):
     )
     assert run_job(job.pk) == Job.State.DONE
     assert not Collection.objects.exists()
+
+
+def test_a_followed_job_says_of_no_slug_whether_a_collection_has_it(client, researcher):
+    create_collection(
+        name="Secret", team=create_team(name="Lab", owner=researcher), actor=researcher
+    )
+    client.force_login(User.objects.create_user("stranger"))
+    for slug in ("secret", "nothing"):
+        address = f"/collections/{slug}/work/1/"
+        answer = client.get(address, headers={"HX-Request": "true"})
+        assert (answer.status_code, answer["HX-Redirect"]) == (200, "/collections/")
+        assert client.get(address).status_code == 404

@@ -5,7 +5,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 
 from accounts.models import User
 from accounts.teams import create_team
@@ -16,6 +16,7 @@ from retrieval.models import CollectionFile, CollectionVersion, PoolStudy
 from retrieval.pool_studies import make_pool_study, request_study
 from retrieval.stored_audits import audit_files, request_audit_of_uploads
 from retrieval.stored_pools import request_pool
+from retrieval.stored_versions import create_version, once
 from retrieval.study_qrels import make_study_qrels, request_study_qrels
 from tests.annotation.studies import ticked_study
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
@@ -181,3 +182,25 @@ def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_att
 
 def _killed(_file: CollectionFile) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_result_that_another_job_stored_meanwhile_is_not_stored_twice(collection, rosa):
+    files = [add_file(collection, "dense.run", run_text("dense"))]
+    job = request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa)
+
+    def compute() -> CollectionVersion:
+        run_job(job.pk)
+        stored = CollectionVersion.objects.get()
+        with transaction.atomic():
+            return create_version(
+                collection=collection,
+                kind=stored.kind,
+                form=stored.form,
+                fingerprint=stored.fingerprint,
+                rules=stored.rules,
+                actor=rosa,
+            )
+
+    said = once(collection, CollectionVersion.Kind.POOL, "of the same", compute)
+    assert said == "Result 1. It was computed of the same before."
+    assert CollectionVersion.objects.count() == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -48,10 +48,14 @@ PAGES = {
 def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind. Polled by the page; reloads it at
     the end."""
-    if request.headers.get("HX-Request") and not Collection.objects.filter(slug=slug).exists():
-        # The job deleted it, and the page that follows the job goes on to the others.
+    try:
+        collection = collection_for(request, slug)
+    except Http404:
+        if not request.headers.get("HX-Request"):
+            raise
+        # The job deleted it, and the page that follows the job goes on to the others; so it does
+        # where the collection is somebody else's, or the answer would say that there is one.
         return HttpResponse(headers={"HX-Redirect": reverse("console:collections")})
-    collection = collection_for(request, slug)
     row = get_object_or_404(Job.objects.about(subject_of(collection)), pk=job_id)
     if not row.is_unfinished and request.headers.get("HX-Request"):
         return HttpResponse(headers={"HX-Refresh": "true"})
