@@ -171,11 +171,10 @@ def test_every_command_is_run_by_a_test_or_said_not_to_be() -> None:
     assert named - run - HELD.keys() - names_in_tests() == set()
 
 
-def test_what_is_said_not_to_be_run_is_named_and_is_not() -> None:
+def test_what_is_said_not_to_be_run_here_is_not() -> None:
     """Else the list would say that less is run than is."""
     walked = {name for page in walked_pages() for name in management_commands(page)}
-    named = {name for page in PAGES for name in management_commands(page)}
-    assert HELD.keys() - (named - walked) == set()
+    assert HELD.keys() & walked == set()
 
 
 @pytest.mark.parametrize("name", HELD)
