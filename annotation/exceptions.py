@@ -13,6 +13,7 @@ AnnotationError
 ├── ProtocolUnknown        the study has no version of that number
 ├── CommentRefused         a comment without words, too long, or somebody else's
 ├── DecisionRefused        a value off the scale, a round without judgments, another study
+├── FrameUnfit             no frame is frozen under that fingerprint, or it was changed
 └── InvitationVoid         a link that was used, revoked or made too long ago, or never was one
 """
 
@@ -123,3 +124,7 @@ class DecisionRefused(AnnotationError):
 
 class InvitationVoid(AnnotationError):
     """An invitation that does not hold."""
+
+
+class FrameUnfit(AnnotationError):
+    """No frame is frozen under that fingerprint, or what is there was changed."""

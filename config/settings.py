@@ -15,12 +15,14 @@ from django.core.exceptions import ImproperlyConfigured
 from config import variables
 from config.databases import postgres_settings
 from config.logs import logging_settings
+from config.objects import object_storage
 from config.secret_keys import encryption_keys, is_own_machine, is_published, signing_keys
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".env")
+# An image is not written to: there the file is in a volume.
+environ.Env.read_env(os.environ.get("ENVIRONMENT_FILE") or BASE_DIR / ".env")
 
 DEBUG = variables.boolean("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
@@ -292,8 +294,14 @@ STATIC_ROOT = BASE_DIR / "staticfiles"
 # Static files are looked up in the source where `collectstatic` has collected none.
 warnings.filterwarnings("ignore", "No directory at", UserWarning)
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STORAGES = {
+STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    # What is large and can be made again, beside the database (docs/operations.md).
+    "objects": object_storage(
+        os.environ.get("OBJECTS_URL", ""),
+        env.str("OBJECTS_ENDPOINT_URL", default=""),
+        BASE_DIR / "output" / "objects",
+    ),
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = True

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-PATH = Path(__file__).resolve().parent.parent / ".env"
+PATH = Path(os.environ.get("ENVIRONMENT_FILE") or Path(__file__).resolve().parent.parent / ".env")
 ENCRYPTION_KEY_BYTES = 32
 # What `make run` was started with that every command after it needs as well.
 REMEMBERED = ("SITE_URL", "DATABASE_URL", "TASKS_BACKEND", "REDIS_URL", "RQ_PREFIX")
