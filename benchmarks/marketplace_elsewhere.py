@@ -31,7 +31,7 @@ class Marketplace:
     def cpu_seconds(self) -> tuple[float, float]:
         """Of its web servers, and of PostgreSQL for both sites."""
         own = f"--bind {self.site.host}:{self.site.port} "
-        return _cpu_seconds(own), _cpu_seconds(f" {self.database}")
+        return cpu_seconds(own), cpu_seconds(f" {self.database}")
 
     def run(self, *words: str) -> str:
         """What a program prints that runs beside the marketplace, on its database."""
@@ -70,7 +70,7 @@ def requester_and_marketplace(
         _disconnect()
 
 
-def _cpu_seconds(words: str) -> float:
+def cpu_seconds(words: str) -> float:
     """Of the processes whose command line has these words."""
     ticks = 0
     for folder in Path("/proc").glob("[0-9]*"):

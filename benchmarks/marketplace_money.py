@@ -26,7 +26,7 @@ def main() -> None:
     _say(describe_machine())
     with fresh_site(options.database_url, processes=options.processes, threads=8) as site:
         keys = [enrol_requester(f"Lab {number}") for number in range(REQUESTERS)]
-        _publish(site.requester_url, keys, WARM_UP_SECONDS)
+        publish_at_once(site.requester_url, keys, WARM_UP_SECONDS)
         for name, those, is_held in (
             ("one requester, eight programs", keys[:1] * REQUESTERS, False),
             ("eight requesters, a program each", keys, False),
@@ -36,7 +36,7 @@ def main() -> None:
                 _say(f"\n{name}: SQLite has one writer at a time")
                 continue
             with _open_transaction(keys[0]) if is_held else nullcontext():
-                tally = _publish(site.requester_url, those, options.seconds)
+                tally = publish_at_once(site.requester_url, those, options.seconds)
             _report(name, tally, options.seconds)
         _say(f"\nbefore, with one lock on all: {ONE_LOCK_PER_SECOND} CreateHIT/s")
         for line in site.faults()[:5]:
@@ -52,7 +52,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _publish(url: str, keys: Sequence[Keys], seconds: float) -> Tally:
+def publish_at_once(url: str, keys: Sequence[Keys], seconds: float) -> Tally:
     total = Tally()
     with multiprocessing.get_context("spawn").Pool(len(keys)) as pool:
         for tally in pool.starmap(call, [(url, key, "CreateHIT", "", seconds) for key in keys]):

@@ -1,0 +1,211 @@
+"""Import, export, first page and report of a study of 100,000 items: rates and memory.
+
+    python -m benchmarks.large_study
+    python -m benchmarks.large_study --items 2000 --database-url postgres://postgres@127.0.0.1/big
+
+Two systems' responses to each item, each judged by two annotators under one question, and scored
+by two metrics. Every step is a process of its own, so that its peak of memory is its own; half of
+that is the site's code, which the first row says.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.faults.source import source
+from benchmarks.marketplace_site import CHECKOUT, describe_machine, fresh_database
+
+SYSTEMS, ANNOTATORS, QUESTION = ("alpha", "beta"), ("a1", "a2", "a3"), "appropriateness"
+RESPONSES, JUDGMENTS = "responses.csv", "judgments.csv"
+ITEMS_STUDY, STUDY = "responses", "judged"
+N_VISITS = 5
+EXPORTS = ("items.csv", "judgments.csv", "judgments.parquet", "submissions.csv", "scores.csv")
+
+
+def write_responses(path: Path, n_items: int) -> None:
+    with path.open("w") as file:
+        file.write("item,system,context,response\n")
+        for item in range(n_items):
+            for system in SYSTEMS:
+                file.write(
+                    f"i-{item:06},{system},What of {item}?,{system} would wait for {item}.\n"
+                )
+
+
+def write_judgments(path: Path, n_items: int) -> None:
+    """Two of three annotators an item, who agree roughly."""
+    with path.open("w") as file:
+        file.write("item,candidate,question,annotator,value\n")
+        for item in range(n_items):
+            for n, system in enumerate(SYSTEMS):
+                for person in range(2):
+                    name = ANNOTATORS[(item + person) % len(ANNOTATORS)]
+                    value = (item * 37 + n * 23) % 81 + (item * 7 + person * 5 + n) % 19
+                    file.write(f"i-{item:06},{system},{QUESTION},{name},{value}\n")
+
+
+def start(folder: Path) -> int:
+    """Loading the site, and no more."""
+    return 0
+
+
+def import_items(folder: Path) -> int:
+    _command("import_responses", str(folder / RESPONSES), study=ITEMS_STUDY)
+    return _study(ITEMS_STUDY).items.count() * len(SYSTEMS)
+
+
+def import_judgments(folder: Path) -> int:
+    from annotation.models import Judgment
+
+    _command("import_judgments", str(folder / JUDGMENTS), study=STUDY)
+    return Judgment.objects.of(_study(STUDY)).count()
+
+
+def add_scores(folder: Path) -> int:
+    from benchmarks.big_study import add_scores as write
+    from metrics.models import Score
+
+    write(_study(STUDY), ("length", "overlap"))
+    return Score.objects.count()
+
+
+def visit(folder: Path) -> int:
+    """The first page of the study, so often; the rate is of pages."""
+    client, path = _client(), f"/studies/{STUDY}/"
+    seconds = []
+    for _ in range(N_VISITS):
+        began = time.perf_counter()
+        assert client.get(path).status_code == 200
+        seconds.append(time.perf_counter() - began)
+    sys.stderr.write(f"first page, median: {1000 * median(seconds):.0f} ms\n")
+    return N_VISITS
+
+
+def export(name: str) -> Callable[[Path], int]:
+    def act(folder: Path) -> int:
+        """As a download from the page; the rate is of rows, where a line is one."""
+        study = ITEMS_STUDY if name == "items.csv" else STUDY
+        answer = _client().get(f"/studies/{study}/{name}")
+        assert answer.status_code == 200
+        content = bytearray()
+        n_lines = 0
+        for chunk in answer.streaming_content:
+            n_lines += chunk.count(b"\n")
+            if name.endswith("parquet"):
+                content += chunk
+        if not content:
+            return n_lines - 1
+        import pyarrow
+        import pyarrow.parquet
+
+        n_rows: int = pyarrow.parquet.read_metadata(pyarrow.BufferReader(bytes(content))).num_rows
+        return n_rows
+
+    return act
+
+
+def report(folder: Path) -> int:
+    """Validation, pictures and all, as HTML; the rate is of judgments."""
+    from annotation.models import Judgment
+
+    _command("report", STUDY, output=folder / "report", format=["html"])
+    return Judgment.objects.of(_study(STUDY)).count()
+
+
+STEPS: dict[str, Callable[[Path], int]] = {
+    "start": start,
+    "import responses": import_items,
+    "import judgments": import_judgments,
+    "(scores, in bulk)": add_scores,
+    "first page": visit,
+    **{f"export {name}": export(name) for name in EXPORTS},
+    "report": report,
+}
+
+
+def _command(name: str, *words: str, **options: Any) -> None:
+    from django.core.management import call_command
+
+    call_command(name, *words, stdout=sys.stderr, **options)
+
+
+def _study(slug: str) -> Any:
+    from annotation.models import Study
+
+    return Study.objects.get(slug=slug)
+
+
+def _client() -> Any:
+    """Of somebody to whom both studies belong."""
+    from django.test import Client
+
+    from accounts.models import User
+    from annotation.models import Study
+
+    owner, _ = User.objects.get_or_create(username="owner")
+    Study.objects.filter(owner=None).update(owner=owner)
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(owner)
+    return client
+
+
+def main() -> int:
+    """Each step in a process of its own, and a line for it."""
+    options = _options()
+    if options.step:
+        return _do(options.step, Path(options.folder))
+    sys.stdout.write(f"{describe_machine()}; {source()}\n\n")
+    sys.stdout.write("| step | rows | s | a second | peak memory |\n|---|---|---|---|---|\n")
+    with fresh_database(options.database_url), tempfile.TemporaryDirectory() as folder:
+        write_responses(Path(folder, RESPONSES), options.items)
+        write_judgments(Path(folder, JUDGMENTS), options.items)
+        for step in STEPS:
+            record = _in_a_process(step, folder)
+            rate = f"{record['n'] / record['seconds']:,.0f}" if record["n"] else ""
+            sys.stdout.write(
+                f"| {step} | {record['n']:,} | {record['seconds']:.1f} | {rate} "
+                f"| {record['peak_mb']:.0f} MB |\n"
+            )
+            sys.stdout.flush()
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--items", type=int, default=100_000)
+    parser.add_argument("--database-url", help="a PostgreSQL database to make (default: SQLite)")
+    parser.add_argument("--step", choices=list(STEPS), help="one step, on this database")
+    parser.add_argument("--folder")
+    return parser.parse_args()
+
+
+def _do(step: str, folder: Path) -> int:
+    import django
+
+    django.setup()
+    began = time.perf_counter()
+    n = STEPS[step](folder)
+    seconds = time.perf_counter() - began
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(json.dumps({"n": n, "seconds": seconds, "peak_mb": peak_mb}) + "\n")
+    return 0
+
+
+def _in_a_process(step: str, folder: str) -> dict[str, Any]:
+    words = [sys.executable, "-m", "benchmarks.large_study", "--step", step, "--folder", folder]
+    done = subprocess.run(words, cwd=CHECKOUT, env=os.environ, stdout=subprocess.PIPE, check=True)
+    record: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return record
+
+
+if __name__ == "__main__":
+    sys.exit(main())

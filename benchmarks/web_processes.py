@@ -1,0 +1,132 @@
+"""Cycles and CreateHIT a second with one and with two web processes, and what each costs.
+
+    python -m benchmarks.web_processes --database-url postgres://postgres@127.0.0.1/benchmark
+
+A cycle is accept, page with its frame, and submit. Beside the rates, which share their cores with
+the programs that measure: seconds of CPU of the web processes and of PostgreSQL, bytes of its log
+(WAL), and bytes that its tables and indexes grow by; docs/scale.md counts with these.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.faults.source import source
+from benchmarks.marketplace_elsewhere import cpu_seconds
+from benchmarks.marketplace_money import REQUESTERS, publish_at_once
+from benchmarks.marketplace_people import enrol_requester, publish, sign_in_workers
+from benchmarks.marketplace_site import CHECKOUT, Site, describe_machine, fresh_site
+from benchmarks.marketplace_workers import work
+
+WARM_UP_SECONDS = 2.0
+
+
+@dataclass
+class Cost:
+    """What one kind of work came to."""
+
+    n: int = 0
+    seconds: float = 0.0
+    web_cpu_seconds: float = 0.0
+    database_cpu_seconds: float = 0.0
+    wal_bytes: int = 0
+    stored_bytes: int = 0
+    n_failures: int = 0
+
+    def row(self, processes: int, name: str) -> str:
+        each = (
+            *(1000 * self.web_cpu_seconds, 1000 * self.database_cpu_seconds),
+            *(self.wal_bytes / 1024, self.stored_bytes / 1024),
+        )
+        cells = [f"{value / self.n:.1f}" for value in each]
+        rate = f"{self.n / self.seconds:.1f}"
+        cells = [name, str(processes), rate, *cells, str(self.n_failures)]
+        return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    """A process for each number of processes, since each has a database of its own."""
+    options = _options()
+    if options.processes:
+        sys.stdout.write(json.dumps(_measured(options)) + "\n")
+        return
+    sys.stdout.write(
+        f"{describe_machine()}; {source()}\n\n"
+        "| | web processes | a second | ms of CPU, web | ms of CPU, PostgreSQL | KB of WAL | "
+        "KB stored | failures |\n|---|---|---|---|---|---|---|---|\n"
+    )
+    for processes in (1, 2):
+        for name, values in _in_a_process(options, processes).items():
+            sys.stdout.write(Cost(**values).row(processes, name) + "\n")
+            sys.stdout.flush()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--database-url", required=True, help="a PostgreSQL database to make")
+    parser.add_argument("--workers", type=int, default=50)
+    parser.add_argument("--hits", type=int, default=5_000)
+    parser.add_argument("--seconds", type=float, default=20, help="how long each part lasts")
+    parser.add_argument("--processes", type=int, help="one case, printed as JSON")
+    return parser.parse_args()
+
+
+def _in_a_process(options: argparse.Namespace, processes: int) -> dict[str, dict[str, Any]]:
+    words = [sys.executable, "-m", "benchmarks.web_processes", "--processes", str(processes)]
+    for name in ("database_url", "workers", "hits", "seconds"):
+        words += ["--" + name.replace("_", "-"), str(getattr(options, name))]
+    done = subprocess.run(words, cwd=CHECKOUT, env=os.environ, stdout=subprocess.PIPE, check=True)
+    record: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    return record
+
+
+def _measured(options: argparse.Namespace) -> dict[str, Any]:
+    database = urlsplit(options.database_url).path.lstrip("/")
+    with fresh_site(options.database_url, processes=options.processes, threads=8) as site:
+        keys = [enrol_requester(f"Lab {number}") for number in range(REQUESTERS)]
+        group = publish(keys[0], hits=options.hits, max_assignments=1)
+        sessions = sign_in_workers(options.workers)
+        work(site, group, sessions, WARM_UP_SECONDS, 0.0)
+        publish_at_once(site.requester_url, keys, WARM_UP_SECONDS)
+        cycles, creations = Cost(seconds=options.seconds), Cost(seconds=options.seconds)
+        with _counted(cycles, site, database):
+            tally = work(site, group, sessions, options.seconds, 0.0)
+            cycles.n, cycles.seconds = tally.cycles, tally.lasted
+            cycles.n_failures = len(tally.failures)
+        with _counted(creations, site, database):
+            tally = publish_at_once(site.requester_url, keys, options.seconds)
+            creations.n = sum(map(len, tally.seconds.values()))
+            creations.n_failures = len(tally.failures)
+    return {"cycle": asdict(cycles), "CreateHIT": asdict(creations)}
+
+
+@contextmanager
+def _counted(cost: Cost, site: Site, database: str) -> Iterator[None]:
+    """What web processes, PostgreSQL's back ends and its files come to meanwhile."""
+    before = _counts(site, database)
+    yield
+    after = _counts(site, database)
+    differences = [late - early for early, late in zip(before, after, strict=True)]
+    cost.web_cpu_seconds, cost.database_cpu_seconds = differences[:2]
+    cost.wal_bytes, cost.stored_bytes = map(int, differences[2:])
+
+
+def _counts(site: Site, database: str) -> tuple[float, float, int, int]:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_wal_lsn() - '0/0', pg_database_size(current_database())")
+        wal_bytes, stored_bytes = cursor.fetchone()
+    web = cpu_seconds(f"--bind {site.host}:{site.port} ")
+    return web, cpu_seconds(f" {database} "), int(wal_bytes), int(stored_bytes)
+
+
+if __name__ == "__main__":
+    main()
