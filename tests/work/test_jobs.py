@@ -19,7 +19,7 @@ from django.db import (
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from work.exceptions import JobKindUnknown, JobPostponed
+from work.exceptions import JobKindUnknown, JobPostponed, JobWaiting
 from work.execution import claim, run_job
 from work.models import Job
 from work.queues import waiting_ids
@@ -55,6 +55,22 @@ def test_a_requested_job_is_done_by_a_worker(kind, work_off):
     assert state_of(job) == State.DONE
     assert (job.message, job.attempts, job.lease_token) == ("3 done.", 1, "")
     assert waiting_ids(INTERACTIVE) == set()
+
+
+def test_a_job_that_waits_for_another_lets_it_go_first(kind, work_off):
+    done = []
+
+    def wait(running):
+        if not done:
+            raise JobWaiting
+        return "It was there."
+
+    kind(wait, max_attempts=1)
+    kind(lambda running: done.append(1) or "Done.", name="other")
+    job = request_job(kind="job")
+    request_job(kind="other")
+    work_off()
+    assert (state_of(job), job.message, job.attempts) == (State.DONE, "It was there.", 1)
 
 
 def test_a_kind_that_no_app_does_is_refused(kind):
