@@ -18,6 +18,9 @@ from stats.arguments import Floats, Integers
 Allocation = Literal["equal", "proportional"]
 COLUMNS = ("topic", "target", "stratum", "value", "probability")
 
+UNEQUAL = 1.1
+"""Probabilities that differ by less do so by rounding, where shares are proportional."""
+
 
 @dataclass(frozen=True)
 class Stratum:
@@ -59,6 +62,12 @@ class TargetSample:
         if self.n_undefined:
             targets = count_of(self.n_undefined, "target")
             yield f"{targets} without a value of {self.column} could not be drawn"
+        shares = [each.probability for each in self.strata]
+        if max(shares) > UNEQUAL * min(shares):
+            yield (
+                "strata were drawn with different probabilities: means for all targets weigh each "
+                "drawn one by 1 / probability (evaluate_runs --weights reads this file)"
+            )
         for each in self.strata:
             if not each.n_drawn:
                 yield f"no target of stratum {each.stratum} was drawn: it stands for nothing"

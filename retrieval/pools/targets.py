@@ -27,18 +27,28 @@ def read_targets(path: Path, *, topic: str = "topic", target: str = "target") ->
 
 
 def read_target_values(
-    path: Path, column: str, *, topic: str = "topic", target: str = "target"
+    path: Path,
+    column: str,
+    *,
+    topic: str = "topic",
+    target: str = "target",
+    is_required: bool = True,
 ) -> tuple[list[Target], Floats]:
-    """The targets of a file, and the number that a column of it has for each; NaN where empty."""
-    read = _read(path, topic, target, column)
+    """The targets of a file, and the number that a column of it has for each.
+
+    NaN where the column is empty, or where there is none and it is not required.
+    """
+    read = _read(path, topic, target, column, is_required=is_required)
     return [one for one, _ in read], np.array([value for _, value in read])
 
 
-def _read(path: Path, topic: str, target: str, column: str | None) -> list[tuple[Target, float]]:
+def _read(
+    path: Path, topic: str, target: str, column: str | None, *, is_required: bool = True
+) -> list[tuple[Target, float]]:
     lines: dict[str, int] = {}
     read: list[tuple[Target, float]] = []
     faults: list[tuple[int | None, str]] = []
-    for row in _rows(path, [target, *([column] if column else [])]):
+    for row in _rows(path, [target, *([column] if column and is_required else [])]):
         try:
             one = _target(row, topic, target)
             value = row.number_or_nan(column) if column else nan

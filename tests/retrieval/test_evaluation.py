@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import ir_measures
@@ -278,3 +279,43 @@ def test_without_json_people_read_means_differences_and_groups(file: WriteFile):
     assert "s1 > s0" in text or "s1, s0" in text or "s0, s1" in text
     assert "s0 - s1" in text
     assert "4 topics without a relevant document: counted as 0" in text
+
+
+def drawn_targets(file: WriteFile) -> tuple[str, str, str]:
+    """Of 900 targets on which a run mostly fails, and 100 easy ones, 20 and 20 are drawn."""
+    rows = [f"{'hard' if n < 900 else 'easy'}{n},{int(n >= 900)}" for n in range(1000)]
+    targets = file("all.csv", "target,price\n" + "\n".join(rows) + "\n")
+    drawn = targets.with_name("drawn.csv")
+    out = StringIO()
+    call_command(
+        *("sample_targets", "--n", "40", "--targets", str(targets), "--column", "price"),
+        *("--strata", "2", "--output", str(drawn), "--json"),
+        stdout=out,
+    )
+    topics = [row["topic"] for row in json.loads(out.getvalue())["targets"]]
+    assert "evaluate_runs --weights" in json.loads(out.getvalue())["notes"][0]
+    qrels = "".join(f"{t} 0 d {int(t.startswith('easy') or t[-1] < '3')}\n" for t in topics)
+    return str(drawn), qrels, "".join(f"{t} Q0 d 1 1 a\n" for t in topics)
+
+
+def test_topics_drawn_with_unequal_probabilities_are_weighed(evaluate: Evaluate, file: WriteFile):
+    drawn, qrels, run = drawn_targets(file)
+    record = evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", drawn)
+    per_topic = row(record, "a", "P@1")["per_topic"]
+    hard = np.mean([value for topic, value in per_topic.items() if topic.startswith("hard")])
+    assert row(record, "a", "P@1")["mean"] == pytest.approx((hard + 1) / 2)
+    (weighted,) = record["weighted"]["means"]
+    assert weighted["mean"] == pytest.approx(0.9 * hard + 0.1)
+    assert weighted["ci_low"] < weighted["mean"] < weighted["ci_high"] < 0.6
+    assert record["weighted"]["effective_n"] == pytest.approx(1000**2 / (20 * 45**2 + 20 * 25))
+
+
+def test_weights_that_do_not_fit_are_refused(evaluate: Evaluate, file: WriteFile):
+    drawn, qrels, run = drawn_targets(file)
+    lines = Path(drawn).read_text().splitlines()
+    fewer = str(file("fewer.csv", "\n".join(lines[:-1]) + "\n"))
+    with pytest.raises(RunsUnfit, match=r"fewer\.csv has no probability of topic easy"):
+        evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", fewer)
+    wrong = str(file("wrong.csv", "\n".join([*lines[:-1], lines[-1].rpartition(",")[0] + ",2"])))
+    with pytest.raises(RunsUnfit, match="is 2, and must be above 0 and at most 1"):
+        evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", wrong)

@@ -17,6 +17,8 @@ from stats.ranking.resampled_topics import (
     weighted_means,
     weighted_scores,
 )
+from stats.ranking.topic_means import mean_over_topics
+from stats.ranking.weighted_topics import weighted_mean_over_topics
 
 NAMES: list[Similarity] = ["tau_b", "tau_ap_a", "tau_ap_b", "rbo"]
 
@@ -175,3 +177,48 @@ def test_both_resampled_is_as_resampling_rows_and_columns_by_hand():
 @pytest.mark.parametrize("shape", [(1, 5), (5, 1)])
 def test_one_row_or_column_cannot_be_resampled(shape: tuple[int, int]):
     assert np.isnan(two_way_bootstrap(np.ones(shape))).all()
+
+
+def test_weighted_means_of_strata_are_those_of_the_targets_they_were_drawn_from():
+    rng = np.random.default_rng(6)
+    sizes, drawn = np.array([900, 100]), np.array([20, 12])
+    values = [rng.beta(1, 4, drawn[0]), rng.beta(4, 1, drawn[1])]
+    probabilities = np.repeat(drawn / sizes, drawn)
+    found = weighted_mean_over_topics(np.concatenate(values), probabilities, [0] * 20 + [1] * 12)
+    shares = sizes / sizes.sum()
+    variances = [
+        s**2 * each.var(ddof=1) / len(each) for s, each in zip(shares, values, strict=True)
+    ]
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 19 + variances[1] ** 2 / 11)
+    mean = sum(s * each.mean() for s, each in zip(shares, values, strict=True))
+    half = stats.t.ppf(0.975, freedom) * sum(variances) ** 0.5
+    assert found.value == pytest.approx(mean)
+    assert (found.ci_low, found.ci_high) == pytest.approx((mean - half, mean + half))
+
+
+def test_weighted_means_of_equal_weights_are_means():
+    values = np.random.default_rng(7).random(25)
+    plain = mean_over_topics(values)
+    found = weighted_mean_over_topics(values, [0.2] * 25)
+    expected = (plain.value, plain.ci_low, plain.ci_high)
+    assert (found.value, found.ci_low, found.ci_high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "strata", "reason"),
+    [
+        ([0.5], None, "fewer than two topics"),
+        ([0.5, 0.5, 0.5], None, "all topics have the same value"),
+        ([0.1, 0.5, 0.9], [1, 1, 2], "a stratum has one topic alone"),
+    ],
+)
+def test_weighted_means_without_an_interval_have_a_reason(values, strata, reason):
+    found = weighted_mean_over_topics(values, [0.5] * len(values), strata)
+    assert np.isnan(found.ci_low)
+    assert found.reason == reason
+
+
+def test_probabilities_are_above_0_and_at_most_1():
+    for wrong in (0.0, 1.1):
+        with pytest.raises(ValueError, match="probabilities must be above 0"):
+            weighted_mean_over_topics([0.1, 0.2], [0.5, wrong])

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import positive
 from presentation.progress import bar
 from retrieval.evaluation import evaluate_runs
-from retrieval.evaluation_records import Settings
+from retrieval.evaluation_records import Evaluation, Settings
 from retrieval.evaluation_tables import as_text
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
 from retrieval.reuse.groups import read_groups
@@ -18,6 +18,7 @@ from retrieval.reuse.records import Reusability
 from retrieval.reuse.reusability import reusability
 from retrieval.reuse.tables import as_text as reusability_text
 from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
+from retrieval.weighted_means import WeightedMeans, read_weights, weighted_means
 
 OPTIONS_OF = {
     "reusability": ("pool_depth", "group", "groups", "outside"),
@@ -37,6 +38,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--qrels", type=Path, required=True, metavar="FILE")
         add_evaluation_options(parser)
+        parser.add_argument(
+            "--weights",
+            type=Path,
+            metavar="FILE",
+            help="targets with the probability that each was drawn, and its stratum, as "
+            "sample_targets writes them: means for all targets beside those of the topics drawn",
+        )
         _add_reusability_arguments(parser)
         _add_machine_arguments(parser)
 
@@ -45,15 +53,18 @@ class Command(BaseCommand):
         settings = evaluation_settings(options)
         grades, runs = read_qrels(qrels), [read_run(path) for path in run]
         evaluation = evaluate_runs(grades, runs, settings, progress=bar("evaluate"))
+        weighted = _weighted(evaluation, options["weights"])
         reuse = _reusability(grades, runs, settings, options)
         machine = _machine(grades, runs, settings, options)
         if options["json"]:
             record = evaluation.record()
+            record |= {} if weighted is None else {"weighted": weighted.record()}
             record |= {} if reuse is None else {"reusability": reuse.record()}
             record |= {} if machine is None else {"machine": machine.record()}
             self.stdout.write(json.dumps(record, indent=1))
             return
-        parts = [as_text(evaluation), *([] if reuse is None else [reusability_text(reuse)])]
+        parts = [as_text(evaluation), *([] if weighted is None else weighted.lines())]
+        parts += [] if reuse is None else [reusability_text(reuse)]
         self.stdout.write("\n\n".join([*parts, *([] if machine is None else machine.lines())]))
 
 
@@ -117,6 +128,12 @@ def _add_machine_arguments(parser: CommandParser) -> None:
         help="of --machine: what was drawn for people, whole topics or single labels (default: "
         "topics where people judged all that the machine judged in each)",
     )
+
+
+def _weighted(evaluation: Evaluation, file: Path | None) -> WeightedMeans | None:
+    if file is None:
+        return None
+    return weighted_means(evaluation, read_weights(file, evaluation.topics))
 
 
 def _machine(

@@ -1,0 +1,171 @@
+"""Means of runs over all targets, of which the topics were drawn with unequal probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from presentation.counts import count_of
+from presentation.records import plain_values
+from presentation.text_tables import text_table
+from retrieval.evaluation_records import Evaluation, RunValues
+from retrieval.exceptions import RunsUnfit
+from retrieval.pools.targets import read_target_values
+from stats.arguments import Floats
+from stats.ranking import Measure
+from stats.ranking.topic_means import TopicMean
+from stats.ranking.weighted_topics import weighted_mean_over_topics
+
+MEANS = ("run", "measure", "weighted mean", "interval", "topics")
+LEAST_EQUAL = 30
+"""Of 24 the intervals of shares hold .92 of .95, of 49 .94: 2,000 simulated draws of two strata."""
+DIFFERENCES = ("measure", "runs", "weighted delta", "interval", "topics")
+
+
+@dataclass(frozen=True)
+class TopicWeights:
+    """Of topics in an evaluation's order: the probability to be drawn, and the stratum if known."""
+
+    name: str
+    probabilities: Floats
+    strata: Floats | None
+    n_unused: int
+
+    @property
+    def effective_n(self) -> float:
+        """Topics of equal weight that would say as much, where topics are alike otherwise."""
+        weights = 1 / self.probabilities
+        return float(weights.sum() ** 2 / np.square(weights).sum())
+
+
+@dataclass(frozen=True)
+class WeightedMean:
+    """A run's mean over all targets, or the difference of two runs' means (`b` is not empty)."""
+
+    measure: Measure
+    a: str
+    b: str
+    mean: TopicMean
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --weights --json` prints it."""
+        one = self.mean
+        names = {"a": self.a, "b": self.b} if self.b else {"run": self.a}
+        row: dict[str, Any] = {"delta" if self.b else "mean": one.value, "ci_low": one.ci_low}
+        row |= {"ci_high": one.ci_high, "ci_method": one.method, "n_topics": one.n_topics}
+        return plain_values(names | {"measure": self.measure.name} | row | {"reason": one.reason})
+
+
+@dataclass(frozen=True)
+class WeightedMeans:
+    """All runs under all measures, and every two of them on the topics that both have."""
+
+    weights: TopicWeights
+    means: tuple[WeightedMean, ...]
+    differences: tuple[WeightedMean, ...]
+
+    def notes(self) -> Iterator[str]:
+        yield (
+            f"weighted by 1 / probability of {self.weights.name}: for all the targets that topics "
+            "were drawn from; means, tests and groups without weights are of the topics drawn"
+        )
+        if (n_equal := self.weights.effective_n) < LEAST_EQUAL:
+            yield (
+                f"so unequal weights leave what {n_equal:.0f} topics of equal weight say: "
+                f"below {LEAST_EQUAL} intervals are a rough guide"
+            )
+        if self.weights.strata is None:
+            yield f"{self.weights.name} names no strata: intervals take the topics as of one"
+        if n := self.weights.n_unused:
+            yield f"{count_of(n, 'target')} of {self.weights.name} take no part in the evaluation"
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --weights --json` prints it."""
+        return {
+            "file": self.weights.name,
+            "has_strata": self.weights.strata is not None,
+            "effective_n": self.weights.effective_n,
+            "means": [each.record() for each in self.means],
+            "differences": [each.record() for each in self.differences],
+            "notes": list(self.notes()),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """As `evaluate_runs --weights` prints it, a blank line between parts."""
+        rows = [(one.a, one.measure.name, *_cells(one, "")) for one in self.means]
+        yield text_table(MEANS, rows)
+        if self.differences:
+            pairs = [
+                (one.measure.name, f"{one.a} - {one.b}", *_cells(one, "+"))
+                for one in self.differences
+            ]
+            yield text_table(DIFFERENCES, pairs)
+        yield "\n".join(f"Note: {note}." for note in self.notes())
+
+
+def read_weights(path: Path, topics: Sequence[str]) -> TopicWeights:
+    """The probability of each topic in a file as `sample_targets` writes it, with its stratum."""
+    targets, probabilities = read_target_values(path, "probability")
+    of_topic = dict(zip((one.topic for one in targets), probabilities.tolist(), strict=True))
+    known = [of_topic.get(topic, np.nan) for topic in topics]
+    if missing := [topic for topic, one in zip(topics, known, strict=True) if not one == one]:
+        raise RunsUnfit(f"{path.name} has no probability of topic {missing[0]}, which is judged.")
+    if wrong := [topic for topic, one in zip(topics, known, strict=True) if not 0 < one <= 1]:
+        raise RunsUnfit(
+            f"{path.name}: the probability of topic {wrong[0]} is {of_topic[wrong[0]]:g}, and must "
+            "be above 0 and at most 1."
+        )
+    return TopicWeights(
+        path.name, np.array(known), _strata(path, topics), len(set(of_topic) - set(topics))
+    )
+
+
+def _strata(path: Path, topics: Sequence[str]) -> Floats | None:
+    """None where the file has no such column, or not of every topic."""
+    targets, numbers = read_target_values(path, "stratum", is_required=False)
+    of_topic = dict(zip((one.topic for one in targets), numbers.tolist(), strict=True))
+    strata = np.array([of_topic[topic] for topic in topics])
+    return None if np.isnan(strata).any() else strata
+
+
+def weighted_means(evaluation: Evaluation, weights: TopicWeights) -> WeightedMeans:
+    """The evaluation's runs over all the targets that its topics were drawn from."""
+    rows = evaluation.results
+    pairs = [
+        (a, b)
+        for one in evaluation.settings.measures
+        for a, b in combinations([row for row in rows if row.measure == one], 2)
+    ]
+    return WeightedMeans(
+        weights,
+        tuple(_weighted(row, None, evaluation, weights) for row in rows),
+        tuple(_weighted(a, b, evaluation, weights) for a, b in pairs),
+    )
+
+
+def _weighted(
+    a: RunValues, b: RunValues | None, evaluation: Evaluation, weights: TopicWeights
+) -> WeightedMean:
+    values = a.values if b is None else a.values - b.values
+    has = ~np.isnan(values)
+    mean = weighted_mean_over_topics(
+        values[has],
+        weights.probabilities[has],
+        None if weights.strata is None else weights.strata[has],
+        confidence=evaluation.settings.confidence,
+        least=0.0 if b is None else -1.0,
+    )
+    return WeightedMean(a.measure, a.run, "" if b is None else b.run, mean)
+
+
+def _cells(one: WeightedMean, sign: str) -> tuple[str, str, str]:
+    mean = one.mean
+    value = f"{mean.value:{sign}.4f}" if mean.value == mean.value else "undefined"
+    if mean.reason:
+        return value, f"none: {mean.reason}", str(mean.n_topics)
+    return value, f"[{mean.ci_low:.4f}, {mean.ci_high:.4f}]", str(mean.n_topics)
