@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from stats.inference.powered_result import PredictionPowered
 from stats.inference.prediction_powered import prediction_powered_mean
 from stats.ranking import JudgedLists, Measure
 from stats.ranking.rank_similarity import tau_b
-from stats.ranking.topic_means import compare_over_topics, mean_over_topics
+from stats.ranking.topic_means import LEAST_OTHERS, compare_over_topics, mean_over_topics
 
 Flags = NDArray[np.bool_]
 NO_SUM = "not a sum over documents: it takes a sample of whole topics"
@@ -94,7 +94,7 @@ def compare_machine(
         n_topics_both=int(labels.some.sum()),
         estimates=tuple(estimates),
         biases=tuple(each for each in biases if each is not None),
-        notes=tuple(_notes(labels, sample, is_shared)),
+        notes=(*_notes(labels, sample, is_shared), *_notes_of_few(estimates, sample)),
     )
 
 
@@ -180,9 +180,21 @@ class _Scored:
             machine=mean_over_topics(here, confidence=confidence, binary=one.is_binary),
             people=mean_over_topics(people, confidence=confidence, binary=binary),
             gap=compare_over_topics(gaps[0][both], people, test="t", confidence=confidence),
-            powered=powered,
+            powered=None if powered is None else _within_scale(powered),
+            n_others=self._n_others(one, sample),
             reason=NO_SUM if powered is None else _reason(powered),
         )
+
+    def _n_others(self, one: Measure, sample: Sample) -> int:
+        """Topics (or documents) that people judged, whose value is not the commonest."""
+        if sample == "topics":
+            labelled = self.people_values(one)
+        elif is_sum_of_documents(one):
+            labelled = self._cells(one).people
+        else:
+            return 0
+        labelled = labelled[~np.isnan(labelled)]
+        return len(labelled) - int(np.unique(labelled, return_counts=True)[1].max(initial=0))
 
     def _powered(self, one: Measure, machine: Floats, sample: Sample) -> PredictionPowered | None:
         confidence = self.settings.confidence
@@ -200,6 +212,12 @@ class _Scored:
 
 def _of_listed(lists: JudgedLists, one: Measure, settings: Settings) -> Floats:
     return np.where(lists.n_listed > 0, one.values(lists), settings.of_missing)
+
+
+def _within_scale(powered: PredictionPowered) -> PredictionPowered:
+    """Limits cut where measures end, at 0 and 1, as people's are."""
+    low, high = max(powered.ci_low, min(0.0, powered.value)), powered.ci_high
+    return replace(powered, ci_low=low, ci_high=min(high, max(1.0, powered.value)))
 
 
 def _reason(powered: PredictionPowered) -> str | None:
@@ -240,6 +258,19 @@ def _bias(
 
 def _tau(machine: Floats, people: Floats) -> float:
     return tau_b(people, machine) if len(people) > 1 else float("nan")
+
+
+def _notes_of_few(estimates: Sequence[Calibrated], sample: Sample) -> Iterator[str]:
+    """Which calibrated intervals rest on few values that differ, and are too narrow."""
+    judged = f"{'topics' if sample == 'topics' else 'documents'} that people judged"
+    for row in estimates:
+        if row.powered is None or row.powered.reason or row.n_others >= LEAST_OTHERS:
+            continue
+        most = f"all but {row.n_others}" if row.n_others else "all"
+        yield (
+            f"{row.measure.name} of {row.run}: {most} {judged} have the same "
+            "value, which makes its calibrated interval a rough guide"
+        )
 
 
 def _notes(labels: _Labels, sample: Sample, is_shared: Flags) -> Iterator[str]:

@@ -31,7 +31,8 @@ class Calibrated:
     """A run's mean under the machine's labels, under people's, and people's by both.
 
     `machine` is of all topics, `people` of the sample alone; `gap` is the machine's less people's
-    where both judged. `powered` is None with a `reason` where a measure cannot be calibrated.
+    where both judged. `powered` is None with a `reason` where a measure cannot be calibrated;
+    `n_others` counts what people judged whose value is not the commonest.
     """
 
     run: str
@@ -40,6 +41,7 @@ class Calibrated:
     people: TopicMean
     gap: TopicDifference
     powered: PredictionPowered | None
+    n_others: int
     reason: str | None = None
 
     def record(self) -> dict[str, Any]:

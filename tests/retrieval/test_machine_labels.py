@@ -188,3 +188,27 @@ def test_what_does_not_fit_is_refused(file: WriteFile):
         call_command(
             "evaluate_runs", "--qrels", "q", "--run", "r", "--human-sample", "labels", "--json"
         )
+
+
+def test_calibrated_limits_stay_on_the_scale_and_few_other_values_are_noted(file: WriteFile):
+    """Of 40 topics that people judged four have a relevant document, at one rank or another."""
+    rng = np.random.default_rng(3)
+    people: Grades = {}
+    machine: Grades = {}
+    run: Run = {}
+    for n in range(200):
+        is_relevant = n < 4 or (n >= 40 and rng.random() < 0.1)
+        run[f"t{n}"] = {"a": 2.0, "b": 1.0 if n % 4 else 3.0}
+        people[f"t{n}"] = {"a": 0, "b": int(is_relevant)}
+        machine[f"t{n}"] = {"a": 0, "b": int(is_relevant ^ (rng.random() < 0.5))}
+    some = {topic: people[topic] for topic in list(people)[:40]}
+    record = compared(
+        file, some, machine, {"one": run}, "--measure", "nDCG@5", "--confidence", "0.99"
+    )
+    (row,) = record["estimates"]
+    assert row["calibrated_ci_low"] == 0.0 < row["calibrated"] < row["calibrated_ci_high"]
+    note = (
+        "nDCG@5 of one: all but 4 topics that people judged have the same value, which makes its "
+        "calibrated interval a rough guide"
+    )
+    assert note in record["notes"]
