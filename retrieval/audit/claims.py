@@ -1,13 +1,13 @@
 """Numbers that were published about a collection, beside those that its files give.
 
 Where they differ, the ways of counting that people confuse are tried: the target counted as
-relevant, lines with the header, rows without judgments.
+relevant, lines with the header, rows without judgments, each picture once and never the target.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import file_digest
 from pathlib import Path
 
@@ -30,6 +30,7 @@ PUBLISHED: dict[str, Claims] = {
         "judged_per_topic": "14",
     },
 }
+CLEANED = "with each picture once in a pool and the target out of it"
 Counting = tuple[float, str]
 
 
@@ -54,38 +55,45 @@ def published_claims(path: Path) -> Claims:
 
 
 def claims_of(
-    sizes: CollectionSizes, claims: Claims, *, n_rows: int, n_lines: int, path: Path
+    sizes: CollectionSizes,
+    claims: Claims,
+    *,
+    n_rows: int,
+    n_lines: int,
+    path: Path,
+    cleaned: CollectionSizes | None = None,
 ) -> tuple[ClaimChecked, ...]:
-    """Each claim beside the number that the file gives."""
-    counted = {
+    """Each claim beside the number that the file gives, as it is and `cleaned`."""
+    counted, once = _numbers(sizes), {} if cleaned is None else _numbers(cleaned)
+
+    def countings(name: str, decimals: int) -> Iterator[Counting]:
+        yield from _countings(name, sizes, (n_rows, n_lines), path, decimals)
+        if name in once:
+            yield once[name], f"{once[name]:,.{decimals}f} {CLEANED}"
+        if name == "mean_relevant" and cleaned is not None:
+            for value, explanation in _of_means(cleaned, decimals):
+                yield value, f"{explanation}; {CLEANED}"
+
+    return tuple(_checked(name, text, counted[name], countings) for name, text in claims.items())
+
+
+def _numbers(sizes: CollectionSizes) -> dict[str, float]:
+    return {
         "assessed": float(sizes.n_assessed),
         "with_relevant": float(sizes.n_with_relevant),
         "mean_relevant": sizes.mean_relevant,
         "judged_per_topic": sizes.judged_per_topic,
         "prevalence": sizes.prevalence,
     }
-    return tuple(
-        _checked(name, text, counted[name], list(_countings(name, sizes, n_rows, n_lines, path)))
-        for name, text in claims.items()
-    )
 
 
 def _countings(
-    name: str, sizes: CollectionSizes, n_rows: int, n_lines: int, path: Path
+    name: str, sizes: CollectionSizes, n: tuple[int, int], path: Path, decimals: int
 ) -> Iterator[Counting]:
     """Other ways of counting the same, each with what to say where it gives what was claimed."""
+    n_rows, n_lines = n
     if name == "mean_relevant":
-        mean, mean_of_all = sizes.mean_relevant, sizes.mean_relevant_of_all
-        yield (
-            mean + 1,
-            f"{mean:.2f} + 1 = {mean + 1:.2f}: the target itself was counted as relevant",
-        )
-        yield mean_of_all, f"{mean_of_all:.2f} over all topics, those without a relevant one too"
-        yield (
-            mean_of_all + 1,
-            f"{mean_of_all:.2f} + 1 = {mean_of_all + 1:.2f}: over all topics, and the target "
-            "itself was counted as relevant",
-        )
+        yield from _of_means(sizes, decimals)
     if name == "assessed":
         of_rows = f"{sizes.n_assessed:,} of {n_rows:,} rows hold judgments"
         yield n_rows, f"{n_rows:,} is the number of rows: {of_rows}"
@@ -95,12 +103,33 @@ def _countings(
         )
 
 
-def _checked(name: str, text: str, counted: float, countings: list[Counting]) -> ClaimChecked:
+def _of_means(sizes: CollectionSizes, decimals: int) -> Iterator[Counting]:
+    """To as many decimals as were claimed, and two at least."""
+    mean, mean_of_all = sizes.mean_relevant, sizes.mean_relevant_of_all
+    digits = max(2, decimals)
+    yield (
+        mean + 1,
+        f"{mean:.{digits}f} + 1 = {mean + 1:.{digits}f}: the target itself was counted as relevant",
+    )
+    yield (
+        mean_of_all,
+        f"{mean_of_all:.{digits}f} over all topics, those without a relevant one too",
+    )
+    yield (
+        mean_of_all + 1,
+        f"{mean_of_all:.{digits}f} + 1 = {mean_of_all + 1:.{digits}f}: over all topics, and the "
+        "target itself was counted as relevant",
+    )
+
+
+def _checked(
+    name: str, text: str, counted: float, countings: Callable[[str, int], Iterator[Counting]]
+) -> ClaimChecked:
     claimed = float(text)
     decimals = len(text.partition(".")[2])
     if _is_rounded(counted, claimed, decimals):
         return ClaimChecked(name, claimed, counted, "")
-    for value, explanation in countings:
+    for value, explanation in countings(name, decimals):
         if _is_rounded(value, claimed, decimals):
             return ClaimChecked(name, claimed, counted, explanation)
     return ClaimChecked(name, claimed, counted, "no way of counting tried here gives it")

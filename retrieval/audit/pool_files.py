@@ -63,7 +63,14 @@ def audit_pools(
             *_notes(table, counts),
         ),
         facts=counts.facts(hits),
-        claims=claims_of(table.sizes, claims, n_rows=audited.n_rows, n_lines=n_lines, path=path),
+        claims=claims_of(
+            table.sizes,
+            claims,
+            n_rows=audited.n_rows,
+            n_lines=n_lines,
+            path=path,
+            cleaned=table.sizes_cleaned,
+        ),
     )
     return audited, _ticks(hits)
 

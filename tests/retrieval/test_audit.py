@@ -164,6 +164,20 @@ def test_a_claim_that_no_counting_gives_is_said_to_be_unexplained(pools: Path) -
     assert claim.explanation == "no way of counting tried here gives it"
 
 
+def test_a_claim_of_the_cleaned_sizes_is_explained_at_its_own_decimals(pools: Path) -> None:
+    cleaned = audited(pools).facts["sizes_cleaned"]
+    names = ("judged_per_topic", "prevalence", "mean_relevant_of_all")
+    per_topic, prevalence, of_all = (f"{cleaned[name]:.3f}" for name in names)
+    claims = {"judged_per_topic": per_topic, "prevalence": prevalence, "mean_relevant": of_all}
+    found = audited(pools, claims={"judged.csv": claims}).claims
+    once = "with each picture once in a pool and the target out of it"
+    assert [each.explanation for each in found[:2]] == [
+        f"{per_topic} {once}",
+        f"{prevalence} {once}",
+    ]
+    assert found[2].explanation.startswith(f"{of_all} over all topics")
+
+
 def test_a_claim_is_explained_by_the_lines_of_the_alternatives(tmp_path: Path, pools: Path) -> None:
     written(tmp_path / "alternatives.csv", ALTERNATIVES)
     claims = {"judged.csv": {"with_relevant": "4"}}
