@@ -105,7 +105,8 @@ def _drawn(
         numbers = np.array([value for *_names, value in values], dtype=float)
         named = {"column": rules["column"], "signature": rules.get("signature", "")}
         defined = numbers[~np.isnan(numbers)]
-        require_possible(rules["n"], rules["strata"], defined, column=rules["column"])
+        rule = {"allocation": rules["allocation"], "column": rules["column"]}
+        require_possible(rules["n"], rules["strata"], defined, **rule)
         return sample_targets(targets, numbers, rules["n"], **named, **drawing)
     with ExitStack() as stack:
         [path] = stack.enter_context(files_on_disk(files))
@@ -116,7 +117,8 @@ def _drawn(
         )
         column = f"{rules['predictor']} of {source.name}"
         defined = numbers[~np.isnan(numbers)]
-        require_possible(rules["n"], rules["strata"], defined, column=column)
+        rule = {"allocation": rules["allocation"], "column": column}
+        require_possible(rules["n"], rules["strata"], defined, **rule)
         named = {"column": column, "signature": signature}
         return sample_targets(targets, numbers, rules["n"], **named, **drawing)
 

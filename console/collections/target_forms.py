@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from annotation.uploads import plain_file_name
 from retrieval.exceptions import RetrievalError, SampleUnfit
 from retrieval.models import CollectionFile
-from retrieval.pools.target_samples import require_possible
+from retrieval.pools.target_samples import Allocation, require_possible
 from retrieval.pools.targets import read_target_values
 from stats.arguments import Floats
 from stats.ranking.query_difficulty import Predictor
@@ -141,7 +141,10 @@ class TargetsForm(forms.Form):
         data = self.cleaned_data
         if data.get("n") and data.get("strata"):
             try:
-                require_possible(data["n"], data["strata"], values, column=column)
+                allocation: Allocation = data.get("allocation", "equal")
+                require_possible(
+                    data["n"], data["strata"], values, allocation=allocation, column=column
+                )
             except SampleUnfit as refused:
                 self.add_error(refused.field, str(refused))
 

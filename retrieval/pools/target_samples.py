@@ -151,7 +151,14 @@ def _too_many(n: int, n_available: int, column: str) -> SampleUnfit:
     return SampleUnfit("n", text)
 
 
-def require_possible(n: int, n_strata: int, values: Floats, *, column: str = "value") -> None:
+def require_possible(
+    n: int,
+    n_strata: int,
+    values: Floats,
+    *,
+    allocation: Allocation = "equal",
+    column: str = "value",
+) -> None:
     """Refuse more targets than have a value, and strata that would be empty or not drawn from."""
     if n > len(values):
         raise _too_many(n, len(values), column)
@@ -161,13 +168,39 @@ def require_possible(n: int, n_strata: int, values: Floats, *, column: str = "va
             f"{'is' if n == 1 else 'are'} to be drawn: some strata would stand for nothing."
         )
         raise SampleUnfit("strata", text)
-    n_filled = int(_strata_of(values, n_strata).max()) + 1
-    if n_filled < n_strata:
+    sizes = np.bincount(_strata_of(values, n_strata))
+    if len(sizes) < n_strata:
+        most = _most_strata(values, n_strata)
         text = (
-            f"the values of {column} fill {n_filled:,} of {n_strata:,} strata: equal values are "
-            f"never in two. Take {n_filled:,} or fewer."
+            f"the values of {column} fill {len(sizes):,} of {n_strata:,} strata: equal values are "
+            f"never in two. Take {most:,}."
         )
         raise SampleUnfit("strata", text[0].upper() + text[1:])
+    if allocation == "proportional" and not _draws_from_all(n, sizes):
+        smallest, n_there = int(sizes.min()), int(sizes.sum())
+        least = -(-n_there // smallest)
+        text = (
+            f"In proportion nothing is drawn of a stratum of {count_of(smallest, 'target')} "
+            f"among {n_there:,}. Draw {least:,} or more, or as many from each stratum, or "
+            "take fewer strata."
+        )
+        raise SampleUnfit("n", text)
+
+
+def _draws_from_all(n: int, sizes: Integers) -> bool:
+    """Whether shares in proportion leave no stratum out, whatever lots decide."""
+    exact: Floats = n * sizes / sizes.sum()
+    whole = np.floor(exact)
+    rest, left = exact - whole, n - int(whole.sum())
+    return all(int((rest >= rest[at]).sum()) <= left for at in np.flatnonzero(whole == 0))
+
+
+def _most_strata(values: Floats, below: int) -> int:
+    """The most strata, fewer than a number, that quantiles of the values fill."""
+    for n_strata in range(below - 1, 1, -1):
+        if int(_strata_of(values, n_strata).max()) + 1 == n_strata:
+            return n_strata
+    return 1
 
 
 def _strata_of(values: Floats, n_strata: int) -> Integers:

@@ -198,6 +198,26 @@ def test_impossible_samples_are_refused_by_the_number_at_fault(n, n_strata, valu
     assert refused.value.field == field
 
 
+def test_a_refusal_of_strata_names_a_number_that_can_be_drawn():
+    values = np.repeat([1.0, 2.0, 3.0], [700, 200, 100])
+    with pytest.raises(SampleUnfit, match=r"Take 2\."):
+        require_possible(40, 4, values)
+    require_possible(40, 2, values)
+
+
+def test_in_proportion_a_stratum_of_which_none_would_be_drawn_is_refused():
+    values = np.repeat([1.0, 2.0], [900, 100])
+    with pytest.raises(SampleUnfit, match="Draw 10 or more") as refused:
+        require_possible(4, 2, values, allocation="proportional")
+    assert refused.value.field == "n"
+    # Equal remainders are decided by lot, which may leave it out.
+    with pytest.raises(SampleUnfit):
+        require_possible(5, 2, values, allocation="proportional")
+    for n in (6, 10):
+        require_possible(n, 2, values, allocation="proportional")
+    require_possible(4, 2, values)
+
+
 def test_possible_samples_are_not_refused():
     require_possible(4, 2, np.array([1.0, 1.0, 2.0, 3.0]))
     require_possible(4, 4, np.array([1.0, 2.0, 3.0, 4.0]))

@@ -72,7 +72,8 @@ class Command(BaseCommand):
         column, targets, values, signature = _values(options)
         try:
             defined = values[~np.isnan(values)]
-            require_possible(options["n"], options["strata"], defined, column=column)
+            rules = {"allocation": options["allocation"], "column": column}
+            require_possible(options["n"], options["strata"], defined, **rules)
             sample = sample_targets(
                 targets,
                 values,
