@@ -114,5 +114,13 @@ def answer_of(form: SizeForm) -> Answer | None:
     try:
         return Answer(form, form.size())
     except (ValueError, OverflowError) as refused:
-        form.add_error(None, _("%(reason)s.") % {"reason": str(refused).rstrip(".")})
+        form.add_error(*_at_its_field(form, str(refused).rstrip(".")))
         return None
+
+
+def _at_its_field(form: SizeForm, reason: str) -> tuple[str | None, str]:
+    """A reason that begins with the name of an argument, without it, at the field of that name."""
+    name, _space, rest = reason.partition(" ")
+    if rest and name in form.fields:
+        return name, _("%(reason)s.") % {"reason": rest[0].upper() + rest[1:]}
+    return None, _("%(reason)s.") % {"reason": reason}

@@ -12,7 +12,7 @@ from stats.inference.correlation_sizes import (
     items_for_power,
     power_for_correlation,
 )
-from stats.inference.effect_sizes import d_of_correlation, effect_of_d
+from stats.inference.effect_sizes import LARGEST_D, d_of_correlation, effect_of_d
 from stats.inference.metric_pair_sizes import items_for_metric_pair, metric_pair_power
 from stats.inference.sample_sizes import difference_power, items_for_difference, whole_items
 from stats.inference.topic_sizes import systems_power, topics_for_systems, topics_for_width
@@ -84,7 +84,9 @@ def topics_for_correlation(
         for other in get_args(Method)
         if other != method
     }
-    effect = vars(effect_of_d(d_of_correlation(rho))).copy()
+    d = d_of_correlation(rho)
+    # Beyond, the effect's other forms have no number: d of a correlation of .9999 is 141.
+    effect = vars(effect_of_d(d)).copy() if abs(d) <= LARGEST_D else {}
     return Size(
         n=n,
         n_exact=exact,
@@ -94,7 +96,7 @@ def topics_for_correlation(
         power=reached,
         rounded=rounded,
         variants=variants,
-        effect={name: effect[name] for name in ("d", "odds_ratio", "probability")},
+        effect={n: effect[n] for n in ("d", "odds_ratio", "probability") if n in effect},
     )
 
 
@@ -159,7 +161,7 @@ def topics_for_difference(difference: float, sd: float, *, power: float, alpha: 
         n=n,
         n_exact=exact,
         quantity="topics distinguish the two systems",
-        method="Student's paired t",
+        method="Student's paired t, sd of topics' differences",
         assumptions={"difference": difference, "sd": sd, "power": power, "alpha": alpha},
         power=difference_power(difference, sd, n, alpha=alpha),
     )
@@ -175,7 +177,7 @@ def topics_for_several(
         n=n,
         n_exact=float(n),
         quantity="topics distinguish the systems",
-        method="one-way analysis of variance, after Sakai",
+        method="one-way analysis of variance, after Sakai, sd within a system",
         assumptions=stated | {"power": power, "alpha": alpha},
         power=systems_power(difference, sd, n_systems, n, alpha=alpha),
     )

@@ -5,6 +5,8 @@ from math import exp, log, pi, sqrt
 
 from scipy import stats
 
+LARGEST_D = 30
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -58,8 +60,8 @@ def effect_of_d(d: float) -> Effect:
     >>> round(effect.odds_ratio, 4), round(effect.probability, 4)
     (3.0788, 0.7548)
     """
-    if not abs(d) <= 30:
-        raise ValueError(f"d must lie between -30 and 30, not {d}")
+    if not abs(d) <= LARGEST_D:
+        raise ValueError(f"d must lie between -{LARGEST_D} and {LARGEST_D}, not {d}")
     odds = exp(d * pi / sqrt(3))
     superiority = float(stats.norm.cdf(d / sqrt(2)))
     return Effect(d, d / sqrt(d**2 + 4), odds, odds / (1 + odds), superiority)

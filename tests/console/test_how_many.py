@@ -114,12 +114,19 @@ def test_the_curve_comes_as_a_picture_with_both_marks(rosa):
         (PUBLISHED | {"rho": ""}, "This field is required."),
         (PUBLISHED | {"rho": "2"}, "less than or equal to 1"),
         (PUBLISHED | {"rho": "0"}, "There is no answer to this."),
-        (PUBLISHED | {"power": "1"}, "power"),
+        (PUBLISHED | {"power": "1"}, "Must lie between 0 and 1, not 1"),
     ],
 )
 def test_what_has_no_answer_is_refused_with_the_reason(rosa, form, refusal):
     assert refusal in words(rosa, status=422, **form)
     assert rosa.get(reverse("console:how-many-curve", args=["json"]), form).status_code == 404
+
+
+def test_a_number_that_cannot_be_is_refused_at_its_field(rosa):
+    answer = rosa.get(reverse("console:how-many"), PUBLISHED | {"rho": "0"})
+    page = answer.content.decode()
+    assert "Must not be 0." in page[page.index('name="rho"') - 800 : page.index('name="power"')]
+    assert "rho must not" not in page
 
 
 def test_the_navigation_leads_to_it_without_a_study(rosa):

@@ -130,6 +130,17 @@ def test_kappa_of_a_second_round_has_the_width_that_its_targets_give_it():
     assert clustered["n"] == pytest.approx(record["n_exact"] * 2.3, abs=1)
 
 
+def test_a_correlation_near_1_has_a_size_without_its_other_forms():
+    assert power("--correlation", "0.99999")["effect"] == {}
+    assert power("--correlation", "0.99999")["n"] < 10
+
+
+def test_it_is_said_whose_standard_deviation_is_asked_for():
+    asked = ("--difference", ".1", "--sd", ".25")
+    assert "sd of topics' differences" in power(*asked, "--systems", "2")["method"]
+    assert "sd within a system" in power(*asked, "--systems", "3")["method"]
+
+
 def test_one_effect_in_its_four_forms():
     original, simulated = effect_of_d(1.13), effect_of_d(0.62)
     assert original.odds_ratio == pytest.approx(7.765, abs=1e-3)
@@ -155,7 +166,20 @@ def test_people_read_the_size_its_power_and_the_other_methods():
     ("options", "problem"),
     [
         ((), "Say what for"),
-        (("--correlation", "0"), "rho must not be 0"),
+        (("--correlation", "0"), "--correlation must not be 0"),
+        (("--difference", ".05", "--sd", ".2", "--one-sided"), "--one-sided is an option of"),
+        (("--difference", ".05", "--sd", ".2", "--method", "exact"), "--method is an option of"),
+        (("--difference", ".05", "--sd", ".2", "--width", ".1"), "not both"),
+        (("--width", ".1", "--sd", ".2", "--power", ".9"), "takes no part in --width"),
+        (
+            ("--kappa", ".6", "--width", ".2", "--prevalence", ".2", "--power", ".99"),
+            "takes no part in --kappa",
+        ),
+        (
+            ("--kappa", ".6", "--width", ".2", "--prevalence", ".2", "--icc-of-target", ".1"),
+            "--icc-of-target needs --per-target too",
+        ),
+        (("--correlation", ".3", "--between", ".5"), "needs --other-correlation too"),
         (("--correlation", "1"), "between -1 and 1"),
         (("--correlation", "0.00001"), "more than a thousand million"),
         (("--correlation", ".3", "--kappa", ".5"), "not both"),

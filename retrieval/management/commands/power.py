@@ -1,5 +1,4 @@
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +18,18 @@ from retrieval.sizes import (
 )
 from stats.inference.correlation_sizes import Method
 
+QUANTITIES = ("pilot", "correlation", "kappa", "difference", "width")
+"""What is asked for: the first that is named, `width` also being an option of kappa."""
+OPTIONS_OF = {
+    "correlation": ("method", "one_sided", "other_correlation", "between", "power", "alpha"),
+    "kappa": ("width", "prevalence", "per_target", "icc_of_target", "alpha"),
+    "difference": ("sd", "systems", "power", "alpha"),
+    "width": ("sd", "alpha"),
+    "pilot": ("budget", "topic_cost", "seed", "alpha"),
+}
+DEFAULTS = {"power": 0.8, "alpha": 0.05, "method": "cohen", "per_target": 1.0}
+DEFAULTS |= {"icc_of_target": 0.0, "topic_cost": 0.0, "seed": 0}
+
 
 class Command(BaseCommand):
     help = (
@@ -31,12 +42,19 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        for name in ("correlation", "kappa", "difference", "sd", "width"):
+        for name in ("correlation", "kappa", "difference", "width"):
             parser.add_argument(f"--{name}", type=number)
+        parser.add_argument(
+            "--sd",
+            type=number,
+            help="of --difference: standard deviation of the topics' differences between two "
+            "systems, with --systems above 2 of topics' values within a system; of --width: of "
+            "topics' values, or differences",
+        )
         parser.add_argument("--prevalence", type=share, help="of --kappa: share of relevant ones")
         parser.add_argument("--systems", type=positive, help="of --difference: how many systems")
         parser.add_argument(
-            "--method", choices=get_args(Method), default="cohen", help="of --correlation"
+            "--method", choices=get_args(Method), help="of --correlation (default: cohen)"
         )
         parser.add_argument("--one-sided", action="store_true", help="of --correlation")
         parser.add_argument(
@@ -53,32 +71,71 @@ class Command(BaseCommand):
             "--budget", type=number, help="of --pilot: judgments of a topic by one assessor"
         )
         parser.add_argument(
-            "--topic-cost", type=number, default=0.0, help="of --pilot: of a topic besides"
+            "--topic-cost", type=number, help="of --pilot: of a topic besides (default: 0)"
         )
-        parser.add_argument("--seed", type=natural, default=0, help="of --pilot")
-        parser.add_argument("--power", type=share, default=0.8)
-        parser.add_argument("--alpha", type=share, default=0.05)
-        parser.add_argument("--per-target", type=number, default=1.0, help="of --kappa")
-        parser.add_argument("--icc-of-target", type=number, default=0.0, help="of --kappa")
+        parser.add_argument("--seed", type=natural, help="of --pilot (default: 0)")
+        parser.add_argument(
+            "--power", type=share, help="of --correlation and --difference (default: 0.8)"
+        )
+        parser.add_argument("--alpha", type=share, help="1 - confidence (default: 0.05)")
+        parser.add_argument(
+            "--per-target", type=number, help="of --kappa: candidates of a target (default: 1)"
+        )
+        parser.add_argument(
+            "--icc-of-target",
+            type=number,
+            help="of --kappa with --per-target: correlation of a target's candidates (default: 0)",
+        )
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        _require_applicable(options)
+        chosen = {name: options[name] for name in DEFAULTS if options[name] is not None}
+        options |= DEFAULTS | chosen
         try:
             size = _size(options)
         except (ValueError, OverflowError) as error:
-            raise CommandError(f"{error}.") from None
+            raise CommandError(f"{_with_option(str(error), options)}.") from None
         text = json.dumps(size.record(), indent=1) if options["json"] else "\n".join(size.lines())
         self.stdout.write(text)
+
+
+def _require_applicable(options: dict[str, Any]) -> None:
+    """Refuse what takes no part in the answer that is asked for."""
+    asked = [name for name in QUANTITIES if options[name] is not None]
+    if not asked or (len(asked) > 1 and asked[1] not in OPTIONS_OF[asked[0]]):
+        if len(asked) > 1:
+            raise CommandError(f"Ask for --{asked[0]} or --{asked[1]}, not both.")
+        return
+    named = {name for names in OPTIONS_OF.values() for name in names} - set(OPTIONS_OF[asked[0]])
+    for name in sorted(named - {asked[0]}):
+        if options[name] not in (None, False):
+            owners = [f"--{one}" for one, names in OPTIONS_OF.items() if name in names]
+            raise CommandError(
+                f"--{name.replace('_', '-')} is an option of {' and '.join(owners)}, and takes no "
+                f"part in --{asked[0]}."
+            )
+    if options["other_correlation"] is None and options["between"] is not None:
+        raise CommandError("--between needs --other-correlation too.")
+    if options["other_correlation"] is not None and options["method"] is not None:
+        raise CommandError("--method is of one correlation: --other-correlation takes Steiger's.")
+    if options["icc_of_target"] is not None and options["per_target"] is None:
+        raise CommandError("--icc-of-target needs --per-target too: how many a target has.")
+
+
+def _with_option(problem: str, options: dict[str, Any]) -> str:
+    """A problem of an argument under the name of its option."""
+    word, _, rest = problem.partition(" ")
+    option = {"rho": "correlation"}.get(word, word)
+    return f"--{option.replace('_', '-')} {rest}" if option in options else problem
 
 
 def _size(options: dict[str, Any]) -> Size | EqualCost:
     rules = {"power": options["power"], "alpha": options["alpha"]}
     confidence = 1 - options["alpha"]
     asked = [name for name in ("correlation", "kappa", "difference") if options[name] is not None]
-    if len(asked) > 1:
-        raise CommandError(f"Ask for --{asked[0]} or --{asked[1]}, not both.")
     if options["pilot"] is not None:
-        return _plans(options, asked)
+        return _plans(options)
     if asked == ["correlation"] and options["other_correlation"] is not None:
         _require(options, "other-correlation", "between")
         three = options["correlation"], options["other_correlation"], options["between"]
@@ -110,9 +167,7 @@ def _size(options: dict[str, Any]) -> Size | EqualCost:
     return topics_for_interval(options["width"], options["sd"], confidence=confidence)
 
 
-def _plans(options: dict[str, Any], asked: Sequence[str]) -> EqualCost:
-    if asked:
-        raise CommandError(f"Ask for --pilot or --{asked[0]}, not both.")
+def _plans(options: dict[str, Any]) -> EqualCost:
     _require(options, "pilot", "budget")
     return plans_at_equal_cost(
         read_pilot(options["pilot"]),
