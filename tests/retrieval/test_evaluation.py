@@ -249,7 +249,7 @@ def test_a_scale_that_ends_below_a_grade_is_refused(evaluate: Evaluate):
 
 
 def test_a_run_of_other_topics_is_refused(evaluate: Evaluate):
-    with pytest.raises(RunsUnfit, match=r"a\.run has no topic of qrels\.txt"):
+    with pytest.raises(RunsUnfit, match=r"a\.run \(x\) has no topic of qrels\.txt"):
         evaluate("1 0 a 1\n", {"a.run": "07 Q0 a 1 1 x\n"})
 
 
