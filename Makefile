@@ -3,6 +3,8 @@
 #              MARKS="not walk and not once" leaves out what asks nothing of the database
 # make machines  two web servers, two workers, PostgreSQL and Redis, each killed in turn while
 #              people work, for SECONDS (90) at least
+# make image   what deploy/Dockerfile makes, on a root file system of Debian's packages, and the
+#              tutorial done at it; make bare: make run in a bare Debian 12. As root, with debootstrap
 # make long    random kills of all processes, and of the whole loop with a failing line, and
 #              make machines for an hour (docs/faults.md); 10,000 arrivals for 5,000 places;
 #              trained recommenders with alternatives that a crowd gave; walks through whole studies, and the tutorial, in browsers; many
@@ -22,9 +24,12 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 MARKS ?= not walk
+ROOTFS ?= output/rootfs
+# The index that images take torch for the CPU from; another, where that one is out of reach.
+TORCH_INDEX ?= $(shell sed -n 's/^ARG TORCH_INDEX=//p' deploy/Dockerfile)
 SECONDS ?= 90
 
-.PHONY: run test docs docs-serve pictures tutorial notebooks machines long check messages demo format clean
+.PHONY: run test docs docs-serve pictures tutorial notebooks machines image bare long check messages demo format clean
 
 run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
@@ -63,10 +68,19 @@ notebooks: $(VENV)/.installed-dev
 machines: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.machines --seconds $(SECONDS) --between 5
 
+image: $(VENV)/.installed-dev
+	$(BIN)/python deploy/rootfs.py --set TORCH_INDEX=$(TORCH_INDEX) image $(ROOTFS)
+	ROOTFS=$(abspath $(ROOTFS))/image SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console/test_tutorial_of_the_image.py
+
+bare: $(VENV)/.installed-dev
+	$(BIN)/python deploy/rootfs.py bare $(ROOTFS)
+	$(BIN)/python deploy/rootfs.py run $(ROOTFS)/bare -- bash .ci/run-site
+
 long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.faults.loop
 	$(BIN)/python -m benchmarks.machines --seconds 3600 --write
+	test -z "$$(command -v debootstrap)" || $(MAKE) image bare
 	$(BIN)/python -m benchmarks.recruited_arrivals
 	$(BIN)/python -m benchmarks.collected_alternatives
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console tests/upgrade

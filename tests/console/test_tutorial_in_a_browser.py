@@ -34,15 +34,15 @@ CONTROLS = ("button", "link", "tab", "radio", "checkbox")
 class Reader:
     """Somebody who does what the tutorial says, with a worker's window beside."""
 
-    def __init__(self, open_page, site_url):
-        self.open_page, self.site_url = open_page, site_url
+    def __init__(self, open_page, site_url, password=PASSWORD):
+        self.open_page, self.site_url, self.password = open_page, site_url, password
         self.first = self.page = open_page()
         self.files: dict[str, bytes] = {}
         self.downloads: dict[str, bytes] = {}
 
     def press(self, name):
         """A control of that name; one that ends in … begins so. The site's workers never rest."""
-        work_off()
+        self.work_off()
         control = self._control(name)
         # A page whose job has ended loads itself anew, and would take a click away with it.
         self.page.wait_for_load_state("networkidle")
@@ -64,7 +64,7 @@ class Reader:
 
     def log_in(self, name):
         path = "/worker/login/" if "/worker/" in self.page.url else "/login/"
-        sign_in(self.page, path, name, PASSWORD)
+        sign_in(self.page, path, name, self.password)
 
     def open(self, address):
         self.page.goto(self._here(address))
@@ -97,12 +97,16 @@ class Reader:
 
     def picture(self, alternative, name):
         """The window as it stands; nothing is hidden below what the text needs."""
-        work_off()
+        self.work_off()
         self.page.wait_for_load_state("networkidle")
         session = self.page.context.new_cdp_session(self.page)
         options = {"format": "webp", "quality": QUALITY}
         answer = session.send("Page.captureScreenshot", options)
         self.files[name] = base64.b64decode(answer["data"])
+
+    def work_off(self):
+        """The site's workers do what waits; here they are no processes of their own."""
+        work_off()
 
     def _here(self, address):
         return address.replace(ADDRESS, self.site_url)
