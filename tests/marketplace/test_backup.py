@@ -287,9 +287,12 @@ def test_every_column_that_is_encrypted_is_tried():
         "hits.Connection.encrypted_secret",
         "marketplace.AccessKey.encrypted_secret",
         "marketplace.PayoutMethod.encrypted_details",
+        "marketplace.RecruiterConnection.encrypted_offer",
         "marketplace.RecruiterConnection.encrypted_token",
+        "marketplace.RecruiterConnection.encrypted_webhook_secret",
         "marketplace.Requester.encrypted_webhook_secret",
         "marketplace.Session.encrypted_participant_id",
+        "marketplace.SessionDemographics.encrypted_answers",
         "metrics.JudgeConnection.encrypted_key",
     }
 
