@@ -25,13 +25,24 @@ def notes_of(evaluation: Evaluation, runs: Mapping[str, Run]) -> Iterator[str]:
             )
     for name, run in runs.items():
         yield from _notes_of_order(name, run)
-        if run.n_infinite:
-            yield f"{name} has {count_of(run.n_infinite, 'infinite score')}"
+        yield from _notes_of_infinite(name, run, evaluation.settings.single_precision)
         if evaluation.settings.single_precision and _differs_in_double(run):
             yield (
                 f"{name} has scores that are tied as 32-bit floats and differ as 64-bit ones, by "
                 "which trec_eval 10 orders them"
             )
+
+
+def _notes_of_infinite(name: str, run: Run, single_precision: bool) -> Iterator[str]:
+    """Scores that are infinite, and those that become so by the precision."""
+    n = int(np.isinf(run.score).sum())
+    if n:
+        yield f"{name} has {count_of(n, 'infinite score')}"
+    if single_precision and (n_beyond := run.n_infinite - n):
+        yield (
+            f"{name} has {count_of(n_beyond, 'score')} beyond the range of 32-bit floats, infinite "
+            "and tied there"
+        )
 
 
 def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:

@@ -83,7 +83,8 @@ def _corpus_scores(
         means[known] = mean_scores(queries, source.vectors, source.similarity)
         return means, "mean of all vectors"
     listed = ~np.isnan(scores)
-    sums = np.nansum(scores, axis=1)
+    with np.errstate(invalid="ignore"):  # infinite scores are refused by the predictor
+        sums = np.nansum(scores, axis=1)
     means = np.full(len(scores), np.nan)
     np.divide(sums, listed.sum(axis=1), out=means, where=listed.any(axis=1))
     return means, "mean of the list"

@@ -281,6 +281,17 @@ def test_without_json_people_read_means_differences_and_groups(file: WriteFile):
     assert "4 topics without a relevant document: counted as 0" in text
 
 
+def test_infinite_scores_are_told_from_those_beyond_single_precision(evaluate: Evaluate):
+    run = "1 Q0 a 1 inf x\n1 Q0 b 2 1e39 x\n1 Q0 c 3 1e38 x\n"
+    said = "x has 1 infinite score"
+    beyond = "x has 1 score beyond the range of 32-bit floats, infinite and tied there"
+    notes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR")["notes"]
+    assert {said, beyond} <= set(notes)
+    notes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR", "--double")["notes"]
+    assert said in notes
+    assert beyond not in notes
+
+
 def drawn_targets(file: WriteFile) -> tuple[str, str, str]:
     """Of 900 targets on which a run mostly fails, and 100 easy ones, 20 and 20 are drawn."""
     rows = [f"{'hard' if n < 900 else 'easy'}{n},{int(n >= 900)}" for n in range(1000)]

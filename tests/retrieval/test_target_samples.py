@@ -231,3 +231,11 @@ def test_the_command_names_the_option_at_fault(tmp_path: Path):
         sampled("--n=4", "--strata=3", *options)
     with pytest.raises(CommandError, match="--n: 9 are to be drawn"):
         sampled("--n=9", "--strata=3", *options)
+
+
+@pytest.mark.parametrize("predictor", ["nqc", "wig"])
+def test_infinite_scores_are_refused_and_nothing_else_is_said(tmp_path, predictor):
+    run = tmp_path / "run"
+    run.write_text("1 Q0 a 1 inf x\n1 Q0 b 2 -inf x\n2 Q0 a 1 1 x\n2 Q0 b 2 0.5 x\n")
+    with pytest.raises(PoolUnfit, match="scores must be finite"):
+        call_command("sample_targets", "--n", "1", "--run", f"x={run}", "--predictor", predictor)
