@@ -51,7 +51,7 @@ INTERVALS = (
 )
 TESTS = (*mean_tests(), *metric_tests(), *report_tests(), *judge_tests(), *switching_tests())
 TRIALS = {
-    "kappa": 300, "kappa_clusters": 1000, "alpha": 1000, "correlation": 400,
+    "kappa": 300, "kappa_clusters": 400, "alpha": 1000, "correlation": 400,
     "correlation_of_many_cells": 100,
     "new_systems": 200, "ceilings": 200, "metrics": 200, "metrics_drawn": 100,
     "preferences": 300, "alt_test": 300, "agreement_of_many": 1000, "powered_quantiles": 300,
