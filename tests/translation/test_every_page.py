@@ -31,6 +31,7 @@ from marketplace.models import (
     QualificationRequest,
     QualificationType,
     RecruitedStudy,
+    RecruiterConnection,
     Requester,
     Session,
     Transport,
@@ -231,6 +232,7 @@ OBJECTS = {
     "type_id": (QualificationType, "public_id"),
     "session_id": (Session, "public_id"),
     "request_id": (QualificationRequest, "public_id"),
+    "connection_id": (RecruiterConnection, "public_id"),
 }
 
 
