@@ -175,7 +175,7 @@ def test_a_rule_without_its_number_is_refused_at_its_field(program, rule, field)
 
 
 def test_a_batch_has_amounts_for_who_may_see_money(program, reviewer, study):
-    batch = study.batches.get()
+    batch = study.batches.get(is_recruited=False)
     with_money, without = (
         each.send("get", address("batch", batch.pk)).json() for each in (program, reviewer)
     )
