@@ -267,8 +267,8 @@ def main() -> int:
         Build(folder, settings).make()
     elif options.act == "bare":
         container = Container(debian(folder / "bare", "bookworm", OF_A_MACHINE))
-        container.folder = "/root/assay"
-        copy_checkout(container.root / "root/assay", [])
+        container.folder = "/srv/assay"
+        copy_checkout(container.root / "srv/assay", [])
         container.store()
     else:
         container = Container.load(folder)
