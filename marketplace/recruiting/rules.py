@@ -92,18 +92,31 @@ def end_rule(*, rule: RecruitingRule, user: User | None = None) -> None:
         )
 
 
-@transaction.atomic
 def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitValues) -> Hit:
     """Publish a HIT, and its HIT type where it is new, attached where a rule says so."""
-    if not RecruitingRule.objects.filter(requester=requester, ended_at=None).exists():
+    if not _has_rules(requester):
         return creation.create_hit(requester=requester, type_values=type_values, values=values)
-    hit_type = creation.create_hit_type(requester=requester, values=type_values)
-    return create_hit_with_hit_type(requester=requester, hit_type=hit_type, values=values)
+    with transaction.atomic():
+        hit_type = creation.create_hit_type(requester=requester, values=type_values)
+        return _create_attached(requester, hit_type, values)
 
 
-@transaction.atomic
 def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     """Publish a HIT of this type, attached where a rule says so."""
+    # Without rules it is one statement more than publishing alone, and no savepoint.
+    if hit_type.paid_by != PaidBy.RECRUITER and not _has_rules(requester):
+        return creation.create_hit_with_hit_type(
+            requester=requester, hit_type=hit_type, values=values
+        )
+    with transaction.atomic():
+        return _create_attached(requester, hit_type, values)
+
+
+def _has_rules(requester: Requester) -> bool:
+    return RecruitingRule.objects.filter(requester=requester, ended_at=None).exists()
+
+
+def _create_attached(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     _attach(requester, hit_type)
     if hit_type.paid_by == PaidBy.RECRUITER and values.review_policies:
         raise InvalidParameter(

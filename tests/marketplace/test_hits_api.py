@@ -62,7 +62,7 @@ def test_a_new_hit_of_a_new_type_is_described_as_it_is_afterwards(mturk):
 
 
 @pytest.mark.parametrize("requirements", [[], [FROM_THE_US]])
-def test_a_hit_takes_seven_statements_whatever_its_type_requires(
+def test_a_hit_takes_eight_statements_whatever_its_type_requires(
     mturk, requirements, django_assert_num_queries
 ):
     values = HIT_TYPE | {"QualificationRequirements": requirements}
@@ -70,7 +70,7 @@ def test_a_hit_takes_seven_statements_whatever_its_type_requires(
     hit = {"HITTypeId": hit_type, "LifetimeInSeconds": 60, "Question": HTML_QUESTION}
     mturk.create_hit_with_hit_type(**hit)
     # The test's own transaction turns the HIT's into a savepoint, which is two more.
-    with django_assert_num_queries(7 + 2):
+    with django_assert_num_queries(8 + 2):
         mturk.create_hit_with_hit_type(**hit, UniqueRequestToken="batch-1-item-7")
 
 
