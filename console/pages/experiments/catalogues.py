@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -54,8 +55,9 @@ def catalogues(request: HttpRequest) -> HttpResponse:
         messages.success(request, text.format(title=row.name))
         return redirect("console:catalogues")
     page = page_of(request, _visible_to(person(request)))
+    roles = _roles(person(request))
     for row in page:
-        row.may_delete = _may_delete(person(request), row)
+        row.may_delete = _may_delete(row, roles.get(row.team_id))
     context = {"page": page, "form": form, "teams": teams}
     status = 422 if form.errors else 200
     return render(request, "console/experiments/catalogues.html", context, status=status)
@@ -84,25 +86,24 @@ def _visible_to(user: User) -> QuerySet[StoredCatalogue]:
     ).order_by("-pk")
 
 
-def _role(user: User, row: StoredCatalogue) -> Role | None:
+def _roles(user: User) -> Mapping[int, Role]:
+    """The user's role in each team whose catalogues they see; a superuser owns every team's."""
     if user.is_superuser:
-        return Role.OWNER
-    memberships = Membership.objects.filter(team=row.team_id, user=user.pk)
-    role = memberships.filter(role__in=SIGHTED_READERS).values_list("role", flat=True).first()
-    return Role(role) if role else None
+        return dict.fromkeys(Team.objects.values_list("pk", flat=True), Role.OWNER)
+    memberships = Membership.objects.filter(user=user.pk, role__in=SIGHTED_READERS)
+    return {team: Role(role) for team, role in memberships.values_list("team", "role")}
 
 
-def _may_delete(user: User, row: StoredCatalogue) -> bool:
+def _may_delete(row: StoredCatalogue, role: Role | None) -> bool:
     is_used = row.n_experiments or row.n_recommenders  # type: ignore[attr-defined]
-    role = None if is_used else _role(user, row)
-    return role is not None and Permission.EDIT in PERMISSIONS[role]
+    return not is_used and role is not None and Permission.EDIT in PERMISSIONS[role]
 
 
 @require_POST
 def delete(request: HttpRequest, key: int) -> HttpResponse:
     """Access: those who may edit; not while an experiment or a recommender rests on it."""
     row = get_object_or_404(_visible_to(person(request)), pk=key)
-    role = _role(person(request), row)
+    role = _roles(person(request)).get(row.team_id)
     roles = [role] if role else []
     if Permission.EDIT not in within_scopes(request, permissions_of(*roles)):
         raise PermissionDenied(refusal_of(roles, Permission.EDIT))
