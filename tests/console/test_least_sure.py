@@ -222,8 +222,9 @@ def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
 
 @pytest.mark.parametrize(
     ("query", "most"),
-    # One more looks whether enough items are rated to learn where the judge errs.
-    [("", 15), ("?buy=10", 15), ("?buy=10&where=unsure", 16)],
+    # One asks which connections have a recruiter; one more looks whether enough items are rated to
+    # learn where the judge errs.
+    [("", 16), ("?buy=10", 16), ("?buy=10&where=unsure", 17)],
 )
 def test_the_launch_page_of_a_scored_and_launched_study_takes_few_statements(
     rosa, study, query: str, most: int, django_assert_max_num_queries
