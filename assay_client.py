@@ -236,7 +236,7 @@ class Client:
             timeout=timeout_seconds,
             transport=transport,
         )
-        self.longest_wait_seconds, self._between = longest_wait_seconds, seconds_between
+        self.longest_wait_seconds, self.seconds_between = longest_wait_seconds, seconds_between
         self.on_progress = on_progress
 
     def __enter__(self) -> Self:
@@ -280,6 +280,40 @@ class Client:
     def collection(self, slug: str) -> Collection:
         """A test collection by its short name; NotThere where one may not see it."""
         return Collection(self, self.get(f"collections/{slug}/"))
+
+    def experiments(self, **filters: Any) -> pd.DataFrame:
+        """The experiments with simulated users of one's teams, newest first; filtered by `team`."""
+        return _with_times(pd.DataFrame.from_records(list(self.rows("experiments/", **filters))))
+
+    def experiment(self, slug: str) -> Experiment:
+        """An experiment by its short name; NotThere where one may not see it."""
+        return Experiment(self, self.get(f"experiments/{slug}/"))
+
+    def create_experiment(
+        self, name: str, *, key: str | None = None, **settings: Any
+    ) -> Experiment:
+        """An experiment on a study's judgments or a collection's qrels; nothing is run yet.
+
+        Parameters
+        ----------
+        name : str
+            Of the experiment.
+        key : str, optional
+            The same request under the same key makes one experiment.
+        **settings
+            `study` with `label_set` or `round`, or `collection` with `qrels`; `catalogue`
+            (`stand-in`, `drawn` or a number of `catalogues()`), `n_items`, `catalogue_seed`.
+        """
+        body = _plain({"name": name} | settings)
+        return Experiment(self, self.send("POST", "experiments/", body, key=key))
+
+    def catalogues(self, **filters: Any) -> pd.DataFrame:
+        """What experiments may recommend from, newest first; filtered by `team`."""
+        return _with_times(pd.DataFrame.from_records(list(self.rows("catalogues/", **filters))))
+
+    def recommenders(self, **filters: Any) -> pd.DataFrame:
+        """What was trained here, newest first; a run names one by its `spec`."""
+        return _with_times(pd.DataFrame.from_records(list(self.rows("recommenders/", **filters))))
 
     def create_study(
         self,
@@ -356,7 +390,7 @@ class Client:
         until = time.monotonic() + self.longest_wait_seconds
         while (job := upload["job"]) and job["is_unfinished"]:
             self.on_progress(Job.of(job))
-            self.pause(until, self._between, f"{upload['file_name']} is not read yet.")
+            self.pause(until, self.seconds_between, f"{upload['file_name']} is not read yet.")
             upload = self.get(address)
         if job and job["state"] != "done":
             raise FileRefused(upload)
@@ -413,7 +447,7 @@ class Client:
         current = Job.of(job)
         self.on_progress(current)
         while current.is_unfinished:
-            self.pause(until, self._between, str(current))
+            self.pause(until, self.seconds_between, str(current))
             current = Job.of(self.get(f"{address}jobs/{current.id}/"))
             self.on_progress(current)
         if current.state != "done":
@@ -436,7 +470,7 @@ class Client:
         """The answer, asked for again where none came or the server has a bad moment: what is
         sent changes nothing the second time, for a read or by its key."""
         for number in range(1, MOST_TRIES + 1):
-            seconds = min(self._between * 2**number, MOST_SECONDS_BETWEEN)
+            seconds = min(self.seconds_between * 2**number, MOST_SECONDS_BETWEEN)
             try:
                 response = self._http.request(method, path, **request)
             except httpx2.TransportError as error:
@@ -982,6 +1016,98 @@ class Collection:
             number = self.result("targets")["number"]
         rows = self.client.rows(f"{self.address}targets/{number}/drawn/")
         return pd.DataFrame.from_records(list(rows))
+
+
+class Experiment:
+    """Judged targets and a catalogue, run with simulated users by any settings."""
+
+    def __init__(self, client: Client, record: Record) -> None:
+        self.client, self.record = client, record
+        self.slug: str = record["slug"]
+        self.address = f"experiments/{self.slug}/runs/"
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.slug}>"
+
+    def runs(self) -> pd.DataFrame:
+        """Its runs, newest first."""
+        return _with_times(pd.DataFrame.from_records(list(self.client.rows(self.address))))
+
+    def run(self, *, key: str | None = None, **settings: Any) -> Record:
+        """A run, waited for; by the same settings as before it is the run there is.
+
+        Parameters
+        ----------
+        **settings
+            `users` as `simulate --user` names them, the first `base`; `recommenders`, `measures`,
+            `n_turns`, `seeds`, `mode`, `qrels`, `relevant_from`, `carry`, `repeats`.
+
+        Raises
+        ------
+        JobUnsuccessful
+            If it was stopped or failed; the same call goes on where it was left.
+        StillUnfinished
+            If it takes longer than the client waits; it goes on meanwhile.
+        """
+        client = self.client
+        run: Record = client.send("POST", self.address, _plain(settings), key=key)
+        until = time.monotonic() + client.longest_wait_seconds
+        while True:
+            current = self._as_job(run)
+            client.on_progress(current)
+            if run["is_finished"]:
+                return run
+            if not current.is_unfinished:
+                raise JobUnsuccessful(current)
+            client.pause(until, client.seconds_between, str(current))
+            run = client.get(f"{self.address}{run['number']}/")
+
+    def _as_job(self, run: Record) -> Job:
+        """A run, which is many jobs, as the one that a reader waits for."""
+        state = "done" if run["is_finished"] else "running" if run["is_under_way"] else "stopped"
+        return Job(
+            id=run["number"],
+            title=f"Run {run['number']} of {self.slug}",
+            state="failed" if run["problems"] else state,
+            phase="",
+            n_done=run["n_done"],
+            n_total=run["n_total"] or None,
+            message=" ".join(run["problems"]) or run["answer"],
+            is_unfinished=run["is_under_way"],
+        )
+
+    def result(self, number: int | None = None) -> Record:
+        """A run with its `answer`, `tables` and `notes`; the newest without a number."""
+        record: Record = self.client.get(f"{self.address}{self._number(number)}/")
+        return record
+
+    def table(self, name: str, number: int | None = None) -> pd.DataFrame:
+        """A table of a run: `results`, `comparisons`, `causes`, `switches`, `improvements`."""
+        return pd.DataFrame.from_records(self.result(number)["tables"][name])
+
+    def turns(self, number: int | None = None) -> pd.DataFrame:
+        """Every mean at every turn, with its interval."""
+        return self._rows("turns", number)
+
+    def targets(self, number: int | None = None) -> pd.DataFrame:
+        """Every target's value of every measure at the last turn."""
+        return self._rows("targets", number)
+
+    def choices(self, number: int | None = None) -> pd.DataFrame:
+        """Every mean under other choices of qrels, carrying, turn, share judged and user."""
+        return self._rows("choices", number)
+
+    def _rows(self, name: str, number: int | None) -> pd.DataFrame:
+        rows = self.client.rows(f"{self.address}{self._number(number)}/{name}/")
+        return pd.DataFrame.from_records(list(rows))
+
+    def _number(self, number: int | None) -> int:
+        if number is not None:
+            return number
+        newest = self.client.get(self.address, limit=1)["results"]
+        if not newest:
+            raise LookupError(f"{self.slug} was not run yet.")
+        return int(newest[0]["number"])
 
 
 def _with_times(frame: pd.DataFrame) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from simulation.models import (
     StoredRecommender,
     TargetJudgment,
 )
-from simulation.plans import TRAINED, Plan, plan_of, require_bearable
+from simulation.plans import EMBEDDING, RANDOM, TRAINED, Plan, plan_of, require_bearable
 from simulation.stored_catalogues import read_stored
 from simulation.targets import Targets, from_judgments, targets_of
 from work.models import Job
@@ -139,8 +139,13 @@ def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecomm
     found = {}
     for spec in plan.recommenders:
         kind, _colon, key = spec.partition(":")
-        if kind != TRAINED:
+        if spec in (RANDOM, EMBEDDING):
             continue
+        if kind != TRAINED:
+            # Elsewhere a name may be a file's, which nobody may name to this machine.
+            text = _("{name} is no recommender; there are {names} and {trained}:NUMBER.")
+            names = f"{RANDOM}, {EMBEDDING}"
+            raise ExperimentUnfit(text.format(name=spec, names=names, trained=TRAINED))
         rows = StoredRecommender.objects.filter(catalogue=experiment.catalogue_id)
         row = rows.filter(pk=int(key)).first() if key.isdecimal() else None
         if row is None or row.finished_at is None:

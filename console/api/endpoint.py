@@ -24,6 +24,7 @@ from accounts.roles import Permission
 from console.api.authentication import BearerToken, token_of
 from console.api.throttles import RequestsAMinute
 from console.pages.collections.collection import collection_for
+from console.pages.experiments.experiment import experiment_for
 from console.pages.study import study_for, within_scopes
 from console.pages.teams import team_for
 from console.pages.uploads import upload_for
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
     from annotation.models import Upload
     from console.sizes import CountedStudy
     from retrieval.models import Collection
+    from simulation.models import StoredExperiment
 
 # No document of the API is a tenth as deep; one much deeper ends Python's stack.
 MOST_LEVELS = 100
 Check = tuple[str, str, str]
-"""What was asked of whom a request acts for: of a study, a team, a collection or an upload, by its
-name, which permission."""
+"""What was asked of whom a request acts for: of a study, a team, a collection, an experiment or an
+upload, by its name, which permission."""
 
 
 class ShallowJSON(JSONParser):
@@ -125,6 +127,12 @@ class Endpoint(APIView):
         self.checks.append(("collection", slug, permission))
         return collection
 
+    def experiment(self, slug: str, permission: Permission = Permission.VIEW) -> StoredExperiment:
+        """404 where the experiment is not visible, 403 where role or scopes are too small."""
+        experiment = experiment_for(self.plain_request, slug, permission)
+        self.checks.append(("experiment", slug, permission))
+        return experiment
+
     def upload(self, token: UUID | str) -> Upload:
         """A file of one's own or of one's team; 403 for who may not import into the study now."""
         upload = upload_for(self.plain_request, UUID(str(token)))
@@ -148,6 +156,8 @@ class Endpoint(APIView):
             self.team(name, permission)
         elif kind == "collection":
             self.collection(name, permission)
+        elif kind == "experiment":
+            self.experiment(name, permission)
         elif kind == "upload":
             self.upload(name)
         else:

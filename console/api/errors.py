@@ -22,11 +22,12 @@ from hits.exceptions import AssignmentRefused, HitsError
 from metrics.exceptions import MetricsError
 from presentation.exceptions import PresentationError
 from retrieval.exceptions import RetrievalError
+from simulation.exceptions import SimulationError
 
 API = "/api/"
 REFUSALS = (
     *(AccountsError, AnnotationError, ConsoleError, HitsError, MetricsError, PresentationError),
-    RetrievalError,
+    *(RetrievalError, SimulationError),
 )
 GENERAL = "errors"
 

@@ -54,6 +54,7 @@ class RootSerializer(serializers.Serializer[Any]):
 
     studies = serializers.URLField()
     collections = serializers.URLField()
+    experiments = serializers.URLField()
     me = serializers.URLField()
     schema = serializers.URLField()
 
@@ -67,6 +68,7 @@ class Root(Endpoint):
         """
         names = {"studies": "console:api:studies", "me": "console:api:me"}
         names |= {"collections": "console:api:collections", "schema": "console:api:schema"}
+        names |= {"experiments": "console:api:experiments"}
         return Response(
             {name: request.build_absolute_uri(reverse(to)) for name, to in names.items()}
         )

@@ -13,6 +13,7 @@ from console.api import (
     comments,
     decisions,
     downloads,
+    experiments,
     items,
     jobs,
     judgments,
@@ -175,6 +176,17 @@ of_a_collection: list[URLPattern | URLResolver] = [
     ),
 ]
 
+of_an_experiment: list[URLPattern | URLResolver] = [
+    path("", experiments.OneExperiment.as_view(), name="experiment"),
+    path("runs/", experiments.Runs.as_view(), name="runs"),
+    path("runs/<int:number>/", experiments.OneRun.as_view(), name="run"),
+    path("runs/<int:number>/stop/", experiments.StopRun.as_view(), name="run-stop"),
+    path("runs/<int:number>/resume/", experiments.ResumeRun.as_view(), name="run-resume"),
+    path("runs/<int:number>/turns/", experiments.Turns.as_view(), name="run-turns"),
+    path("runs/<int:number>/targets/", experiments.TargetValues.as_view(), name="run-targets"),
+    path("runs/<int:number>/choices/", experiments.Sensitivity.as_view(), name="run-choices"),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", own.Root.as_view(), name="root"),
     path("me/", own.Own.as_view(), name="me"),
@@ -183,6 +195,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("studies/<slug:slug>/", include([*of_a_study, *of_its_work])),
     path("collections/", collections.Collections.as_view(), name="collections"),
     path("collections/<slug:slug>/", include(of_a_collection)),
+    path("experiments/", experiments.Experiments.as_view(), name="experiments"),
+    path("experiments/<slug:slug>/", include(of_an_experiment)),
+    path("catalogues/", experiments.Catalogues.as_view(), name="catalogues"),
+    path("recommenders/", experiments.Recommenders.as_view(), name="recommenders"),
     path("uploads/", uploads.Uploads.as_view(), name="uploads"),
     path("uploads/<uuid:token>/", uploads.OneUpload.as_view(), name="upload"),
     path("uploads/<uuid:token>/mapping/", uploads.Mapping.as_view(), name="upload-mapping"),

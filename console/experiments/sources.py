@@ -14,7 +14,7 @@ from accounts.roles import PERMISSIONS, SIGHTED_READERS, Permission
 from annotation.models import LabelSet, Study, Submission
 from retrieval.collection_files import files_on_disk
 from retrieval.exports.qrels import judgment_source, label_source, pairs_of
-from retrieval.models import CollectionFile
+from retrieval.models import Collection, CollectionFile
 from retrieval.trec_files import read_qrels
 from simulation.stored_experiments import Judged
 
@@ -91,15 +91,19 @@ def _studies(prefix: str = "") -> Q:
 def _label_sets(teams: list[Team]) -> Iterator[Source]:
     rows = LabelSet.objects.filter(_studies("study__"), study__team__in=teams).distinct()
     for one in rows.select_related("study", "question").order_by("-pk")[:MOST_OFFERED]:
-        title = _("label set {version}, {method}").format(version=one.version, method=one.method)
-        yield Source(
-            key=f"{LABELS}:{one.pk}",
-            title=title,
-            group=one.study.title,
-            team_id=one.study.team_id or 0,
-            study=one.study,
-            label_set=one,
-        )
+        yield _of_label_set(one)
+
+
+def _of_label_set(one: LabelSet) -> Source:
+    title = _("label set {version}, {method}").format(version=one.version, method=one.method)
+    return Source(
+        key=f"{LABELS}:{one.pk}",
+        title=title,
+        group=one.study.title,
+        team_id=one.study.team_id or 0,
+        study=one.study,
+        label_set=one,
+    )
 
 
 def _rounds(teams: list[Team]) -> Iterator[Source]:
@@ -111,27 +115,53 @@ def _rounds(teams: list[Team]) -> Iterator[Source]:
         .distinct()
     )
     for key, number in rows[:MOST_OFFERED]:
-        study = studies[key]
-        yield Source(
-            key=f"{ROUND}:{key}:{number}",
-            title=_("round {number}, by majority").format(number=number),
-            group=study.title,
-            team_id=study.team_id or 0,
-            study=study,
-            round=number,
-        )
+        yield _of_round(studies[key], number)
+
+
+def _of_round(study: Study, number: int) -> Source:
+    return Source(
+        key=f"{ROUND}:{study.pk}:{number}",
+        title=_("round {number}, by majority").format(number=number),
+        group=study.title,
+        team_id=study.team_id or 0,
+        study=study,
+        round=number,
+    )
 
 
 def _files(teams: list[Team]) -> Iterator[Source]:
     rows = CollectionFile.objects.usable().qrels().filter(collection__team__in=teams)
     for file in rows.select_related("collection").defer("faults").order_by("-pk")[:MOST_OFFERED]:
-        yield Source(
-            key=f"{FILE}:{file.pk}",
-            title=file.name,
-            group=file.collection.name,
-            team_id=file.collection.team_id,
-            file=file,
-        )
+        yield _of_qrels(file)
+
+
+def _of_qrels(file: CollectionFile) -> Source:
+    return Source(
+        key=f"{FILE}:{file.pk}",
+        title=file.name,
+        group=file.collection.name,
+        team_id=file.collection.team_id,
+        file=file,
+    )
+
+
+def source_of_study(study: Study, *, label_set: int | None, round: int) -> Source | None:
+    """The labels of that version, or the judgments of a round; None where there are none, or where
+    the study judges no documents."""
+    if not Study.objects.filter(_studies(), pk=study.pk).exists():
+        return None
+    if label_set is not None:
+        row = LabelSet.objects.of(study).filter(version=label_set).first()
+        return _of_label_set(row) if row else None
+    rows = Submission.objects.filter(item__study=study.pk, round=round)
+    return _of_round(study, round) if rows.exists() else None
+
+
+def source_of_qrels(collection: Collection, name: str) -> Source | None:
+    """The usable qrels of that name; None where a collection has none."""
+    rows = collection.files.usable().qrels().filter(name=name)
+    file = rows.select_related("collection").defer("faults").first()
+    return _of_qrels(file) if file else None
 
 
 def first_key(sources: dict[str, Source], *, study: str, collection: str) -> str:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 
-from accounts.models import Team
+from accounts.models import Membership, Team
+from accounts.roles import SIGHTED_READERS
+
+if TYPE_CHECKING:
+    from accounts.models import User
 
 NAME_LENGTH = 128
+
+
+class StoredCatalogueQuerySet(models.QuerySet["StoredCatalogue"]):
+    def visible_to(self, user: User) -> StoredCatalogueQuerySet:
+        """Those of the user's teams in which their role may see which recommender did what."""
+        if user.is_superuser:
+            return self
+        teams = Membership.objects.filter(user=user.pk, role__in=SIGHTED_READERS).values("team")
+        return self.filter(team__in=teams)
 
 
 class StoredCatalogue(models.Model):
@@ -33,6 +48,8 @@ class StoredCatalogue(models.Model):
         related_name="+",
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = StoredCatalogueQuerySet.as_manager()
 
     class Meta:
         ordering = ["team", "name", "pk"]

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+
+class StoredRecommenderQuerySet(models.QuerySet["StoredRecommender"]):
+    def visible_to(self, user: User) -> StoredRecommenderQuerySet:
+        """Those of the catalogues that a user sees."""
+        if user.is_superuser:
+            return self
+        return self.filter(catalogue__in=StoredCatalogue.objects.visible_to(user))
 
 
 class StoredRecommender(models.Model):
@@ -32,6 +45,8 @@ class StoredRecommender(models.Model):
         related_name="+",
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = StoredRecommenderQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]

@@ -76,10 +76,7 @@ def _sent(request: HttpRequest, form: CatalogueForm) -> StoredCatalogue | None:
 
 
 def _visible_to(user: User) -> QuerySet[StoredCatalogue]:
-    rows = StoredCatalogue.objects.select_related("team")
-    if not user.is_superuser:
-        teams = Membership.objects.filter(user=user.pk, role__in=SIGHTED_READERS).values("team")
-        rows = rows.filter(team__in=teams)
+    rows = StoredCatalogue.objects.visible_to(user).select_related("team")
     return rows.annotate(
         n_experiments=Count("experiments", distinct=True),
         n_recommenders=Count("recommenders", distinct=True),

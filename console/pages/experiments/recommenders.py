@@ -54,11 +54,8 @@ def recommender_for(
 @require_safe
 def recommenders(request: HttpRequest) -> HttpResponse:
     """Access: signed in; lists those of one's teams, but for who adjudicates blind."""
-    user = person(request)
-    rows = StoredRecommender.objects.select_related("catalogue__team").defer("checkpoint")
-    if not user.is_superuser:
-        teams = Membership.objects.filter(user=user.pk, role__in=SIGHTED_READERS).values("team")
-        rows = rows.filter(catalogue__team__in=teams)
+    rows = StoredRecommender.objects.visible_to(person(request)).defer("checkpoint")
+    rows = rows.select_related("catalogue__team")
     context = {"page": page_of(request, rows.order_by("-pk"))}
     return render(request, "console/experiments/recommenders.html", context)
 

@@ -19,9 +19,11 @@ METHODS = ("get", "post", "put", "patch", "delete")
 # Without a study or a team: for everybody who is signed in.
 OF_ANYBODY = {
     *(("root", "get"), ("me", "get"), ("schema", "get"), ("studies", "get"), ("teams", "get")),
-    ("collections", "get"),
+    *(("collections", "get"), ("experiments", "get"), ("catalogues", "get")),
+    ("recommenders", "get"),
     # What these need is in what they are sent: a team, or the scope of a token.
     *(("studies", "post"), ("teams", "post"), ("uploads", "post")),
+    ("experiments", "post"),
 }
 # By who may import into the team of the file; test_api_uploads.py tries them.
 OF_UPLOADS = {
@@ -150,6 +152,14 @@ OF_A_COLLECTION = {
     ("collection-drawn", "get"): P.EXPORT,
     ("collection-targets", "post"): P.EDIT,
     ("collection-evaluations", "post"): P.ANALYSE,
+}
+# test_experiments.py tries them.
+OF_AN_EXPERIMENT = {
+    **dict.fromkeys([("experiment", "get"), ("runs", "get"), ("run", "get")], P.VIEW),
+    **dict.fromkeys([("runs", "post"), ("run-stop", "post"), ("run-resume", "post")], P.ANALYSE),
+    **dict.fromkeys(
+        [("run-turns", "get"), ("run-targets", "get"), ("run-choices", "get")], P.EXPORT
+    ),
 }
 # What an address names beside the study or the team: a value, or a model whose last row it is.
 PARTS: dict[str, Any] = {

@@ -14,6 +14,7 @@ from tests.console.api.operations import (
     OF_A_COLLECTION,
     OF_A_STUDY,
     OF_A_TEAM,
+    OF_AN_EXPERIMENT,
     OF_ANYBODY,
     OF_UPLOADS,
     address,
@@ -70,6 +71,7 @@ def wrong_answers(client: Client, allowed: frozenset[Permission]) -> list[tuple[
 def test_every_operation_has_a_line():
     there = {(name, method) for name, method, _ in operations()}
     of_nouns = OF_A_STUDY.keys() | OF_A_TEAM.keys() | OF_A_COLLECTION.keys()
+    of_nouns |= OF_AN_EXPERIMENT.keys()
     assert there == OF_ANYBODY | OF_UPLOADS | of_nouns
 
 
