@@ -15,6 +15,7 @@ from annotation.readers.formats import FileFormat
 from annotation.readers.pictures import Archive, read_picture
 from annotation.readers.rows import Row
 from annotation.uploads import PART_BYTES
+from presentation.files import reason_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -70,7 +71,7 @@ def uploaded_picture(upload: Upload, name: str) -> PictureDraft:
             source = Archive(archive, FileFormat.of(upload.form).table)
             picture = read_picture(Row(path, 1, {"": name}), "", source)
     except (zipfile.BadZipFile, UploadPart.DoesNotExist) as error:
-        raise ImportRefused(path, f"it cannot be read: {error}.") from None
+        raise ImportRefused(path, f"it cannot be read: {reason_of(error)}.") from None
     if picture is None:
         raise ImportRefused(path, "no picture is named.")
     return picture

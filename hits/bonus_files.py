@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from hits.amounts import read_usd
 from hits.exceptions import BonusFileRefused
+from presentation.files import plain_file
 
 COLUMNS = ("assignment_id", "amount_usd", "reason")
 
@@ -27,7 +28,7 @@ class BonusLine:
 def read_bonuses(path: Path) -> list[BonusLine]:
     """Every line of the file, or BonusFileRefused with what is wrong and where."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with plain_file(path).open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
             missing_columns = [name for name in COLUMNS if name not in (rows.fieldnames or [])]
             if missing_columns:

@@ -21,6 +21,7 @@ from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 from metrics.exceptions import FileUnfit
 from metrics.scorers.scorer import Example
+from presentation.files import plain_file
 from presentation.spreadsheets import from_cell, to_cell
 
 NEEDED = ("item", "system", "response")
@@ -85,7 +86,7 @@ def read_scores(path: Path) -> list[ScoreRow]:
     if not path.exists():
         return []
     try:
-        content = path.read_text(encoding="utf-8", errors="replace")
+        content = plain_file(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise FileUnfit(path, f"it cannot be read: {error.strerror}.") from None
     if not content:

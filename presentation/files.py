@@ -1,9 +1,9 @@
-"""Writing a file whole, or not at all."""
+"""Files: what is written is whole or not there, and what is read is a plain file."""
 
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from errno import EISDIR
+from errno import EISDIR, ESPIPE
 from pathlib import Path
 
 from presentation.exceptions import FileUnwritable
@@ -36,6 +36,18 @@ def require_writable(path: Path) -> None:
             partial.unlink()
     except OSError as error:
         raise FileUnwritable(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def plain_file(path: Path) -> Path:
+    """The path of what can be read more than once, or OSError: nobody may write into a pipe."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(ESPIPE, "it is a pipe or a device; write it to a file first", str(path))
+    return path
+
+
+def reason_of(error: object) -> str:
+    """The first line of what somebody else's error says, as part of a sentence."""
+    return str(error).strip().split("\n", 1)[0].rstrip(". ")
 
 
 def _partial(path: Path) -> Path:

@@ -14,7 +14,10 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.exceptions import ImportRefused
+from annotation.readers.bounded_lines import BoundedLines
 from presentation.counts import count_of
+from presentation.files import plain_file, reason_of
 from presentation.records import plain_values
 from presentation.text_tables import text_table
 from retrieval.exceptions import TrecFileFaults
@@ -149,18 +152,26 @@ def plans_at_equal_cost(
 def read_pilot(path: Path) -> Pilot:
     """A pilot's values: a CSV or TSV file with columns system, topic, value and maybe assessor."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with plain_file(path).open(encoding="utf-8-sig", newline="") as file:
             delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
-            reader = csv.reader(file, delimiter=delimiter)
+            lines = BoundedLines(path, file)
+            reader = csv.reader(lines, delimiter=delimiter)
             places = {name: at for at, name in enumerate(next(reader, []))}
             if missing := [n for n in COLUMNS if n != "assessor" and n not in places]:
                 problem = _("it has no column {name}.").format(name=missing[0])
                 raise TrecFileFaults(path, [(1, problem)])
             # Only these columns: a file may have a great many, and far fewer values than that.
             kept = {name: at for name, at in places.items() if name in COLUMNS}
-            rows = [(reader.line_num, _cells(row, kept)) for row in reader if row]
+            rows = []
+            lines.begin_record(line=reader.line_num + 1)
+            for row in reader:
+                rows += [(reader.line_num, _cells(row, kept))] if row else []
+                lines.begin_record(line=reader.line_num + 1)
+    except ImportRefused as refused:
+        raise TrecFileFaults(path, [(refused.line, refused.problem)]) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        problem = _("it cannot be read: {error}.").format(error=error)
+        reason = getattr(error, "strerror", None) or reason_of(error)
+        problem = _("it cannot be read: {error}.").format(error=reason)
         raise TrecFileFaults(path, [(None, problem)]) from None
     return _pilot(path, rows, has_assessors="assessor" in kept)
 

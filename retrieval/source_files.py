@@ -17,6 +17,7 @@ from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, u
 from annotation.readers.pictures import NoPictures
 from annotation.readers.rows import storable
 from annotation.readers.tables import READ_AT_ONCE
+from presentation.files import reason_of
 from retrieval.exceptions import PoolFileFaults
 from retrieval.file_warnings import WARNINGS_KEPT, unshown_pictures
 from retrieval.models import CollectionFile
@@ -26,6 +27,8 @@ from retrieval.pools.vectors import Vectors, read_vectors
 ZIP = b"PK\x03\x04"
 MOST_UNPACKED = 5
 BYTES_A_NUMBER = 4
+BYTES_A_NAME = 100
+"""In memory, of a short one that is looked up."""
 
 
 @contextmanager
@@ -41,12 +44,13 @@ def vectors_of(path: Path) -> Iterator[Vectors]:
     """Vectors of a Parquet file, or of a zip with a .npy file and its file of names."""
     with path.open("rb") as file:
         is_zip = file.read(4) == ZIP
+    most_rows = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2 // BYTES_A_NAME
     if not is_zip:
         _require_bearable(path)
-        yield read_vectors(path)
+        yield read_vectors(path, most_rows=most_rows)
         return
     with TemporaryDirectory(prefix="assay-vectors-") as folder:
-        yield read_vectors(_unzipped(path, Path(folder)))
+        yield read_vectors(_unzipped(path, Path(folder)), most_rows=most_rows)
 
 
 def _require_bearable(path: Path) -> None:
@@ -91,7 +95,7 @@ def _unzipped(path: Path, folder: Path) -> Path:
     except UNPACKING_ERRORS as error:
         if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
             raise
-        problem = _("it is not a zip that can be unpacked: {error}.").format(error=error)
+        problem = _("it is not a zip that can be unpacked: {error}.").format(error=reason_of(error))
         raise PoolFileFaults(path, [(None, problem)]) from None
     return array
 
@@ -114,7 +118,7 @@ def vectors_facts(path: Path) -> dict[str, Any]:
             for _start, _block in vectors.blocks():
                 pass
         except ValueError as refused:
-            raise PoolFileFaults(path, [(None, f"{refused}.")]) from None
+            raise PoolFileFaults(path, [(None, f"{reason_of(refused)}.")]) from None
         return {"n_lines": n, "n_documents": n, "n_dimensions": n_dimensions}
 
 

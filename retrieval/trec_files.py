@@ -19,6 +19,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from presentation.files import plain_file, reason_of
 from retrieval.exceptions import TrecFileFaults
 from retrieval.file_kinds import LOOKED_AT, problem_of_text
 from retrieval.run_ranks import contradicting
@@ -39,6 +40,11 @@ NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.
 BLOCK_BYTES = 32 * 1024**2
 MOST_BYTES = 16 * 1024**3
 """Of a file, unpacked: lists of a thousand documents for 300,000 topics."""
+LONGEST_LINE = 1024**2
+"""In bytes: six columns, of which names are the longest."""
+TOO_LONG = (
+    f"it is longer than {LONGEST_LINE // 1024**2} MiB, which no line of a run or of qrels is."
+)
 MOST_FAULTS = 1000
 LONGEST_QUOTED = 40
 
@@ -146,7 +152,7 @@ def each_line(path: Path) -> Iterator[tuple[int, list[str]]]:
     """
     try:
         with _opened(path) as file:
-            for number, line in enumerate(file, 1):
+            for number, line in _each_line(path, file):
                 cells = [cell.decode(errors="replace") for cell in line.split()]
                 if cells and not cells[0].startswith("#"):
                     yield number, cells
@@ -172,14 +178,14 @@ def _read(path: Path, kind: BlockKind) -> Columns:
 
 
 def _unreadable(path: Path, error: Exception) -> TrecFileFaults:
-    reason = getattr(error, "strerror", None) or str(error)
+    reason = getattr(error, "strerror", None) or reason_of(error)
     return TrecFileFaults(path, [(None, f"it cannot be read: {reason}.")])
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, what gzip compressed unpacked, after a mark of their order."""
-    with path.open("rb") as plain:
+    with plain_file(path).open("rb") as plain:
         is_compressed = plain.read(2) == b"\x1f\x8b"
         plain.seek(0)
         file: Any = gzip.GzipFile(fileobj=plain) if is_compressed else plain
@@ -197,20 +203,45 @@ def _require_text(path: Path) -> None:
 
 
 def _blocks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
-    """The file's bytes in blocks of whole lines."""
-    n_bytes = 0
+    """The file's bytes in blocks of whole lines, none of which is too long."""
+    n_bytes, n_lines = 0, 0
     while block := file.read(BLOCK_BYTES):
-        block += file.readline()
+        block += file.readline(LONGEST_LINE + 1)
+        if (start := _long_line(block)) is not None:
+            line = n_lines + block.count(b"\n", 0, start) + 1
+            raise TrecFileFaults(path, [(line, TOO_LONG)])
+        n_lines += block.count(b"\n")
         if (n_bytes := n_bytes + len(block)) > MOST_BYTES:
             size = f"{MOST_BYTES // 1024**3} GB"
             raise TrecFileFaults(path, [(None, f"it is larger than {size}. Split it by topic.")])
         yield block
 
 
+def _long_line(block: bytes) -> int | None:
+    """Where the first line begins that is too long; looked for from the last end within reach."""
+    start = 0
+    while len(block) - start > LONGEST_LINE:
+        end = block.rfind(b"\n", start, start + LONGEST_LINE + 1)
+        if end < 0:
+            return start
+        start = end + 1
+    return None
+
+
+def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The lines with their numbers, none longer than what is read of it at once."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
+            raise TrecFileFaults(path, [(number, TOO_LONG)])
+        yield number, line
+
+
 def _lines_of(path: Path, file: IO[bytes], kind: FileKind) -> _Lines:
     """The lines of a file that can be used, or TrecFileFaults, which name each that cannot."""
     lines, faults = _Lines(kind), []
-    for number, line in enumerate(file, 1):
+    for number, line in _each_line(path, file):
         if (problem := lines.take(number, line)) is not None:
             faults.append((number, problem))
             if len(faults) == MOST_FAULTS:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from presentation.files import plain_file, reason_of
 from simulation.catalogue import Catalogue
 from simulation.exceptions import TargetsUnfit
 from simulation.targets import Targets, filled
@@ -58,14 +59,14 @@ def read_starts(path: Path) -> dict[str, str]:
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with plain_file(path).open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise TargetsUnfit(f"{path.name} has no column {missing[0]}.")
             return [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TargetsUnfit(f"{path.name} cannot be read: {error}.") from None
+        raise TargetsUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
 
 
 def _number(path: Path, line: int, text: str) -> int:

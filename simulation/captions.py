@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from presentation.files import plain_file, reason_of
 from simulation.critics import Critic
 from simulation.exceptions import CaptionsUnfit
 from stats.arguments import Floats, Integers
@@ -38,9 +39,9 @@ class RelativeCaption:
 def read_captions(path: Path) -> list[RelativeCaption]:
     """The captions of a file in either layout, in its order."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = json.loads(plain_file(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CaptionsUnfit(f"{path.name} cannot be read: {error}.") from None
+        raise CaptionsUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
     if not isinstance(rows, list) or not rows:
         raise CaptionsUnfit(f"{path.name} is not a JSON list of captions.")
     captions: list[RelativeCaption] = []

@@ -14,6 +14,7 @@ from tokenize import TokenError
 
 import numpy as np
 
+from presentation.files import plain_file, reason_of
 from simulation.catalogue import Attribute, Attributes, Catalogue
 from simulation.exceptions import CatalogueUnfit
 from stats.arguments import Floats, Integers
@@ -44,9 +45,9 @@ def read_shoes(names: Path, embeddings: Path) -> Catalogue:
 def read_fashion_iq(split: Path, embeddings: Path) -> Catalogue:
     """A category of FashionIQ: product numbers as a JSON list (split.dress.val.json)."""
     try:
-        ids = json.loads(split.read_text(encoding="utf-8"))
+        ids = json.loads(plain_file(split).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CatalogueUnfit(f"{split.name} cannot be read: {error}.") from None
+        raise CatalogueUnfit(f"{split.name} cannot be read: {reason_of(error)}.") from None
     if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
         raise CatalogueUnfit(f"{split.name} is not a JSON list of product numbers.")
     return Catalogue(tuple(ids), read_embeddings(embeddings, len(ids)), f"FashionIQ, {split.name}")
@@ -62,19 +63,19 @@ def read_names(path: Path) -> list[str]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
+        return plain_file(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise CatalogueUnfit(f"{path.name} cannot be read: {error}.") from None
+        raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
 
 
 def read_embeddings(path: Path, n_items: int) -> Floats:
     """A matrix with a row for each item; objects, which could be programs, are not read."""
     try:
         # Mapped, so that a header which promises more than the file has takes no memory.
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
+        values = np.load(plain_file(path), mmap_mode="r", allow_pickle=False)
     # the header is Python's syntax
     except (OSError, ValueError, EOFError, TypeError, TokenError) as error:
-        raise CatalogueUnfit(f"{path.name} cannot be read as .npy: {error}.") from None
+        raise CatalogueUnfit(f"{path.name} cannot be read as .npy: {reason_of(error)}.") from None
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu":
         raise CatalogueUnfit(f"{path.name} is not a matrix of numbers.")
     if len(values) != n_items:
@@ -88,12 +89,12 @@ def read_embeddings(path: Path, n_items: int) -> Floats:
 def read_attributes(path: Path, ids: list[str]) -> Attributes:
     """The attributes of all ids, in any order of lines."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with plain_file(path).open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             names = [name for name in reader.fieldnames or () if name != "id"]
             rows = {row.get("id", ""): row for row in reader}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise CatalogueUnfit(f"{path.name} cannot be read: {error}.") from None
+        raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
     if missing := [one for one in ids if one not in rows]:
         raise CatalogueUnfit(f"{path.name} has no line for {missing[0]}.")
     if not names:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Study
 from annotation.readers.drafts import CandidateDraft, PictureDraft
+from presentation.files import plain_file
 from simulation.catalogue import Catalogue
 from simulation.exceptions import DialoguesUnfit
 from simulation.models.dialogue_studies import ID_LENGTH, DialogueStudy
@@ -38,7 +39,7 @@ IMPORTS: dict[str, str] = {
 def log_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each row that has the needed fields, with its line; DialoguesUnfit names what is missing."""
     try:
-        with path.open(encoding="utf-8") as lines:
+        with plain_file(path).open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 yield number, _row(path, number, line, needed)
     except (OSError, UnicodeDecodeError) as error:

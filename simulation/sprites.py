@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from presentation.files import plain_file, reason_of
 from simulation.catalogue import Attribute, Attributes, Catalogue
 from simulation.catalogue_files import ordered_attribute
 from simulation.exceptions import CatalogueUnfit
@@ -48,12 +49,12 @@ def _tiles(path: Path) -> Floats:
 
     side = TILE * A_SIDE
     try:
-        with Image.open(path) as picture:
+        with Image.open(plain_file(path)) as picture:
             if picture.size != (side, side):
                 raise CatalogueUnfit(f"{path.name} is not a picture of {side} by {side} pixels.")
             grey = np.asarray(picture.convert("L"), dtype=np.float64) / 255
     except (OSError, UnidentifiedImageError) as error:
-        raise CatalogueUnfit(f"{path.name} cannot be read: {error}.") from None
+        raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
     tiles = grey.reshape(A_SIDE, TILE, A_SIDE, TILE).swapaxes(1, 2)
     return tiles.reshape(-1, TILE, TILE)
 

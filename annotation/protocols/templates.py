@@ -12,6 +12,7 @@ from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import study_faults
 from annotation.protocols.yaml_files import MOST_CHARACTERS, ParsedFile, parse_yaml
+from presentation.files import plain_file
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -37,7 +38,7 @@ def read_text(path: Path) -> str:
     try:
         if path.stat().st_size > 4 * MOST_CHARACTERS:
             raise FileRefused(path, f"it is over {4 * MOST_CHARACTERS:,} bytes.")
-        return path.read_text(encoding="utf-8-sig")
+        return plain_file(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileRefused(path, f"it cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:

@@ -25,6 +25,7 @@ from defusedxml.ElementTree import fromstring
 from annotation.exceptions import ImportRefused
 from annotation.readers.pictures import Archive, NoPictures, PictureSource
 from annotation.readers.tables import READ_AT_ONCE
+from presentation.files import plain_file, reason_of
 
 TABLES = (
     ".csv",
@@ -127,7 +128,7 @@ def short_file_name(name: str) -> str:
 
 def start_of(path: Path) -> bytes:
     try:
-        with path.open("rb") as content:
+        with plain_file(path).open("rb") as content:
             return content.read(16)
     except OSError as error:
         raise ImportRefused(path, f"it cannot be read: {error.strerror}.") from None
@@ -156,7 +157,9 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
     except UNPACKING_ERRORS as error:
         if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
             raise
-        raise ImportRefused(path, f"it is not a zip that can be unpacked: {error}.") from None
+        raise ImportRefused(
+            path, f"it is not a zip that can be unpacked: {reason_of(error)}."
+        ) from None
 
 
 def _texts_bytes(archive: zipfile.ZipFile) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import start_of
 from annotation.readers.tables import READ_AT_ONCE
+from presentation.files import reason_of
 
 CSV, EXCEL, JSON, JSON_LINES, PARQUET = "csv", "xlsx", "json", "jsonl", "parquet"
 DELIMITERS = (",", ";", "\t", "|")
@@ -129,7 +130,7 @@ def _beginning(path: Path, encoding: str) -> str:
         decoder = codecs.getincrementaldecoder(text_encoding(encoding))(errors="replace")
         return decoder.decode(part)
     except UnicodeError as error:
-        raise ImportRefused(path, f"it cannot be read as {encoding}: {error}.") from None
+        raise ImportRefused(path, f"it cannot be read as {encoding}: {reason_of(error)}.") from None
 
 
 def _text_kind(text: str) -> str:

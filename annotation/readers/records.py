@@ -19,6 +19,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.bounded_lines import BoundedLines
 from annotation.readers.formats import (
     CSV,
     EXCEL,
@@ -29,6 +30,7 @@ from annotation.readers.formats import (
 )
 from annotation.readers.json_rows import fit_row, json_array, json_object
 from annotation.readers.rows import Row
+from presentation.files import reason_of
 
 Refuse = Callable[[ImportRefused], None]
 # An array has to be in memory to be read; lines have not.
@@ -53,10 +55,12 @@ def each_record(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
 
 def _csv_records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
     with path.open(encoding=text_encoding(form.encoding), newline="") as lines:
-        reader = csv.reader(lines, strict=True, delimiter=form.delimiter or ",")
+        bounded = BoundedLines(path, lines)
+        reader = csv.reader(bounded, strict=True, delimiter=form.delimiter or ",")
         header: list[str] | None = None
         line = 1
         while (record := _next_record(reader, path, form, line)) is not None:
+            bounded.begin_record(line=reader.line_num + 1)
             if header is None:
                 header = _header(path, record) if any(record) else None
             elif any(record) and (values := _fitted(path, line, header, record, note)):
@@ -68,7 +72,9 @@ def _next_record(reader: Any, path: Path, form: FileFormat, line: int) -> list[s
     try:
         record: list[str] | None = next(reader, None)
     except csv.Error as error:
-        problem = _("this is not CSV: {error}. Is a quotation mark missing?").format(error=error)
+        problem = _("this is not CSV: {error}. Is a quotation mark missing?").format(
+            error=reason_of(error)
+        )
         raise ImportRefused(path, problem, line=line) from None
     except UnicodeError:
         problem = _(
@@ -181,15 +187,19 @@ def _without_empty_end(cells: Sequence[Any]) -> list[Any]:
 
 def _lines(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
     with path.open(encoding=text_encoding(form.encoding), newline="") as lines:
+        bounded = BoundedLines(path, lines)
         for line in count(1):
             try:
-                text = next(lines, None)
+                text = next(bounded, None)
                 if text is None:
                     return
+                bounded.begin_record(line=line + 1)
                 if text.strip():
                     record = fit_row(Row(path, line, json_object(path, line, text.rstrip())), ())
                     yield from _flattened(record)
             except ImportRefused as refused:
+                if bounded.is_refused:
+                    raise
                 note(refused)
             except UnicodeError:
                 problem = _("this is not {encoding} text; save it as UTF-8.")
@@ -243,7 +253,7 @@ def _parquet_records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row
                         note(refused)
     except (ArrowException, OSError) as error:
         problem = _("it is not a Parquet file that can be read: {error}.")
-        raise ImportRefused(path, problem.format(error=str(error).split("\n")[0][:200])) from None
+        raise ImportRefused(path, problem.format(error=reason_of(error)[:200])) from None
 
 
 def _plain(value: Any) -> Any:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.bounded_lines import BoundedLines
 from annotation.readers.json_rows import fit_row, json_array, json_object
 from annotation.readers.rows import Row, unstorable
+from presentation.files import reason_of
 
 READ_AT_ONCE = 1 << 20
 # A spreadsheet has 16,384.
@@ -144,10 +146,12 @@ def _csv(
     path: Path, lines: TextIO, columns: Sequence[str], on_fault: OnFault | None
 ) -> Iterator[Row]:
     delimiter = "\t" if kind_of(path) == ".tsv" else ","
-    reader = csv.reader(lines, strict=True, delimiter=delimiter)
+    bounded = BoundedLines(path, lines)
+    reader = csv.reader(bounded, strict=True, delimiter=delimiter)
     header: list[str] | None = None
     line = 1
     while (record := _next_record(reader, path, line)) is not None:
+        bounded.begin_record(line=reader.line_num + 1)
         if header is None:
             header = _header(path, record, columns)
         elif record:
@@ -160,7 +164,7 @@ def _next_record(reader: Any, path: Path, line: int) -> list[str] | None:
     try:
         return next(reader, None)
     except csv.Error as error:
-        raise ImportRefused(path, f"this is not CSV: {error}.", line=line) from None
+        raise ImportRefused(path, f"this is not CSV: {reason_of(error)}.", line=line) from None
 
 
 def _header(path: Path, record: list[str], columns: Sequence[str]) -> list[str]:
@@ -202,7 +206,9 @@ def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row
 def _json_lines(
     path: Path, lines: TextIO, columns: Sequence[str], on_fault: OnFault | None
 ) -> Iterator[Row]:
-    for line, text in enumerate(lines, start=1):
+    bounded = BoundedLines(path, lines)
+    for line, text in enumerate(bounded, start=1):
+        bounded.begin_record(line=line + 1)
         if text.strip():
             with _taking_faults(on_fault):
                 yield fit_row(Row(path, line, json_object(path, line, text.rstrip())), columns)

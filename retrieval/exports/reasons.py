@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef
 
 from annotation.bulk import batched
 from annotation.models import Judgment, Submission, WrittenAnswer
+from presentation.files import plain_file
 from presentation.records import plain_records
 from presentation.row_files import Kind, RowFile
 from retrieval.exceptions import TermsUnfit
@@ -201,7 +202,7 @@ def read_terms(path: Path = TERMS) -> dict[str, list[str]]:
     """A list of terms: CSV with the columns term and word, a word a row; `*` for any letters."""
     terms: dict[str, list[str]] = defaultdict(list)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with plain_file(path).open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
             if not {"term", "word"} <= set(rows.fieldnames or ()):
                 raise TermsUnfit(f"{path.name}: it has no columns 'term' and 'word'.")

@@ -13,7 +13,7 @@ from annotation.exports import item_stretches
 from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.readers.pooled_hits import HIT, SLOT, TARGET
 from annotation.readers.tables import kind_of
-from presentation.files import write_whole
+from presentation.files import plain_file, write_whole
 from presentation.spreadsheets import csv_parts
 from retrieval.audit.simulator_files import ALTERNATIVE_COLUMNS, qid_of
 from retrieval.exceptions import CatalogueUnfit
@@ -164,7 +164,7 @@ def _catalogue(path: Path) -> dict[str, int]:
     if kind_of(path) in TABLES:
         return {name: number for number, name in enumerate(document_names(path))}
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = plain_file(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise CatalogueUnfit(f"{path.name} cannot be read: {reason}.") from None

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.numbers import natural
 from metrics.management.numbers import once, share
+from presentation.files import reason_of
 from retrieval.evaluation_records import Missing, Settings
 from stats.ranking import Measure, Ties, measure
 from stats.ranking.topic_means import Test
@@ -87,4 +88,4 @@ def _measures(option: str, names: Sequence[str]) -> tuple[Measure, ...]:
     try:
         return once(measure(name) for name in names)
     except ValueError as error:
-        raise CommandError(f"--{option}: {error}.") from None
+        raise CommandError(f"--{option}: {reason_of(error)}.") from None

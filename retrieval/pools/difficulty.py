@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from presentation.files import reason_of
 from presentation.progress import Progress, silently
 from retrieval.exceptions import PoolUnfit
 from retrieval.pools.neighbours import Similarity
@@ -49,7 +50,7 @@ def difficulty(
             predictor, scores, corpus_score=corpus, cutoff=cutoff, share=share
         )
     except ValueError as error:
-        raise PoolUnfit(f"{predictor} of {source.name}: {error}.") from None
+        raise PoolUnfit(f"{predictor} of {source.name}: {reason_of(error)}.") from None
     settings = f"{predictor}|cutoff:{cutoff or 'default'}"
     settings += f"|share:{share}" if predictor == "n_sigma" else ""
     settings += f"|corpus:{of_corpus}" if of_corpus else ""

@@ -13,6 +13,7 @@ from metrics.exceptions import ModelUnfit
 from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.embedding import ENCODING_BATCH, LARGE_BATCH, load_encoder
 from metrics.scorers.errors import ScorerError
+from presentation.files import reason_of
 from presentation.progress import Progress, silently
 from retrieval.exceptions import PoolUnfit
 from retrieval.pools.catalogue import Catalogue
@@ -116,6 +117,6 @@ def opened_picture(picture: PictureDraft, name: str) -> Image:
         with Image.open(BytesIO(content)) as image:
             layers = image.convert("RGBA")
     except (UnidentifiedImageError, OSError, ValueError) as error:
-        raise PoolUnfit(f"The picture of {name} cannot be read: {error}.") from None
+        raise PoolUnfit(f"The picture of {name} cannot be read: {reason_of(error)}.") from None
     page = Image.new("RGBA", layers.size, "white")
     return Image.alpha_composite(page, layers).convert("RGB")

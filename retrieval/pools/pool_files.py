@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from annotation.exceptions import ImportRefused
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row, kind_of, read_object
-from presentation.files import write_whole
+from presentation.files import reason_of, write_whole
 from presentation.spreadsheets import csv_parts
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.catalogue import require_name
@@ -92,7 +92,7 @@ def _read_json(path: Path) -> Pool:
     try:
         plan = PoolPlan.of(record["plan"]) if record.get("plan") else None
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise PoolFileFaults(path, [(None, f"plan: {error}.")]) from None
+        raise PoolFileFaults(path, [(None, f"plan: {reason_of(error)}.")]) from None
     also: Callable[[Any], Any] = lambda pairs: tuple((str(s), int(n)) for s, n in pairs)  # noqa: E731
     pool = Pool(
         targets=_entries(path, record, "targets", Target),
@@ -129,7 +129,7 @@ def _entries(
         try:
             made.append(make(**entry))
         except (TypeError, ValueError, KeyError) as error:
-            faults.append((None, f"{name}[{number}]: {error}."))
+            faults.append((None, f"{name}[{number}]: {reason_of(error)}."))
     if faults:
         raise PoolFileFaults(path, faults)
     return tuple(made)

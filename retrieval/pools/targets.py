@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import nan
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from annotation.readers.tables import each_row, kind_of
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.catalogue import require_name
 from retrieval.pools.records import Target
+from retrieval.text_lines import each_text_line
 from retrieval.trec_files import Run
 from stats.arguments import Floats
+
+MOST_TARGETS = 1_000_000
+"""As many candidates as a pool may have."""
 
 
 def read_targets(path: Path, *, topic: str = "topic", target: str = "target") -> list[Target]:
@@ -73,21 +78,22 @@ def targets_of_runs(runs: Sequence[Run], documents: Sequence[str] = ()) -> list[
 def _rows(path: Path, columns: Sequence[str]) -> list[Row]:
     if kind_of(path) not in (".txt", ".ids"):
         try:
-            return list(each_row(path, columns))
+            return _few(path, each_row(path, columns))
         except ImportRefused as refused:
             raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise PoolFileFaults(path, [(None, f"it cannot be read: {error.strerror}.")]) from None
-    except UnicodeDecodeError:
-        raise PoolFileFaults(path, [(None, "it is not UTF-8. Save it as UTF-8.")]) from None
-    rows = [
-        Row(path, line, {columns[0]: text}) for line, text in enumerate(lines, 1) if text.strip()
-    ]
+    lines = each_text_line(path, PoolFileFaults)
+    rows = _few(path, (Row(path, line, {columns[0]: text}) for line, text in lines if text.strip()))
     if not rows:
         raise PoolFileFaults(path, [(None, "it holds no targets.")])
     return rows
+
+
+def _few(path: Path, rows: Iterator[Row]) -> list[Row]:
+    few = list(islice(rows, MOST_TARGETS + 1))
+    if len(few) > MOST_TARGETS:
+        problem = f"it has more than {MOST_TARGETS:,} targets. Split it."
+        raise PoolFileFaults(path, [(few[-1].line, problem)])
+    return few
 
 
 def _target(row: Row, topic: str, target: str) -> Target:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from presentation.files import write_whole
+from presentation.files import plain_file, reason_of, write_whole
 from retrieval.exceptions import PoolFileFaults
+from retrieval.text_lines import each_text_line
 from stats.arguments import Integers
 
 BLOCK_ROWS = 100_000
@@ -23,6 +24,8 @@ ENDINGS_OF_NAMES = (".ids", ".ids.txt", ".txt")
 MOST_FAULTS = 1000
 LONGEST_NAME = 1000
 """Of a document, in bytes."""
+MOST_ROWS = 1_000_000_000
+"""Of a command's file; pages take fewer."""
 TOO_LONG = f"is too long a name: {LONGEST_NAME:,} bytes are the most."
 
 
@@ -73,19 +76,21 @@ class Vectors:
         return np.array([rows.get(name, -1) for name in names], dtype=np.intp)
 
 
-def read_vectors(path: Path, names: Path | None = None) -> Vectors:
+def read_vectors(path: Path, names: Path | None = None, *, most_rows: int = MOST_ROWS) -> Vectors:
     """Vectors of a .npy file and its file of names, a line each, or of a Parquet file.
 
     Without `names` they are looked for beside vectors.npy, as vectors.ids, vectors.ids.txt or
     vectors.txt. Of Parquet, the columns are the first of texts and the first of lists of numbers.
+    More than `most_rows` are refused before their names are in memory.
     """
     try:
-        with path.open("rb") as file:
+        with plain_file(path).open("rb") as file:
             start = file.read(6)
         if start.startswith(b"PAR1"):
-            return _require_finite(path, _read_parquet(path))
+            return _require_finite(path, _read_parquet(path, most_rows))
         if start == b"\x93NUMPY":
-            return _require_finite(path, _read_npy(path, names or _names_beside(path)))
+            beside = names or _names_beside(path)
+            return _require_finite(path, _read_npy(path, beside, most_rows))
     except OSError as error:
         problem = f"it cannot be read: {error.strerror or error}."
         raise PoolFileFaults(path, [(None, problem)]) from None
@@ -132,57 +137,78 @@ def _names_beside(path: Path) -> Path:
     raise PoolFileFaults(path, [(None, problem)])
 
 
-def _read_npy(path: Path, names_path: Path) -> Vectors:
+def _read_npy(path: Path, names_path: Path, most_rows: int) -> Vectors:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     # the header is Python's syntax
     except (ValueError, OverflowError, TypeError, TokenError) as error:
-        raise PoolFileFaults(path, [(None, f"numpy cannot read it: {error}.")]) from None
+        raise PoolFileFaults(path, [(None, f"numpy cannot read it: {reason_of(error)}.")]) from None
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind != "f":
         problem = f"it holds {array.dtype} of shape {array.shape}. Save a row of floats a document."
         raise PoolFileFaults(path, [(None, problem)])
     if not len(array):
         raise PoolFileFaults(path, [(None, "it holds no rows.")])
-    names = _read_names(names_path)
-    if len(names) != len(array):
-        problem = f"it has {len(array):,} rows, and {names_path.name} {len(names):,} names."
+    _require_few_rows(path, len(array), most_rows)
+    names, n_names = _read_names(names_path, len(array))
+    if n_names != len(array):
+        problem = f"it has {len(array):,} rows, and {names_path.name} {n_names:,} names."
         raise PoolFileFaults(path, [(None, problem)])
     return Vectors(names, array, f"embeddings|file:{path.name}|sha256:{file_digest(path)}")
 
 
-def _read_names(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise PoolFileFaults(path, [(None, f"it cannot be read: {error.strerror}.")]) from None
-    except UnicodeDecodeError:
-        raise PoolFileFaults(path, [(None, "it is not UTF-8. Save it as UTF-8.")]) from None
-    names = [line.strip() for line in lines]
-    _require_names(path, names)
-    return names
+def _read_names(path: Path, n_rows: int) -> tuple[list[str], int]:
+    """The names of so many rows, and how many there are: those beyond them are only counted."""
+    names, n_names = _Names(path), 0
+    for line, text in each_text_line(path, PoolFileFaults):
+        n_names = line
+        if line <= n_rows:
+            names.take(text.strip())
+    return names.all(), n_names
 
 
-def _require_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse names that no qrels can hold, and a name given twice."""
-    first: dict[str, int] = {}
-    faults: list[tuple[int | None, str]] = []
-    for line, name in enumerate(names, 1):
+def _require_few_rows(path: Path, n_rows: int, most: int) -> None:
+    if n_rows > most:
+        problem = f"it has {n_rows:,} vectors, where {most:,} are the most. Split it."
+        raise PoolFileFaults(path, [(None, problem)])
+
+
+class _Names:
+    """Names of rows: those that no qrels can hold, and one given twice, are refused by line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: dict[str, int] = {}
+        self._faults: list[tuple[int | None, str]] = []
+        self._n = 0
+
+    def take(self, name: str) -> None:
+        """Keep the next name; so many that cannot be used are reason enough to stop."""
+        self._n += 1
+        if (problem := self._problem(name)) is None:
+            return
+        self._faults.append((self._n, problem))
+        if len(self._faults) == MOST_FAULTS:
+            raise PoolFileFaults(self._path, self._faults)
+
+    def all(self) -> list[str]:
+        """The names in their order, or all faults."""
+        if self._faults:
+            raise PoolFileFaults(self._path, self._faults)
+        return list(self._lines)
+
+    def _problem(self, name: str) -> str | None:
         if len(name.split()) != 1:
-            problem = f"'{name[:40]}' has white space in it." if name else "there is no name."
-            faults.append((line, problem))
-        elif "\0" in name:
-            faults.append((line, "the name holds a NUL character."))
-        elif len(name.encode()) > LONGEST_NAME:
-            faults.append((line, f"{name[:40]}… {TOO_LONG}"))
-        elif (line_before := first.setdefault(name, line)) != line:
-            faults.append((line, f"{name} is in line {line_before} already."))
-        if len(faults) == MOST_FAULTS:
-            break
-    if faults:
-        raise PoolFileFaults(path, faults)
+            return f"'{name[:40]}' has white space in it." if name else "there is no name."
+        if "\0" in name:
+            return "the name holds a NUL character."
+        if len(name.encode()) > LONGEST_NAME:
+            return f"{name[:40]}… {TOO_LONG}"
+        if (line_before := self._lines.setdefault(name, self._n)) != self._n:
+            return f"{name} is in line {line_before} already."
+        return None
 
 
-def _read_parquet(path: Path) -> Vectors:
+def _read_parquet(path: Path, most_rows: int) -> Vectors:
     """Copied into a temporary .npy file, a block at a time, so that rows can be mapped."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -191,24 +217,26 @@ def _read_parquet(path: Path) -> Vectors:
         name_column, vector_column = _parquet_columns(path, pq.read_schema(path))
         # each name is in memory once before its length is known, however often it is repeated
         file = pq.ParquetFile(path, read_dictionary=[name_column])
-        names: list[str] = []
+        _require_few_rows(path, file.metadata.num_rows, most_rows)
+        names, n = _Names(path), 0
         array: Any = None
         for batch in file.iter_batches(BLOCK_ROWS, columns=[name_column, vector_column]):
-            rows = _matrix(path, batch.column(vector_column), len(names))
+            rows = _matrix(path, batch.column(vector_column), n)
             if array is None:
                 array = temporary_array(file.metadata.num_rows, rows.shape[1])
             if rows.shape[1] != array.shape[1]:
                 problem = f"vectors have {array.shape[1]} and {rows.shape[1]} numbers."
-                raise PoolFileFaults(path, [(len(names) + 1, problem)])
-            array[len(names) : len(names) + len(rows)] = rows
-            names += _names_in(path, batch.column(name_column), len(names))
+                raise PoolFileFaults(path, [(n + 1, problem)])
+            array[n : n + len(rows)] = rows
+            for name in _names_in(path, batch.column(name_column), n):
+                names.take(name)
+            n += len(rows)
     except pa.ArrowException as error:
-        raise PoolFileFaults(path, [(None, f"it is not Parquet: {error}.")]) from None
+        raise PoolFileFaults(path, [(None, f"it is not Parquet: {reason_of(error)}.")]) from None
     if array is None:
         raise PoolFileFaults(path, [(None, "it holds no rows.")])
-    _require_names(path, names)
     signature = f"embeddings|file:{path.name}|sha256:{file_digest(path)}"
-    return Vectors(names, array, signature)
+    return Vectors(names.all(), array, signature)
 
 
 def _names_in(path: Path, column: Any, n_before: int) -> list[str]:

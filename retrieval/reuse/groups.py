@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
+from retrieval.text_lines import each_text_line
+from retrieval.trec_files import MOST_FAULTS
 
 Flags = NDArray[np.bool_]
 
@@ -76,16 +78,14 @@ def read_groups(path: Path) -> dict[str, list[str]]:
     """Groups of a file: each line has a run and its group, with white space between."""
     groups: dict[str, list[str]] = {}
     faults: list[tuple[int | None, str]] = []
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise TrecFileFaults(path, [(None, f"it cannot be read: {error}.")]) from None
-    for number, line in enumerate(lines, 1):
+    for number, line in each_text_line(path, TrecFileFaults):
         cells = line.split()
         if not cells or cells[0].startswith("#"):
             continue
         if len(cells) != 2:
             faults.append((number, f"it has {len(cells)} columns. A line has a run and a group."))
+            if len(faults) == MOST_FAULTS:
+                break
         else:
             groups.setdefault(cells[1], []).append(cells[0])
     if faults:

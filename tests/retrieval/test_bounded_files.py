@@ -1,9 +1,12 @@
 """Files that were made to be too much: long names, many columns, pictures that fetch others."""
 
 import gzip
+import subprocess
+import sys
 import time
 from io import BytesIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,11 +19,13 @@ from annotation.readers.tables import read_rows
 from annotation.uploads import plain_file_name
 from retrieval.collection_files import files_on_disk, is_packed, store_file
 from retrieval.collections import create_collection
-from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit
+from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit, TrecFileFaults
 from retrieval.models import CollectionVersion, SampledTarget
 from retrieval.pools.encoding import opened_picture
+from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import read_vectors
 from retrieval.stored_pools import request_pool
+from retrieval.trec_files import LONGEST_LINE, read_qrels
 from simulation.catalogue_files import read_embeddings
 from simulation.exceptions import CatalogueUnfit
 from tests.retrieval.collections import add_file, run_text, sent
@@ -146,6 +151,126 @@ def test_an_array_whose_shape_is_no_number_is_refused(tmp_path):
         read_vectors(path)
     with pytest.raises(CatalogueUnfit, match="cannot be read as"):
         read_embeddings(path, 1)
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+import django
+django.setup()
+import numpy, pyarrow, pyarrow.csv
+from annotation.readers.tables import read_rows
+from retrieval.pools.targets import read_targets
+from retrieval.pools.vectors import read_vectors
+from retrieval.trec_files import each_line, read_assessors, read_qrels, read_run
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    list({read}(Path(sys.argv[1])))
+except Exception as refused:
+    print(refused.__class__.__name__, str(refused).splitlines()[0])
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def peak(read: str, path) -> tuple[str, int]:
+    """What a reader refuses a file with, and how many MiB it took to see it."""
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK.replace("{read}", read), str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    refusal, megabytes = done.stdout.splitlines()
+    return refusal, int(megabytes)
+
+
+@pytest.fixture(scope="module")
+def long_line(tmp_path_factory):
+    """A file of 100 KB, of which gzip makes a line of 50 million columns."""
+    path = tmp_path_factory.mktemp("long") / "long.csv.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"t 0 d 1\n")
+        for _ in range(50):
+            file.write(b"a " * 500_000 + b"," * 1_000_000)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("read", "refusal"),
+    [
+        ("read_run", "Line 2 of long.csv.gz: it is longer than 1 MiB"),
+        ("read_qrels", "Line 2 of long.csv.gz: it is longer than 1 MiB"),
+        ("read_assessors", "Line 2 of long.csv.gz: it is longer than 1 MiB"),
+        ("each_line", "Line 2 of long.csv.gz: it is longer than 1 MiB"),
+        ("read_rows", "Line 2 of long.csv.gz: it has more than 16 million characters"),
+        ("read_targets", "Line 1 of long.csv.gz: columns are missing: target"),
+    ],
+)
+def test_a_line_that_fills_the_memory_is_refused_by_its_number(long_line, read, refusal):
+    said, megabytes = peak(read, long_line)
+    assert refusal in said
+    assert megabytes < 150
+
+
+def test_a_record_of_many_lines_is_refused_where_it_begins(tmp_path):
+    path = tmp_path / "many.csv"
+    path.write_text("target\n" + '"\n",' * 5_000_000)
+    said, megabytes = peak("read_rows", path)
+    assert "Line 2 of many.csv: it has more than 16 million characters" in said
+    assert megabytes < 400
+
+
+def test_names_of_nothing_but_line_ends_are_refused_at_the_first_thousand(tmp_path):
+    np.save(tmp_path / "v.npy", np.ones((2000, 2), np.float32))
+    with (tmp_path / "v.ids").open("wb") as file:
+        for _ in range(60):
+            file.write(b"\n" * 1_000_000)
+    said, megabytes = peak("read_vectors", tmp_path / "v.npy")
+    assert "Line 1 of v.ids: there is no name." in said
+    assert megabytes < 100
+    with (tmp_path / "v.ids").open("wb") as file:
+        file.write(b"".join(b"%d\n" % n for n in range(2000)))
+        for _ in range(60):
+            file.write(b"a\n" * 500_000)
+    said, megabytes = peak("read_vectors", tmp_path / "v.npy")
+    assert "v.npy: it has 2,000 rows, and v.ids 30,002,000 names." in said
+    assert megabytes < 100
+    (tmp_path / "v.ids").write_text("a" * 70_000)
+    with pytest.raises(PoolFileFaults, match=r"Line 1 of v\.ids: it is longer than 65,536"):
+        read_vectors(tmp_path / "v.npy")
+
+
+def test_vectors_of_more_rows_than_names_fit_are_refused(tmp_path):
+    np.save(tmp_path / "v.npy", np.ones((3, 2), np.float32))
+    (tmp_path / "v.ids").write_text("a\nb\nc\n")
+    assert read_vectors(tmp_path / "v.npy", most_rows=3).names == ["a", "b", "c"]
+    with pytest.raises(PoolFileFaults, match="it has 3 vectors, where 2 are the most"):
+        read_vectors(tmp_path / "v.npy", most_rows=2)
+    (tmp_path / "v.parquet").write_bytes(parquet(["a", "b", "c"]))
+    with pytest.raises(PoolFileFaults, match="it has 3 vectors, where 2 are the most"):
+        read_vectors(tmp_path / "v.parquet", most_rows=2)
+
+
+def test_more_targets_than_candidates_fit_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("retrieval.pools.targets.MOST_TARGETS", 2)
+    for name, text in (("t.txt", "a\n\nb\n"), ("t.csv", "target\na\nb\n")):
+        path = tmp_path / name
+        path.write_text(text)
+        assert len(read_targets(path)) == 2
+        path.write_text(text + "c\n")
+        with pytest.raises(PoolFileFaults, match=rf"Line 4 of {name}: it has more than 2 targets"):
+            read_targets(path)
+
+
+def test_a_line_may_be_as_long_as_the_limit(tmp_path):
+    name = "d" * (LONGEST_LINE - 8)
+    path = tmp_path / "long.qrels"
+    path.write_text(f"t 0 {name}dd 1\nt 0 e 1\n")
+    assert len(read_qrels(path).documents) == 2
+    path.write_text(f"t 0 e 1\nt 0 {name}ddd 1\n")
+    with pytest.raises(TrecFileFaults, match=r"Line 2 of long\.qrels: it is longer than 1 MiB"):
+        read_qrels(path)
 
 
 DRAWING = (

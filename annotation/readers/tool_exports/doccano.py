@@ -27,6 +27,7 @@ from annotation.readers.tool_exports.entries import (
     require_fields,
     texts,
 )
+from presentation.files import reason_of
 
 QUESTION = "label"
 LABELS = ("label", "cats")
@@ -55,7 +56,9 @@ def _members(path: Path, folder: Path) -> list[Path]:
                 raise ImportRefused(path, "what is in it is over 512 MiB; import its files singly.")
             return [_unpacked(archive, info, folder) for info in infos]
     except (*UNREADABLE, OSError, EOFError) as error:
-        raise ImportRefused(path, f"it is not a zip that can be read: {error}.") from None
+        raise ImportRefused(
+            path, f"it is not a zip that can be read: {reason_of(error)}."
+        ) from None
 
 
 def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) -> Path:

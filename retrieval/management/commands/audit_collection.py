@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from presentation.files import reason_of
 from presentation.progress import bar
 from retrieval.audit.claims import CLAIMS, read_claims
 from retrieval.audit.collection import audit_collection
@@ -47,4 +48,4 @@ def _claims(texts: Sequence[str]) -> dict[str, Claims]:
     try:
         return read_claims(texts)
     except ValueError as error:
-        raise CommandError(f"--claim {error}.", returncode=2) from None
+        raise CommandError(f"--claim {reason_of(error)}.", returncode=2) from None

@@ -1,0 +1,85 @@
+"""Pipes and devices as inputs, in which nobody may ever write, and what others' errors end with."""
+
+import os
+from io import StringIO
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from django.core.management import call_command
+
+from annotation.exceptions import AnnotationError
+from annotation.readers.archives import unpacked
+from annotation.readers.tables import read_rows
+from presentation.files import plain_file, reason_of
+from retrieval.exceptions import PoolFileFaults, RetrievalError
+from retrieval.exports.reasons import read_terms
+from retrieval.pilots import read_pilot
+from retrieval.pools.targets import read_targets
+from retrieval.pools.vectors import read_vectors
+from retrieval.reuse.groups import read_groups
+from retrieval.trec_files import read_assessors, read_qrels, read_run
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    path = tmp_path / "pipe.txt"
+    os.mkfifo(path)
+    return path
+
+
+def read_unpacked(path):
+    with unpacked(path, most_bytes=10):
+        pass
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        *(read_run, read_qrels, read_assessors, read_groups, read_pilot, read_targets),
+        *(read_terms, read_vectors, read_rows, read_unpacked),
+    ],
+)
+def test_no_reader_waits_for_a_pipe(pipe, read):
+    with pytest.raises((RetrievalError, AnnotationError)) as refused:
+        read(pipe)
+    assert "pipe" in str(refused.value)
+    assert ".." not in str(refused.value)
+
+
+def test_no_list_of_names_is_a_pipe(pipe, tmp_path):
+    np.save(tmp_path / "v.npy", np.ones((1, 2), np.float32))
+    with pytest.raises(PoolFileFaults, match="it is a pipe or a device"):
+        read_vectors(tmp_path / "v.npy", pipe)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "pool"])
+def test_commands_refuse_a_pipe(pipe, command):
+    lines = {
+        "evaluate": ("evaluate_runs", "--qrels", pipe, "--run", pipe, "--measure", "nDCG@10"),
+        "pool": ("pool_candidates", "--targets", pipe, "--run", f"a={pipe}", "--depth", "3"),
+    }
+    with pytest.raises(RetrievalError, match="write it to a file first"):
+        call_command(*map(str, lines[command]), stdout=StringIO())
+
+
+def test_files_and_folders_are_what_can_be_read_again(tmp_path):
+    assert plain_file(tmp_path) == tmp_path
+    assert plain_file(tmp_path / "none") == tmp_path / "none"
+    with pytest.raises(OSError, match="pipe or a device"):
+        plain_file(tmp_path.__class__("/dev/null"))
+
+
+def test_what_a_library_says_ends_as_part_of_a_sentence(tmp_path):
+    assert reason_of(pa.ArrowInvalid("Not found. Is it Parquet?.\nmore.")) == (
+        "Not found. Is it Parquet?"
+    )
+    path = tmp_path / "v.parquet"
+    path.write_bytes(b"PAR1 and no more than this, PAR2")
+    with pytest.raises(PoolFileFaults) as refused:
+        read_vectors(path)
+    first = str(refused.value).splitlines()[0]
+    assert first.startswith("v.parquet: it is not Parquet: ")
+    assert not first.endswith("..")
