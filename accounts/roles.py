@@ -14,7 +14,7 @@ class Permission(StrEnum):
     """What somebody may do."""
 
     VIEW = "view"
-    """Read items, judgments under pseudonyms, and results."""
+    """Read items, judgments under pseudonyms, and results; their charts with the data drawn."""
     VIEW_WORKERS = "view_workers"
     """See who a worker is: ids, comments, histories."""
     VIEW_MONEY = "view_money"
@@ -26,6 +26,7 @@ class Permission(StrEnum):
     """Compute results, score metrics, make label sets."""
     ADJUDICATE = "adjudicate"
     EXPORT = "export"
+    """Take rows and whole results away as files, which the audit log then names."""
     REVIEW = "review"
     """Flag, approve, reject, message, block."""
     SPEND = "spend"

@@ -12,10 +12,12 @@ from retrieval.models import (
     CollectionFile,
     CollectionVersion,
     EvaluatedMeasure,
+    EvaluationWeights,
     RunPair,
     RunResult,
     TopicValue,
     VersionFile,
+    WeightedResult,
 )
 from retrieval.run_order import RunOrder
 
@@ -87,6 +89,21 @@ class StoredEvaluation:
         return by_measure
 
     @cached_property
+    def weights(self) -> EvaluationWeights | None:
+        """The sample that topics are weighed by, if one was chosen."""
+        return EvaluationWeights.objects.filter(version=self.version).first()
+
+    @cached_property
+    def weighted(self) -> list[WeightedResult]:
+        """Means over all targets of the sample, then differences of every two runs."""
+        rows = list(self.version.weighted_results.all())
+        names = {one.pk: one for one in self.measures}
+        for row in rows:
+            row.measure, row.run = names[row.measure_id], self.files[row.run_id]
+            row.other = self.files[row.other_id] if row.other_id else None
+        return rows
+
+    @cached_property
     def notes(self) -> list[str]:
         return [note.text for note in self.version.notes.all()]
 
@@ -122,6 +139,31 @@ class StoredEvaluation:
             "settings": {"primary": [one.name for one in primary]}
             | {name: rules[name] for name in SETTINGS if name in rules},
             "notes": self.notes,
+        } | self._weighted()
+
+    def _weighted(self) -> dict[str, Any]:
+        """As `evaluate_runs --weights --json` prints it; the notes are among the others."""
+        if (weights := self.weights) is None:
+            return {}
+        means = [row for row in self.weighted if row.other is None]
+        pairs = [row for row in self.weighted if row.other is not None]
+        return {
+            "weighted": {
+                "file": weights.name,
+                "has_strata": weights.has_strata,
+                "effective_n": weights.effective_n,
+                "means": [
+                    {"run": row.run.name, "measure": row.measure.name, "mean": row.value}
+                    | _limits(row)
+                    for row in means
+                ],
+                "differences": [
+                    {"a": row.run.name, "b": str(row.other), "measure": row.measure.name}
+                    | {"delta": row.value}
+                    | _limits(row)
+                    for row in pairs
+                ],
+            }
         }
 
     def _results(self, *, per_topic: bool) -> Iterator[dict[str, Any]]:
@@ -161,3 +203,8 @@ class StoredEvaluation:
         for run, topic, value in rows.values_list("result__run", "topic", "value"):
             values[run][topic] = value
         return [values[run.pk] for run in runs]
+
+
+def _limits(row: WeightedResult) -> dict[str, Any]:
+    names = ("ci_low", "ci_high", "ci_method", "n_topics")
+    return {name: getattr(row, name) for name in names} | {"reason": row.reason or None}

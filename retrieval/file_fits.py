@@ -1,31 +1,45 @@
-"""How well catalogues and vectors fit the runs: how many of their documents they know by name."""
+"""How well catalogues and vectors fit runs and samples: how many of their names they know."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Sequence, Set
 
 from retrieval.collection_files import files_on_disk
-from retrieval.models import Collection, CollectionFile, FileFit
+from retrieval.models import (
+    Collection,
+    CollectionFile,
+    CollectionVersion,
+    FileFit,
+    SampledTarget,
+    SampleFit,
+)
 from retrieval.source_files import names_in
 from retrieval.trec_files import read_run
 
 Kind = CollectionFile.Kind
+SAMPLES = 20
+"""As many as pages offer, the newest first."""
 
 
 def note_fits(collection: Collection) -> None:
-    """Hold each source against each run that it was not held against yet."""
+    """Hold each source against each run and each sample that it was not held against yet."""
     files = list(collection.files.usable().defer("faults", "warnings"))
     sources = [file for file in files if file.kind in (Kind.CATALOGUE, Kind.EMBEDDINGS)]
     runs = [file for file in files if file.kind == Kind.RUN]
-    known = set(FileFit.objects.filter(source__in=sources).values_list("source", "run"))
-    missing = [pair for pair in product(sources, runs) if (pair[0].pk, pair[1].pk) not in known]
+    targets = CollectionVersion.Kind.TARGETS
+    samples = list(CollectionVersion.objects.of(collection, targets)[:SAMPLES])
     for source in sources:
-        if of_source := [run for one, run in missing if one == source]:
-            _note_fits_of(source, of_source)
+        known = set(source.fits.values_list("run", flat=True))
+        known_samples = set(source.sample_fits.values_list("sample", flat=True))
+        new = [run for run in runs if run.pk not in known]
+        new_samples = [sample for sample in samples if sample.pk not in known_samples]
+        if new or new_samples:
+            _note_fits_of(source, new, new_samples)
 
 
-def _note_fits_of(source: CollectionFile, runs: Sequence[CollectionFile]) -> None:
+def _note_fits_of(
+    source: CollectionFile, runs: Sequence[CollectionFile], samples: Sequence[CollectionVersion]
+) -> None:
     with files_on_disk([source]) as [path]:
         names = names_in(path, source.kind)
     for file in runs:
@@ -41,3 +55,12 @@ def _note_fits_of(source: CollectionFile, runs: Sequence[CollectionFile]) -> Non
         )
         # Another job may hold the same two against each other at the same time.
         FileFit.objects.bulk_create([fit], ignore_conflicts=True)
+    SampleFit.objects.bulk_create(
+        [_sample_fit(source, sample, names) for sample in samples], ignore_conflicts=True
+    )
+
+
+def _sample_fit(source: CollectionFile, sample: CollectionVersion, names: Set[str]) -> SampleFit:
+    targets = SampledTarget.objects.filter(version=sample).values_list("topic", "docno")
+    n_known = sum((docno or topic) in names for topic, docno in targets)
+    return SampleFit(source=source, sample=sample, n_targets=len(targets), n_known=n_known)

@@ -45,7 +45,7 @@ class Size:
 
     def lines(self) -> Iterator[str]:
         """As `power` prints it."""
-        stated = ", ".join(f"{name} {value}" for name, value in self.assumptions.items())
+        stated = ", ".join(_stated(name, value) for name, value in self.assumptions.items())
         of_power = "" if self.power is None else f", which have power {_digits(self.power)}"
         yield f"{self.n} {self.quantity}{of_power} ({self.method}; {stated})."
         if self.rounded:
@@ -197,3 +197,10 @@ def topics_for_interval(width: float, sd: float, *, confidence: float) -> Size:
 
 def _digits(power: float) -> str:
     return f"{power:.4f}".removeprefix("0")
+
+
+def _stated(name: str, value: object) -> str:
+    """An assumption as a sentence has it."""
+    if name == "one_sided":
+        return "one-sided" if value else "two-sided"
+    return f"{name.replace('_', ' ')} {value}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from presentation.files import reason_of
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, RunsCompared, RunValues, Settings
 from retrieval.exceptions import CollectionUnfit, RunsUnfit
@@ -15,10 +17,13 @@ from retrieval.models import (
     CollectionFile,
     CollectionVersion,
     EvaluatedMeasure,
+    EvaluationWeights,
     RunPair,
     RunResult,
+    SampledTarget,
     TopicValue,
     VersionFile,
+    WeightedResult,
 )
 from retrieval.stored_files import opened_files
 from retrieval.stored_versions import (
@@ -31,6 +36,7 @@ from retrieval.stored_versions import (
     write_notes,
     write_rows,
 )
+from retrieval.weighted_means import WeightedMeans, topic_weights, weighted_means
 from stats.ranking import Measure, measure
 
 if TYPE_CHECKING:
@@ -43,6 +49,8 @@ EVALUATE = "evaluate_collection"
 FORM = 2
 """Of the rows; those of another form are not taken for the same."""
 MOST_VALUES = 3_000_000
+WEIGHTS = "weights"
+"""Of the rules: the sample by whose probabilities topics are weighed."""
 
 
 def settings_of(rules: Mapping[str, Any]) -> Settings:
@@ -51,7 +59,7 @@ def settings_of(rules: Mapping[str, Any]) -> Settings:
         measures = _measures(rules["measures"])
         primary = _measures(rules.get("primary", ()))
     except ValueError as error:
-        raise RunsUnfit(f"{error}.") from None
+        raise RunsUnfit(f"{reason_of(error)}.") from None
     if not measures:
         raise RunsUnfit(_("Choose at least one measure."))
     if unknown := [one.name for one in primary if one not in measures]:
@@ -110,6 +118,7 @@ def evaluate_collection(running: RunningJob) -> str:
 
     def compute() -> CollectionVersion:
         evaluation = _evaluated(files, rules, running)
+        weighted = _weighted(collection, evaluation, rules)
         with transaction.atomic():
             version = create_version(
                 collection=collection,
@@ -122,7 +131,7 @@ def evaluate_collection(running: RunningJob) -> str:
                 n_topics=len(evaluation.topics),
                 n_without_relevant=evaluation.n_without_relevant,
             )
-            _write(version, files, evaluation)
+            _write(version, files, evaluation, weighted)
         return version
 
     return once(collection, kind, fingerprint, compute)
@@ -137,8 +146,39 @@ def _evaluated(
         return evaluate_runs(grades, runs, settings_of(rules), progress=progress)
 
 
+def _weighted(
+    collection: Collection, evaluation: Evaluation, rules: Mapping[str, Any]
+) -> WeightedMeans | None:
+    """The means over all targets that the topics were drawn from, where a sample says so."""
+    if not (key := rules.get(WEIGHTS)):
+        return None
+    kind = CollectionVersion.Kind.TARGETS
+    sample = CollectionVersion.objects.of(collection, kind).filter(pk=key).first()
+    if sample is None:
+        raise RunsUnfit(_("The sample whose probabilities were chosen is not there."))
+    rows = SampledTarget.objects.filter(version=sample)
+    drawn = {
+        topic: (inclusion, _number(stratum))
+        for topic, inclusion, stratum in rows.values_list("topic", "inclusion", "stratum")
+    }
+    name = sample_name(sample)
+    return weighted_means(evaluation, topic_weights(name, evaluation.topics, drawn))
+
+
+def sample_name(sample: CollectionVersion) -> str:
+    return f"sample {sample.number}"
+
+
+def _number(stratum: str) -> float:
+    """Strata are numbered; NaN where there is none."""
+    return float(stratum) if stratum else nan
+
+
 def _write(
-    version: CollectionVersion, files: Sequence[CollectionFile], evaluation: Evaluation
+    version: CollectionVersion,
+    files: Sequence[CollectionFile],
+    evaluation: Evaluation,
+    weighted: WeightedMeans | None,
 ) -> None:
     counts = {
         each.run: {
@@ -160,7 +200,42 @@ def _write(
         group = groups.get((row.measure.name, row.run))
         _write_result(version, evaluation.topics, row, measures, runs[row.run], group)
     write_rows(RunPair, (_pair(version, row, measures, runs) for row in evaluation.comparisons))
-    write_notes(version, evaluation.notes)
+    notes = list(evaluation.notes)
+    if weighted is not None:
+        _write_weighted(version, weighted, measures, runs)
+        notes += weighted.notes()
+    write_notes(version, notes)
+
+
+def _write_weighted(
+    version: CollectionVersion,
+    weighted: WeightedMeans,
+    measures: Mapping[Measure, EvaluatedMeasure],
+    runs: Mapping[str, VersionFile],
+) -> None:
+    EvaluationWeights.objects.create(
+        version=version,
+        sample_id=version.rules[WEIGHTS],
+        name=weighted.weights.name,
+        has_strata=weighted.weights.strata is not None,
+        effective_n=weighted.weights.effective_n,
+    )
+    write_rows(
+        WeightedResult,
+        (
+            {
+                "version": version,
+                "measure": measures[one.measure],
+                "run": runs[one.a],
+                "other": runs[one.b] if one.b else None,
+                **{name: one.limits[name] for name in ("value", "ci_low", "ci_high")},
+                "ci_method": one.mean.method,
+                "n_topics": one.mean.n_topics,
+                "reason": one.mean.reason or "",
+            }
+            for one in (*weighted.means, *weighted.differences)
+        ),
+    )
 
 
 def _write_measures(

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 
+from presentation.files import reason_of
 from retrieval.collection_files import files_on_disk
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
 from retrieval.models import (
@@ -82,7 +83,9 @@ def plan_of(rules: Mapping[str, Any]) -> PoolPlan:
             **{name: int(rules[name]) for name in FUSION if name in rules},
         )
     except ValueError as error:
-        raise PoolUnfit(_("The plan cannot be followed: {error}.").format(error=error)) from None
+        raise PoolUnfit(
+            _("The plan cannot be followed: {error}.").format(error=reason_of(error))
+        ) from None
 
 
 def request_pool(
@@ -256,7 +259,8 @@ def targets_of(
     known = set(documents)
     if sample := rules.get("sample"):
         rows = SampledTarget.objects.filter(version=sample).values_list("topic", "docno")
-        return [Target(topic, docno) for topic, docno in rows]
+        # a run lists no document for itself; the catalogue may know it all the same
+        return [Target(topic, docno or (topic if topic in known else "")) for topic, docno in rows]
     if named := rules.get("targets"):
         return [Target(topic, topic if topic in known else "") for topic in named]
     runs = [source.run for source in sources if isinstance(source, RunSource)]

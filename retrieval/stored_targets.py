@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from retrieval.collection_files import files_on_disk
 from retrieval.exceptions import PoolUnfit
+from retrieval.file_fits import note_fits
 from retrieval.models import CollectionFile, CollectionVersion, SampledTarget
 from retrieval.pools.difficulty import difficulty
 from retrieval.pools.records import Target
@@ -89,7 +90,9 @@ def sample_collection_targets(running: RunningJob) -> str:
             write_rows(SampledTarget, _rows(version, sample))
         return version
 
-    return once(collection, kind, fingerprint, compute)
+    path = once(collection, kind, fingerprint, compute)
+    note_fits(collection)
+    return path
 
 
 def _drawn(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,12 @@ class WeightedMean:
     a: str
     b: str
     mean: TopicMean
+
+    @property
+    def limits(self) -> dict[str, float | None]:
+        """Its value with its interval, None where undefined."""
+        names = ("value", "ci_low", "ci_high")
+        return plain_values({name: getattr(self.mean, name) for name in names})
 
     def record(self) -> dict[str, Any]:
         """As `evaluate_runs --weights --json` prints it."""
@@ -111,26 +118,30 @@ class WeightedMeans:
 def read_weights(path: Path, topics: Sequence[str]) -> TopicWeights:
     """The probability of each topic in a file as `sample_targets` writes it, with its stratum."""
     targets, probabilities = read_target_values(path, "probability")
-    of_topic = dict(zip((one.topic for one in targets), probabilities.tolist(), strict=True))
-    known = [of_topic.get(topic, np.nan) for topic in topics]
-    if missing := [topic for topic, one in zip(topics, known, strict=True) if not one == one]:
-        raise RunsUnfit(f"{path.name} has no probability of topic {missing[0]}, which is judged.")
-    if wrong := [topic for topic, one in zip(topics, known, strict=True) if not 0 < one <= 1]:
+    names = [one.topic for one in targets]
+    _, strata = read_target_values(path, "stratum", is_required=False)
+    drawn = zip(names, probabilities.tolist(), strata.tolist(), strict=True)
+    return topic_weights(path.name, topics, {topic: of_topic for topic, *of_topic in drawn})
+
+
+def topic_weights(
+    name: str, topics: Sequence[str], drawn: Mapping[str, Sequence[float]]
+) -> TopicWeights:
+    """The weights of an evaluation's topics by the probability and the stratum of each target.
+
+    No stratum is known where one of the topics has none (NaN). RunsUnfit where a topic was not
+    drawn.
+    """
+    if missing := [topic for topic in topics if topic not in drawn or isnan(drawn[topic][0])]:
+        raise RunsUnfit(f"{name} has no probability of topic {missing[0]}, which is judged.")
+    probabilities, strata = np.array([drawn[topic] for topic in topics], dtype=float).T
+    if len(wrong := np.flatnonzero(~((probabilities > 0) & (probabilities <= 1)))):
         raise RunsUnfit(
-            f"{path.name}: the probability of topic {wrong[0]} is {of_topic[wrong[0]]:g}, and must "
-            "be above 0 and at most 1."
+            f"{name}: the probability of topic {topics[wrong[0]]} is "
+            f"{probabilities[wrong[0]]:g}, and must be above 0 and at most 1."
         )
-    return TopicWeights(
-        path.name, np.array(known), _strata(path, topics), len(set(of_topic) - set(topics))
-    )
-
-
-def _strata(path: Path, topics: Sequence[str]) -> Floats | None:
-    """None where the file has no such column, or not of every topic."""
-    targets, numbers = read_target_values(path, "stratum", is_required=False)
-    of_topic = dict(zip((one.topic for one in targets), numbers.tolist(), strict=True))
-    strata = np.array([of_topic[topic] for topic in topics])
-    return None if np.isnan(strata).any() else strata
+    known = None if np.isnan(strata).any() else strata
+    return TopicWeights(name, probabilities, known, len(set(drawn) - set(topics)))
 
 
 def weighted_means(evaluation: Evaluation, weights: TopicWeights) -> WeightedMeans:

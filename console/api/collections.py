@@ -28,7 +28,7 @@ from retrieval.models import (
     SampledTarget,
     TopicValue,
 )
-from retrieval.stored_evaluations import request_evaluation
+from retrieval.stored_evaluations import WEIGHTS, request_evaluation
 from retrieval.stored_targets import SOURCES, request_sample
 from retrieval.stored_versions import signature_of
 from work.models import Job
@@ -245,6 +245,12 @@ class EvaluationInput(Input):
         child=serializers.CharField(max_length=200), default=list, max_length=100
     )
     missing = serializers.ChoiceField(choices=["common", "zero"], default="common")
+    weights = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        help_text="The number of a sample of targets: means for all its targets too, each topic "
+        "weighed by 1 / probability.",
+    )
     ties = serializers.ChoiceField(choices=["falling", "rising"], default="falling")
     leave_out_without_relevant = serializers.BooleanField(default=False)
     single_precision = serializers.BooleanField(default=True)
@@ -277,6 +283,9 @@ class Evaluations(CollectionResults):
         files = collection.files.usable().defer("faults")
         [qrels] = _named(files.qrels(), [rules.pop("qrels")], "qrels")
         runs = _named(files.runs(), rules.pop("runs", None), "runs")
+        if number := rules.pop(WEIGHTS, None):
+            samples = versions_of(collection, "targets")
+            rules[WEIGHTS] = get_object_or_404(samples, number=number).pk
         job = request_evaluation(
             collection=collection, qrels=qrels, runs=runs, rules=rules, actor=self.person
         )

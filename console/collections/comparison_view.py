@@ -12,6 +12,7 @@ from console.collections.comparison_words import any_two_sentence, change_name, 
 from console.collections.few_runs import few_runs_sentence
 from console.collections.result_charts import MOST_DRAWN, Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
+from console.templatetags.numbers import coefficient
 from retrieval.models import (
     AnyTwoAssessors,
     ChangedPair,
@@ -103,7 +104,8 @@ class ComparisonView(ResultView):
 
     @property
     def said_first(self) -> str:
-        names = listed(self.compared)
+        # names may have commas of their own
+        names = listed([_("“{name}”").format(name=name) for name in self.compared])
         if len(self.compared) > MOST_SENTENCES:
             names = _("{n} qrels").format(n=len(self.compared))
         worst = max(pair.n_swapped_significantly for pair in self.pairs)
@@ -134,15 +136,17 @@ class ComparisonView(ResultView):
                 _(
                     "{names}: a machine judged. High agreement over all runs does not say that "
                     "the best are told apart, nor that runs of its own model are not favoured."
-                ).format(names=listed(sorted(self.machines)))
+                ).format(
+                    names=listed([_("“{name}”").format(name=one) for one in sorted(self.machines)])
+                )
             )
         return sentences
 
     def _sentence(self, pair: RankingPair) -> str:
         tau = self.coefficients[pair.pk, "tau_b"]
         said = _("{first} and {second}: tau-b {tau} over {runs} runs and {topics} topics;").format(
-            first=pair.first,
-            second=pair.second,
+            first=_("“{name}”").format(name=pair.first),
+            second=_("“{name}”").format(name=pair.second),
             tau=in_words(tau.value, tau.ci_low, tau.ci_high)
             if tau.value is not None
             else _("undefined"),
@@ -158,6 +162,9 @@ class ComparisonView(ResultView):
             "all": pair.n_pairs,
             "significant": pair.n_swapped_significantly,
         }
+        if tau.value is not None and tau.ci_low is None and tau.reason:
+            text = _("tau-b has no interval: {reason}.").format(reason=_(tau.reason))
+            return f"{said} {swapped} {text}"
         return f"{said} {swapped}"
 
     def _folds(self) -> Iterator[Fold]:
@@ -191,8 +198,8 @@ class ComparisonView(ResultView):
         table = Table("rankings-compared", caption, (*columns, *top), rows, note=note)
         values = [self.coefficients[pair.pk, "tau_b"].value for pair in self.pairs]
         known = [value for value in values if value is not None]
-        finding = _("tau-b {least} or more").format(least=f"{min(known):.2f}") if known else ""
-        return Fold(caption, finding.replace("-0", "\N{MINUS SIGN}0"), table)
+        finding = _("tau-b {least} or more").format(least=coefficient(min(known))) if known else ""
+        return Fold(caption, finding, table)
 
     @property
     def overlap(self) -> dict[str, str]:
@@ -298,7 +305,7 @@ class ComparisonView(ResultView):
         known = [one.kappa for one in pairs if one.kappa is not None]
         finding = (
             _("kappa from {least} to {most}").format(
-                least=f"{min(known):.2f}", most=f"{max(known):.2f}"
+                least=coefficient(min(known)), most=coefficient(max(known))
             )
             if known
             else ""

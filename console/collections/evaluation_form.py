@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from retrieval.exceptions import RetrievalError
-from retrieval.models import Collection, CollectionFile
-from retrieval.stored_evaluations import settings_of
+from retrieval.models import Collection, CollectionFile, CollectionVersion
+from retrieval.stored_evaluations import WEIGHTS, settings_of
 
 COMMON = (
     "nDCG@10",
@@ -28,6 +28,8 @@ COMMON = (
     "Judged@10",
 )
 CONFIDENCE = 0.95
+SAMPLES = 20
+"""As many as are offered, the newest first."""
 # Between names, not inside of one's brackets.
 SEPARATOR = re.compile(r"[;\n]|,(?![^()]*\))")
 
@@ -85,6 +87,15 @@ class EvaluationForm(forms.Form):
     double = forms.BooleanField(
         label=gettext_lazy("Compare scores as 64-bit floats, as trec_eval 10 does"), required=False
     )
+    weights = forms.ChoiceField(
+        label=gettext_lazy("Topics stand for"),
+        required=False,
+        help_text=gettext_lazy(
+            "Of a sample that drew targets with unequal probabilities: means and differences for "
+            "all its targets too, each topic weighed by 1 / probability. Tests and groups are of "
+            "the topics as they are."
+        ),
+    )
     test = forms.ChoiceField(
         label=gettext_lazy("Test"),
         required=False,
@@ -116,6 +127,7 @@ class EvaluationForm(forms.Form):
         *("ties", "leave_out_without_relevant", "double", "test", "confidence", "seed"),
     )
     """Whose defaults serve, folded away."""
+    HAS_WEIGHTS = True
 
     def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
@@ -126,6 +138,21 @@ class EvaluationForm(forms.Form):
             field.choices = choices_of(self.usable, kind)
         self.fields["measures"].initial = list(self.DEFAULT_MEASURES)
         self.fields["runs"].initial = [key for key, _name in choices_of(self.usable, "run")]
+        self._offer_weights(collection)
+
+    def _offer_weights(self, collection: Collection) -> None:
+        """The samples whose topics may be weighed; no field without any, or of another page."""
+        kind = CollectionVersion.Kind.TARGETS
+        samples = (
+            CollectionVersion.objects.of(collection, kind)[:SAMPLES] if self.HAS_WEIGHTS else []
+        )
+        offered = [(str(one.pk), weights_title(one)) for one in samples]
+        if not offered:
+            del self.fields["weights"]
+            return
+        field = self.fields["weights"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [("", _("themselves alone")), *offered]
 
     def begin_with(self, arguments: Mapping[str, Any]) -> None:
         """Offer the choices of a job that failed, to be changed and not made anew."""
@@ -213,7 +240,8 @@ class EvaluationForm(forms.Form):
     def rules(self) -> dict[str, Any]:
         """The settings as they are stored with what comes of them."""
         data = self.cleaned_data
-        return {
+        weights = {WEIGHTS: int(data["weights"])} if data.get("weights") else {}
+        return weights | {
             "measures": [*data.get("measures", []), *_names(data.get("others", ""))],
             "primary": _names(data.get("primary", "")),
             "missing": data.get("missing", "common"),
@@ -228,6 +256,12 @@ class EvaluationForm(forms.Form):
 
 def _names(text: str) -> Sequence[str]:
     return [name.strip() for name in SEPARATOR.split(text) if name.strip()]
+
+
+def weights_title(sample: CollectionVersion) -> str:
+    """What the topics of a sample stand for."""
+    text = _("all targets that sample {number} was drawn from ({n} drawn)")
+    return text.format(number=sample.number, n=f"{sample.n_topics:,}")
 
 
 def usable_files(collection: Collection) -> dict[int, CollectionFile]:

@@ -138,6 +138,10 @@ class EvaluationView:
     def means_table(self) -> Table:
         return means_table(self.rows)
 
+    @cached_property
+    def weighted_table(self) -> Table | None:
+        return weighted_table(self.rows, [self.measure]) if self.rows.weights else None
+
 
 class TopicChart:
     """Two runs topic by topic, as `console/_chart.html` and the addresses of pictures read it."""
@@ -230,4 +234,33 @@ def pairs_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Tab
             "Differences over the topics that count for both. p is adjusted by Holm's method over "
             "all pairs and primary measures; each interval is of its pair alone."
         ),
+    )
+
+
+def weighted_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Table:
+    """Means, and differences of every two runs, for all targets that topics were drawn from."""
+    columns = (
+        MEASURE,
+        RUN,
+        Column(_("Less"), is_number=False),
+        Column(_("Mean, or difference")),
+        Column(_("Topics")),
+    )
+    return Table(
+        "weighted",
+        _("For all targets that the topics were drawn from"),
+        columns,
+        [
+            (
+                *(row.measure.name, row.run.name, str(row.other or "")),
+                *(Number(row.value, 4, row.ci_low, row.ci_high, reason=row.reason), row.n_topics),
+            )
+            for row in rows.weighted
+            if row.measure_id in {one.pk for one in measures}
+        ],
+        note=_(
+            "Each topic counts 1 / the probability that it was drawn with, by {name}. Intervals "
+            "are Student's t over strata. Means, tests and groups beside these, and the pages on "
+            "trust, reuse and a machine's labels, weigh nothing: they are of the topics as drawn."
+        ).format(name=rows.weights.name if rows.weights else ""),
     )

@@ -21,6 +21,7 @@ from annotation.models import (
     RoundCoefficient,
     Study,
     Submission,
+    WrittenAnswer,
 )
 from console.glossary import title_of
 from console.templatetags.numbers import coefficient, interval
@@ -70,6 +71,7 @@ class StudyJudgments:
     again: Batch | None = None
     qrels: list[CollectionFile] = field(default_factory=list)
     n_without_judgment: int = 0
+    has_reasons: bool = False
 
     @property
     def n_items(self) -> int:
@@ -176,6 +178,8 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
         rows[alpha.version.study_id].alphas.append(alpha)
     for key, n in _answers_without_judgment(studies):
         rows[key].n_without_judgment = n
+    for key in _with_reasons(studies):
+        rows[key].has_reasons = True
     for batch in Batch.objects.filter(study__in=studies, round=1).started().order_by("pk"):
         rows[batch.study_id].again = batch
     files = collection.files.qrels().filter(study__in=studies).defer("faults")
@@ -185,6 +189,16 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
     for pk, listed in by_study.items():
         rows[pk].qrels = listed
     return list(rows.values())
+
+
+def _with_reasons(studies: Sequence[Study]) -> set[int]:
+    """The studies of which an annotator wrote a reason, of a page or of a document."""
+    pages = Submission.objects.filter(item__study__in=studies).exclude(justification="")
+    documents = WrittenAnswer.objects.filter(submission__item__study__in=studies)
+    return {
+        *pages.order_by().values_list("item__study", flat=True).distinct(),
+        *documents.order_by().values_list("submission__item__study", flat=True).distinct(),
+    }
 
 
 def _answers_without_judgment(studies: Sequence[Study]) -> Iterable[tuple[int, int]]:

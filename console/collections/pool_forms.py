@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -213,9 +214,13 @@ class PoolForm(forms.Form):
             ),
         )
 
-    def begin_with(self, arguments: Mapping[str, Any]) -> None:
-        """Offer the choices of a job that failed, to be changed and not made anew."""
+    def begin_with(self, arguments: Mapping[str, Any], since: datetime | None = None) -> None:
+        """Offer the choices of a pool, to be changed and not made anew.
+
+        Sources and samples that came after it, `since`, begin as they would without it.
+        """
         rules, used = arguments.get("rules", {}), set(arguments.get("files", ()))
+        known = [file for file in self.sources if since is None or file.created_at <= since]
         keys = {source_name(file): str(file.pk) for file in self.sources}
         names = ("uniform", "cap", "seed", *FUSION)
         chosen = {name: rules[name] for name in names if name in rules}
@@ -223,21 +228,29 @@ class PoolForm(forms.Form):
         chosen["method"] = method
         if method != QUOTAS and method in rules:
             chosen["n"] = rules[method]
-        chosen["targets"] = str(rules["sample"]) if "sample" in rules else OF_RUNS
-        if "targets" in rules:
-            chosen |= {"targets": NAMED, "named": "\n".join(rules["targets"])}
+        if since is None or not any(one.created_at > since for one in self.samples):
+            chosen |= self._targets_of(rules)
         chosen["excluded"] = "\n".join(rules.get("excluded", ()))
-        chosen["catalogue"] = next((str(one.pk) for one in self.catalogues if one.pk in used), "")
+        if since is None or not any(one.created_at > since for one in self.catalogues):
+            pks = (str(one.pk) for one in self.catalogues if one.pk in used)
+            chosen["catalogue"] = next(pks, "")
         quotas = rules.get(QUOTAS, {})
-        for file in self.sources:
+        for file in known:
             chosen[f"use_{file.pk}"] = file.pk in used
             if method == QUOTAS:
                 chosen[f"quota_{file.pk}"] = quotas.get(source_name(file), 0)
-        for file in self.embeddings:
+        for file in (file for file in known if file.kind == KIND.EMBEDDINGS):
             name = source_name(file)
             chosen[f"similarity_{file.pk}"] = rules.get("similarity", {}).get(name, "cosine")
             chosen[f"queries_{file.pk}"] = keys.get(rules.get("queries", {}).get(name, ""), "")
         self.initial = {**self.initial, **chosen}
+
+    def _targets_of(self, rules: Mapping[str, Any]) -> dict[str, str]:
+        if "targets" in rules:
+            return {"targets": NAMED, "named": "\n".join(rules["targets"])}
+        key = str(rules.get("sample", OF_RUNS))
+        is_offered = key == OF_RUNS or any(str(one.pk) == key for one in self.samples)
+        return {"targets": key} if is_offered else {}
 
     def vector_fields(self) -> list[BoundField]:
         """The fields of all embeddings."""

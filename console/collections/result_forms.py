@@ -86,6 +86,7 @@ class ComparisonForm(EvaluationForm):
     )
 
     DEFAULT_MEASURES = ("nDCG@10",)
+    HAS_WEIGHTS = False
     ADVANCED = (*EvaluationForm.ADVANCED, *DEFAULTS)
 
     def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
@@ -160,6 +161,7 @@ class ReuseForm(EvaluationForm):
     )
 
     DEFAULT_MEASURES = ("nDCG@10",)
+    HAS_WEIGHTS = False
 
     def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
         super().__init__(collection, *args, **kwargs)
@@ -269,6 +271,7 @@ class MachineForm(EvaluationForm):
     )
 
     DEFAULT_MEASURES = ("nDCG@10",)
+    HAS_WEIGHTS = False
 
     def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
         super().__init__(collection, *args, **kwargs)

@@ -9,7 +9,7 @@ from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from retrieval.models import Collection, CollectionFile, FileFit
+from retrieval.models import Collection, CollectionFile, CollectionVersion, FileFit, SampleFit
 
 SOURCES = (CollectionFile.Kind.EMBEDDINGS, CollectionFile.Kind.CATALOGUE)
 
@@ -24,6 +24,11 @@ class SourceRow:
     def fits(self) -> list[FileFit]:
         return list(self.file.fits.all())
 
+    @cached_property
+    def sample_fit(self) -> SampleFit | None:
+        """Of the newest sample, whose targets a pool is of unless others are chosen."""
+        return next(iter(self.file.sample_fits.all()), None)
+
     @property
     def is_foreign(self) -> bool:
         """Whether there is a run of which it knows nothing."""
@@ -32,9 +37,15 @@ class SourceRow:
     @property
     def sentences(self) -> list[str]:
         """How many documents and topics of the runs it knows."""
-        if not self.fits:
-            return []
-        return [*self._documents(), self._topics()]
+        documents = self._documents() if self.fits else []
+        targets = [_of_sample(self.sample_fit)] if self.sample_fit else []
+        topics = [self._topics()] if self.fits and self._tells_of_topics else []
+        return [*documents, *targets, *topics]
+
+    @property
+    def _tells_of_topics(self) -> bool:
+        """Whether topics of runs are its documents, or no sample says what targets are."""
+        return self.sample_fit is None or any(fit.n_known_topics for fit in self.fits)
 
     def _documents(self) -> list[str]:
         lacking = [fit for fit in self.fits if fit.n_known < fit.n_documents]
@@ -55,6 +66,15 @@ class SourceRow:
         )
 
 
+def _of_sample(fit: SampleFit) -> str:
+    if not fit.n_known:
+        text = _("No target of sample {number} is one of its documents: they are shown by name.")
+        return text.format(number=fit.sample.number)
+    return _("{n} of {total} targets of sample {number} are among its documents.").format(
+        n=f"{fit.n_known:,}", total=f"{fit.n_targets:,}", number=fit.sample.number
+    )
+
+
 def _sentence(fit: FileFit) -> str:
     if not fit.n_known:
         text = _("Knows no document of {run}: are their names the same in both files?")
@@ -68,4 +88,7 @@ def listed_sources(collection: Collection) -> list[SourceRow]:
     """The catalogues and vectors of a collection."""
     fits = FileFit.objects.select_related("run").defer("run__faults", "run__warnings")
     rows = collection.files.filter(kind__in=SOURCES).defer("faults")
-    return [SourceRow(file) for file in rows.prefetch_related(Prefetch("fits", fits))]
+    newest = CollectionVersion.objects.of(collection, CollectionVersion.Kind.TARGETS)[:1]
+    of_sample = SampleFit.objects.filter(sample__in=list(newest)).select_related("sample")
+    related = (Prefetch("fits", fits), Prefetch("sample_fits", of_sample))
+    return [SourceRow(file) for file in rows.prefetch_related(*related)]

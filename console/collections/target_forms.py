@@ -55,7 +55,10 @@ class TargetsForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("File with the column"),
         required=False,
-        help_text=gettext_lazy("CSV with the columns target (and topic) and the one to use."),
+        help_text=gettext_lazy(
+            "CSV with a column target, which names each target's document, and the one to use; "
+            "with a column topic too, where topics have other names."
+        ),
     )
     column = forms.CharField(
         label=gettext_lazy("Name of the column"), required=False, max_length=100

@@ -25,6 +25,12 @@ def coefficient(value: float | None) -> str:
 
 
 @register.filter
+def minus(text: object) -> str:
+    """A number that is written already, with a minus that lines up."""
+    return str(text).replace("-", "\N{MINUS SIGN}")
+
+
+@register.filter
 def change(value: float | None) -> str:
     """`+0.012`: a difference, always with its sign, to three decimals; undefined is a dash."""
     if value is None or math.isnan(value):

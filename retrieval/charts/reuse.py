@@ -67,6 +67,7 @@ def relevant_by_depth(rows: pd.DataFrame) -> Picture:
                 "n_relevant:Q",
                 title=axis_title(_("Relevant documents")),
                 scale=alt.Scale(zero=True),
+                axis=alt.Axis(tickMinStep=1),
             ),
             tooltip=tips,
         )
@@ -79,8 +80,11 @@ def left_out_in_words(rows: pd.DataFrame, measure: str) -> str:
     """The least and the greatest change."""
     changes = rows["change"].to_numpy()
     low, high = rows.iloc[int(changes.argmin())], rows.iloc[int(changes.argmax())]
-    values = {"measure": measure, "low": f"{low['change']:+.3f}", "low_run": low["run"]}
-    values |= {"high": f"{high['change']:+.3f}", "high_run": high["run"]}
+    lowest, highest = (
+        f"{row['change']:+.3f}".replace("-", "\N{MINUS SIGN}") for row in (low, high)
+    )
+    values = {"measure": measure, "low": lowest, "low_run": low["run"]}
+    values |= {"high": highest, "high_run": high["run"]}
     text = _(
         "Change of %(measure)s when a run is left out of the pool: from %(low)s (%(low_run)s) to "
         "%(high)s (%(high_run)s)."

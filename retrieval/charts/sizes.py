@@ -22,7 +22,7 @@ def size_curve(rows: pd.DataFrame, *, of: str, wanted: float, n: int) -> Picture
         "n:Q",
         title=axis_title(_("How many")),
         scale=alt.Scale(zero=False, nice=False),
-        axis=alt.Axis(tickCount=5),
+        axis=alt.Axis(tickCount=5, tickMinStep=1),
     )
     tips = [
         alt.Tooltip("n:Q", format=",.0f", title=_("How many")),

@@ -39,7 +39,11 @@ def topic_differences(frame: pd.DataFrame, *, a: str, b: str, measure: str) -> P
     )
     chart = alt.Chart(drawn).mark_bar(size=max(1, min(16, 480 // max(len(drawn), 1))))
     encoded = chart.encode(
-        x=alt.X("place:Q", title=axis_title(_("Topics, by difference")), axis=alt.Axis(grid=False)),
+        x=alt.X(
+            "place:Q",
+            title=axis_title(_("Topics, by difference")),
+            axis=alt.Axis(grid=False, tickMinStep=1, format="d"),
+        ),
         y=alt.Y(
             "difference:Q",
             title=axis_title(_("{measure} of {a} less {b}").format(measure=measure, a=a, b=b)),

@@ -13,13 +13,21 @@ from retrieval.models.comparisons import (
     RankingCoefficient,
     RankingPair,
 )
-from retrieval.models.evaluations import EvaluatedMeasure, RunPair, RunResult, TopicValue
+from retrieval.models.evaluations import (
+    EvaluatedMeasure,
+    EvaluationWeights,
+    RunPair,
+    RunResult,
+    TopicValue,
+    WeightedResult,
+)
 from retrieval.models.files import (
     CollectionFile,
     CollectionFileQuerySet,
     FileFit,
     FilePart,
     FileTopic,
+    SampleFit,
 )
 from retrieval.models.machines import MachineEstimate, MachineFacts, ModelBias
 from retrieval.models.pools import (
@@ -70,6 +78,7 @@ __all__ = [
     "CrossedRunMean",
     "DryPoolSource",
     "EvaluatedMeasure",
+    "EvaluationWeights",
     "FileFit",
     "FilePart",
     "FileTopic",
@@ -97,8 +106,10 @@ __all__ = [
     "ReuseExpectation",
     "RunPair",
     "RunResult",
+    "SampleFit",
     "SampledTarget",
     "TopicValue",
     "VersionFile",
     "VersionNote",
+    "WeightedResult",
 ]

@@ -84,3 +84,37 @@ class RunPair(OfVersion):
 
     class Meta:
         ordering = ["pk"]
+
+
+class EvaluationWeights(OfVersion):
+    """The sample whose probabilities the means over all its targets are weighed by."""
+
+    version = models.OneToOneField(
+        CollectionVersion, on_delete=models.CASCADE, related_name="weights"
+    )
+    sample = models.ForeignKey(
+        CollectionVersion, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    name = models.CharField(max_length=LONGEST_NAME)
+    has_strata = models.BooleanField()
+    effective_n = models.FloatField(help_text="Topics of equal weight that would say as much.")
+
+
+class WeightedResult(OfVersion):
+    """A run's mean over all targets of the sample, or the difference to another run's."""
+
+    version = models.ForeignKey(
+        CollectionVersion, on_delete=models.CASCADE, related_name="weighted_results"
+    )
+    measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="+")
+    run = models.ForeignKey(VersionFile, on_delete=models.CASCADE, related_name="+")
+    other = models.ForeignKey(VersionFile, on_delete=models.CASCADE, null=True, related_name="+")
+    value = models.FloatField(null=True)
+    ci_low = models.FloatField(null=True)
+    ci_high = models.FloatField(null=True)
+    ci_method = models.CharField(max_length=40, blank=True)
+    n_topics = models.PositiveIntegerField()
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+
+    class Meta:
+        ordering = ["pk"]

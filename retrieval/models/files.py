@@ -184,3 +184,25 @@ class FileFit(models.Model):
 
     def __str__(self) -> str:
         return f"file {self.source_id} knows {self.n_known} documents of file {self.run_id}"
+
+
+class SampleFit(models.Model):
+    """How many targets of a sample a catalogue or vectors know by name."""
+
+    source = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="sample_fits")
+    sample = models.ForeignKey(
+        "CollectionVersion", on_delete=models.CASCADE, related_name="source_fits"
+    )
+    n_targets = models.PositiveIntegerField()
+    n_known = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["source", "sample"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source", "sample"], name="fit_once_a_source_and_sample"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"file {self.source_id} knows {self.n_known} targets of sample {self.sample_id}"

@@ -7,6 +7,7 @@ from retrieval.rankings.assessors import NO_CHOICE, ONE_EACH
 from retrieval.rankings.compared_sets import ComparedSets
 from retrieval.rankings.records import QrelsCompared
 from stats.inference.two_way_bootstrap import LEAST_ASSESSORS
+from stats.ranking.resampled_topics import UNMOVED
 from stats.ranking.topic_means import LEAST_TOPICS
 
 FEW_SYSTEMS = 10
@@ -60,6 +61,12 @@ def _of_systems(compared: QrelsCompared) -> Iterator[str]:
         yield (
             f"{count_of(n, 'system')} have {count_of(n_pairs, 'pair')}: tau-b is coarse, and moves "
             f"by {2 / n_pairs:.2f} with one swap"
+        )
+    coefficients = ((pair.tau_b, pair.tau_ap, pair.rbo) for pair in compared.pairs)
+    if any(one.reason == UNMOVED for three in coefficients for one in three):
+        yield (
+            "where a coefficient has no interval every sample of topics gives the same value: that "
+            "is no certainty, since new topics may be unlike all of these"
         )
     p = compared.settings.rbo_p
     yield (

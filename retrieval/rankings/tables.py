@@ -121,7 +121,9 @@ def _crossed(one: CrossedMean) -> tuple[str, ...]:
 def _value(one: RankingSimilarity | LabelOverlap | Agreement) -> str:
     if one.value != one.value:
         return f"undefined: {one.reason}"
-    limits = f" [{one.ci_low:.3f}, {one.ci_high:.3f}]" if one.ci_low == one.ci_low else ""
+    limits = (
+        f" [{one.ci_low:.3f}, {one.ci_high:.3f}]" if one.ci_low == one.ci_low else " (no interval)"
+    )
     return f"{one.value:.3f}{limits}"
 
 

@@ -16,6 +16,8 @@ from stats.ranking.rank_similarity import tau_ap_a_rows, tau_ap_b_rows, tau_b_ro
 Similarity = Literal["tau_b", "tau_ap_a", "tau_ap_b", "rbo"]
 MOST_UNDEFINED = 0.05
 BLOCK = 1 << 22
+TINY = 1e-12
+UNMOVED = "every sample of topics gives the same value, so that there is no spread to tell"
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def similarities_over_topics(
     -------
     list of RankingSimilarity
         In the order of `names`. The limits are for the rankings by means over all topics of the
-        kind.
+        kind; without limits where every sample of topics gives the same value.
 
     Raises
     ------
@@ -208,7 +210,9 @@ def similarities_over_topics(
     >>> samples = topic_samples(3, 200, 1)
     >>> (found,) = similarities_over_topics(one, one / 2, ["tau_b"], samples=samples)
     >>> found.value, found.ci_low, found.ci_high
-    (1.0, 1.0, 1.0)
+    (1.0, nan, nan)
+    >>> found.reason
+    'every sample of topics gives the same value, so that there is no spread to tell'
     """
     require_confidence(confidence)
     for name in names:
@@ -289,8 +293,10 @@ def _limits(
         return nan, nan, "more than one in twenty samples of topics leave it undefined"
     tail = (1 - confidence) / 2
     low, high = np.quantile(bootstrap, [tail, 1 - tail])
-    lowest = min(low, 2 * value - high, np.quantile(halves, 2 * tail))
-    return float(lowest), float(np.nanmax([high, highest])), None
+    lowest = float(min(low, 2 * value - high, np.quantile(halves, 2 * tail)))
+    upper = float(np.nanmax([high, highest]))
+    # without a spread there is no interval: one of no width would claim certainty
+    return (nan, nan, UNMOVED) if upper - lowest < TINY else (lowest, upper, None)
 
 
 def _reason(name: Similarity, n_systems: int) -> str:

@@ -10,10 +10,10 @@ from django.core.management import call_command
 
 from accounts.teams import create_team
 from console.collections.evaluation_sentences import figure
-from retrieval.models import CollectionVersion, RunPair, RunResult, TopicValue
+from retrieval.models import CollectionVersion, RunPair, RunResult, SampledTarget, TopicValue
 from retrieval.stored_evaluations import EVALUATE
 from tests.console.pages import words_of
-from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text
+from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text, sent
 from tests.retrieval.conftest import easy_and_hard_topics
 from tests.retrieval.conftest import qrels_text as text_of_grades
 from work.models import Job
@@ -291,3 +291,75 @@ def test_the_choices_of_an_evaluation_that_failed_are_offered_again(rosa, collec
     assert offered["runs"].value() == [str(elsewhere.pk)]
     assert offered["measures"].value() == ["P@5"]
     assert (offered["seed"].value(), offered["primary"].value()) == (5, "P@5")
+
+
+@pytest.fixture
+def sample(rosa, collection):
+    """All topics, as if the first ten had been drawn from many more."""
+    text = "topic,target,v\n" + "".join(f"t{n},d{n},{int(n < 10)}\n" for n in range(25))
+    form = {"n": 25, "by": "column", "column": "v", "strata": 2, "allocation": "equal", "seed": 1}
+    rows = SampledTarget.objects.all()
+    answer = rosa.post("/collections/tracks/targets/", form | {"file": sent("t.csv", text)})
+    assert answer.status_code == 302, words_of(answer.content.decode())
+    for row in rows:
+        row.inclusion = 0.1 if row.value else 1.0
+        row.save()
+    return CollectionVersion.objects.get(kind="targets")
+
+
+def test_topics_are_weighed_by_a_samples_probabilities_as_by_the_command(
+    rosa, collection, sample, tmp_path
+):
+    assert sample.n_topics == 25
+    assert rosa.post(PAGE, form_of(collection, weights=sample.pk)).status_code == 302
+    lines = ["topic,target,stratum,probability"]
+    lines += [
+        f"{row.topic},{row.docno},{row.stratum},{row.inclusion}"
+        for row in SampledTarget.objects.filter(version=sample)
+    ]
+    file = tmp_path / "drawn.csv"
+    file.write_text("\n".join(lines) + "\n")
+    options = [*("--measure", "nDCG@10", "--measure", "RR@10", "--measure", "Judged@10")]
+    options += ["--primary", "nDCG@10", "--primary", "RR@10", "--weights", str(file)]
+    said = commanded(tmp_path, *options)
+    stored = json.loads(b"".join(rosa.get(f"{PAGE}evaluation.json").streaming_content))
+    for part in ("means", "differences"):
+        assert len(stored["weighted"][part]) == len(said["weighted"][part]) > 5
+        for one, other in zip(
+            sorted(stored["weighted"][part], key=str),
+            sorted(said["weighted"][part], key=str),
+            strict=True,
+        ):
+            if part == "means":  # the page lists runs by name
+                assert one == pytest.approx(other)
+    assert stored["weighted"]["effective_n"] == pytest.approx(said["weighted"]["effective_n"])
+    assert any("weighted by 1 / probability of sample 1" in note for note in stored["notes"])
+    page = words_of(rosa.get(PAGE).content.decode())
+    assert "For all targets that the topics were drawn from" in page
+    assert "Means, tests and groups beside these" in page
+    table = b"".join(rosa.get(f"{PAGE}weighted.csv").streaming_content).decode()
+    assert table.count("nDCG@10,") == 6
+
+
+def test_a_topic_that_the_sample_did_not_draw_has_no_weight(rosa, collection, sample):
+    SampledTarget.objects.filter(topic="t3").delete()
+    rosa.post(PAGE, form_of(collection, weights=sample.pk))
+    job = Job.objects.get(kind=EVALUATE)
+    assert job.state == Job.State.FAILED
+    assert job.message.startswith("sample 1 has no probability of topic t3, which is judged.")
+    offered = rosa.get(PAGE).context["form"]
+    assert str(offered["weights"].value()) == str(sample.pk)
+
+
+def test_weights_are_offered_where_there_is_a_sample_and_on_no_page_that_has_none(
+    rosa, collection, evaluated
+):
+    assert "weights" not in rosa.get(PAGE).context["form"].fields
+    assert rosa.get(f"{PAGE}weighted.csv").status_code == 404
+
+
+def test_pages_on_trust_weigh_nothing(rosa, collection, sample):
+    for page in ("trust", "reuse", "machines"):
+        answer = rosa.get(f"/collections/tracks/{page}/")
+        form = answer.context["form"] if answer.status_code == 200 else None
+        assert form is None or "weights" not in form.fields

@@ -206,3 +206,65 @@ def test_a_second_source_of_a_name_is_refused_and_not_kept(rosa, collection):
         assert answer.status_code == status
     assert "Another file is called Shoes already." in words_of(answer.content.decode())
     assert collection.files.filter(kind="catalogue").count() == 1
+
+
+def draw(rosa, text, n=2):
+    form = {"n": n, "by": "column", "column": "v", "strata": 1, "allocation": "equal", "seed": 1}
+    answer = rosa.post("/collections/tracks/targets/", form | {"file": sent("t.csv", text)})
+    assert answer.status_code == 302
+    return CollectionVersion.objects.filter(kind="targets").latest("pk")
+
+
+def test_the_page_says_how_many_targets_of_the_sample_a_catalogue_knows(rosa, collection):
+    add_catalogue(rosa)
+    draw(rosa, "target,v\nd1,1\nd2,2\n")
+    page = words_of(rosa.get(POOLS).content.decode())
+    assert "2 of 2 targets of sample 1 are among its documents." in page
+    assert "No topic is one of its documents" not in page
+    draw(rosa, "topic,target,v\nt1,x1,1\nt2,d2,2\n")
+    page = words_of(rosa.get(POOLS).content.decode())
+    assert "1 of 2 targets of sample 2 are among its documents." in page
+    assert "of sample 1" not in page
+    draw(rosa, "target,v\nx1,1\nx2,2\n")
+    add_catalogue(rosa, "docno,title\nd1,Boot\n", "boots.csv")
+    page = words_of(rosa.get(POOLS).content.decode())
+    text = "No target of sample 3 is one of its documents: they are shown by name."
+    assert page.count(text) == 2
+
+
+def test_the_page_of_targets_says_which_columns_a_file_needs(rosa, collection):
+    page = words_of(rosa.get("/collections/tracks/targets/").content.decode())
+    assert "CSV with a column target, which names each target" in page
+
+
+def test_a_sampled_target_that_only_the_catalogue_knows_is_about_that_document(rosa, collection):
+    run = add_file(collection, "same.run", "d1 Q0 d2 1 2 same\nd9 Q0 d3 1 1 same\n")
+    add_catalogue(rosa)
+    form = {"n": 2, "by": "max", "source": run.pk, "strata": 1, "allocation": "equal", "seed": 1}
+    assert rosa.post("/collections/tracks/targets/", form).status_code == 302
+    sample = CollectionVersion.objects.get(kind="targets")
+    catalogue = collection.files.get(kind="catalogue")
+    ask(rosa, collection, targets=sample.pk, catalogue=catalogue.pk, uniform=3)
+    pool = CollectionVersion.objects.get(kind="pool")
+    assert set(pool.pooled_topics.values_list("topic", "docno")) == {("d1", "d1"), ("d9", "d9")}
+
+
+def test_the_choices_of_the_last_pool_are_offered_for_the_next(rosa, collection):
+    run = collection.files.get(name="dense")
+    choices = {"method": "depth", "targets": "named", "named": "t1\nt2", "n": 3, "seed": 5}
+    ask(rosa, collection, **choices, excluded="d1", **{f"use_{run.pk}": ""})
+    assert CollectionVersion.objects.filter(kind="pool").count() == 1
+    offered = rosa.get(POOLS).context["form"]
+    assert {name: offered[name].value() for name in choices} == choices
+    assert offered["excluded"].value() == "d1"
+    assert not offered[f"use_{run.pk}"].value()
+    assert offered[f"use_{collection.files.get(name='bm25').pk}"].value()
+    # what came after the pool is offered as ever
+    late = add_file(collection, "late.run", "t1 Q0 d1 1 2 late\n")
+    sample = draw(rosa, "target,v\nd1,1\nd2,2\n")
+    add_catalogue(rosa)
+    offered = rosa.get(POOLS).context["form"]
+    assert offered[f"use_{late.pk}"].value()
+    assert offered["targets"].value() == str(sample.pk)
+    assert offered["catalogue"].value() == str(collection.files.get(kind="catalogue").pk)
+    assert offered["n"].value() == 3

@@ -61,6 +61,23 @@ def test_a_role_opens_what_it_may_and_nothing_else(collection, users, role):
             assert status == 403, name
 
 
+@pytest.mark.parametrize("role", [Role.AUDITOR, Role.ANALYST])
+def test_whoever_views_a_result_takes_the_data_of_its_charts_but_rows_only_who_may_export(
+    collection, users, role
+):
+    client = browser(users[role.value])
+    page = client.get("/collections/tracks/evaluation/").content.decode()
+    data = "/collections/tracks/evaluation/topics.csv/picture/"
+    assert f'href="{data}?' in page
+    for form in ("csv", "json", "svg"):
+        assert client.get(data.replace("topics.csv", f"topics.{form}")).status_code == 200
+    may_export = Permission.EXPORT in PERMISSIONS[role]
+    assert ("/evaluation/means.csv" in page) is may_export
+    for name in ("means.csv", "topics.csv", "evaluation.json"):
+        answer = client.get(f"/collections/tracks/evaluation/{name}")
+        assert answer.status_code == (200 if may_export else 403)
+
+
 @pytest.mark.parametrize("person", STRANGERS)
 def test_to_strangers_a_teams_collections_are_not_there(collection, users, person):
     client = browser(users[person])

@@ -152,7 +152,7 @@ def test_qrels_that_order_runs_alike_are_said_to(rosa, collection):
     add_file(collection, "second.txt", qrels_text(relevant=5, judged=29))
     rosa.post(TRUST, form_of(collection))
     page = page_of(rosa, TRUST)
-    assert "The runs come in the same order by nDCG@10 under qrels.txt and second.txt." in page
+    assert "The runs come in the same order by nDCG@10 under “qrels.txt” and “second.txt”." in page
     assert "tau-b 1.000" in page
 
 
@@ -177,7 +177,7 @@ def test_a_machines_qrels_are_never_merged_with_peoples_and_are_named(rosa, coll
     version = CollectionVersion.objects.get()
     kinds = dict(version.compared_qrels.values_list("name", "kind"))
     assert kinds == {"qrels.txt": "given", "machine.txt": "machine"}
-    assert "machine.txt: a machine judged." in page_of(rosa, TRUST)
+    assert "“machine.txt”: a machine judged." in page_of(rosa, TRUST)
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,9 @@ def test_runs_that_lack_topics_are_ranked_by_what_they_do_on_the_same_topics(com
         assert ranking["groups"] == [["B"], ["A"]]
     one = pair(record, "x", "y")
     assert (one["n_swapped"], one["significance"]["kept"]) == (0, 1)
-    assert one["tau_b"]["value"] == one["tau_b"]["ci_low"] == 1
+    assert (one["tau_b"]["value"], one["tau_b"]["ci_low"]) == (1, None)
+    assert one["tau_b"]["reason"].startswith("every sample of topics gives the same value")
+    assert any("where a coefficient has no interval" in note for note in record["notes"])
 
 
 def test_a_zero_for_missing_topics_counts_in_means_intervals_and_groups(compare: Compare):

@@ -264,6 +264,7 @@ def _displayed(table: Table, column: Column, cell: Cell) -> DisplayedCell:
     if not isinstance(cell, Number | P):
         return DisplayedCell(column, text)
     letter = letter_of(table, cell)
+    text = text.replace("-", "\N{MINUS SIGN}")
     return DisplayedCell(column, text, letter, cell.signature, cell.is_best)
 
 

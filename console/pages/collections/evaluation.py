@@ -16,7 +16,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.audit import record
 from accounts.roles import Permission
 from console.collections.evaluation_form import EvaluationForm
-from console.collections.evaluation_view import EvaluationView, means_table, pairs_table
+from console.collections.evaluation_view import (
+    EvaluationView,
+    means_table,
+    pairs_table,
+    weighted_table,
+)
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import failed_arguments, job_of, version_for
 from console.pages.pictures import FORMS as PICTURE_FORMS
@@ -108,6 +113,8 @@ DOWNLOADS: dict[str, tuple[str, Callable[[StoredEvaluation], Any]]] = {
     "means.tex": (TEX, lambda rows: [table_latex(means_table(rows))]),
     "comparisons.csv": (CSV, lambda rows: [table_csv(pairs_table(rows, rows.measures))]),
     "comparisons.tex": (TEX, lambda rows: [table_latex(pairs_table(rows, rows.measures))]),
+    "weighted.csv": (CSV, lambda rows: [table_csv(weighted_table(rows, rows.measures))]),
+    "weighted.tex": (TEX, lambda rows: [table_latex(weighted_table(rows, rows.measures))]),
     **{f"topics.{form}": (kind, _topics(form)) for form, (kind, _write) in ROW_FORMS.items()},
 }
 
@@ -117,10 +124,17 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
     """Access: those who may export."""
     collection = collection_for(request, slug, Permission.EXPORT)
     version = version_for(request, CollectionVersion.objects.of(collection, KIND))
-    if version is None or name not in DOWNLOADS:
+    rows = StoredEvaluation(version) if version else None
+    is_weighted = name.startswith("weighted.")
+    if (
+        version is None
+        or rows is None
+        or name not in DOWNLOADS
+        or (is_weighted and not rows.weights)
+    ):
         raise Http404(f"There is no download {name}.")
     content_type, write = DOWNLOADS[name]
-    response = StreamingHttpResponse(write(StoredEvaluation(version)), content_type=content_type)
+    response = StreamingHttpResponse(write(rows), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{slug}-{version.number}-{name}"'
     if request.method == "GET":
         details = {"file": name, "version": version.number}

@@ -84,9 +84,9 @@ def _page(
 ) -> HttpResponse:
     job = _job(collection)
     of_pool = job if job is not None and job.kind == MAKE_POOL else None
-    if not form.is_bound and (arguments := failed_arguments(of_pool)):
-        form.begin_with(arguments)
     versions = CollectionVersion.objects.of(collection, POOL).select_related("pool_summary")
+    if not form.is_bound:
+        _begin(form, versions.first(), failed_arguments(of_pool))
     faulty = collection.files.filter(kind__in=SOURCES, n_faults__gt=0)
     context = {
         "form": form,
@@ -101,6 +101,15 @@ def _page(
     refused = form.errors or source_form.errors or (vectors_form and vectors_form.errors)
     status = 422 if refused else 200
     return collection_page(request, collection, "pools", context, status=status)
+
+
+def _begin(form: PoolForm, last: CollectionVersion | None, failed: Mapping[str, Any]) -> None:
+    """Offer what was chosen last, for a pool that failed or for one that was made."""
+    if failed:
+        form.begin_with(failed)
+    elif last is not None:
+        files = list(last.files.values_list("file", flat=True))
+        form.begin_with({"rules": last.rules, "files": files}, since=last.created_at)
 
 
 def _job(collection: Collection) -> Job | None:
