@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log, nan
+from typing import Any
 
 import numpy as np
 from scipy import optimize, stats
@@ -30,6 +31,11 @@ N_DRAWS = 20_000
 LEAST_DEVIATION = 1e-3
 """A deviation that has come down to it is reported as 0, and taken as known."""
 STEP = 1e-3
+SEARCH: dict[str, Any] = {
+    "method": "L-BFGS-B",
+    "jac": "3-point",
+    "options": {"ftol": 1e-13, "gtol": 1e-6, "finite_diff_rel_step": 1e-4},
+}
 
 
 @dataclass(frozen=True)
@@ -266,7 +272,7 @@ def _fit(design: Design) -> tuple[Floats, Mode]:
 
     bounds = [(log(LEAST_DEVIATION), log(WIDEST))] * n_groups
     guess = np.full(n_groups, log(0.7))
-    first = optimize.minimize(of_deviations, guess, method="L-BFGS-B", bounds=bounds)
+    first = optimize.minimize(of_deviations, guess, bounds=bounds, **SEARCH)
     beta = conditional_mode(design, np.exp(first.x), None, None).beta
 
     def of_all(parameters: Floats) -> float:
@@ -276,7 +282,7 @@ def _fit(design: Design) -> tuple[Floats, Mode]:
 
     free = [(-3 * WIDEST, 3 * WIDEST)] * len(beta)
     start = np.concatenate([first.x, beta])
-    second = optimize.minimize(of_all, start, method="L-BFGS-B", bounds=bounds + free)
+    second = optimize.minimize(of_all, start, bounds=bounds + free, **SEARCH)
     theta, best = np.exp(second.x[:n_groups]), second.x[n_groups:]
     theta = np.where(theta > 2 * LEAST_DEVIATION, theta, 0.0)
     return np.concatenate([theta, best]), conditional_mode(design, theta, best, None)

@@ -11,7 +11,9 @@ from scipy.special import expit
 from stats.arguments import Floats, Integers
 
 MOST_STEPS = 60
-PRECISION = 1e-10
+PRECISION = 1e-9
+"""Steps below it end the search: the determinant depends on the mode to the first order, so that a
+mode that is only nearly the best would leave the likelihood too rough to be climbed."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def conditional_mode(design: Design, theta: Floats, beta: Floats | None, near: M
     value = _penalised(design, theta, coefficients, standard)
     for _ in range(MOST_STEPS):
         step_u, step_b = _step(design, theta, coefficients, standard, is_free)
+        if max(np.abs(step_u).max(), np.abs(step_b).max()) < PRECISION:
+            break
         size, before = 1.0, value
         while size > 1e-6:
             trial = standard + size * step_u, coefficients + size * step_b
@@ -91,8 +95,6 @@ def conditional_mode(design: Design, theta: Floats, beta: Floats | None, near: M
             size /= 2
         else:
             value = before
-            break
-        if value - before < PRECISION * (1 + abs(before)):
             break
     return _mode(design, theta, coefficients, standard, value)
 

@@ -9,7 +9,8 @@ import statsmodels.api as sm
 from scipy import integrate, optimize, stats
 from scipy.special import expit
 
-from stats.inference.mixed_logistic import mixed_logistic
+from stats.inference.mixed_logistic import _design, mixed_logistic
+from stats.inference.penalised_logistic import conditional_mode
 
 TRUTH = {"intercept": -1.5, "loss": 2.0, "turn": 0.1, "loss x turn": -0.1}
 WORKER_SD, TARGET_SD = 0.9, 0.5
@@ -78,6 +79,29 @@ def test_one_grouping_agrees_with_the_integrated_likelihood() -> None:
     assert model.deviations["worker"] == pytest.approx(abs(best.x[0]), rel=0.02)
     assert [one.value for one in model.coefficients] == pytest.approx(best.x[1:], abs=0.02)
     assert model.log_likelihood == pytest.approx(-best.fun, abs=0.6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_near_the_estimates_is_likelier(seed: int) -> None:
+    """The search stopped short of the maximum where the likelihood was too rough to be climbed."""
+    rng = np.random.default_rng([seed, 5])
+    worker, target = np.repeat(np.arange(20), 15), rng.integers(0, 40, 300)
+    loss, turn = rng.integers(0, 2, 300), rng.normal(size=300)
+    logit = 1.2 * loss - 1 + rng.normal(0, 0.8, 20)[worker] + rng.normal(0, 0.4, 40)[target]
+    outcome = (rng.random(300) < expit(logit)).astype(float)
+    columns, groups = {"loss": loss, "turn": turn}, {"worker": worker, "target": target}
+    model = mixed_logistic(outcome, columns, groups)
+    design, _names, _levels = _design(outcome, columns, groups)
+
+    def worse(parameters: np.ndarray) -> float:
+        at = conditional_mode(design, np.abs(parameters[:2]), parameters[2:], None)
+        return -at.log_likelihood
+
+    best = np.array([*model.deviations.values(), *(one.value for one in model.coefficients)])
+    # A search without derivatives, from there and from elsewhere.
+    for start in (best, np.array([0.5, 0.5, *best[2:]])):
+        found = optimize.minimize(worse, start, method="Nelder-Mead", options={"maxiter": 600})
+        assert -found.fun < model.log_likelihood + 1e-4
 
 
 def test_intervals_hold_the_truth_and_estimates_are_near_it() -> None:
