@@ -17,7 +17,7 @@ LONGEST_REASON = 300
 # The parts of a report.
 CHOICE, SHARE, COEFFICIENT, DEVIATION, FIT = "choice", "share", "coefficient", "deviation", "fit"
 PEOPLE, BIAS, ORDER, DECIDED, CEILING = "people", "bias", "order", "decided", "ceiling"
-COUNTERFACTUAL = "counterfactual"
+COUNTERFACTUAL, ATTAINABLE = "counterfactual", "attainable"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,15 +80,19 @@ def outcome_estimates(result: OutcomeResult) -> Iterator[Estimate]:
         whose: dict[str, Any] = {"part": BIAS, "user": bias.user, "recommender": bias.recommender}
         yield Estimate(
             name="bias", value=bias.bias, ci_low=bias.ci_low, ci_high=bias.ci_high,
-            p=bias.p_equivalence, is_equivalent=bias.equivalent, **whose,
+            p=bias.p_equivalence, is_equivalent=bias.equivalent, reason=bias.reason, **whose,
         )  # fmt: skip
         limits: dict[str, Any] = {"ci_low": bias.apart_low, "ci_high": bias.apart_high}
         yield Estimate(name="apart", value=bias.apart, **limits, **whose)
     for order in result.orders:
         yield from _of_order(order)
     for name in COEFFICIENTS:
-        value = result.ceiling.get(name, nan)
-        yield Estimate(part=CEILING, name=name, value=value, reason=result.ceiling_reason)
+        for part, values in (
+            (CEILING, result.ceiling.halves),
+            (ATTAINABLE, result.ceiling.attainable),
+        ):
+            value = values.get(name, nan)
+            yield Estimate(part=part, name=name, value=value, reason=result.ceiling_reason)
     yield from _of_counterfactual(result)
 
 

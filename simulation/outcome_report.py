@@ -21,6 +21,7 @@ from simulation.outcome_study import (
     MARGIN,
     N_DRAWS,
     Bias,
+    Ceiling,
     Counterfactual,
     Order,
     biases,
@@ -156,7 +157,7 @@ class OutcomeResult:
     of_random: Share
     biases: tuple[Bias, ...]
     orders: tuple[Order, ...]
-    ceiling: dict[str, float]
+    ceiling: Ceiling
     ceiling_reason: str
     chosen_on: tuple[str, ...]
     counterfactual: Counterfactual | None
@@ -173,7 +174,8 @@ class OutcomeResult:
             "item_at_random": self.of_random.record(),
             "biases": [one.record() for one in self.biases],
             "orders": [one.record() for one in self.orders],
-            "ceiling": plain_values(self.ceiling),
+            "ceiling": plain_values(self.ceiling.halves),
+            "attainable": plain_values(self.ceiling.attainable),
             "ceiling_reason": self.ceiling_reason or None,
             "counterfactual": other and {"chosen_on": list(self.chosen_on)} | other.record(),
         }
@@ -239,11 +241,11 @@ def outcome_result(
     )
 
 
-def _ceiling(people: PeoplesOutcomes, seed: int) -> tuple[dict[str, float], str]:
+def _ceiling(people: PeoplesOutcomes, seed: int) -> tuple[Ceiling, str]:
     """Over the targets that two annotators judged, where those are enough."""
     has_two = (~np.isnan(people.ratings[0])).sum(axis=1) >= 2
     if (n := int(has_two.sum())) < LEAST_TARGETS:
-        return {}, f"{n} targets have two annotators; {LEAST_TARGETS} are needed"
+        return Ceiling({}, {}), f"{n} targets have two annotators; {LEAST_TARGETS} are needed"
     return ceiling(people.ratings[:, has_two], seed=seed), ""
 
 

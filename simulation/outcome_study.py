@@ -7,7 +7,7 @@ which would do. A simulated user has an outcome for each recommender and target,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
@@ -19,6 +19,13 @@ from simulation.users import Flags
 from stats.arguments import Floats, require_confidence
 from stats.correlation.spa import one_less_error, p_by_normal, pair_differences
 from stats.ranking.rank_similarity import tau_ap_b_rows, tau_b_rows
+from stats.ranking.resampled_topics import (
+    Similarity,
+    similarities_over_topics,
+    topic_samples,
+    weighted_means,
+)
+from stats.ranking.topic_means import LEAST_OTHERS
 from stats.significance.adjustments import holm
 
 MARGIN = 0.05
@@ -26,14 +33,16 @@ N_DRAWS = 1000
 SIGNIFICANT = 0.05
 LEAST_TARGETS = 20
 COEFFICIENTS = ("tau_b", "tau_ap", "spa")
+TAUS: tuple[Similarity, Similarity] = ("tau_b", "tau_ap_b")
 
 
 @dataclass(frozen=True)
 class Bias:
     """How much better a recommender is with a simulated user than with people.
 
-    `equivalent` says whether two one-sided t tests over targets place it within the margin.
-    `apart` is the bias less the mean of all recommenders': that alone changes their order.
+    `equivalent` says whether two one-sided t tests over targets place it within the margin; None
+    with the `reason` where they cannot say. `apart` is the bias less the mean of all
+    recommenders': that alone changes their order.
     """
 
     user: str
@@ -42,10 +51,11 @@ class Bias:
     ci_low: float
     ci_high: float
     p_equivalence: float
-    equivalent: bool
+    equivalent: bool | None
     apart: float
     apart_low: float
     apart_high: float
+    reason: str | None = None
 
     def record(self) -> dict[str, Any]:
         return plain_values(vars(self))
@@ -53,7 +63,8 @@ class Bias:
 
 @dataclass(frozen=True)
 class Order:
-    """How a user's order of recommenders agrees with people's, with percentile intervals.
+    """How a user's order of recommenders agrees with people's, with intervals over targets: of tau
+    as of rankings under two assessors, of soft pairwise accuracy percentiles.
 
     `alike`, `opposite` and `undecided` count the pairs that differ significantly with people, by
     what the simulated user says of them. `spa_gain` is against the first user, by the same draws.
@@ -104,10 +115,24 @@ def biases(
         apart = gaps - gaps.mean(axis=0)
         for at, name in enumerate(recommenders):
             mean, low, high = _t_limits(gaps[at], confidence)
-            p = _equivalence(gaps[at], margin)
+            reason = _too_alike(gaps[at])
+            p = nan if reason else _equivalence(gaps[at], margin)
+            equivalent = None if reason else p < 1 - confidence
             own = _t_limits(apart[at], confidence)
-            rows.append(Bias(user, name, mean, low, high, p, p < 1 - confidence, *own))
+            rows.append(Bias(user, name, mean, low, high, p, equivalent, *own, reason))
     return rows
+
+
+def _too_alike(gaps: Floats) -> str | None:
+    """Why t tests of the gaps could not be relied on: where few targets differ from all others
+    they find equivalence twice as often as they say."""
+    _values, counts = np.unique(gaps.round(9), return_counts=True)
+    n = int(len(gaps) - counts.max())
+    if not n:
+        return "the difference is the same for all targets"
+    if n < LEAST_OTHERS:
+        return f"{n} targets differ from all others; {LEAST_OTHERS} are needed"
+    return None
 
 
 def _t_limits(values: Floats, confidence: float) -> tuple[float, float, float]:
@@ -119,9 +144,7 @@ def _t_limits(values: Floats, confidence: float) -> tuple[float, float, float]:
 
 
 def _equivalence(gaps: Floats, margin: float) -> float:
-    """The larger p of two one-sided t tests (D. J. Schuirmann, 1987); NaN without any spread."""
-    if np.ptp(gaps) < 1e-12:
-        return nan
+    """The larger p of two one-sided t tests (D. J. Schuirmann, 1987)."""
     below = stats.ttest_1samp(gaps, -margin, alternative="greater").pvalue
     above = stats.ttest_1samp(gaps, margin, alternative="less").pvalue
     return float(max(below, above))
@@ -145,38 +168,50 @@ def orders(
     n_targets = human.shape[1]
     drawn = rng.multinomial(n_targets, np.full(n_targets, 1 / n_targets), size=n_draws)
     weights = np.vstack([np.ones(n_targets), drawn]).astype(np.float64)
-    of_users = {name: _agreement(human, values, weights) for name, values in simulated.items()}
-    base = next(iter(of_users.values()))["spa"]
-    tail = (1 - confidence) / 2
+    samples = topic_samples(n_targets, n_draws, seed)
+    base, tail = None, (1 - confidence) / 2
     rows, p = [], []
-    for number, (name, agreement) in enumerate(of_users.items()):
-        gain = agreement["spa"] - base
-        p.append(_two_sided(gain[1:]) if number else nan)
-        alike, opposite, undecided = _decided(human, simulated[name])
-        limits = {each: _percentiles(agreement[each][1:], tail) for each in COEFFICIENTS}
-        values = {each: float(agreement[each][0]) for each in COEFFICIENTS}
-        row = Order(name, values, limits, alike, opposite, undecided)
-        if number:
-            row = Order(
-                name, values, limits, alike, opposite, undecided,
-                spa_gain=float(gain[0]), gain_limits=_percentiles(gain[1:], tail), p=p[-1],
-            )  # fmt: skip
+    for name, simulated_values in simulated.items():
+        spa = _spa(human, simulated_values, weights)
+        values = {"spa": float(spa[0])}
+        limits = {"spa": _percentiles(spa[1:], tail)}
+        found = similarities_over_topics(
+            human, simulated_values, TAUS, samples=samples, confidence=confidence
+        )
+        for coefficient, one in zip(COEFFICIENTS, found, strict=False):
+            values[coefficient] = one.value
+            limits[coefficient] = one.ci_low, one.ci_high
+        row = Order(name, values, limits, *_decided(human, simulated_values))
+        p.append(nan)
+        if base is None:
+            base = spa
+        else:
+            gain = spa - base
+            p[-1] = _two_sided(gain[1:])
+            row = replace(
+                row, spa_gain=float(gain[0]), gain_limits=_percentiles(gain[1:], tail), p=p[-1]
+            )
         rows.append(row)
     return [
-        Order(**vars(row) | {"p_adjusted": float(adjusted)})
+        replace(row, p_adjusted=float(adjusted))
         for row, adjusted in zip(rows, holm(p), strict=True)
     ]
 
 
-def _agreement(human: Floats, simulated: Floats, weights: Floats) -> dict[str, Floats]:
-    """Each coefficient under each row of targets' weights."""
-    total = weights.sum(axis=1)
-    first, second = ((weights @ side.T) / total[:, None] for side in (human, simulated))
+def _spa(human: Floats, simulated: Floats, weights: Floats) -> Floats:
+    """Soft pairwise accuracy under each row of targets' weights."""
     p_human, p_simulated = (_pair_p(side, weights) for side in (human, simulated))
+    return one_less_error(p_human, p_simulated, np.ones_like(p_human))
+
+
+def _agreement(first: Floats, second: Floats) -> dict[str, float]:
+    """Each coefficient of two tables of outcomes."""
+    every = np.ones((1, first.shape[1]))
+    here, there = weighted_means(first, every), weighted_means(second, every)
     return {
-        "tau_b": tau_b_rows(first, second),
-        "tau_ap": tau_ap_b_rows(first, second),
-        "spa": one_less_error(p_human, p_simulated, np.ones_like(p_human)),
+        "tau_b": float(tau_b_rows(here, there)[0]),
+        "tau_ap": float(tau_ap_b_rows(here, there)[0]),
+        "spa": float(_spa(first, second, every)[0]),
     }
 
 
@@ -275,30 +310,46 @@ def counterfactual(
     )
 
 
-def ceiling(ratings: Floats, *, n_splits: int = 100, seed: int = 0) -> dict[str, float]:
-    """How well halves of the annotators agree on the order, on average over splits.
+@dataclass(frozen=True)
+class Ceiling:
+    """How far a user's agreement with people can reach.
+
+    `halves` of the annotators against each other: less than can be reached, since both are of few.
+    `attainable`, about what a user has who knows what people would say: all annotators against
+    the same with the noise of so many once more.
+    """
+
+    halves: dict[str, float]
+    attainable: dict[str, float]
+
+
+def ceiling(ratings: Floats, *, n_splits: int = 100, seed: int = 0) -> Ceiling:
+    """How well annotators agree with each other on the order, on average over splits in halves.
 
     `ratings` are (n_recommenders, n_targets, n_annotators), NaN where a target had fewer; whoever
-    judged a target judged all its final items. No simulated user agrees with people better than
-    people do, but by chance.
+    judged a target judged all its final items.
     """
     has = ~np.isnan(ratings).any(axis=0)
     if ratings.ndim != 3 or (has.sum(axis=1) < 2).any():
         raise ValueError("ratings must have at least two annotators for each target")
     rng = np.random.default_rng(seed)
-    one = np.ones((1, ratings.shape[1]))
-    sums = dict.fromkeys(COEFFICIENTS, 0.0)
+    everybody = _mean_of(ratings, has)
+    halves, attainable = dict.fromkeys(COEFFICIENTS, 0.0), dict.fromkeys(COEFFICIENTS, 0.0)
     for _ in range(n_splits):
         place = np.where(has, rng.random(has.shape), np.inf).argsort(axis=1).argsort(axis=1)
         # Of an odd number the larger half is either.
         first = place < (has.sum(axis=1) + rng.integers(0, 2))[:, None] // 2
-        halves = [_half_means(ratings, has & half) for half in (first, ~first)]
-        for name, values in _agreement(halves[0], halves[1], one).items():
-            sums[name] += float(values[0]) / n_splits
-    return sums
+        one, other = (_mean_of(ratings, has & half) for half in (first, ~first))
+        # Scaled to the variance that the mean of all of a target's annotators has.
+        n_one, n_all = first.sum(axis=1), has.sum(axis=1)
+        again = everybody + (one - other) * np.sqrt(n_one * (n_all - n_one)) / n_all
+        for sums, pair in ((halves, (one, other)), (attainable, (everybody, again))):
+            for name, value in _agreement(*pair).items():
+                sums[name] += value / n_splits
+    return Ceiling(halves, attainable)
 
 
-def _half_means(ratings: Floats, chosen: Flags) -> Floats:
+def _mean_of(ratings: Floats, chosen: Flags) -> Floats:
     """(n_recommenders, n_targets)."""
     return np.asarray((np.nan_to_num(ratings) * chosen).sum(axis=2) / chosen.sum(axis=1))
 

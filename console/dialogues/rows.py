@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from presentation.row_files import Kind, RowFile
+from simulation.dialogue_estimates import ATTAINABLE
 from simulation.models import DialogueEstimate, DialogueReport
 from simulation.recorded_dialogues import origin_of
 
@@ -41,6 +42,11 @@ class StoredReport:
 
     def one(self, part: str, name: str, user: str = "") -> DialogueEstimate:
         return next(row for row in self.part(part, name) if row.user == user or not user)
+
+    def attainable(self, name: str) -> float | None:
+        """About what a user has who knows what people would say; None where annotators are too
+        few, and in a report of before it was kept."""
+        return next((row.value for row in self.part(ATTAINABLE, name)), None)
 
     @property
     def rows(self) -> RowFile:

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from console.collections.evaluation_sentences import figure, interval_text
 from console.dialogues.rows import StoredReport
-from simulation.dialogue_estimates import BIAS, CEILING, CHOICE, FIT, ORDER, SHARE
+from simulation.dialogue_estimates import BIAS, CHOICE, FIT, ORDER, SHARE
 from simulation.models import DialogueEstimate, DialogueStudy
 from validation.documents.terms import listed
 
@@ -76,12 +76,11 @@ class ReportAnswer:
         elif len(rows) == 1:
             text = _("{user} orders recommenders as people do by soft pairwise accuracy {spa}")
         said = text.format(user=listed([row.user for row in alike]), spa=_text(best))
-        top = self.report.one(CEILING, "spa")
-        if top.value is None:
+        top = self.report.attainable("spa")
+        if top is None:
             return _("{said}.").format(said=said)
-        return _("{said}, where halves of the annotators agree by {top}.").format(
-            said=said, top=figure(top.value)
-        )
+        text = _("{said}, where a user who knows what people would say has about {top}.")
+        return text.format(said=said, top=figure(top))
 
     def _order_details(self) -> Iterator[str]:
         if truest := self._truest(self.report.part(ORDER, "spa_gain")):

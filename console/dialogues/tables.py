@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from console.dialogues.rows import StoredReport
 from simulation.dialogue_estimates import (
+    ATTAINABLE,
     BIAS,
     CEILING,
     COEFFICIENT,
@@ -108,8 +109,13 @@ def _first(report: StoredReport) -> str:
 
 def order_table(report: StoredReport) -> Table:
     rows = [tuple(_order_row(report, row.user)) for row in report.part(ORDER, "spa")]
-    tops = [report.one(CEILING, name) for name in COEFFICIENTS]
-    rows.append((_("halves of the annotators"), *map(number, tops), "", "", "", "", ""))
+    for title, part in (
+        (_("halves of the annotators"), CEILING),
+        (_("attainable, about"), ATTAINABLE),
+    ):
+        if not (tops := report.part(part)):
+            continue  # of before it was kept
+        rows.append((title, *map(number, tops), "", "", "", "", ""))
     return Table(
         "order",
         _("How simulated users' order of the recommenders agrees with people's"),
@@ -124,7 +130,8 @@ def order_table(report: StoredReport) -> Table:
         ),
         rows,
         note=_(
-            "The first is {user}. Intervals are over {n} targets. SPA: soft pairwise accuracy."
+            "The first is {user}. Intervals are over {n} targets. SPA: soft pairwise accuracy. "
+            "Attainable: by a user who knows what people would say; halves of them are too few."
         ).format(user=_first(report), n=f"{report.report.n_targets:,}"),
     )
 
@@ -150,8 +157,8 @@ def bias_table(report: StoredReport) -> Table:
             number(people[row.recommender]),
             number(row),
             number(apart[row.user, row.recommender]),
-            P(row.p, reason=_("no spread over targets")),
-            _("yes") if row.is_equivalent else _("not shown"),
+            P(row.p, reason=row.reason),
+            _equivalence(row),
         )
         for row in report.part(BIAS, "bias")
     ]
@@ -173,6 +180,12 @@ def bias_table(report: StoredReport) -> Table:
             "at random {share}. Only what differs between recommenders changes their order."
         ).format(share=number(people[""]).text),
     )
+
+
+def _equivalence(row: DialogueEstimate) -> str:
+    if row.is_equivalent is None:
+        return _("cannot be said")
+    return _("yes") if row.is_equivalent else _("not shown")
 
 
 def counterfactual_table(report: StoredReport) -> Table:

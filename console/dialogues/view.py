@@ -13,7 +13,7 @@ from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
 from console.dialogues.tables import SHARES, tables_of
 from console.experiments.view import Figure
-from simulation.dialogue_estimates import BIAS, CEILING, FIT, ORDER, PEOPLE, SHARE
+from simulation.dialogue_estimates import BIAS, FIT, ORDER, PEOPLE, SHARE
 from simulation.dialogue_figures import outcomes_figure, spans_figure
 from simulation.models import DialogueEstimate, DialogueStudy
 from validation.documents.documents import Table
@@ -65,10 +65,10 @@ class ReportView:
 
     def _of_outcomes(self) -> list[Figure]:
         orders = _frame((row.user, row) for row in self.stored.part(ORDER, "spa"))
-        top = self.stored.one(CEILING, "spa").value
+        top = self.stored.attainable("spa")
         words = _("Soft pairwise accuracy of each user's order, with 95 % intervals over targets.")
         if top is not None:
-            text = _("{words} The dashed line is what halves of the annotators agree by.")
+            text = _("{words} Who knows what people would say has about the dashed line's.")
             words = text.format(words=words)
         outcomes, whose = self._outcomes()
         return [

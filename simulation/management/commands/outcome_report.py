@@ -55,9 +55,9 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
     for one in record["recommenders"]:
         yield estimate(f"people would take what {one['recommender']} ended with", one)
     yield estimate("people would take an item at random", record["item_at_random"])
-    yield f"halves of the annotators agree: {_coefficients(record['ceiling'])}" + (
-        f" ({record['ceiling_reason']})" if record["ceiling_reason"] else ""
-    )
+    reason = f" ({record['ceiling_reason']})" if record["ceiling_reason"] else ""
+    yield f"halves of the annotators agree: {_coefficients(record['ceiling'])}{reason}"
+    yield f"about what a user could have: {_coefficients(record['attainable'])}{reason}"
     for user in record["users"]:
         yield from _of_user(record, user)
     if other := record["counterfactual"]:
