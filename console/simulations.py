@@ -39,8 +39,7 @@ def run_request(request: Request, *, progress: Progress = silently) -> Experimen
     catalogue = named_catalogue(request.catalogue, seed=seed)
     critic = named_critic(catalogue, request.captions)
     recommenders = [
-        (named_recommender(name, catalogue, critic, seed=seed), critic)
-        for name in request.recommenders
+        (named_recommender(name, catalogue, critic), critic) for name in request.recommenders
     ]
     targets = requested_targets(request, catalogue)
     return run_experiment(
@@ -63,5 +62,4 @@ def targets_of_qrels(request: Request, catalogue: Catalogue, path: Path) -> Targ
         grades.topics, grades.documents, grades.topic, grades.document, grades.grade
     )
     starts = read_starts(request.starts) if request.starts else None
-    seed = request.settings.seeds[0]
-    return targets_of(catalogue, accepted, rejected=rejected, starts=starts, seed=seed)
+    return targets_of(catalogue, accepted, rejected=rejected, starts=starts)

@@ -19,11 +19,12 @@ class WithoutHistory:
     def __init__(self, recommender: Recommender) -> None:
         self.recommender, self.name = recommender, f"{recommender.name}, without history"
 
-    def reset(self, start: Integers) -> Floats:
-        return self.recommender.reset(start)
+    def reset(self, start: Integers, seed: Integers) -> Floats:
+        return self.recommender.reset(start, seed)
 
     def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:
-        return self.recommender.observe(self.recommender.reset(shown), shown, critique)
+        begun = self.recommender.reset(shown, np.zeros(len(shown), dtype=np.int64))
+        return self.recommender.observe(begun, shown, critique)
 
     def rank(self, state: Floats, depth: int, excluded: Integers | None = None) -> Integers:
         return self.recommender.rank(state, depth, excluded)

@@ -66,12 +66,16 @@ def simulate(
     depth: int = DEPTH,
     repeats: bool = True,
 ) -> DialogueLog:
-    """The dialogue of each user, seed and target; `repeats` says whether an item may come again."""
+    """The dialogue of each user, seed and target; `repeats` says whether an item may come again.
+
+    A seed's dialogues are the same whichever other seeds there are.
+    """
     _require(n_turns=n_turns, depth=depth, n_users=len(users), n_seeds=len(seeds))
     shape = (len(users), len(seeds), len(targets))
-    paths, turns = _first(targets, recommender), Turns()
-    path = np.broadcast_to(np.arange(len(targets)), shape)
-    turns.keep_lists(path, paths, targets.start[:, None])
+    start = targets.starts(catalogue, seeds)
+    paths, turns = _first(start, seeds, recommender), Turns()
+    path = np.broadcast_to(np.arange(start.size).reshape(start.shape), shape)
+    turns.keep_lists(path, paths, paths.seen)
     in_force = np.broadcast_to(targets.target, shape)
     for critique in range(n_turns):
         delta = paths.delta[path]
@@ -111,9 +115,11 @@ def _require(**least: int) -> None:
             raise ValueError(f"{name} must be at least 1, not {value}")
 
 
-def _first(targets: Targets, recommender: Recommender) -> Paths:
-    start = targets.start
-    return Paths(start[:, None], recommender.reset(start), np.full(len(start), np.nan))
+def _first(start: Integers, seeds: Sequence[int], recommender: Recommender) -> Paths:
+    """A path for each seed and target: seeds may draw other first items, or other lists."""
+    seed = np.repeat(np.asarray(seeds, dtype=np.int64), start.shape[1])
+    start = start.ravel()
+    return Paths(start[:, None], recommender.reset(start, seed), np.full(len(start), np.nan))
 
 
 def _in_force(

@@ -27,7 +27,7 @@ from simulation.outcomes import outcomes
 from simulation.plans import TRAINED, plan_of
 from simulation.recommenders import Recommender
 from simulation.stored_catalogues import read_stored, read_stored_critic
-from simulation.stored_experiments import RUN_EXPERIMENT, subject_of, targets_of_experiment
+from simulation.stored_experiments import FORM, RUN_EXPERIMENT, subject_of, targets_of_experiment
 from simulation.stored_results import write_results
 from work.request import request_job
 
@@ -104,7 +104,7 @@ def _simulate_piece(running: RunningJob, version: ExperimentVersion, piece: Dial
         catalogue,
         targets_of_experiment(version.experiment, plan),
         plan.users[piece.first_user : piece.first_user + piece.n_users],
-        opened_recommender(piece.recommender, catalogue, critic, seed=plan.settings.seeds[0]),
+        opened_recommender(piece.recommender, catalogue, critic),
         critic,
         n_turns=plan.settings.n_turns,
         seeds=(piece.seed,),
@@ -120,11 +120,11 @@ def _simulate_piece(running: RunningJob, version: ExperimentVersion, piece: Dial
 
 
 def opened_recommender(
-    row: SimulatedRecommender, catalogue: Catalogue, critic: Critic, *, seed: int
+    row: SimulatedRecommender, catalogue: Catalogue, critic: Critic
 ) -> Recommender:
     """The recommender of a row; a trained one as it was when the version was requested."""
     if not row.spec.startswith(TRAINED):
-        return named_recommender(row.spec, catalogue, critic, seed=seed)
+        return named_recommender(row.spec, catalogue, critic)
     # Torch takes seconds, which only those wait for who trained something.
     from simulation.recommenders.trained.checkpoints import read_recommender
 
@@ -178,7 +178,7 @@ def joined_experiment(version: ExperimentVersion) -> Experiment:
             log, plan.settings.measures, qrels=plan.settings.qrels, carry=plan.settings.carry
         )
         records.append((log.recommender, critic))
-    notes = tuple(notes_of(catalogue, targets, plan.users, records))
+    notes = tuple(notes_of(catalogue, targets, plan.users, records, plan.settings.seeds))
     return Experiment(catalogue, targets, plan.users, evaluated, plan.settings, notes)
 
 
@@ -188,6 +188,11 @@ def version_of(running: RunningJob) -> ExperimentVersion:
     version = rows.filter(pk=running.arguments["version"]).first()
     if version is None:
         raise ExperimentUnfit(_("The experiment was deleted meanwhile."))
+    if version.form != FORM and version.finished_at is None:
+        # Its pieces would be of dialogues that were drawn in two ways.
+        raise ExperimentUnfit(
+            _("This run was begun by an earlier version of Assay. Run the experiment anew.")
+        )
     return version
 
 

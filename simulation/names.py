@@ -96,19 +96,20 @@ def _p_switch(text: str) -> float:
     return float(text)
 
 
-def named_recommender(
-    name: str, catalogue: Catalogue, critic: Critic, *, seed: int = 0
-) -> Recommender:
-    """The recommender of a name; one that was trained is named by its file."""
+def named_recommender(name: str, catalogue: Catalogue, critic: Critic) -> Recommender:
+    """The recommender of a name; one that was trained is named by its file.
+
+    It is the same whatever the seeds of its dialogues.
+    """
     kind, _, recency = name.partition(":")
     if name == "random":
-        return RandomRecommender(catalogue, seed=seed)
+        return RandomRecommender(catalogue)
     if kind == "embedding":
         try:
             weight = float(recency or 0.5)
         except ValueError:
             raise ValueError(f"recommender {name!r}: {recency!r} is not a number") from None
-        recommender = EmbeddingRecommender(catalogue, critic, recency=weight, seed=seed)
+        recommender = EmbeddingRecommender(catalogue, critic, recency=weight)
         recommender.name = name
         return recommender
     if Path(name).is_file():

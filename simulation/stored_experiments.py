@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from annotation.models import Study
 
 RUN_EXPERIMENT = "run_experiment"
-FORM = 2
-"""Of the rows; those of another form are not taken for the same."""
+FORM = 3
+"""Of the rows; those of another form are not taken for the same. Since the third each seed draws
+first items and random orders of its own."""
 LONGEST_SLUG, ROWS_AT_ONCE = 80, 2000
 MOST_JUDGMENTS = 500_000
 Judged = tuple[str, str, int]
@@ -65,7 +66,7 @@ def create_experiment(
                 n=f"{MOST_JUDGMENTS:,}"
             )
         )
-    _targets(catalogue, judgments, relevant_from=1, seed=0)
+    _targets(catalogue, judgments, relevant_from=1)
     lines = "".join(f"{target} {item} {grade}\n" for target, item, grade in judgments)
     row = StoredExperiment.objects.create(
         team=team,
@@ -94,16 +95,11 @@ def create_experiment(
 def targets_of_experiment(experiment: StoredExperiment, plan: Plan) -> Targets:
     """The targets with their alternatives, in the order of judgment."""
     rows = experiment.judgments.order_by("pk").values_list("target", "item", "grade")
-    return _targets(
-        experiment.catalogue,
-        list(rows),
-        relevant_from=plan.relevant_from,
-        seed=plan.settings.seeds[0],
-    )
+    return _targets(experiment.catalogue, list(rows), relevant_from=plan.relevant_from)
 
 
 def _targets(
-    catalogue: StoredCatalogue, judgments: Sequence[Judged], *, relevant_from: int, seed: int
+    catalogue: StoredCatalogue, judgments: Sequence[Judged], *, relevant_from: int
 ) -> Targets:
     topics = list(dict.fromkeys(target for target, _item, _grade in judgments))
     documents = list(dict.fromkeys(item for _target, item, _grade in judgments))
@@ -117,7 +113,7 @@ def _targets(
         np.array([grade for *_names, grade in judgments]),
         relevant_from=relevant_from,
     )
-    return targets_of(read_stored(catalogue), accepted, rejected=rejected, seed=seed)
+    return targets_of(read_stored(catalogue), accepted, rejected=rejected)
 
 
 def request_run(

@@ -22,12 +22,12 @@ class Targets:
 
     `alternatives` (n_targets, widest) is filled up with -1. What the judgments say is kept:
     a target may be among its own alternatives, and an alternative may come twice. `rejected` were
-    judged and not accepted.
+    judged and not accepted. `start` is None where each seed draws a first item of its own.
     """
 
     target: Integers
     alternatives: Integers
-    start: Integers
+    start: Integers | None
     rejected: Integers
 
     def __len__(self) -> int:
@@ -38,10 +38,15 @@ class Targets:
         """The target and its alternatives, each once, filled up with -1."""
         return _once(np.column_stack([self.target, self.alternatives]))
 
+    def starts(self, catalogue: Catalogue, seeds: Sequence[int]) -> Integers:
+        """(n_seeds, n_targets) first items: those that are named, or drawn by (seed, target)."""
+        if self.start is not None:
+            return np.broadcast_to(self.start, (len(seeds), len(self)))
+        return np.stack([drawn_starts(catalogue, self.target, seed=seed) for seed in seeds])
+
     def part(self, rows: Integers) -> Targets:
-        return Targets(
-            self.target[rows], self.alternatives[rows], self.start[rows], self.rejected[rows]
-        )
+        start = None if self.start is None else self.start[rows]
+        return Targets(self.target[rows], self.alternatives[rows], start, self.rejected[rows])
 
     def without_faults(self) -> Targets:
         """The same without targets among their own alternatives, and without repetitions."""
@@ -69,12 +74,8 @@ def targets_of(
     *,
     rejected: Mapping[str, Iterable[str]] | None = None,
     starts: Mapping[str, str] | None = None,
-    seed: int = 0,
 ) -> Targets:
-    """Targets by id with the ids of their alternatives; first items as named, or drawn.
-
-    A drawn one is any item but the target, by (seed, target).
-    """
+    """Targets by id with the ids of their alternatives; first items as named, or by each seed."""
     if not accepted:
         raise TargetsUnfit("There is no target with judgments.")
     targets = list(accepted)
@@ -89,9 +90,7 @@ def targets_of(
         )
     numbers = [catalogue.numbers(row).tolist() for row in rows]
     target = np.array([row[0] for row in numbers], dtype=np.intp)
-    start = drawn_starts(catalogue, target, seed=seed)
-    if starts is not None:
-        start = _named_starts(catalogue, targets, starts)
+    start = None if starts is None else _named_starts(catalogue, targets, starts)
     rejected_rows = filled([catalogue.numbers(row).tolist() for row in others])
     return Targets(target, filled([row[1:] for row in numbers]), start, rejected_rows)
 

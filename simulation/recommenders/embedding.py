@@ -34,7 +34,7 @@ class EmbeddingRecommender:
         self.positions, self.recency, self.seed = catalogue.positions, recency, seed
         self.moves = mean_moves(catalogue, critic, seed=seed)
 
-    def reset(self, start: Integers) -> Floats:
+    def reset(self, start: Integers, seed: Integers) -> Floats:
         return np.column_stack([self.positions[start], np.zeros(len(start))])
 
     def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:

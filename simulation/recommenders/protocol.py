@@ -10,15 +10,15 @@ from stats.arguments import Floats, Integers
 class Recommender(Protocol):
     """What it knows of a dialogue is a row of numbers, so that dialogues can share a beginning.
 
-    Shapes: start, shown (n,); state (n, width); critique (n, width of the critic's vectors);
+    Shapes: start, seed, shown (n,); state (n, width); critique (n, width of the critic's vectors);
     excluded (n, any) of items not to be ranked, filled up with -1; ranked (n, depth).
     """
 
     @property
     def name(self) -> str: ...
 
-    def reset(self, start: Integers) -> Floats:
-        """The state of dialogues that begin with these items."""
+    def reset(self, start: Integers, seed: Integers) -> Floats:
+        """The state of dialogues that begin with these items; the seed is for what is drawn."""
         ...
 
     def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:

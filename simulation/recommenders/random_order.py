@@ -16,11 +16,11 @@ class RandomRecommender:
 
     name = "random"
 
-    def __init__(self, catalogue: Catalogue, *, seed: int = 0) -> None:
-        self.n_items, self.keys, self.seed = len(catalogue), catalogue.keys, seed
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.n_items, self.keys = len(catalogue), catalogue.keys
 
-    def reset(self, start: Integers) -> Floats:
-        return uniform(ORDER, self.seed, self.keys[start])[:, None]
+    def reset(self, start: Integers, seed: Integers) -> Floats:
+        return uniform(ORDER, seed, self.keys[start])[:, None]
 
     def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:
         bits = np.ascontiguousarray(state[:, 0]).view(np.uint64)
@@ -42,4 +42,4 @@ class RandomRecommender:
         return np.asarray(np.take_along_axis(ranked, order, axis=1))
 
     def record(self) -> dict[str, Any]:
-        return {"name": self.name, "seed": self.seed}
+        return {"name": self.name}

@@ -29,7 +29,7 @@ class Script:
     def __init__(self, catalogue: Catalogue, shown: Sequence[str]) -> None:
         self.shown, self.n_items = catalogue.numbers(shown), len(catalogue)
 
-    def reset(self, start: Integers) -> Floats:
+    def reset(self, start: Integers, seed: Integers) -> Floats:
         return np.zeros((len(start), 1))
 
     def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:
@@ -53,7 +53,7 @@ def neighbours(catalogue: Catalogue, n_targets: int, *, seed: int = 0) -> Target
         nearest = np.argsort(catalogue.squared_distance(np.arange(len(catalogue)), others))[1:6]
         kept = rng.permutation(nearest)[: rng.integers(1, 5)]
         accepted[catalogue.ids[target]] = [catalogue.ids[item] for item in kept]
-    return targets_of(catalogue, accepted, seed=seed)
+    return targets_of(catalogue, accepted)
 
 
 def drawn_shoes(n_items: int = 1200, n_targets: int = 120) -> tuple[Catalogue, Targets]:

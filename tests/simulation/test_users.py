@@ -8,6 +8,7 @@ import pytest
 from simulation.critics import AttributeCritic, DirectionCritic
 from simulation.dialogue_log import DialogueLog
 from simulation.dialogues import simulate
+from simulation.names import named_recommender
 from simulation.recommenders import EmbeddingRecommender
 from simulation.targets import targets_of
 from simulation.users import (
@@ -156,6 +157,28 @@ def test_dialogues_are_the_same_one_by_one_in_any_order_and_in_another_batch() -
         assert (alone.rankings(10)[0, 0, 0] == whole.rankings(10)[1, 0, row]).all()
 
 
+@pytest.mark.parametrize("name", ["random", "embedding"])
+def test_each_seed_draws_first_items_and_lists_of_its_own_whatever_other_seeds_there_are(
+    name: str,
+) -> None:
+    catalogue, targets = drawn_shoes(900, 60)
+    critic = AttributeCritic(catalogue)
+    recommender = named_recommender(name, catalogue, critic)
+    users = [sim_base(), meta_sim_tol(2)]
+    both = simulate(catalogue, targets, users, recommender, critic, seeds=[1, 2])
+    for column, seed in enumerate((1, 2)):
+        alone = simulate(catalogue, targets, users, recommender, critic, seeds=[seed])
+        assert (both.shown[:, column] == alone.shown[:, 0]).all()
+        assert (both.rankings(7)[:, column] == alone.rankings(7)[:, 0]).all()
+    assert (both.shown[:, 0, :, 0] != both.shown[:, 1, :, 0]).mean() > 0.9
+    assert (both.rankings(1)[0, 0] != both.rankings(1)[0, 1]).any(axis=-1).mean() > 0.9
+    named = replace(targets, start=targets.starts(catalogue, [1])[0])
+    held = simulate(catalogue, named, users, recommender, critic, seeds=[1, 2])
+    assert (held.shown[:, 0, :, 0] == held.shown[:, 1, :, 0]).all()
+    differs = (held.rankings(1)[0, 0] != held.rankings(1)[0, 1]).any(axis=-1)
+    assert differs.any() == (name == "random")
+
+
 def test_dialogues_share_what_they_have_in_common() -> None:
     catalogue, targets = drawn_shoes(900, 40)
     critic = AttributeCritic(catalogue)
@@ -211,7 +234,7 @@ def test_the_log_has_a_row_for_each_turn_until_the_end() -> None:
     log = simulate(catalogue, targets, users, EmbeddingRecommender(catalogue, critic), critic)
     rows = [row for row in log.rows() if row["target"] == catalogue.ids[targets.target[0]]]
     assert [row["turn"] for row in rows] == list(range(len(rows)))
-    assert rows[0]["shown"] == catalogue.ids[targets.start[0]]
+    assert rows[0]["shown"] == catalogue.ids[targets.starts(catalogue, (0,))[0, 0]]
     assert rows[-1]["critique"] is None
     assert rows[0]["critique"].startswith(("is ", "has "))
     assert rows[1]["ranking"][0] == rows[1]["shown"]

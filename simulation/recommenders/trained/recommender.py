@@ -38,7 +38,7 @@ class TrainedRecommender:
         self.longest = float(self.points.norm(dim=1).max()) or 1.0
         self.positions = on_grid(self.points.numpy() / self.longest)
 
-    def reset(self, start: Integers) -> Floats:
+    def reset(self, start: Integers, seed: Integers) -> Floats:
         return np.zeros((len(start), self.settings.width))
 
     @torch.no_grad()
