@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from hits.models import Hit, Recruiter, Recruitment
-from hits.recruited_batches import Offer
+from hits.recruited_batches import Offer, judgments_wanted
 from hits.wages import Duration
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ class OfferForm(forms.Form):
         min_value=1,
         max_value=MOST_PLACES,
         required=False,
-        help_text=gettext_lazy("Empty: as many as the judgments that are wanted need."),
     )
     devices = forms.MultipleChoiceField(
         label=gettext_lazy("Devices"),
@@ -90,9 +89,24 @@ class OfferForm(forms.Form):
         recruiters = Recruiter.objects.usable().filter(connection=batch.connection_id)
         earlier = Recruitment.objects.of(batch.study).exclude(public_id="").exclude(batch=batch)
         earlier = earlier.filter(recruiter__connection=batch.connection_id)
+        self._n_hits = Hit.objects.of(batch).count()
+        self.fields["places"].help_text = _places_help(judgments_wanted(batch))
         self.fields["recruiter"].queryset = recruiters  # type: ignore[attr-defined]
         self.fields["excluded"].queryset = earlier  # type: ignore[attr-defined]
         self.fields["excluded"].label_from_instance = _earlier_name  # type: ignore[attr-defined]
+
+    def clean_items(self) -> int:
+        items: int = self.cleaned_data["items"]
+        if items > self._n_hits:
+            raise ValidationError(
+                ngettext(
+                    "The batch has %(n)s item, and nobody does one twice.",
+                    "The batch has %(n)s items, and nobody does one twice.",
+                    self._n_hits,
+                )
+                % {"n": f"{self._n_hits:,}"}
+            )
+        return items
 
     def clean_reward(self) -> Decimal:
         reward: Decimal = self.cleaned_data["reward"]
@@ -145,7 +159,7 @@ class AmountForm(ActionForm):
 def proposed(batch: Batch, duration: Duration) -> dict[str, Any]:
     """What the form begins with: a few items, and an hour's pay for the time that they take."""
     n_hits = Hit.objects.of(batch).published().count()
-    n_items = max(1, min(PROPOSED_ITEMS, n_hits))
+    n_items = even_share(max(1, min(PROPOSED_ITEMS, n_hits)), judgments_wanted(batch))
     minutes = max(1, round(n_items * duration.typical_seconds / 60))
     reward = max(CENT, (PROPOSED_HOURLY * minutes / 60).quantize(CENT))
     earlier = Recruitment.objects.of(batch.study).exclude(public_id="").exclude(batch=batch)
@@ -156,6 +170,23 @@ def proposed(batch: Batch, duration: Duration) -> dict[str, Any]:
         "reward": f"{reward:.2f}",
         "excluded": list(excluded.values_list("pk", flat=True)),
     }
+
+
+def even_share(most: int, n_judgments: int) -> int:
+    """About so many items that no participant gets fewer than another."""
+    even = (n for n in range(most, most // 2, -1) if n_judgments % n == 0)
+    return next(even, most)
+
+
+def _places_help(n_judgments: int) -> str:
+    text = ngettext(
+        "%(n)s judgment is wanted. Empty: as many as that needs; where it is no multiple of the "
+        "items for one participant, the last gets the rest, for the same reward.",
+        "%(n)s judgments are wanted. Empty: as many as they need; where they are no multiple of "
+        "the items for one participant, the last gets the rest, for the same reward.",
+        n_judgments,
+    )
+    return text % {"n": f"{n_judgments:,}"}
 
 
 def _earlier_name(recruitment: Recruitment) -> str:

@@ -21,6 +21,7 @@ from hits.recruited_batches import (
     RESUME,
     STOP,
     jobs_of_batch,
+    judgments_wanted,
 )
 from hits.texts import study_texts
 from hits.wages import duration_of
@@ -127,6 +128,25 @@ class RecruitView:
         if self.study is None:
             return None
         return (self.study.reward * 60 / self.study.minutes).quantize(CENT)
+
+    @cached_property
+    def rest(self) -> int:
+        """Of a draft, the judgments that are left for the last participant when all others have
+        done theirs; more than one does where some stay over."""
+        if self.study is None or self.study.state != State.DRAFT:
+            return 0
+        others = self.study.items * (self.study.places - 1)
+        return judgments_wanted(self.batch) - others
+
+    @property
+    def n_of_last(self) -> int:
+        """What the last participant does, where that is less than the others do."""
+        return self.rest if self.study and 0 < self.rest < self.study.items else 0
+
+    @property
+    def n_left_over(self) -> int:
+        """Judgments that no participant of the draft will give."""
+        return max(0, self.rest - self.study.items) if self.study else 0
 
     @property
     def states(self) -> list[tuple[str, int]]:

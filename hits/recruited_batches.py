@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -21,7 +21,16 @@ from accounts.audit import record
 from annotation.study_jobs import RECRUIT, jobs_of, request_study_job
 from hits import recruiter_api
 from hits.exceptions import RecruitingRefused
-from hits.models import Batch, Connection, Recruiter, RecruiterCall, Recruitment
+from hits.models import (
+    SIZE,
+    Assignment,
+    Batch,
+    Connection,
+    Hit,
+    Recruiter,
+    RecruiterCall,
+    Recruitment,
+)
 from hits.recruiter_accounts import PAUSE_SECONDS, store_recruiters
 from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
 from work.exceptions import JobWaiting
@@ -56,6 +65,14 @@ class Offer:
     places: int = 0
     devices: Sequence[str] = ()
     excluded: Sequence[Recruitment] = ()
+
+
+def judgments_wanted(batch: Batch) -> int:
+    """Judgments that a batch's HITs want beyond those that are in."""
+    n_offered: int = Hit.objects.of(batch).published().aggregate(n=Sum(SIZE, default=0))["n"]
+    collected = Assignment.objects.filter(hit__batch=batch)
+    n_collected = collected.exclude(status=Assignment.Status.REJECTED).count()
+    return max(0, n_offered - n_collected)
 
 
 @transaction.atomic

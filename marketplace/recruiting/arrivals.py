@@ -55,22 +55,28 @@ class Visit:
     signed_token: str = ""
 
 
-def recognise(token: str, parameters: Mapping[str, str]) -> Visit:
-    """Who it is that comes with this link; refused where the link is closed or incomplete."""
+def recognise(
+    token: str, parameters: Mapping[str, str], *, known: WorkerAccount | None = None
+) -> Visit:
+    """Who it is that comes with this link; refused where the link is incomplete, or closed and
+    not of somebody who has come already. `known` is who is signed in."""
     invitation = _invitation(token)
     study = invitation.study if invitation else _study(token)
-    if study is None or not study.is_open:
-        raise ChannelClosed(
-            _("This link is not open, or not any more. Ask whoever sent it to you.")
-        )
+    if study is None:
+        raise ChannelClosed(_closed())
     try:
         came = panel_of(study).verify_arrival(
             study.external_id, parameters, url="", now=clock.now()
         )
     except NotVerified as error:
+        if not study.is_open:
+            raise ChannelClosed(_closed()) from error
         raise ParticipantUnknown(str(error)) from error
     signed = parameters.get(PARAMETER, "")
-    return Visit(study, invitation, came.participant, came.study, came.submission, signed)
+    visit = Visit(study, invitation, came.participant, came.study, came.submission, signed)
+    if not study.is_open and not _has_begun(visit, known):
+        raise ChannelClosed(_closed())
+    return visit
 
 
 def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
@@ -82,11 +88,10 @@ def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
         raise ParticipantUnknown(
             _("This link belongs to an account with a password: sign in to it.")
         )
-    submission_id = visit.session_id or f"{visit.study.pk}:{worker.worker_id}"
     return start_session(
         study=visit.study,
         worker=worker,
-        submission_id=submission_id,
+        submission_id=_submission_id(visit, worker),
         encrypted_participant_id=encrypted(visit.external_worker_id),
         external_study_id=visit.study_id,
     )
@@ -131,12 +136,30 @@ def _is_signed(visit: Visit, parameters: Mapping[str, str]) -> bool:
     return True
 
 
-def _has_begun(visit: Visit) -> bool:
-    begun = Session.objects.filter(
-        connection=visit.study.connection, study=visit.study, submission_id=visit.session_id
-    ).first()
-    known = find_participant(visit.study.connection, visit.external_worker_id)
-    return begun is not None and known is not None and begun.worker_id == known.worker_id
+def _has_begun(visit: Visit, known: WorkerAccount | None = None) -> bool:
+    worker = _account_of(visit, known)
+    if worker is None:
+        return False
+    mine = Session.objects.filter(study=visit.study, worker=worker)
+    return mine.filter(submission_id=_submission_id(visit, worker)).exists()
+
+
+def _account_of(visit: Visit, known: WorkerAccount | None) -> WorkerAccount | None:
+    """Whose account this visitor works under, where there is one already."""
+    if visit.invitation is not None:
+        return visit.invitation.worker
+    if visit.study.connection.kind == Kind.OWN_LAB:
+        return known
+    participant = find_participant(visit.study.connection, visit.external_worker_id)
+    return participant.worker if participant else None
+
+
+def _submission_id(visit: Visit, worker: WorkerAccount) -> str:
+    return visit.session_id or f"{visit.study.pk}:{worker.worker_id}"
+
+
+def _closed() -> str:
+    return _("This link is not open, or not any more. Ask whoever sent it to you.")
 
 
 def came_before(study: RecruitedStudy, worker: WorkerAccount) -> bool:

@@ -3,7 +3,6 @@ extended as far as the rule's amount goes, stopped when none of the HITs is open
 
 from __future__ import annotations
 
-import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -22,7 +21,13 @@ from marketplace.models import (
     RecruiterConnection,
     RecruitingRule,
 )
-from marketplace.recruiting.drafts import MOST_PLACES, Posting, send_draft, write_draft
+from marketplace.recruiting.drafts import (
+    MOST_PLACES,
+    Posting,
+    places_needed,
+    send_draft,
+    write_draft,
+)
 from marketplace.recruiting.posting import price_places, publish_study, set_places, stop_study
 from marketplace.recruiting.problems import RecruiterProblem
 
@@ -75,8 +80,10 @@ def _follow(attached: AttachedHitType, now: datetime) -> bool:
 
 def _places(hits: HitQuerySet, rule: RecruitingRule) -> int:
     """So many in all: a total that is said twice is the same."""
-    judgments = hits.aggregate(n=Sum("max_assignments"))["n"] or 0
-    return min(MOST_PLACES, math.ceil(judgments / rule.items_per_session))
+    sizes = hits.aggregate(
+        n=Sum("max_assignments", default=0), most=Max("max_assignments", default=0)
+    )
+    return min(MOST_PLACES, places_needed(sizes["n"], sizes["most"], rule.items_per_session))
 
 
 @transaction.atomic

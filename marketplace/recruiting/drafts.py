@@ -68,16 +68,25 @@ class Posting:
     excluded: tuple[RecruitedStudy, ...] = ()  # whose participants may not take part
 
 
-def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str = "") -> int:
-    """Places for all judgments that are still wanted: those divided by a participant's HITs."""
+def judgments_wanted(hit_type: HitType, annotation_prefix: str = "") -> list[int]:
+    """How many judgments each open HIT still wants, those that want any."""
     study = RecruitedStudy(hit_type=hit_type, annotation_prefix=annotation_prefix)
     taken = Count("assignments", filter=~Q(assignments__status__in=GONE))
     hits = hits_of(study).filter(expiration__gt=clock.now()).listed()
-    wanted = sum(
-        max(0, one["max_assignments"] - one["taken"])
-        for one in hits.annotate(taken=taken).values("max_assignments", "taken")
-    )
-    return math.ceil(wanted / items_per_session)
+    rows = hits.annotate(taken=taken).values_list("max_assignments", "taken")
+    return [wanted - taken for wanted, taken in rows if wanted > taken]
+
+
+def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str = "") -> int:
+    """Places for all judgments that are still wanted."""
+    wanted = judgments_wanted(hit_type, annotation_prefix)
+    return places_needed(sum(wanted), max(wanted, default=0), items_per_session)
+
+
+def places_needed(n_judgments: int, most_of_a_hit: int, items_per_session: int) -> int:
+    """The judgments divided by a participant's HITs, the last of whom may have fewer; and as many
+    as a single HIT wants, since a participant judges it once."""
+    return max(math.ceil(n_judgments / items_per_session), most_of_a_hit)
 
 
 def draft_study(

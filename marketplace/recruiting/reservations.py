@@ -1,4 +1,5 @@
-"""The HITs that a participant is given at arrival: all of them, or none.
+"""The HITs that a participant is given at arrival: as many as the study says, or all that are
+left where those are fewer, so that whoever comes on the last place that was paid for has work.
 
 Those are chosen that fewest have been promised, and none that the participant has done before.
 Locks of other arrivals are passed over at first. Where too few are left over then, the next try
@@ -27,16 +28,18 @@ class Contended(Exception):
     """Others hold what could be had. Their transactions end soon."""
 
 
-def reserve_items(session: Session, *, now: datetime, waits: bool) -> bool:
-    """Give the session its assignments, in the caller's transaction; False where too few HITs
-    are left."""
+def reserve_items(session: Session, *, now: datetime, waits: bool, takes_fewer: bool) -> bool:
+    """Give the session its assignments, in the caller's transaction; False where no HIT is left,
+    or fewer than the study says and `takes_fewer` is not set."""
     wanted = session.study.items_per_session
     hits = _candidates(session, now)
     rows = _waited_for(hits, wanted) if waits else list(hits.not_locked_by_others()[:wanted])
     if len(rows) < wanted:
-        if hits.count() < wanted:
+        n_left = hits.count()
+        if n_left < (1 if takes_fewer else wanted):
             return False
-        raise Contended
+        if len(rows) < min(wanted, n_left):
+            raise Contended
     for position, hit in enumerate(rows, start=1):
         hit.hit_type = session.study.hit_type
         try:

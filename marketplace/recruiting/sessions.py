@@ -18,6 +18,7 @@ from marketplace.hits.assignments import answer_document, submit_answer, submit_
 from marketplace.hits.late_answers import give_up, take_late_answer, withdraw
 from marketplace.models import (
     Assignment,
+    Intent,
     Outcome,
     RecruitedStudy,
     Session,
@@ -28,7 +29,8 @@ from marketplace.qualifications.eligibility import require_acceptance
 from marketplace.recruiting.codes import code_of
 from marketplace.recruiting.reservations import Contended, hits_of, reserve_items
 
-# Beyond the study's own time, so that the last page is not lost to a slow network.
+# Beyond the study's own time, so that the last page is not lost to a slow network. Participants
+# are shown the study's own: their recruiter gives their place away after it.
 GRACE = timedelta(minutes=10)
 State = Session.State
 
@@ -75,7 +77,7 @@ def start_session(
 
 
 class _Settleable(Exception):
-    """No items, before it was looked whether time has freed some."""
+    """Too few items, before it was looked whether time has freed some."""
 
 
 def latest_session(worker: WorkerAccount) -> Session | None:
@@ -89,6 +91,17 @@ def next_assignment(session: Session) -> Assignment | None:
     rows = Assignment.objects.filter(session_item__session=session)
     accepted = rows.filter(status=Assignment.Status.ACCEPTED, deadline__gt=clock.now())
     return accepted.order_by("session_item__position").first()
+
+
+def due_at(session: Session) -> datetime:
+    """When the participant's time is over at the recruiter."""
+    return session.expires_at - GRACE
+
+
+def due_at_of(assignment: Assignment) -> datetime | None:
+    """The same of the participation that an assignment is of; None where it is of none."""
+    item = SessionItem.objects.filter(assignment=assignment).select_related("session").first()
+    return due_at(item.session) if item else None
 
 
 def hand_in(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assignment:
@@ -143,13 +156,15 @@ def complete_if_done(session_id: int) -> bool:
 @transaction.atomic
 def end_session(*, session: Session, outcome: str) -> Session:
     """End a participation otherwise than by completing it; what it had not handed in is free
-    again. An outcome that was decided stands."""
+    again, and of who withdraws consent all of it. An outcome that was decided stands."""
     if outcome == Outcome.COMPLETED:
         raise ValueError("outcome must not be completed: that follows from the items")
     locked = _locked(session.pk)
     if not locked.outcome and locked.state == State.STARTED:
         _decide(locked, outcome)
         _free(locked, Assignment.Status.RETURNED)
+        if outcome == Outcome.NO_CONSENT:
+            _withdraw(locked)
     return locked
 
 
@@ -212,7 +227,7 @@ def _give_items(session: Session, *, waits: bool, is_last_try: bool) -> bool:
     except NotQualified:
         _decide(session, Outcome.SCREENED_OUT)
         return True
-    if not reserve_items(session, now=clock.now(), waits=waits):
+    if not reserve_items(session, now=clock.now(), waits=waits, takes_fewer=is_last_try):
         if not is_last_try:
             raise _Settleable
         _decide(session, Outcome.NO_MORE_ITEMS)
@@ -222,9 +237,17 @@ def _give_items(session: Session, *, waits: bool, is_last_try: bool) -> bool:
 def _decide(session: Session, outcome: str) -> None:
     session.outcome, session.code = outcome, code_of(session.study, outcome)
     if session.state == State.STARTED:
-        session.state = State.FINISHED
+        session.state = _decided_state(session) if outcome == Outcome.COMPLETED else State.FINISHED
     session.ended_at = clock.now()
     session.save(update_fields=["outcome", "code", "state", "ended_at"])
+
+
+def _decided_state(session: Session) -> str:
+    """How a participation stands that is finished: what was decided on its first HITs holds."""
+    kinds = {Intent.Kind.APPROVE: State.APPROVED, Intent.Kind.REJECT: State.REJECTED}
+    decisions = Intent.objects.filter(session=session, kind__in=kinds).order_by("-pk")
+    last = decisions.values_list("kind", flat=True).first()
+    return kinds[Intent.Kind(last)] if last else State.FINISHED
 
 
 def _set_state(session: Session, state: str) -> None:

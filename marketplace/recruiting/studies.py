@@ -131,7 +131,7 @@ def set_ways_back(
 
 @transaction.atomic
 def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Let no more participants in. Those who came in stay."""
+    """Let no more participants in. Those who came in stay, and come back by their link."""
     rows = RecruitedStudy.objects.filter(pk=study.pk).exclude(state=State.STOPPED)
     if rows.update(state=State.STOPPED):
         note("study.close", subject=study.name, user=user, requester=study.requester)

@@ -87,20 +87,22 @@ let timer = null;
 
 function follow(data) {
   clock.set(data.now);
-  Object.assign(state, { deadline: data.deadline, more_seconds: data.more_seconds });
+  Object.assign(state, { deadline: data.deadline, due: data.due, more_seconds: data.more_seconds });
 }
 
 const moreButton = () => [
   fill(texts.more, { time: duration(state.more_seconds, texts) }), () => addTime(true)];
 
+// A participant's time is over when their recruiter says so; what is sent soon after is taken still.
 function tick() {
-  const seconds = secondsUntil(state.deadline, clock);
+  if (!secondsUntil(state.deadline, clock)) return end();
+  const seconds = secondsUntil(state.due ?? state.deadline, clock);
   find("#time-left").textContent = seconds ? duration(seconds, texts) : texts.over;
-  if (!seconds) return end();
-  const due = [60, standing.warnAt].filter((at) => seconds <= at)[0];
+  const due = [0, 60, standing.warnAt].filter((at) => seconds <= at)[0];
   if (due === undefined || due === standing.warned) return;
   standing.warned = due;
   if (submission?.isSending) return;
+  if (!seconds) return say(texts["send-now"], { kind: "error", buttons: [close] });
   say(fill(texts["soon-over"], { time: duration(seconds, texts) }), {
     kind: "warning", buttons: [...(state.more_seconds ? [moreButton()] : []), close],
   });
@@ -118,6 +120,7 @@ async function addTime() {
 }
 
 function end() {
+  find("#time-left").textContent = texts.over;
   clearInterval(timer);
   standing.isOver = true;
   tell({ type: "assay:over" });
@@ -196,7 +199,7 @@ if (really) for (const button of really.querySelectorAll("button")) button.oncli
 };
 
 if (state.deadline) {
-  const total = secondsUntil(state.deadline, clock);
+  const total = secondsUntil(state.due ?? state.deadline, clock);
   standing.warnAt = Math.min(300, Math.max(60, Math.floor(total / 5)));
   timer = everySecond(tick);
 }

@@ -1,6 +1,7 @@
 """Recruiting on the console's pages, as people of different roles meet it; what is requested there
 is done in the background (tests/hits/test_recruited_batches.py)."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -11,6 +12,7 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from console.launch_view import LaunchView
+from console.recruit_forms import even_share
 from hits.models import Batch, Connection, Recruiter, RecruiterCall, Recruitment
 from tests.annotation.studies import rating_study
 from tests.console.filled import NOON, add_batch, add_recruitment
@@ -117,6 +119,7 @@ def test_a_study_is_drafted_once_by_what_the_form_says(rosa, study, recruitment)
         ("reward", "1e3"),
         ("minutes", "701"),
         ("items", "101"),
+        ("items", "9"),
         ("places", "0"),
         ("recruiter", "999999"),
         ("devices", "fridge"),
@@ -128,6 +131,30 @@ def test_an_offer_that_cannot_be_is_said_at_its_field(rosa, recruitment, field, 
     assert answer.status_code == 200
     assert field in answer.context["recruiting"].form.errors
     assert requested() == []
+
+
+@pytest.mark.parametrize(
+    ("items", "places", "words"),
+    [
+        (2, 2, "Places 2; 1 item is left for the last participant, for the same reward"),
+        (1, 2, "Places 2; 1 judgment stays over"),
+    ],
+)
+def test_a_draft_says_who_does_less_and_what_stays_over(rosa, study, items, places, words):
+    recruitment = add_recruitment(study, state="draft", items=items, places=places)
+    page_words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert words in page_words
+    Recruitment.objects.update(items=1, places=3)
+    page_words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "Places 3" in page_words
+    assert not re.search("stays? over|for the last", page_words)
+
+
+def test_the_form_proposes_a_number_of_items_of_which_none_stay_over(rosa, study):
+    recruitment = add_recruitment(study, state="stopped", places=3)
+    view = rosa.get(page(recruitment.batch)).context["recruiting"]
+    assert "3 judgments are wanted" in str(view.form.fields["places"].help_text)
+    assert (even_share(10, 24), even_share(10, 23), even_share(1, 5)) == (8, 10, 1)
 
 
 def test_a_draft_is_published_for_the_amount_that_is_typed(rosa, study, recruitment):

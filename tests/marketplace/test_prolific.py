@@ -78,6 +78,33 @@ def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_typ
     assert places_for(hit_type, 2) == 3
 
 
+def test_every_place_that_is_paid_for_has_work(hit_type, fake, connection):
+    values = Posting(reward=REWARD, minutes=10, items_per_session=3)
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=study, confirmed=cost.total)
+    assert study.places == 3
+    for n_items in (3, 3, 2):
+        submission, browser, _answer = arrive(fake, study)
+        work(browser, times=n_items)
+        fake.world.enter(submission, Session.objects.get(submission_id=submission.id).code)
+        assert submission.status == "AWAITING REVIEW"
+    assert {hit.status for hit in hit_type.hits.all()} == {"Reviewable"}
+    assert places_for(hit_type, 3) == 0
+
+
+def test_as_many_participants_as_one_hit_wants_judgments(hit_type):
+    assert places_for(hit_type, 100) == 2
+
+
+def test_the_command_says_what_the_last_participant_does(hit_type, connection):
+    out = StringIO()
+    options = {"hit_type": hit_type.public_id, "reward": REWARD, "minutes": 10, "stdout": out}
+    call_command("recruit", items=3, **options)
+    assert "3 for the 8 judgments that are wanted, 3 each. The last does 2" in out.getvalue()
+    call_command("recruit", items=3, places=2, **options)
+    assert "2 judgments stay over" in out.getvalue()
+
+
 def test_it_is_published_for_the_amount_that_is_typed_back_alone(connection, hit_type, fake):
     values = Posting(reward=REWARD, minutes=10, items_per_session=2)
     study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)

@@ -358,6 +358,7 @@ def test_what_is_promised_least_is_given_first_and_nothing_twice(three):
         came(three, f"p{n}", f"x{n}")
     counts = Counter(Assignment.objects.values_list("hit_id", flat=True))
     assert sorted(counts.values()) == [1, 1, 2, 2]
+    came(three, "p2", "x2")
     came(three, "p1", "x9")
     late = Session.objects.get(submission_id="x9")
     assert late.outcome == "no_more_items"
@@ -365,8 +366,28 @@ def test_what_is_promised_least_is_given_first_and_nothing_twice(three):
     assert late.code != three.codes.get(outcome="completed").code
 
 
+def test_the_last_does_what_is_left_and_completes_with_it(three):
+    for n in range(2):
+        came(three, f"p{n}", f"x{n}")
+    last = came(three, "p2", "x2")
+    session = Session.objects.get(submission_id="x2")
+    assert (session.items.count(), session.outcome) == (2, "")
+    assert "2 pages are reserved for you" in text_of(last.get("/worker/study/", follow=True))
+    work(last, times=2)
+    session.refresh_from_db()
+    assert session.outcome == "completed"
+
+
+def test_who_comes_when_fewer_are_left_gets_first_what_time_has_freed(three):
+    for n in range(2):
+        came(three, f"p{n}", f"x{n}")
+    clock.advance(timedelta(seconds=three.maximum_seconds) + GRACE + timedelta(seconds=1))
+    came(three, "p2", "x2")
+    assert Session.objects.get(submission_id="x2").items.count() == 3
+
+
 def test_who_comes_too_late_reads_so_and_has_a_code_of_its_own(three):
-    for n in range(3):
+    for n in range(4):
         browser = came(three, f"p{n}", f"x{n}")
     page = text_of(browser.get("/worker/study/", follow=True))
     assert "Nothing is left to do" in page
@@ -400,6 +421,77 @@ def test_who_does_not_want_to_take_part_gives_everything_back(three):
     assert session.code == three.codes.get(outcome="no_consent").code
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Returned"}
     assert session.code in text_of(browser.get("/worker/study/", follow=True))
+
+
+def test_who_stops_is_asked_first_and_has_what_was_submitted_deleted(three):
+    browser = came(three, "p1", "x1")
+    work(browser, times=2)
+    session = Session.objects.get()
+    path = f"/worker/studies/{session.public_id}/leave/"
+    assert path in text_of(browser.get("/worker/study/", follow=True))
+    page = text_of(browser.get(path))
+    assert "The 2 pages that you have submitted are deleted" in page
+    session.refresh_from_db()
+    assert session.outcome == ""
+    browser.post(path)
+    session.refresh_from_db()
+    assert session.outcome == "no_consent"
+    assert not Assignment.objects.exclude(answer="").exists()
+    assert set(Assignment.objects.values_list("status", flat=True)) == {"Returned"}
+    assert browser.get(path).headers["Location"] == f"/worker/studies/{session.public_id}/"
+
+
+def test_participants_are_shown_the_time_that_their_recruiter_gives(three):
+    RecruitedStudy.objects.filter(pk=three.pk).update(maximum_seconds=1020)
+    browser = came(three, "p1", "x1")
+    session, held = Session.objects.get(), Assignment.objects.order_by("pk").first()
+    assert re.search(
+        "You have 1[67] min( [0-9]+ s)? left", text_of(browser.get("/worker/study/", follow=True))
+    )
+    page = text_of(browser.get(f"/worker/assignments/{held.public_id}/"))
+    due = session.expires_at - GRACE
+    assert f'"due": "{due.isoformat()}"' in page
+    assert f">{due:%Y-%m-%d %H:%M} UTC</time>" in page
+    clock.advance(timedelta(seconds=1021))
+    assert "Your time is over. Submit now" in text_of(browser.get("/worker/study/", follow=True))
+    work(browser, times=3)
+    session.refresh_from_db()
+    assert session.outcome == "completed"
+
+
+@pytest.mark.parametrize("state", ["paused", "stopped"])
+def test_who_has_begun_or_finished_comes_back_though_the_study_is_closed(three, state):
+    came(three, "p1", "x1")
+    work(came(three, "p2", "x2"), times=3)
+    RecruitedStudy.objects.filter(pk=three.pk).update(state=state)
+    assert (
+        Client().get(f"/join/{three.token}/?PROLIFIC_PID=p1&STUDY_ID=S1&SESSION_ID=x1").status_code
+        == 200
+    )
+    begun = came(three, "p1", "x1")
+    assert "3 pages are reserved" in text_of(begun.get("/worker/study/", follow=True))
+    finished = came(three, "p2", "x2")
+    code = three.codes.get(outcome="completed").code
+    assert code in text_of(finished.get("/worker/study/", follow=True))
+    for ids in (
+        "PROLIFIC_PID=p1&STUDY_ID=S1&SESSION_ID=x2",
+        "PROLIFIC_PID=p3&STUDY_ID=S1&SESSION_ID=x3",
+        "",
+        "PROLIFIC_PID=p1&STUDY_ID=S1&SESSION_ID=x9",
+    ):
+        assert Client().post(f"/join/{three.token}/?{ids}").status_code == 410
+    assert Session.objects.count() == 2
+
+
+def test_invited_participants_come_back_to_a_closed_study(lab):
+    invitations = invite(study=lab, labels=["P 1", "P 2"])
+    enter(invitations[0].token)
+    by_open_link = enter(lab.token)
+    close_study(study=lab)
+    assert enter(invitations[0].token).get("/worker/study/").status_code == 302
+    assert Client().get(f"/join/{invitations[1].token}/").status_code == 410
+    assert by_open_link.get(f"/join/{lab.token}/").status_code == 200
+    assert Client().get(f"/join/{lab.token}/").status_code == 410
 
 
 @pytest.mark.parametrize("discards", [False, True])

@@ -102,7 +102,7 @@ def test_hits_that_come_later_add_places_as_far_as_the_amount_goes(fake, mturk, 
     call_recruiters()
     assert there.places == 6
     problem = AttachedHitType.objects.get().problem
-    assert "It costs 40" in problem
+    assert "It costs 68" in problem  # as many participants as one HIT wants judgments
     assert "18.00 of the rule's 30.00 are left" in problem
 
 

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
-from marketplace.recruiting.drafts import Posting, discard_draft, draft_study
+from marketplace.recruiting.drafts import Posting, discard_draft, draft_study, judgments_wanted
 from marketplace.recruiting.posting import (
     pause_study,
     publish_study,
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(facts) if options["json"] else _said(facts))
 
 
-def _draft(options: dict[str, Any]) -> dict[str, str]:
+def _draft(options: dict[str, Any]) -> dict[str, Any]:
     if options["reward"] is None or options["minutes"] is None:
         raise CommandError("Say --reward and --minutes.")
     hit_type = HitType.objects.filter(public_id=options["hit_type"]).first()
@@ -78,7 +78,12 @@ def _draft(options: dict[str, Any]) -> dict[str, str]:
             places=options["places"],
         ),
     )
-    return _facts(study) | {"cost": str(cost.total), "currency": cost.currency}
+    shares = {
+        "places": study.places,
+        "items": study.items_per_session,
+        "judgments": sum(judgments_wanted(hit_type)),
+    }
+    return _facts(study) | shares | {"cost": str(cost.total), "currency": cost.currency}
 
 
 def _connection(hit_type: HitType, name: str) -> RecruiterConnection:
@@ -108,11 +113,23 @@ def _facts(study: RecruitedStudy) -> dict[str, str]:
     return {"study": study.token, "external_id": study.external_id, "state": study.state}
 
 
-def _said(facts: dict[str, str]) -> str:
+def _said(facts: dict[str, Any]) -> str:
     text = "Study {study} ({external_id} at the recruiter) is {state}.".format(**facts)
     if "cost" in facts:
+        text += f"\n{_shares(facts)}"
         text += (
             "\nIt costs {cost} {currency} there, fees included. To publish it: recruit "
             "--study {study} --confirm {cost}"
         ).format(**facts)
     return text
+
+
+def _shares(facts: dict[str, Any]) -> str:
+    """Who does how much, where the judgments are no multiple of a participant's."""
+    rest = facts["judgments"] - facts["items"] * (facts["places"] - 1)
+    text = "Places: {places} for the {judgments} judgments that are wanted, {items} each."
+    if rest > facts["items"]:
+        text += f" {rest - facts['items']} judgments stay over."
+    elif 0 < rest < facts["items"]:
+        text += f" The last does {rest}, for the same reward."
+    return text.format(**facts)

@@ -8,8 +8,9 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
+from marketplace import clock
 from marketplace.exceptions import ChannelClosed, WorkRefused
 from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAccount
 from marketplace.recruiting import arrivals, sessions
@@ -27,8 +28,8 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
     Access: whoever has the link.
     """
     try:
-        visit = arrivals.recognise(token, request.GET.dict())
         worker = worker_of(request)
+        visit = arrivals.recognise(token, request.GET.dict(), known=worker)
         if request.method != "POST":
             context = {"visit": visit, "hit_type": visit.study.hit_type, "worker": worker}
             return render(request, "marketplace/arrive.html", context)
@@ -57,6 +58,7 @@ def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> Htt
         "next": sessions.next_assignment(row) if row.state == State.STARTED else None,
         "n_items": items.count(),
         "n_done": items.handed_in().count(),
+        "seconds_left": max(0, int((sessions.due_at(row) - clock.now()).total_seconds())),
     }
     if row.outcome:
         address = arrivals.way_back(row)
@@ -64,16 +66,22 @@ def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> Htt
     return render(request, "marketplace/session.html", context)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @worker_required
 @for_participants
 def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpResponse:
-    """End this participation without consent; what is reserved is free again.
+    """Ask whether to end this participation without consent, and end it: what is reserved is free
+    again, what was handed in is deleted.
 
     Access: the participant whose session it is.
     """
     row = _find(worker, session_id)
-    sessions.end_session(session=row, outcome=Outcome.NO_CONSENT)
+    if request.method != "POST" and sessions.next_assignment(row) is not None:
+        n_done = Assignment.objects.filter(session_item__session=row).handed_in().count()
+        context = {"session": row, "hit_type": row.study.hit_type, "n_done": n_done}
+        return render(request, "marketplace/leave.html", context | {"worker": worker})
+    if request.method == "POST":
+        sessions.end_session(session=row, outcome=Outcome.NO_CONSENT)
     return redirect("marketplace:session", row.public_id)
 
 

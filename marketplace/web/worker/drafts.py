@@ -2,6 +2,7 @@
 reports of what is broken."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
@@ -14,7 +15,8 @@ from marketplace.exceptions import DraftChanged, DraftTooLarge, RequestRefused
 from marketplace.hits.assignments import find_assignment_of, require_accepted
 from marketplace.hits.drafts import LARGEST_DRAFT, draft_of, report_problem, save_draft
 from marketplace.hits.more_time import add_time, offered_seconds
-from marketplace.models import Assignment, WorkerAccount
+from marketplace.models import Assignment, PaidBy, WorkerAccount
+from marketplace.recruiting.sessions import due_at_of
 from marketplace.web.worker.access import worker_data
 
 # A text of JSON may have six characters for one of the draft's.
@@ -67,13 +69,18 @@ def report(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> J
 
 def work_state(assignment: Assignment) -> dict[str, Any]:
     """How things stand, by the server's clock."""
-    saved = draft_of(assignment)
+    saved, due = draft_of(assignment), participants_due(assignment)
     return {
         "revision": saved.revision if saved else 0,
         "now": clock.now().isoformat(),
         "deadline": assignment.deadline.isoformat(),
         "more_seconds": offered_seconds(assignment),
-    }
+    } | ({"due": due.isoformat()} if due else {})
+
+
+def participants_due(assignment: Assignment) -> datetime | None:
+    """When a participant's time is over, a little before nothing is taken any more."""
+    return due_at_of(assignment) if assignment.paid_by == PaidBy.RECRUITER else None
 
 
 def _posted(request: HttpRequest) -> dict[str, Any]:

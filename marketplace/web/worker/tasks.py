@@ -10,7 +10,7 @@ from marketplace.documents.question_forms import QuestionForm, parse_question_fo
 from marketplace.exceptions import HitDoesNotExist
 from marketplace.models import Assignment, Hit, WorkerAccount
 from marketplace.web.worker.continuation import accepts_next_by_itself
-from marketplace.web.worker.drafts import work_state
+from marketplace.web.worker.drafts import participants_due, work_state
 from marketplace.web.worker.frames import Frame, frame_for, question_of
 
 
@@ -40,6 +40,7 @@ def work_context(request: HttpRequest, assignment: Assignment, task: Task) -> di
         "task": task,
         "auto_accept": accepts_next_by_itself(request),
         "state": work_state(assignment),
+        "due": participants_due(assignment),
     }
 
 
