@@ -23,13 +23,13 @@ from django.utils.translation import gettext as _
 from encryption import decrypt
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import Intent, RecruiterCharge, RecruiterConnection
+from marketplace.models import Intent, Outcome, RecruiterCharge, RecruiterConnection, Session
 from marketplace.recruiting.attached import follow_attached
 from marketplace.recruiting.charges import charge_rewards
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.events import follow_events
 from marketplace.recruiting.groups import follow_blocks, follow_groups
-from marketplace.recruiting.outcomes_there import follow_submission, follow_submissions
+from marketplace.recruiting.outcomes_there import SAME, follow_submission, follow_submissions
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.posting import follow_studies
 from marketplace.recruiting.problems import (
@@ -208,7 +208,10 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if found.state in WORKING:
         return  # the participant has not come back yet: later
     if found.state == wanted:
-        _note(intent, State.DONE)
+        _decided(intent)
+        return
+    if _is_left(intent.session, found):
+        _leave_unpaid(intent, found)
         return
     if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
         follow_submission(intent.session, found)
@@ -216,7 +219,31 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         return
     if _claim(intent):
         recruiter.decide(found.id, _verdict(intent, found))
-        _note(intent, State.DONE)
+        _decided(intent)
+
+
+def _is_left(session: Session, found: Submission) -> bool:
+    """Whether the participant returned the participation, or ran out of time before the end."""
+    is_late = found.state == SubmissionState.TIMED_OUT and session.outcome != Outcome.COMPLETED
+    return is_late or found.state == SubmissionState.RETURNED
+
+
+def _leave_unpaid(intent: Intent, found: Submission) -> None:
+    """Nothing is owed there for a participation that was given back: the answers that were
+    approved here count, and it stays as it is there."""
+    text = _(
+        "It is {state} there, so that it is neither approved nor rejected there and nothing is "
+        "paid. If it is to be paid all the same, approve it there."
+    )
+    _note(intent, State.REFUSED, text.format(state=found.state.value.replace("_", " ")))
+    Session.objects.filter(pk=intent.session_id).update(state=SAME[found.state])
+
+
+def _decided(intent: Intent) -> None:
+    """The verdict stands there, and so here, whatever the participant was doing meanwhile."""
+    state = Session.State.APPROVED if intent.kind == Kind.APPROVE else Session.State.REJECTED
+    Session.objects.filter(pk=intent.session_id).update(state=state)
+    _note(intent, State.DONE)
 
 
 def _verdict(intent: Intent, found: Submission) -> Verdict:

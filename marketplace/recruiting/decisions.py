@@ -164,6 +164,8 @@ def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
         return
     n = Intent.objects.filter(session=session, kind=kind).count()
     _write(session, kind, f"{kind}:{session.pk}:{n}", text=feedback)
+    if session.state == State.STARTED:
+        return  # the participant is still at work: it is decided when they have finished
     session.state = state
     session.save(update_fields=["state"])
 

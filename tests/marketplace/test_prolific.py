@@ -240,6 +240,47 @@ def test_an_approval_waits_until_the_participant_has_come_back(fake, mturk, post
     assert (submission.status, Intent.objects.get().state) == ("APPROVED", "done")
 
 
+def test_approving_the_first_hit_at_once_leaves_the_participant_at_work(fake, mturk, posted):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    done = Assignment.objects.get(status=Assignment.Status.SUBMITTED)
+    mturk.approve_assignment(AssignmentId=done.public_id)
+    call_recruiters()
+    assert Session.objects.get().state == "started"
+    work(browser)
+    session = Session.objects.get()
+    assert (session.state, session.outcome) == ("approved", "completed")
+    fake.world.enter(submission, session.code)
+    call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+
+
+@pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, status, is_first):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    done = Assignment.objects.get(status=Assignment.Status.SUBMITTED)
+    if is_first:  # before it is known that they leave
+        mturk.approve_assignment(AssignmentId=done.public_id)
+    fake.world.leave(submission, status)
+    call_recruiters()
+    if not is_first:
+        mturk.approve_assignment(AssignmentId=done.public_id)
+    for _minute in range(2):
+        call_recruiters()
+    done.refresh_from_db()
+    assert (done.status, submission.status) == ("Approved", status)
+    assert paid(fake, "reward") == []
+    intent = Intent.objects.get()
+    assert (intent.state, "approve it there" in intent.problem) == ("refused", True)
+    assert Session.objects.get().state == status.lower().replace("-", "_")
+    assert not RecruiterCharge.objects.filter(kind="reward").exists()
+    fake.world.approve(submission)  # by hand, at Prolific
+    call_recruiters()
+    assert Session.objects.get().state == "approved"
+
+
 def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, mturk, posted):
     submission = hand_in(fake, posted)
     (first, _second) = assignments(submission)
