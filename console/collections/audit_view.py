@@ -210,15 +210,22 @@ class AuditView(ResultView):
     def _totals(self) -> Iterator[str]:
         """Of all files of judged pools together."""
         pools = [one for one in self.files if one.file.kind == "judged pools" and one.facts]
+        n_refused = sum(len(one.refused) for one in pools)
         if pools:
             yield _(
                 "{repeats} of {rows} rows of judged pools show a picture more than once, {targets} "
                 "the target as its own candidate."
             ).format(
-                rows=f"{sum(one.file.n_rows for one in pools):,}",
+                rows=f"{sum(one.file.n_rows for one in pools) - n_refused:,}",
                 repeats=f"{sum(one.fact('repeats', 'n_rows') for one in pools):,.0f}",
                 targets=f"{sum(one.fact('own_targets', 'n_rows') for one in pools):,.0f}",
             )
+        if n_refused:
+            yield ngettext(
+                "%(n)d more row could not be read: what it shows is not known.",
+                "%(n)d more rows could not be read: what they show is not known.",
+                n_refused,
+            ) % {"n": n_refused}
 
     def _folds(self) -> Iterator[Fold]:
         """For downloads; the page lists findings file by file."""

@@ -209,6 +209,7 @@ class _Work:
             return {}
         return {
             "n_rows": sum(one.n_rows for one in pools),
+            "n_rows_refused": sum(len(one.of("refused")) for one in pools),
             "n_rows_with_repeats": sum(one.facts["repeats"]["n_rows"] for one in pools),
             "n_rows_with_target": sum(one.facts["own_targets"]["n_rows"] for one in pools),
             "n_empty_rows": sum(one.facts["n_empty_rows"] for one in pools),

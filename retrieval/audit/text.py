@@ -122,11 +122,15 @@ def _number(value: float | None) -> str:
 def _totals(audit: Audit) -> Iterator[str]:
     totals = audit.totals
     if totals:
-        rows = count_of(totals["n_rows"], "row")
+        n_refused = totals["n_rows_refused"]
+        rows = count_of(totals["n_rows"] - n_refused, "row")
         yield (
             f"{totals['n_rows_with_repeats']:,} of {rows} of judged pools show a picture more than "
             f"once, {totals['n_rows_with_target']:,} the target as its own candidate."
         )
+        if n_refused:
+            rows = count_of(n_refused, "row")
+            yield f"{rows} more could not be read: what such a row shows is not known."
     yield (
         f"{count_of(len(audit.files), 'file')}: {count_of(audit.n_defects, 'kind')} of defects, "
         f"{count_of(len(audit.refused), 'file')} refused."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
+
 import altair as alt
 import pandas as pd
 from django.utils.translation import gettext as _
@@ -10,6 +13,9 @@ from presentation.theme import BLUE, OKABE_ITO, ORANGE, Picture, axis_title, hei
 
 FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
+LEGEND_WIDTH = 260
+LONGEST_NAME = 32
+"""Characters that a legend's width surely has room for."""
 
 
 def means_by_qrels(rows: pd.DataFrame, *, measure: str) -> Picture:
@@ -17,11 +23,13 @@ def means_by_qrels(rows: pd.DataFrame, *, measure: str) -> Picture:
 
     `rows` has the columns run, qrels, rank, mean, ci_low and ci_high.
     """
-    qrels = list(dict.fromkeys(rows["qrels"]))
+    names = legend_names(list(dict.fromkeys(rows["qrels"])))
+    rows = rows.assign(qrels=[names[name] for name in rows["qrels"]])
+    qrels = list(names.values())
     colours = [BLUE, ORANGE] if len(qrels) == 2 else OKABE_ITO
     scale = alt.Scale(domain=qrels, range=colours[: len(qrels)])
     shapes = alt.Scale(domain=qrels, range=list(SHAPES[: len(qrels)]))
-    legend = alt.Legend(orient="top", columns=1, labelLimit=260)
+    legend = alt.Legend(orient="top", columns=1, labelLimit=LEGEND_WIDTH)
     title = axis_title(_("Mean %(measure)s, with its interval") % {"measure": measure})
     tips = [
         alt.Tooltip("run:N", title=_("Run")),
@@ -46,6 +54,31 @@ def means_by_qrels(rows: pd.DataFrame, *, measure: str) -> Picture:
     layers = [spans.encode(x=alt.X("ci_low:Q", title=title), x2="ci_high:Q"), points]
     height = height_of_rows(len(runs), len(qrels), step=16)
     return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
+
+
+def legend_names(names: Sequence[str]) -> dict[str, str]:
+    """Each name as a legend can show it; of long ones that begin alike, what they differ in.
+
+    A legend cuts the ends of names, where those of one study's qrels differ.
+    """
+    long = [name for name in names if len(name) > LONGEST_NAME]
+    columns = zip(*long, strict=False) if len(long) > 1 else ()
+    alike = "".join(first for first, *_ in takewhile(lambda one: len(set(one)) == 1, columns))
+    begins = alike.rfind(", ") + 2 if ", " in alike else alike.rfind(" ") + 1
+    shown = {
+        name: f"… {name[begins:]}" if name.startswith(alike) and begins else name for name in names
+    }
+    cut = {name: _with_both_ends(one) for name, one in shown.items()}
+    if len(set(cut.values())) == len(names):
+        return cut
+    return {name: _with_both_ends(f"{n}: {one}") for n, (name, one) in enumerate(cut.items(), 1)}
+
+
+def _with_both_ends(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
+        return name
+    half = (LONGEST_NAME - 1) // 2
+    return f"{name[:half].rstrip()}…{name[-half:].lstrip()}"
 
 
 def means_in_words(rows: pd.DataFrame, measure: str) -> str:

@@ -413,6 +413,15 @@ def test_what_an_audit_counted_is_in_tables_of_words_and_numbers(rosa, collectio
     assert "largest hubs of judged.csv" in page_of(rosa, AUDIT)
 
 
+def test_rows_that_an_audit_could_not_read_are_not_counted_as_looked_at(rosa, collection):
+    header = "Input.target1,Input.top1,Input.top2,HITId,top1,top2\n"
+    rows = "a,b,b,h1,True,False\nc,d,e,h2,True,False\na,a,a,h3,yes,\n"
+    rosa.post(AUDIT, {"uploads": [sent("judged.csv", header + rows)]})
+    page = page_of(rosa, AUDIT)
+    assert "1 of 2 rows of judged pools show a picture more than once, 0 the target" in page
+    assert "1 more row could not be read: what it shows is not known." in page
+
+
 def test_an_audit_of_nothing_is_refused(rosa, collection):
     answer = rosa.post(AUDIT, {})
     assert answer.status_code == 422

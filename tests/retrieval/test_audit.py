@@ -6,6 +6,7 @@ import pytest
 
 from retrieval.audit.collection import audit_collection, recognise
 from retrieval.audit.records import AuditedFile, Finding
+from retrieval.audit.text import as_text
 from retrieval.exceptions import NothingToAudit
 
 POOLS = (
@@ -148,6 +149,18 @@ def test_a_row_that_would_be_misread_is_refused_by_line(
     assert refused.lines == (7,)
     assert refused.text.startswith(text)
     assert one.facts["sizes"]["n_assessed"] == 4  # the others are counted
+
+
+def test_rows_that_could_not_be_read_are_not_among_those_without_a_defect(tmp_path: Path) -> None:
+    """The refused row has a picture twice and the target itself, and was not looked at."""
+    bad = "coat,clog,clog,coat,sole,H6,yes,,,\n"
+    path = written(tmp_path / "judged.csv", POOLS + bad)
+    audit = audit_collection([path])
+    assert (audit.totals["n_rows"], audit.totals["n_rows_refused"]) == (6, 1)
+    said = as_text(audit)
+    assert "2 of 5 rows of judged pools show a picture more than once, 2 the target" in said
+    assert "1 row more could not be read: what such a row shows is not known." in said
+    assert "could not be read" not in as_text(audit_collection([written(path, POOLS)]))
 
 
 def test_a_claim_that_counts_the_target_is_explained(pools: Path) -> None:
@@ -374,6 +387,7 @@ def test_fashion_altereval_s_claims_hold_or_are_explained(shared_data: Path) -> 
     assert of_dresses["with_relevant"].startswith("181 is the number of lines of alter_target_ids")
     assert audit.totals == {
         "n_rows": 399,
+        "n_rows_refused": 0,
         "n_rows_with_repeats": 128,
         "n_rows_with_target": 51,
         "n_empty_rows": 2,

@@ -8,12 +8,14 @@ from typing import Any
 
 import krippendorff
 import numpy as np
+import pandas as pd
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
+from retrieval.charts.rankings import LONGEST_NAME, legend_names, means_by_qrels
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
 from tests.retrieval.conftest import (
     Grades,
@@ -358,3 +360,21 @@ def test_qrels_without_a_common_topic_are_refused(compare: Compare):
     _, runs = collection(2)
     with pytest.raises(RunsUnfit, match="no topic in common"):
         compare({"a": {"1": {"d": 1}}, "b": {"2": {"d": 1}}}, runs)
+
+
+def test_a_legend_shows_what_long_names_differ_in():
+    study = "What would do instead? Drawn things"
+    ends = ["round 1, any", "round 1, majority", "round 2, majority"]
+    names = legend_names([f"{study}, {end}" for end in ends] + ["by hand"])
+    assert list(names.values()) == [*(f"… {end}" for end in ends), "by hand"]
+    [*apart] = legend_names([f"{'a' * 40} {n} {'b' * 40}" for n in range(3)]).values()
+    assert len(set(apart)) == 3
+    assert max(map(len, apart)) <= LONGEST_NAME + 3
+    drawn = means_by_qrels(
+        pd.DataFrame(
+            [("bm25", f"{study}, {end}", 1, 0.5, 0.4, 0.6) for end in ends],
+            columns=["run", "qrels", "rank", "mean", "ci_low", "ci_high"],
+        ),
+        measure="AP",
+    )
+    assert drawn.data["qrels"].tolist() == [f"… {end}" for end in ends]
