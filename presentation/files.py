@@ -46,8 +46,10 @@ def plain_file(path: Path) -> Path:
 
 
 def reason_of(error: object) -> str:
-    """The first line of what somebody else's error says, as part of a sentence."""
-    return str(error).strip().split("\n", 1)[0].rstrip(". ")
+    """The first line of what somebody else's error says, as part of a sentence; of the operating
+    system's without the path, whose folder on a server is nobody's business."""
+    text = (isinstance(error, OSError) and error.strerror) or str(error)
+    return text.strip().split("\n", 1)[0].rstrip(". ")
 
 
 def _partial(path: Path) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from annotation.readers.rows import unstorable
 from presentation.files import plain_file, reason_of
+from simulation.catalogue_files import UNREADABLE
 from simulation.critics import Critic
 from simulation.exceptions import CaptionsUnfit
 from stats.arguments import Floats, Integers
@@ -40,7 +43,7 @@ def read_captions(path: Path) -> list[RelativeCaption]:
     """The captions of a file in either layout, in its order."""
     try:
         rows = json.loads(plain_file(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise CaptionsUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
     if not isinstance(rows, list) or not rows:
         raise CaptionsUnfit(f"{path.name} is not a JSON list of captions.")
@@ -54,6 +57,9 @@ def read_captions(path: Path) -> list[RelativeCaption]:
             raise CaptionsUnfit(
                 f"Entry {number} of {path.name} has neither {SHOES[2]} nor {FASHION_IQ[2]}."
             )
+        for text in texts:
+            if problem := unstorable(str(text)):
+                raise CaptionsUnfit(f"Entry {number} of {path.name}: {problem}")
         reference, target = (str(one or "") for one in pair)
         captions += [RelativeCaption(str(one).strip(), reference, target) for one in texts]
     kept = [one for one in captions if one.text]
@@ -63,10 +69,15 @@ def read_captions(path: Path) -> list[RelativeCaption]:
 
 
 def caption_words(captions: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
-    """Their words that a few captions have, and each caption's vector of length 1."""
-    least = LEAST_CAPTIONS_OF_A_WORD if len(captions) > 100 else 1
-    words = TfidfVectorizer(min_df=least, sublinear_tf=True)
-    return words, words.fit_transform(captions)
+    """Their words that a few captions have, and each caption's vector of length 1; all words where
+    captions are few, or none of their words comes often."""
+    for least in (LEAST_CAPTIONS_OF_A_WORD, 1) if len(captions) > 100 else (1,):
+        words = TfidfVectorizer(min_df=least, sublinear_tf=True)
+        with suppress(ValueError):  # no word is left
+            return words, words.fit_transform(captions)
+    raise CaptionsUnfit(
+        "The captions hold no word of two letters or more, which critiques are compared by."
+    )
 
 
 class CaptionCritic:

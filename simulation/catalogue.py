@@ -84,8 +84,9 @@ class Catalogue:
     @cached_property
     def positions(self) -> Floats:
         """The embeddings, the longest scaled to 1, on the grid."""
-        longest = float(np.sqrt((self.embeddings**2).sum(axis=1)).max())
-        return on_grid(self.embeddings / (longest or 1.0))
+        scaled = below_one(self.embeddings)
+        longest = float(np.sqrt((scaled**2).sum(axis=1)).max())
+        return on_grid(scaled / (longest or 1.0))
 
     @cached_property
     def keys(self) -> np.ndarray:
@@ -102,6 +103,13 @@ class Catalogue:
     def numbers(self, ids: Sequence[str]) -> Integers:
         """The positions of ids, -1 of those that are not here."""
         return np.array([self.number_of.get(one, -1) for one in ids], dtype=np.intp)
+
+
+def below_one(values: Floats) -> Floats:
+    """Divided by a power of 2, which changes no digit: squares and differences of very large or
+    very small numbers would be beyond double precision."""
+    _, exponent = np.frexp(np.abs(values).max(initial=0.0))
+    return np.asarray(np.ldexp(values, -exponent))
 
 
 def on_grid(values: Floats) -> Floats:

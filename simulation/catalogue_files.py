@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from tokenize import TokenError
 
 import numpy as np
 
+from annotation.readers.rows import unstorable
 from presentation.files import plain_file, reason_of
-from simulation.catalogue import Attribute, Attributes, Catalogue
+from simulation.catalogue import Attribute, Attributes, Catalogue, below_one
 from simulation.exceptions import CatalogueUnfit
 from stats.arguments import Floats, Integers
 
+UNREADABLE = (OSError, ValueError, RecursionError)
+"""What reading a text or JSON raises: no such file, not UTF-8, not JSON, or nested without end."""
 MOST_LEVELS = 10
 """Numbers of an ordered attribute are put into so many classes of about the same size."""
 
@@ -27,30 +31,63 @@ def read_folder(folder: Path, *, source: str = "") -> Catalogue:
     """A catalogue of our own layout, called as the folder is unless it has another name."""
     ids = read_names(folder / "ids.txt")
     attributes, captions = folder / "attributes.csv", folder / "captions.txt"
-    return Catalogue(
+    catalogue = Catalogue(
         ids=tuple(ids),
         embeddings=read_embeddings(folder / "embeddings.npy", len(ids)),
         source=source or folder.name,
         attributes=read_attributes(attributes, ids) if attributes.exists() else None,
         captions=tuple(_lines(captions)) if captions.exists() else (),
     )
+    require_apart(catalogue)
+    return catalogue
 
 
 def read_shoes(names: Path, embeddings: Path) -> Catalogue:
     """Shoes as in dialog-based image retrieval: picture names, a line each (eval_im_names.txt)."""
-    ids = read_names(names)
-    return Catalogue(tuple(ids), read_embeddings(embeddings, len(ids)), f"Shoes, {names.name}")
+    return _of_files(read_names(names), embeddings, f"Shoes, {names.name}")
 
 
 def read_fashion_iq(split: Path, embeddings: Path) -> Catalogue:
     """A category of FashionIQ: product numbers as a JSON list (split.dress.val.json)."""
     try:
         ids = json.loads(plain_file(split).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise CatalogueUnfit(f"{split.name} cannot be read: {reason_of(error)}.") from None
     if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
         raise CatalogueUnfit(f"{split.name} is not a JSON list of product numbers.")
-    return Catalogue(tuple(ids), read_embeddings(embeddings, len(ids)), f"FashionIQ, {split.name}")
+    if "" in ids:
+        raise CatalogueUnfit(f"Entry {ids.index('') + 1} of {split.name} is empty.")
+    _require_storable(split, ids, "Entry")
+    return _of_files(ids, embeddings, f"FashionIQ, {split.name}")
+
+
+def _of_files(ids: Sequence[str], embeddings: Path, source: str) -> Catalogue:
+    catalogue = Catalogue(tuple(ids), read_embeddings(embeddings, len(ids)), source)
+    require_apart(catalogue)
+    return catalogue
+
+
+def require_apart(catalogue: Catalogue) -> None:
+    """Refuse items that all lie in one place, or that one far outlier draws together: whatever
+    recommends them would rank them by their order in the file."""
+    n_places = _distinct(catalogue.positions)
+    if n_places == 1:
+        raise CatalogueUnfit(
+            f"All {len(catalogue):,} embeddings are alike: recommenders could not tell the items "
+            "apart. Send the embeddings of these items."
+        )
+    # The same item under two ids is the catalogue's own affair.
+    if 2 * n_places < _distinct(catalogue.embeddings):
+        farthest = catalogue.ids[int(np.abs(catalogue.embeddings).max(axis=1).argmax())]
+        raise CatalogueUnfit(
+            f"The embedding of {farthest} is so much longer than the others that these lie in "
+            f"{n_places:,} places: recommenders could not tell the {len(catalogue):,} items apart. "
+            "Correct it, or scale each embedding to length 1."
+        )
+
+
+def _distinct(rows: Floats) -> int:
+    return len({row.tobytes() for row in rows + 0.0})  # -0.0 and 0.0 are one number
 
 
 def read_names(path: Path) -> list[str]:
@@ -63,9 +100,17 @@ def read_names(path: Path) -> list[str]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return plain_file(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = plain_file(path).read_text(encoding="utf-8-sig").splitlines()
+    except UNREADABLE as error:
         raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
+    _require_storable(path, lines, "Line")
+    return lines
+
+
+def _require_storable(path: Path, texts: Sequence[str], unit: str) -> None:
+    for number, text in enumerate(texts, 1):
+        if problem := unstorable(text):
+            raise CatalogueUnfit(f"{unit} {number} of {path.name}: {problem}")
 
 
 def read_embeddings(path: Path, n_items: int) -> Floats:
@@ -74,10 +119,12 @@ def read_embeddings(path: Path, n_items: int) -> Floats:
         # Mapped, so that a header which promises more than the file has takes no memory.
         values = np.load(plain_file(path), mmap_mode="r", allow_pickle=False)
     # the header is Python's syntax
-    except (OSError, ValueError, EOFError, TypeError, TokenError) as error:
+    except (*UNREADABLE, EOFError, TypeError, OverflowError, MemoryError, TokenError) as error:
         raise CatalogueUnfit(f"{path.name} cannot be read as .npy: {reason_of(error)}.") from None
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu":
         raise CatalogueUnfit(f"{path.name} is not a matrix of numbers.")
+    if not values.shape[1]:
+        raise CatalogueUnfit(f"{path.name} has no column: store one number or more for each name.")
     if len(values) != n_items:
         raise CatalogueUnfit(
             f"{path.name} has {len(values):,} rows for {n_items:,} names. Store one row a name, "
@@ -92,19 +139,37 @@ def read_attributes(path: Path, ids: list[str]) -> Attributes:
         with plain_file(path).open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             names = [name for name in reader.fieldnames or () if name != "id"]
-            rows = {row.get("id", ""): row for row in reader}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+            rows = _rows_by_id(path, reader)
+    except (*UNREADABLE, csv.Error) as error:
         raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
+    _require_storable(path, names, "Column")
     if missing := [one for one in ids if one not in rows]:
         raise CatalogueUnfit(f"{path.name} has no line for {missing[0]}.")
     if not names:
         raise CatalogueUnfit(f"{path.name} has no column beside id.")
     for one in ids:
-        if empty := [name for name in names if not rows[one][name]]:
-            raise CatalogueUnfit(f"{path.name}, {one}, {empty[0]}: there is no value.")
+        for name in names:
+            value = rows[one][name]
+            if problem := unstorable(value) if value else "there is no value.":
+                raise CatalogueUnfit(f"{path.name}, {one}, {name}: {problem}")
     columns = [_attribute(name, [rows[one][name] for one in ids]) for name in names]
     kinds = tuple(kind for kind, _ in columns)
+    if all(len(kind.values) == 1 for kind in kinds):
+        raise CatalogueUnfit(
+            f"All items have the same values in {path.name}: no critique could name a difference. "
+            "Add a column in which they differ, or send no such file."
+        )
     return Attributes(kinds, np.column_stack([codes for _, codes in columns]))
+
+
+def _rows_by_id(path: Path, reader: csv.DictReader[str]) -> dict[str, dict[str, str]]:
+    rows: dict[str, dict[str, str]] = {}
+    for row in reader:
+        if (one := row.get("id", "")) in rows:
+            line = reader.line_num
+            raise CatalogueUnfit(f"{path.name}, line {line}: {one} has a line already.")
+        rows[one] = row
+    return rows
 
 
 def _attribute(name: str, texts: list[str]) -> tuple[Attribute, Integers]:
@@ -124,6 +189,7 @@ def ordered_attribute(
     """An attribute of a measured quantity, in classes of about the same size."""
     if not np.isfinite(numbers).all():
         raise CatalogueUnfit(f"The attribute {name} has a value that is no number.")
+    numbers = below_one(numbers)
     bounds = np.unique(np.quantile(numbers, np.linspace(0, 1, MOST_LEVELS + 1)[1:-1]))
     codes = np.searchsorted(bounds, numbers, side="left")
     _, codes = np.unique(codes, return_inverse=True)

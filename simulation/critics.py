@@ -61,7 +61,7 @@ class AttributeCritic:
         codes = self.attributes.codes
         gaps = np.abs(codes[wanted] - codes[shown]).astype(np.float64)
         for column, kind in enumerate(self.attributes.kinds):
-            span = len(kind.values) - 1 if kind.is_ordered else 1
+            span = max(1, len(kind.values) - 1)
             gaps[:, column] = gaps[:, column] / span if kind.is_ordered else gaps[:, column] > 0
         order = np.lexsort((np.broadcast_to(self.rank, gaps.shape), -gaps), axis=1)
         first = order[:, : self.n_named]

@@ -53,7 +53,9 @@ def _tiles(path: Path) -> Floats:
             if picture.size != (side, side):
                 raise CatalogueUnfit(f"{path.name} is not a picture of {side} by {side} pixels.")
             grey = np.asarray(picture.convert("L"), dtype=np.float64) / 255
-    except (OSError, UnidentifiedImageError) as error:
+    except UnidentifiedImageError:  # names the server's folder
+        raise CatalogueUnfit(f"{path.name} is not a picture.") from None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
     tiles = grey.reshape(A_SIDE, TILE, A_SIDE, TILE).swapaxes(1, 2)
     return tiles.reshape(-1, TILE, TILE)

@@ -18,10 +18,11 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
-from annotation.readers.archives import UNPACKING_ERRORS, require_few_members
+from annotation.exceptions import ImportRefused
+from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, short_file_name
 from annotation.uploads import PART_BYTES
 from simulation.catalogue import Catalogue
-from simulation.catalogue_files import read_names
+from simulation.catalogue_files import read_names, require_apart
 from simulation.catalogue_layouts import (
     EMBEDDINGS,
     IDS,
@@ -75,7 +76,7 @@ def vectors(
     *, team: Team, name: str, ids: Sequence[str], embeddings: Floats, actor: User | None
 ) -> StoredCatalogue:
     """Items by name and where they lie."""
-    Catalogue(tuple(ids), np.asarray(embeddings, dtype=np.float64), name)
+    require_apart(Catalogue(tuple(ids), np.asarray(embeddings, dtype=np.float64), name))
     array = BytesIO()
     np.save(array, np.asarray(embeddings, dtype=np.float32), allow_pickle=False)
     content = packed({IDS: _lines(ids), EMBEDDINGS: array.getvalue()})
@@ -191,17 +192,36 @@ def _unpacked(content: bytes) -> Iterator[Path]:
         try:
             require_few_members(path)
             with zipfile.ZipFile(path) as archive:
-                members = [one for one in archive.infolist() if is_known(Path(one.filename).name)]
-                if sum(one.file_size for one in members) > most:
+                members = _members(archive)
+                if sum(one.file_size for one in members.values()) > most:
                     raise CatalogueUnfit(
                         _("Unpacked it has more than {n} MiB.").format(n=f"{most // 1024**2:,}")
                     )
-                for member in members:
-                    (folder / Path(member.filename).name).write_bytes(archive.read(member))
+                for base, member in members.items():
+                    (folder / base).write_bytes(archive.read(member))
+        except ImportRefused as refused:
+            raise CatalogueUnfit(str(refused)) from None
         except UNPACKING_ERRORS as error:
+            if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
+                raise
             problem = _("It is not a zip that can be unpacked: {error}.")
             raise CatalogueUnfit(problem.format(error=error)) from None
         yield folder
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The known files of a zip by their names without folders."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for one in archive.infolist():
+        base = short_file_name(Path(one.filename).name)
+        # macOS packs a hidden file beside each of a folder's.
+        if one.is_dir() or base.startswith(".") or not is_known(base):
+            continue
+        if (other := members.get(base)) is not None:
+            names = " and ".join((other.filename, one.filename))
+            raise CatalogueUnfit(_("It holds {names}: send one of them.").format(names=names))
+        members[base] = one
+    return members
 
 
 def _lines(ids: Sequence[str]) -> bytes:

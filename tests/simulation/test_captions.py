@@ -47,10 +47,22 @@ def test_captions_of_shoes_and_of_fashion_iq(tmp_path: Path) -> None:
         ("[]", "captions.json is not a JSON list of captions"),
         ('[{"RelativeCaption": "x"}, {"text": "y"}]', "Entry 2 of captions.json has neither"),
         ('[{"RelativeCaption": " "}]', "captions.json holds no caption"),
+        ("[" * 200_000, "captions.json cannot be read: maximum recursion"),
+        ('[{"RelativeCaption": "is red \\ud800"}]', "Entry 1 of captions.json: there is half a"),
     ):
         path.write_text(content)
         with pytest.raises(CaptionsUnfit, match=message):
             read_captions(path)
+
+
+def test_captions_without_words_that_come_often_are_compared_by_all_their_words() -> None:
+    critic = AttributeCritic(drawn_catalogue(60))
+    many = CaptionCritic(critic, [f"is number{number}" for number in range(150)])
+    assert many.width == 1  # "is" alone comes three times
+    rare = CaptionCritic(critic, [f"word{number}" for number in range(150)])
+    assert rare.width == 150
+    with pytest.raises(CaptionsUnfit, match="hold no word of two letters or more"):
+        CaptionCritic(critic, ["!", "a"])
 
 
 @pytest.mark.shared_data

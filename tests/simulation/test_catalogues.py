@@ -168,12 +168,27 @@ def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path: Path) 
         ({"embeddings__npy": np.eye(4)}, "embeddings.npy has 4 rows for 3 names"),
         ({"embeddings__npy": np.array([[1.0], [np.nan], [0.0]])}, "The embedding of b has a value"),
         ({"embeddings__npy": np.zeros(3)}, "embeddings.npy is not a matrix of numbers"),
+        ({"embeddings__npy": np.zeros((3, 0))}, "embeddings.npy has no column"),
+        ({"embeddings__npy": np.ones((3, 2))}, "All 3 embeddings are alike"),
+        ({"ids__txt": "a\nb\x00\nc\n"}, "Line 2 of ids.txt: there is a NUL character"),
         ({"ids__txt": "a\na\nc\n"}, "The id a is in the catalogue twice"),
         ({"ids__txt": "a\n\nc\n"}, "Line 2 of ids.txt is empty"),
         ({"attributes__csv": "id,colour\na,red\nb,red\n"}, "attributes.csv has no line for c"),
         (
             {"attributes__csv": "id,colour\na,red\nb,\nc,red\n"},
             "attributes.csv, b, colour: there is no value",
+        ),
+        (
+            {"attributes__csv": "id,colour\na,red\nb,\x00\nc,red\n"},
+            "attributes.csv, b, colour: there is a NUL character",
+        ),
+        (
+            {"attributes__csv": "id,colour\na,red\nb,blue\na,blue\nc,red\n"},
+            "attributes.csv, line 4: a has a line already",
+        ),
+        (
+            {"attributes__csv": "id,colour\na,red\nb,red\nc,red\n"},
+            "All items have the same values in attributes.csv",
         ),
     ],
 )
@@ -184,6 +199,42 @@ def test_files_that_do_not_fit_are_refused(
         read_folder(write_folder(tmp_path / "shop", **files))
 
 
+@pytest.mark.parametrize("factor", [1e200, 1e-200, 1e-300])
+def test_positions_do_not_depend_on_the_unit_of_the_embeddings(factor: float) -> None:
+    embeddings = np.random.default_rng(0).normal(size=(50, 8))
+    ids = tuple(map(str, range(50)))
+    positions = Catalogue(ids, embeddings * factor, "x").positions
+    np.testing.assert_allclose(positions, Catalogue(ids, embeddings, "x").positions, atol=1e-6)
+
+
+def test_an_embedding_that_draws_all_others_together_is_refused(tmp_path: Path) -> None:
+    ids, embeddings = "".join(f"p{n}\n" for n in range(20)), np.eye(20)
+    folder = write_folder(tmp_path / "shop", ids__txt=ids, embeddings__npy=embeddings * 1e9)
+    (folder / "attributes.csv").unlink()
+    assert len(read_folder(folder)) == 20
+    embeddings[3] = 1e9
+    np.save(folder / "embeddings.npy", embeddings)
+    with pytest.raises(CatalogueUnfit, match=r"The embedding of p3 is so much longer .* 2 places"):
+        read_folder(folder)
+
+
+def test_an_attribute_that_all_items_share_is_named_in_no_critique(tmp_path: Path) -> None:
+    attributes = "id,heel,height\na,5,-1.7e308\nb,5,1\nc,5,1.7e308\n"
+    catalogue = read_folder(write_folder(tmp_path / "shop", attributes__csv=attributes))
+    critic = AttributeCritic(catalogue)
+    assert critic.texts(np.array([0, 1]), np.array([2, 0])) == [
+        "has more height",
+        "has less height",
+    ]
+
+
+def test_a_missing_file_is_named_without_its_folder(tmp_path: Path) -> None:
+    for read in (lambda: read_sprite(tmp_path / "x.png"), lambda: read_folder(tmp_path)):
+        with pytest.raises(CatalogueUnfit, match="cannot be read: No such file") as refused:
+            read()
+        assert str(tmp_path) not in str(refused.value)
+
+
 def test_the_layouts_of_shoes_and_fashion_iq(tmp_path: Path) -> None:
     features = tmp_path / "features.npy"
     np.save(features, np.eye(2, dtype=np.float32))
@@ -191,9 +242,15 @@ def test_the_layouts_of_shoes_and_fashion_iq(tmp_path: Path) -> None:
     (tmp_path / "split.dress.val.json").write_text(json.dumps(["B01", "B02"]))
     assert read_shoes(tmp_path / "eval_im_names.txt", features).ids == ("img_1.jpg", "img_2.jpg")
     assert read_fashion_iq(tmp_path / "split.dress.val.json", features).ids == ("B01", "B02")
-    (tmp_path / "split.dress.val.json").write_text("{}")
-    with pytest.raises(CatalogueUnfit, match="is not a JSON list of product numbers"):
-        read_fashion_iq(tmp_path / "split.dress.val.json", features)
+    for content, message in (
+        ("{}", "is not a JSON list of product numbers"),
+        ('["B01", ""]', "Entry 2 of split.dress.val.json is empty"),
+        ('["\\ud800", "B02"]', "Entry 1 of .*: there is half a surrogate pair"),
+        ("[" * 200_000, "split.dress.val.json cannot be read: maximum recursion"),
+    ):
+        (tmp_path / "split.dress.val.json").write_text(content)
+        with pytest.raises(CatalogueUnfit, match=message):
+            read_fashion_iq(tmp_path / "split.dress.val.json", features)
 
 
 @pytest.mark.parametrize(
