@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import is_zipfile
 
 import torch
 
@@ -19,6 +18,11 @@ from simulation.recommenders.trained.settings import TrainingSettings, settings_
 from simulation.recommenders.trained.tracker import Tracker
 
 FORMAT = 1
+KINDS: dict[str, type] = {
+    **dict.fromkeys(("settings", "critic", "best", "latest", "optimiser"), dict),
+    **dict.fromkeys(("fingerprint", "catalogue", "started_from"), str),
+    "history": list,
+}
 
 
 @dataclass
@@ -63,15 +67,40 @@ class Checkpoint:
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """A checkpoint; only tensors and plain values are read, never programs."""
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError, BadZipFile) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CheckpointUnfit(f"{path.name} cannot be read as a checkpoint: {reason}") from None
+    content = _loaded(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointUnfit(f"{path.name} is not a checkpoint of this program.")
-    content.pop("format")
-    return Checkpoint(**content | {"settings": settings_from(content["settings"])})
+    for name, kind in KINDS.items():
+        if not isinstance(content.get(name), kind):
+            raise CheckpointUnfit(f"{path.name} is not a whole checkpoint: {name} is missing.")
+    if not content["history"] or not all(map(_is_epoch, content["history"])):
+        raise CheckpointUnfit(f"{path.name} is not a whole checkpoint: it has no epochs.")
+    values = {name: content[name] for name in KINDS}
+    return Checkpoint(**values | {"settings": settings_from(content["settings"])})
+
+
+def _loaded(path: Path) -> Any:
+    """What torch reads of a file, tensors and plain values alone."""
+    unfit = f"{path.name} cannot be read as a checkpoint: "
+    try:
+        with path.open("rb") as file:
+            is_archive = is_zipfile(file)
+    except OSError as error:
+        raise CheckpointUnfit(f"{unfit}{error.strerror}.") from None
+    if not is_archive:
+        raise CheckpointUnfit(f"{unfit}train_recommender wrote no such file, or not all of it.")
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise CheckpointUnfit(f"{unfit}{error.strerror or 'it is damaged'}.") from None
+    # A file that is damaged, or made to be, ends in whatever its bytes happen to mean. Torch's own
+    # text advises reading it as a program, which nobody should.
+    except Exception:  # noqa: BLE001
+        raise CheckpointUnfit(f"{unfit}it is damaged, or holds more than numbers.") from None
+
+
+def _is_epoch(record: Any) -> bool:
+    return isinstance(record, dict) and isinstance(record.get("validation"), int | float)
 
 
 def read_recommender(
@@ -82,10 +111,24 @@ def read_recommender(
     if checkpoint.fingerprint != fingerprint(catalogue, critic):
         raise CheckpointUnfit(
             f"{path.name} was trained on {checkpoint.catalogue} with critiques by "
-            f"{checkpoint.critic['name']}; this is {catalogue.source} with {critic.name}."
+            f"{checkpoint.critic.get('name', '?')}; this is {catalogue.source} with {critic.name}."
         )
-    tracker = Tracker(catalogue.positions.shape[1], critic.width, checkpoint.settings)
-    tracker.load_state_dict(checkpoint.best)
+    problem = f"{path.name} does not hold this network's parameters."
+    try:
+        tracker = Tracker(catalogue.positions.shape[1], critic.width, checkpoint.settings)
+    except (RuntimeError, TypeError):  # of a width that no memory holds
+        raise CheckpointUnfit(problem) from None
+    load_parameters(tracker, checkpoint.best, problem)
     return TrainedRecommender(
         tracker, catalogue, checkpoint.settings, name=name or path.stem, origin=checkpoint.origin()
     )
+
+
+def load_parameters(tracker: Tracker, parameters: dict[str, Any], problem: str) -> None:
+    """Give a network its parameters; CheckpointUnfit where they are another's, or no numbers."""
+    try:
+        tracker.load_state_dict(parameters)
+    except (RuntimeError, TypeError, AttributeError):
+        raise CheckpointUnfit(problem) from None
+    if not all(torch.isfinite(value).all() for value in tracker.state_dict().values()):
+        raise CheckpointUnfit(f"{problem} Some of them are not finite.")

@@ -15,7 +15,7 @@ from simulation.critics import Critic
 from simulation.dialogues import simulate
 from simulation.exceptions import CheckpointUnfit
 from simulation.outcomes import outcomes
-from simulation.recommenders.trained.checkpoints import Checkpoint, read_checkpoint
+from simulation.recommenders.trained.checkpoints import Checkpoint, load_parameters, read_checkpoint
 from simulation.recommenders.trained.items import Items, fingerprint, items_of
 from simulation.recommenders.trained.losses import Batch, Trainer
 from simulation.recommenders.trained.recommender import TrainedRecommender
@@ -130,12 +130,8 @@ def _tracker(
         torch.manual_seed(settings.seed)
         tracker = Tracker(items.features.shape[1], items.critic.width, settings)
     if parameters:
-        try:
-            tracker.load_state_dict(parameters)
-        except RuntimeError:
-            raise CheckpointUnfit(
-                "The checkpoint to start from has another width or join. Train both alike."
-            ) from None
+        problem = "The checkpoint to start from has another width or join. Train both alike."
+        load_parameters(tracker, parameters, problem)
     return tracker.to(items.features.device)
 
 

@@ -1,0 +1,99 @@
+"""Files that are no checkpoint, or a damaged one, are refused in a sentence."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from simulation.catalogue import Catalogue
+from simulation.critics import AttributeCritic
+from simulation.drawn_products import drawn_catalogue
+from simulation.exceptions import CheckpointUnfit
+from simulation.recommenders.trained.checkpoints import read_checkpoint, read_recommender
+from simulation.recommenders.trained.settings import settings_of
+from simulation.recommenders.trained.training import train
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return drawn_catalogue(80)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory, catalogue: Catalogue) -> Path:
+    path = tmp_path_factory.mktemp("checkpoints") / "good.pt"
+    settings = settings_of("gru-sl", width=8, epochs=1)
+    train(catalogue, AttributeCritic(catalogue), settings, path)
+    return path
+
+
+def without(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda content: {key: value for key, value in content.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: [1], "x.pt is not a checkpoint of this program"),
+        (without("best"), "x.pt is not a whole checkpoint: best is missing"),
+        (lambda content: content | {"settings": "x"}, "settings is missing"),
+        (lambda content: content | {"critic": "x"}, "critic is missing"),
+        (lambda content: content | {"history": []}, "it has no epochs"),
+        (lambda content: content | {"history": [{}]}, "it has no epochs"),
+        (lambda content: content | {"settings": {"kind": "x"}}, "settings cannot be used"),
+        (
+            lambda content: content | {"best": {k: torch.zeros(1) for k in content["best"]}},
+            "does not hold this network's parameters",
+        ),
+        (
+            lambda content: (
+                content | {"best": {k: v * torch.nan for k, v in content["best"].items()}}
+            ),
+            "Some of them are not finite",
+        ),
+    ],
+)
+def test_a_checkpoint_that_is_not_whole_is_refused(
+    tmp_path: Path,
+    catalogue: Catalogue,
+    checkpoint: Path,
+    change: Callable[[dict[str, Any]], Any],
+    message: str,
+) -> None:
+    torch.save(change(torch.load(checkpoint, weights_only=True)), tmp_path / "x.pt")
+    with pytest.raises(CheckpointUnfit, match=message):
+        read_recommender(tmp_path / "x.pt", catalogue, AttributeCritic(catalogue))
+
+
+@pytest.mark.parametrize("content", [b"", b"hello world", b"# Readme", b"PK\x05\x06" + bytes(18)])
+def test_a_file_of_something_else_is_refused_without_bad_advice(
+    tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "README.md").write_bytes(content)
+    with pytest.raises(CheckpointUnfit, match=r"README\.md cannot be read as a check") as refused:
+        read_checkpoint(tmp_path / "README.md")
+    assert "weights_only" not in str(refused.value)
+    with pytest.raises(CheckpointUnfit, match="No such file"):
+        read_checkpoint(tmp_path / "none.pt")
+
+
+def test_a_damaged_checkpoint_is_read_or_refused(
+    tmp_path: Path, catalogue: Catalogue, checkpoint: Path
+) -> None:
+    draw, whole = random.Random(1), checkpoint.read_bytes()
+    n_refused = 0
+    for number in range(60):
+        content = bytearray(whole)
+        for _ in range((1, 20)[number % 2]):
+            content[draw.randrange(len(content))] = draw.randrange(256)
+        (tmp_path / "x.pt").write_bytes(content)
+        try:
+            read_recommender(tmp_path / "x.pt", catalogue, AttributeCritic(catalogue))
+        except CheckpointUnfit:
+            n_refused += 1
+    assert n_refused > 5
