@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from hits.models import Hit, Recruiter, Recruitment
-from hits.recruited_batches import Offer, judgments_wanted
+from hits.recruited_batches import Offer, displayed, judgments_wanted
 from hits.wages import Duration
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class AmountForm(ActionForm):
 
     def clean_confirmed(self) -> Decimal:
         amount: Decimal = self.cleaned_data["confirmed"]
-        if amount != self._cost:
+        if self._cost is None or amount not in (self._cost, displayed(self._cost)):
             raise ValidationError(_("This is not the amount above."))
         return amount
 

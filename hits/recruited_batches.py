@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from work.models import JobQuerySet
 
 State = Recruitment.State
+CENT = Decimal("0.01")
 DRAFT, PRICE, PUBLISH, PLACES = "draft", "price", "publish", "places"
 PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "settle"
 POSSIBLE = {
@@ -73,6 +74,12 @@ def judgments_wanted(batch: Batch) -> int:
     collected = Assignment.objects.filter(hit__batch=batch)
     n_collected = collected.exclude(status=Assignment.Status.REJECTED).count()
     return max(0, n_offered - n_collected)
+
+
+def displayed(cost: Decimal) -> Decimal:
+    """A recruiter's amount as pages show it, and as it is typed back: it may have fractions of a
+    cent."""
+    return cost.quantize(CENT, rounding=ROUND_HALF_UP)
 
 
 @transaction.atomic
@@ -279,7 +286,7 @@ def _store_calls(recruitment: Recruitment, standing: Standing) -> None:
 
 
 def _report(recruitment: Recruitment, action: str) -> str:
-    cost = f"{recruitment.quoted_cost or 0:.2f} {recruitment.recruiter.currency}"
+    cost = f"{displayed(recruitment.quoted_cost or Decimal(0))} {recruitment.recruiter.currency}"
     facts = {"places": f"{recruitment.quoted_places or 0:,}", "cost": cost}
     if action == DRAFT:
         return _("The draft has {places} places and costs {cost}.").format(**facts)

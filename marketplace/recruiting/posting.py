@@ -156,9 +156,9 @@ def _quote(study: RecruitedStudy, recruiter: Recruiter, total: int, n_places: in
 
 
 def _require_confirmed(study: RecruitedStudy, cost: Cost, confirmed: Decimal) -> None:
-    if cost.total != confirmed:
+    if confirmed not in (cost.total, cost.displayed):
         text = _("%(name)s asks %(total)s %(currency)s for it. Type this amount to go on.")
-        facts = {"name": study.connection.name, "total": cost.total, "currency": cost.currency}
+        facts = {"name": study.connection.name, "total": cost.displayed, "currency": cost.currency}
         raise InvalidParameter(text % facts)
 
 

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from enum import Enum
 
 from marketplace.models.recruiting import Outcome
+
+CENT = Decimal("0.01")
 
 
 class StudyState(Enum):
@@ -93,6 +95,11 @@ class Cost:
 
     total: Decimal
     currency: str
+
+    @property
+    def displayed(self) -> Decimal:
+        """The total as pages show it, and as it is typed back: it may have fractions of a cent."""
+        return self.total.quantize(CENT, rounding=ROUND_HALF_UP)
 
 
 @dataclass(frozen=True)

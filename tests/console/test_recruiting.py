@@ -172,6 +172,23 @@ def test_a_draft_is_published_for_the_amount_that_is_typed(rosa, study, recruitm
     assert entry.details["confirmed"] == "8.00"
 
 
+@pytest.mark.parametrize(
+    ("state", "action", "places"), [("draft", "publish", 4), ("active", "places", 6)]
+)
+def test_the_amount_that_the_page_shows_is_the_one_to_type(
+    rosa, recruitment, state, action, places
+):
+    press(rosa, recruitment, "price", places="6")
+    Job.objects.update(state="done")
+    facts = {"state": state, "quoted_places": places, "quoted_cost": "9.3350", "n_requests": 0}
+    Recruitment.objects.update(is_under_way=False, **facts)
+    recruitment.refresh_from_db()
+    assert "9.34 GBP" in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert press(rosa, recruitment, action, confirmed="9.33").context["recruiting"].problem == ""
+    assert press(rosa, recruitment, action, confirmed="9.34").status_code == 302
+    assert requested()[-1]["confirmed"] == "9.34"
+
+
 def test_more_places_are_priced_then_confirmed(rosa, recruitment):
     assert press(rosa, recruitment, "price", places="x").status_code == 200
     press(rosa, recruitment, "price", places="6")

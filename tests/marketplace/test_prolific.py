@@ -120,6 +120,19 @@ def test_it_is_published_for_the_amount_that_is_typed_back_alone(connection, hit
     assert (charge.kind, charge.amount, charge.currency) == ("study", 8, "GBP")
 
 
+def test_a_cost_with_fractions_of_a_penny_is_typed_back_to_the_penny(connection, hit_type, fake):
+    values = Posting(reward=Decimal("1.00"), minutes=5, items_per_session=2, places=1)
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    assert cost.total == Decimal("1.3333")
+    with pytest.raises(InvalidParameter, match=r"asks 1\.33 GBP for it"):
+        publish_study(study=study, confirmed=Decimal("1.34"))
+    publish_study(study=study, confirmed=Decimal("1.33"))
+    set_places(study=study, total=3, confirmed=Decimal("2.67"))
+    assert fake.world.studies[study.external_id].places == 3
+    study.refresh_from_db()
+    assert study.quoted_cost == Decimal("2.6667")
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "change_study", "study"])
 def test_one_study_with_the_right_places_whatever_is_lost(

@@ -83,7 +83,7 @@ def _draft(options: dict[str, Any]) -> dict[str, Any]:
         "items": study.items_per_session,
         "judgments": sum(judgments_wanted(hit_type)),
     }
-    return _facts(study) | shares | {"cost": str(cost.total), "currency": cost.currency}
+    return _facts(study) | shares | {"cost": str(cost.displayed), "currency": cost.currency}
 
 
 def _connection(hit_type: HitType, name: str) -> RecruiterConnection:
