@@ -1,10 +1,10 @@
 """A study's participants as CSV, for the requester: whom the recruiter is to approve or pay.
 
 The recruiter's ids, of persons and of their submissions, are in the owners' file alone, where they
-stand beside the Worker ID. Each download of either is written down.
+stand beside the Worker ID; so are the names of an own lab's. Each download of any is written down.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from encryption import decrypt
 from marketplace.audit_log import note
@@ -32,6 +32,16 @@ def join_file(study: RecruitedStudy, *, user: User | None) -> Iterator[tuple[str
     """The same with the recruiter's ids, for an owner."""
     note("study.export_join", subject=study.name, user=user, requester=study.requester)
     return _rows(study)
+
+
+def invitations_file(
+    study: RecruitedStudy, address: Callable[[str], str], *, user: User | None
+) -> Iterator[tuple[str, ...]]:
+    """Whom an own lab invited, by the link of each and the Worker ID, for an owner."""
+    note("study.export_invitations", subject=study.name, user=user, requester=study.requester)
+    yield ("participant", "link", "worker_id")
+    for one in study.invitations.select_related("worker").order_by("pk"):
+        yield (cell(one.label), address(one.token), one.worker.worker_id if one.worker else "")
 
 
 def _rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:

@@ -16,7 +16,7 @@ from marketplace.models import (
     Session,
 )
 from marketplace.recruiting.sessions import end_session
-from marketplace.recruiting.studies import StudyValues, open_study
+from marketplace.recruiting.studies import StudyValues, invite, open_study
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.test_worker_site import text_of
@@ -144,7 +144,7 @@ def test_balance_and_statement_are_the_ledgers(rita, home, mturk, worker):
     assert worker.user.username not in statement
 
 
-PAGES = ["", "statement/", "channels/", "channels/{token}/", "channels/{token}/links.csv"]
+PAGES = ["", "statement/", "channels/", "channels/{token}/"]
 ACTIONS = [
     "keys/",
     "keys/{key}/revoke/",
@@ -154,6 +154,7 @@ ACTIONS = [
     "channels/{token}/ways-back/",
     "channels/{token}/statuses/",
     "channels/{token}/hand-over/",
+    "channels/{token}/links.csv",
 ]
 
 
@@ -192,10 +193,10 @@ def test_anothers_channel_or_key_cannot_be_reached_through_ones_own_page(
     other = Requester.objects.get(name="Other lab")
     values = StudyValues(name="Theirs", kind="invite")
     channel = open_study(requester=other, hit_type=other.hit_types.get(), values=values)
-    for path in (f"channels/{channel.token}/", f"channels/{channel.token}/links.csv"):
-        assert rita.get(home + path).status_code == 404
-    for path in (f"channels/{channel.token}/close/", f"channels/{channel.token}/invite/"):
-        assert rita.post(home + path, {"labels": "x"}).status_code == 404
+    assert rita.get(f"{home}channels/{channel.token}/").status_code == 404
+    for path in ("close/", "invite/", "links.csv"):
+        answer = rita.post(f"{home}channels/{channel.token}/{path}", {"labels": "x"})
+        assert answer.status_code == 404
     assert rita.post(f"{home}keys/{theirs['access_key_id']}/revoke/").status_code == 404
     form = {"channel-name": "x", "channel-kind": "invite", "channel-hit_type": channel.hit_type.pk}
     assert "not one of the available choices" in text_of(rita.post(home + "channels/", form))
@@ -211,7 +212,8 @@ def test_every_action_needs_a_form_of_ours(requester, home, channel, keys, path)
     assert browser.post(address, {"labels": "x"}).status_code == 403
 
 
-def test_a_channel_is_opened_used_and_closed(rita, home, channel):
+def test_a_channel_is_opened_used_and_closed(rita, home, channel, requester):
+    requester.owners.add(User.objects.get(username="rita"))
     assert "not yet" not in text_of(rita.get(f"{home}channels/{channel.token}/"))
     rita.post(f"{home}channels/{channel.token}/invite/", {"labels": "P 1\n\n=1+1\n"})
     first, second = Invitation.objects.order_by("pk")
@@ -221,11 +223,34 @@ def test_a_channel_is_opened_used_and_closed(rita, home, channel):
     first.refresh_from_db()
     assert first.worker.worker_id in page
     assert "1 participant came" in page
-    csv = text_of(rita.get(f"{home}channels/{channel.token}/links.csv")).splitlines()
+    csv = text_of(rita.post(f"{home}channels/{channel.token}/links.csv")).splitlines()
     assert csv[1] == f"P 1,http://testserver/join/{first.token}/,{first.worker.worker_id}"
     assert csv[2].startswith("'=1+1,")
     rita.post(f"{home}channels/{channel.token}/close/")
     assert Client().get(f"/join/{second.token}/").status_code == 410
+
+
+def test_whose_number_is_whose_in_an_own_lab_is_the_owners_and_written_down(
+    rita, home, channel, requester
+):
+    [one] = invite(study=channel, labels=["ada@example.org"])
+    Client().post(f"/join/{one.token}/")
+    one.refresh_from_db()
+    address = f"{home}channels/{channel.token}/"
+    page = text_of(rita.get(address))
+    assert not any(each in page for each in (one.label, one.token, one.worker.worker_id))
+    assert "1 link was made. 1 was opened" in page
+    assert rita.post(f"{address}links.csv").status_code == 403
+    assert rita.post(f"{address}invite/", {"labels": "bob"}).status_code == 403
+    assert Invitation.objects.count() == 1
+    assert not AuditEntry.objects.filter(action="study.export_invitations").exists()
+    requester.owners.add(User.objects.get(username="rita"))
+    assert all(
+        each in text_of(rita.get(address)) for each in (one.label, one.token, one.worker.worker_id)
+    )
+    assert rita.get(f"{address}links.csv").status_code == 405
+    assert one.label in text_of(rita.post(f"{address}links.csv"))
+    assert AuditEntry.objects.get(action="study.export_invitations").user.username == "rita"
 
 
 def test_a_prolific_channel_is_suggested_and_checked(rita, home, channel):

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -23,7 +24,7 @@ from marketplace.recruiting.demographics import (
     can_fetch,
     demographics_file,
 )
-from marketplace.recruiting.files import join_file, participants_file
+from marketplace.recruiting.files import invitations_file, join_file, participants_file
 from marketplace.recruiting.presets import PRESETS, link_query
 from marketplace.recruiting.statuses import MOST_ERRORS, import_statuses
 from marketplace.recruiting.studies import (
@@ -86,9 +87,10 @@ def channel(request: HttpRequest, requester: Requester, token: str) -> HttpRespo
 def invite(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
     """Make links for single participants.
 
-    Access: the requester's users.
+    Access: the requester's owners.
     """
     row = _find(requester, token)
+    _require_owner(request, requester)
     form = InviteForm(request.POST)
     if not form.is_valid():
         return _show(request, row, form)
@@ -166,22 +168,17 @@ def let_pay(request: HttpRequest, requester: Requester, token: str) -> HttpRespo
     return redirect("marketplace:channel", requester.public_id, row.token)
 
 
-@require_safe
+@require_POST
 @requester_required
 def links(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
-    """The participants' links as CSV.
+    """The participants' links, and who each is, as CSV. By POST: each download is written down.
 
-    Access: the requester's users.
+    Access: the requester's owners.
     """
     row = _find(requester, token)
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = 'attachment; filename="invitations.csv"'
-    writer = csv.writer(response)
-    writer.writerow(["participant", "link", "worker_id"])
-    for invitation in row.invitations.select_related("worker").order_by("pk"):
-        worker_id = invitation.worker.worker_id if invitation.worker else ""
-        writer.writerow([_cell(invitation.label), _link(request, invitation.token), worker_id])
-    return response
+    _require_owner(request, requester)
+    rows = invitations_file(row, partial(_link, request), user=user_of(request))
+    return _csv("invitations.csv", rows)
 
 
 @require_POST
@@ -202,10 +199,9 @@ def join(request: HttpRequest, requester: Requester, token: str) -> HttpResponse
 
     Access: the requester's owners.
     """
-    row, user = _find(requester, token), user_of(request)
-    if not is_owner(requester, user):
-        raise PermissionDenied(_("Only an owner may see who participants are."))
-    return _csv("join.csv", join_file(row, user=user))
+    row = _find(requester, token)
+    _require_owner(request, requester)
+    return _csv("join.csv", join_file(row, user=user_of(request)))
 
 
 @require_POST
@@ -235,6 +231,11 @@ def demographics(request: HttpRequest, requester: Requester, token: str) -> Http
     return _csv("demographics.csv", demographics_file(row, user=user_of(request)))
 
 
+def _require_owner(request: HttpRequest, requester: Requester) -> None:
+    if not is_owner(requester, user_of(request)):
+        raise PermissionDenied(_("Only an owner may see who participants are."))
+
+
 def _csv(name: str, rows: Iterable[tuple[str, ...]]) -> HttpResponse:
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -251,16 +252,19 @@ def _show(
 ) -> HttpResponse:
     invitations = row.invitations.select_related("worker").order_by("pk")
     page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
+    may_join = is_owner(row.requester, user_of(request))
     context = {
         "requester": row.requester,
-        "is_owner": is_owner(row.requester, user_of(request)),
+        "is_owner": may_join,
         "study": row,
         "charges": list(totals_of(row)),
         "can_fetch_demographics": can_fetch(row),
         "has_demographics": row.sessions.filter(demographics__isnull=False).exists(),
         "link": _link(request, row.token) + _query(row),
-        "page": page,
-        "rows": [(invitation, _link(request, invitation.token)) for invitation in page],
+        "page": page if may_join else None,
+        "rows": [(one, _link(request, one.token)) for one in page] if may_join else [],
+        "n_invited": page.paginator.count,
+        "n_accepted": invitations.exclude(worker=None).count(),
         "states": _states(row),
         "participants": row.sessions.values("worker").distinct().count(),
         "codes": row.codes.order_by("pk"),
@@ -300,8 +304,3 @@ def _query(row: RecruitedStudy) -> str:
         return ""
     names = (row.worker_parameter, row.study_parameter, row.session_parameter)
     return link_query(row.connection.name, names)
-
-
-def _cell(text: str) -> str:
-    """A label that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
