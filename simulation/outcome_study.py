@@ -32,6 +32,7 @@ MARGIN = 0.05
 N_DRAWS = 1000
 SIGNIFICANT = 0.05
 LEAST_TARGETS = 20
+SAME = 1e-12
 COEFFICIENTS = ("tau_b", "tau_ap", "spa")
 TAUS: tuple[Similarity, Similarity] = ("tau_b", "tau_ap_b")
 
@@ -216,9 +217,12 @@ def _agreement(first: Floats, second: Floats) -> dict[str, float]:
 
 
 def _pair_p(values: Floats, weights: Floats) -> Floats:
-    """For each draw and pair how likely sign flips are to reach the difference."""
+    """For each draw and pair how likely sign flips are to reach the difference; a half where the
+    two do alike on every target, which says as little of the one as of the other."""
     gaps = pair_differences(values)
-    return p_by_normal(weights @ gaps.T, weights @ (gaps**2).T)
+    gaps[np.abs(gaps) < SAME] = 0.0
+    squares = weights @ (gaps**2).T
+    return np.where(squares > 0, p_by_normal(weights @ gaps.T, squares), 0.5)
 
 
 def _decided(human: Floats, simulated: Floats) -> tuple[int, int, int]:

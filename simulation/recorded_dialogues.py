@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import file_digest
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Study
 from annotation.readers.drafts import CandidateDraft, PictureDraft
+from annotation.readers.rows import unstorable
 from presentation.files import plain_file
 from simulation.catalogue import Catalogue
 from simulation.exceptions import DialoguesUnfit
@@ -22,11 +22,13 @@ from simulation.models.dialogue_studies import ID_LENGTH, DialogueStudy
 from simulation.product_drawings import title
 
 LARGEST = {"seed": 2**63 - 1, "turn": 10_000}
-WORD = gettext_lazy("a text that is not empty or long")
+MOST_DELTA = 1e9
+"""Beyond what any space of items has, and within what any database keeps."""
+WORD = gettext_lazy("a text that is not empty or long, without NUL or half a surrogate pair")
 WANTED = {
     **dict.fromkeys(("recommender", "user", "target", "shown"), WORD),
     **dict.fromkeys(("seed", "turn"), gettext_lazy("a whole number from 0 on")),
-    "delta": gettext_lazy("a number, or null"),
+    "delta": gettext_lazy("a number up to a thousand million, or null"),
     "found": gettext_lazy("true or false"),
 }
 
@@ -52,7 +54,7 @@ def _row(path: Path, number: int, line: str, needed: Sequence[str]) -> dict[str,
     at = f"{path.name}, line {number}"
     try:
         row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError
         raise DialoguesUnfit(_("{where}: not a JSON object.").format(where=at)) from None
     if not isinstance(row, dict):
         raise DialoguesUnfit(_("{where}: not a JSON object.").format(where=at))
@@ -79,8 +81,10 @@ def _is_fit(name: str, value: Any) -> bool:
     if name == "found":
         return isinstance(value, bool)
     if name == "delta":
-        return value is None or is_number or (isinstance(value, float) and isfinite(value))
-    return isinstance(value, str) and 0 < len(value) <= ID_LENGTH
+        # A whole number of JSON may be beyond any float.
+        is_number = is_number or isinstance(value, float)
+        return value is None or (is_number and -MOST_DELTA <= value <= MOST_DELTA)
+    return isinstance(value, str) and 0 < len(value) <= ID_LENGTH and not unstorable(value)
 
 
 def log_sha256(path: Path) -> str:

@@ -25,6 +25,7 @@ from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person, require_sight, study_for, study_page
 from presentation.row_files import FORMS as ROW_FORMS
+from presentation.spreadsheets import frame_csv
 from simulation.exceptions import SimulationError
 from simulation.models import DialogueReport, DialogueStudy
 from simulation.stored_dialogue_reports import REPORT_DIALOGUES, request_report
@@ -150,7 +151,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
         request,
         name=f"{slug}-{chart}",
         draw=figure.draw,
-        data=lambda: figure.frame.to_csv(index=False),
+        data=lambda: frame_csv(figure.frame),
     )
 
 

@@ -15,7 +15,7 @@ from accounts.teams import create_team, set_role
 from annotation.models import Study
 from annotation.protocols.versions import current_document
 from simulation.experiment_dialogues import log_lines
-from simulation.models import DialogueReport, DialogueStudy, FinalItem
+from simulation.models import DialogueEstimate, DialogueReport, DialogueStudy, FinalItem
 from simulation.stored_experiments import request_run
 from tests.console.dialogue_addresses import (
     NEW_DIALOGUES,
@@ -211,6 +211,13 @@ def test_files_hold_what_the_page_shows(rosa, reported):
     assert rosa.get(missing).status_code == 404
     picture = reverse("console:dialogues-picture", args=["outcomes", "outcomes", "csv"])
     assert len(rosa.get(picture).content.splitlines()) == 1 + 3 + 2 * len(USERS)
+    DialogueEstimate.objects.filter(user="SimBase").update(user="=1+1")
+    for chart in ("order", "outcomes"):
+        picture = reverse("console:dialogues-picture", args=["outcomes", chart, "csv"])
+        lines = rosa.get(picture).content.decode()
+        assert "'=1+1" in lines
+        assert ",=1+1" not in lines
+        assert not lines.startswith("=1+1")
     nothing = reverse("console:dialogues-picture", args=["outcomes", "nothing", "csv"])
     assert rosa.get(nothing).status_code == 404
 

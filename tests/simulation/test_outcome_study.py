@@ -56,6 +56,28 @@ def test_soft_pairwise_accuracy_is_that_of_sign_flips() -> None:
     assert row.values["spa"] == pytest.approx(flipped, abs=0.02)
 
 
+def test_recommenders_that_do_alike_on_every_target_are_not_decided() -> None:
+    rng = np.random.default_rng(0)
+    good, bad = (rng.binomial(3, share, 190) / 3 for share in (0.4, 0.2))
+    nothing = {"SimBase": np.zeros((2, 190))}
+    for human in (np.array([good, bad]), np.array([bad, good])):
+        [row] = orders(human, nothing, ["a", "b"], n_draws=50)
+        assert row.values["spa"] == pytest.approx(0.5, abs=0.01)
+        assert (row.alike, row.opposite, row.undecided) == (0, 0, 1)
+    [row] = orders(np.array([good, good]), {"one": np.array([bad, good])}, ["a", "b"], n_draws=50)
+    assert (row.alike, row.opposite, row.undecided) == (0, 0, 0)
+
+
+def test_which_user_is_truer_does_not_depend_on_the_order_in_which_recommenders_are_named() -> None:
+    human, users = ratings(0).mean(axis=2), outcomes_of_users(0)
+    users["SimBase"] = users["true"] * (np.arange(N_RECOMMENDERS) > 5)[:, None]
+    one = orders(human, users, NAMES)[1]
+    turned = {name: values[::-1] for name, values in users.items()}
+    other = orders(human[::-1], turned, NAMES[::-1])[1]
+    assert other.spa_gain == pytest.approx(one.spa_gain)
+    assert other.p == pytest.approx(one.p)
+
+
 def test_two_users_alike_are_not_distinguished() -> None:
     significant = 0
     for seed in range(20):

@@ -1,0 +1,56 @@
+"""Logs of dialogues that are sent: each line is read, or refused with its number and field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulation.exceptions import DialoguesUnfit
+from simulation.recorded_dialogues import log_rows
+
+ROW: dict[str, Any] = {
+    "recommender": "random",
+    "user": "SimBase",
+    "seed": 0,
+    "target": "p1",
+    "turn": 2,
+    "shown": "p2",
+    "delta": -0.25,
+    "found": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"user": "a\ud800"}, "user must be a text that is not empty or long, without NUL or half"),
+        ({"recommender": "a\0b"}, "recommender must be a text"),
+        ({"target": ""}, "target must be a text"),
+        ({"shown": "x" * 256}, "shown must be a text"),
+        ({"delta": 10**400}, "delta must be a number up to a thousand million, or null"),
+        ({"delta": float("nan")}, "delta must be a number"),
+        ({"delta": float("-inf")}, "delta must be a number"),
+        ({"delta": True}, "delta must be a number"),
+        ({"seed": 2**63}, "seed must be a whole number from 0 on"),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_refused(
+    tmp_path: Path, changes: dict[str, Any], problem: str
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"{json.dumps(ROW)}\n{json.dumps(ROW | changes)}\n")
+    with pytest.raises(DialoguesUnfit, match=f"^log.jsonl, line 2: {problem}"):
+        list(log_rows(path, tuple(ROW)))
+
+
+def test_a_number_that_python_does_not_read_is_no_json(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(ROW).replace("-0.25", "1" * 5000) + "\n")
+    with pytest.raises(DialoguesUnfit, match="line 1: not a JSON object"):
+        list(log_rows(path, tuple(ROW)))
+    path.write_text(json.dumps(ROW | {"delta": 0}) + "\n")
+    [(number, row)] = log_rows(path, tuple(ROW))
+    assert (number, row["delta"]) == (1, 0)
