@@ -22,12 +22,13 @@ from retrieval.models import (
     LeftOutUnit,
     PooledRun,
     PoolRank,
+    PoolReplacement,
     PoolSlot,
     PoolSource,
     PoolStudy,
     ReuseExpectation,
 )
-from retrieval.reuse.records import Reusability
+from retrieval.reuse.records import Provenance, Reusability
 from retrieval.reuse.reusability import reusability
 from retrieval.stored_evaluations import settings_of
 from retrieval.stored_files import opened_files
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 ESTIMATE_REUSE = "estimate_collection_reuse"
-FORM = 3
+FORM = 4
 """Of the rows; those of another form are not taken for the same."""
 FEWEST = 2
 Kind = CollectionFile.Kind
@@ -116,7 +117,10 @@ def _estimated(
     running: RunningJob, files: Sequence[CollectionFile], rules: Mapping[str, Any]
 ) -> Reusability:
     outside = rules.get("outside", [])
-    depth = rules.get("pool_depth") or depth_of_pool(files)
+    depth: int | None = rules.get("pool_depth")
+    provenance = None if depth else provenance_of(files, outside)
+    if not depth and provenance is None:
+        depth = depth_of_pool(files)
     with opened_files(files) as (runs, qrels):
         [(name, grades)] = qrels.items()
         try:
@@ -127,6 +131,7 @@ def _estimated(
                 families_of(files, outside),
                 settings_of(rules),
                 outside=outside,
+                provenance=provenance,
                 progress=running.progress(_("system")),
             )
         except PoolDepthUnknown:
@@ -136,21 +141,61 @@ def _estimated(
 def depth_of_pool(files: Sequence[CollectionFile]) -> int | None:
     """How deep runs were pooled where this site made the pool that the qrels' study judged.
 
-    Of quotas, the rank that the source which went deepest reached in half of its topics: what was
-    passed over in a few topics makes no pool deeper.
+    Of lists that were fused, the rank that the source which went deepest reached in half of its
+    topics: what was passed over in a few topics makes no pool deeper.
     """
-    studies = {file.study_id for file in files if file.kind == Kind.QRELS and file.study_id}
-    made = PoolStudy.objects.filter(study__in=studies).select_related("version")
-    if (row := made.order_by("pk").last()) is None:
+    if (made := _pool_of(files)) is None:
         return None
-    if depth := row.version.rules.get("depth"):
-        return int(depth)
-    slots = PoolSlot.objects.filter(topic__version=row.version, source__in=_source_names(files))
+    slots = PoolSlot.objects.filter(topic__version=made, source__in=_source_names(files))
+    if depth := made.rules.get("depth"):
+        deepest_rank = slots.aggregate(rank=Max("source_rank"))["rank"]
+        return min(int(depth), deepest_rank or int(depth))
     deepest: dict[str, list[int]] = defaultdict(list)
     ranks = slots.order_by().values_list("source", "topic").annotate(rank=Max("source_rank"))
     for source, _topic, rank in ranks:
         deepest[source].append(rank)
     return max((int(median_high(each)) for each in deepest.values()), default=None)
+
+
+def provenance_of(files: Sequence[CollectionFile], outside: Sequence[str]) -> Provenance | None:
+    """How deep the pool by quotas that the qrels' study judged took each run in each topic.
+
+    Not `slot.also`, which is where a document is listed at all: what a source came by and found
+    in another's slot is logged as passed over.
+    """
+    made = _pool_of(files)
+    if made is None or not made.rules.get("quotas"):
+        return None
+    runs = {source_name(file): file.name for file in files if file.kind == Kind.RUN}
+    pooled = {source: name for source, name in runs.items() if name not in outside}
+    if foreign := [name for source, name in pooled.items() if source not in made.rules["quotas"]]:
+        raise RunsUnfit(
+            _(
+                "Pool {number}, which these qrels are of, took nothing from {run}. Tick it under "
+                "“Runs that were not pooled”, or type the “Depth of the pool”."
+            ).format(number=made.number, run=foreign[0])
+        )
+    depths: dict[str, dict[str, int]] = {name: {} for name in pooled.values()}
+    elsewhere: set[tuple[str, str]] = set()
+    slots = PoolSlot.objects.filter(topic__version=made)
+    passed = PoolReplacement.objects.filter(topic__version=made, reason="pooled")
+    for rows in (slots, passed):
+        columns = rows.order_by().values_list("topic__topic", "source", "source_rank", "docno")
+        for topic, source, rank, docno in columns:
+            if source in pooled:
+                of_topic = depths[pooled[source]]
+                of_topic[topic] = max(rank, of_topic.get(topic, 0))
+            else:
+                elsewhere.add((topic, docno))
+    return Provenance(depths, elsewhere)
+
+
+def _pool_of(files: Sequence[CollectionFile]) -> CollectionVersion | None:
+    """The pool that the qrels' study was made of here."""
+    studies = {file.study_id for file in files if file.kind == Kind.QRELS and file.study_id}
+    made = PoolStudy.objects.filter(study__in=studies).select_related("version")
+    row = made.order_by("pk").last()
+    return None if row is None else row.version
 
 
 def _source_names(files: Sequence[CollectionFile]) -> list[str]:
@@ -173,6 +218,8 @@ def _write(version: CollectionVersion, estimated: Reusability) -> None:
         version=version,
         pool_depth=estimated.pool_depth,
         is_depth_inferred=estimated.is_depth_inferred,
+        has_provenance=estimated.has_provenance,
+        share_in_qrels=estimated.share_in_qrels,
         n_judged=estimated.n_judged,
         n_relevant=estimated.n_relevant,
         last_share=estimated.last_share,

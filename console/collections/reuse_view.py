@@ -27,6 +27,7 @@ from retrieval.models import (
     PoolRank,
     ReuseExpectation,
 )
+from retrieval.reuse.records import LEAST_IN_QRELS
 from validation.documents.documents import Column, Number, Table
 
 RUN, MEASURE = text_column(gettext_noop("Run")), text_column(gettext_noop("Measure"))
@@ -131,7 +132,7 @@ class ReuseView(ResultView):
 
     @property
     def details(self) -> list[str]:
-        return [*self._interval(), *self._pool(), *self._judged()]
+        return [*self._basis(), *self._interval(), *self._pool(), *self._judged()]
 
     def _interval(self) -> Iterator[str]:
         one = self.main
@@ -157,20 +158,43 @@ class ReuseView(ResultView):
                 "vouch for what it found: a new kind of system will suffer more."
             )
 
+    def _basis(self) -> Iterator[str]:
+        """How deep each run is taken to have been pooled, where that could be otherwise."""
+        pool = self.pool
+        if pool.has_provenance:
+            yield _(
+                "What a run brought is what the pool took of it, topic by topic, by the pool's "
+                "own record."
+            )
+        elif pool.is_depth_inferred:
+            yield _(
+                "How deep the runs were pooled is not known: rank {depth} is assumed, to which all "
+                "their documents are in the qrels. If they were pooled deeper, type the depth: "
+                "this is then a rough guide only."
+            ).format(depth=pool.pool_depth)
+        elif pool.share_in_qrels is not None and pool.share_in_qrels < LEAST_IN_QRELS:
+            yield _(
+                "The pool was hardly {depth} documents deep: of the runs' documents to that rank "
+                "{share} are in the qrels. An outside system loses more than this."
+            ).format(depth=f"{pool.pool_depth:,}", share=percent(pool.share_in_qrels))
+
     def _pool(self) -> Iterator[str]:
+        if self.pool.has_provenance:
+            return
         share = percent(self.pool.last_share)
         names = {"depth": self.pool.pool_depth, "share": share}
         if self.pool.is_rising:
             yield _(
-                "The pool is shallow: its rank {depth} still brought {share} of all relevant "
-                "documents, so that a deeper one would hold more."
+                "The pool is shallow: its rank {depth} still brought {share} of the relevant "
+                "documents that the runs have down to it, so that a deeper one would hold more."
             ).format(**names)
         elif not self.pool.last_share:
             yield _("The pool's rank {depth} brought no relevant document.").format(**names)
         else:
-            yield _("The pool's rank {depth} brought {share} of all relevant documents.").format(
-                **names
-            )
+            yield _(
+                "The pool's rank {depth} brought {share} of the relevant documents that the runs "
+                "have down to it."
+            ).format(**names)
 
     def _judged(self) -> Iterator[str]:
         little = [
@@ -244,6 +268,7 @@ class ReuseView(ResultView):
 
     def _systems(self) -> Fold:
         caption = _("What each run brought")
+        shared = {one.group for one in self.runs if one.group != one.run}
         columns = (
             *(RUN, FAMILY, text_column(_("Pooled")), Column(_("Judged@10")), Column(_("Judged"))),
             *(
@@ -255,7 +280,7 @@ class ReuseView(ResultView):
         )
         rows = [
             (
-                *(one.run, one.group if one.group != one.run else "–"),
+                *(one.run, one.group if one.group in shared or one.group != one.run else "–"),
                 *(_("yes") if one.is_pooled else _("no"), Number(one.judged_at_10)),
                 *(one.n_judged, one.n_relevant, one.n_judged_only, one.n_relevant_only),
                 one.n_relevant_group_only,
@@ -278,6 +303,8 @@ class ReuseView(ResultView):
             for one in self.depths
         ]
         finding = _("still rising") if self.pool.is_rising else _("no longer rising")
+        if self.pool.has_provenance:
+            finding = _("to rank {depth}").format(depth=self.pool.pool_depth)
         return Fold(caption, finding, Table("depths", caption, tuple(map(Column, titles)), rows))
 
     def _sources(self) -> Fold:

@@ -14,6 +14,12 @@ class JudgedPool(OfVersion):
     version = models.OneToOneField(CollectionVersion, on_delete=models.CASCADE, related_name="pool")
     pool_depth = models.PositiveIntegerField()
     is_depth_inferred = models.BooleanField()
+    has_provenance = models.BooleanField(
+        default=False, help_text="Whether each run was taken as deep as a stored pool took it."
+    )
+    share_in_qrels = models.FloatField(
+        null=True, help_text="Of what the pooled runs list to the pool's depth."
+    )
     n_judged = models.PositiveBigIntegerField()
     n_relevant = models.PositiveBigIntegerField()
     last_share = models.FloatField(help_text="Of the relevant, that the last rank brought.")

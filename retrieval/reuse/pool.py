@@ -23,7 +23,8 @@ NO_RUN = "(no pooled run)"
 
 @dataclass(frozen=True)
 class Pooled:
-    """Runs with the judgments of their pool: at which rank each run has each judged document."""
+    """Runs with the judgments of their pool: at which rank each run has each judged document, if
+    the pool took the run down to there."""
 
     family: Families
     grades: RelevanceGrades
@@ -31,6 +32,8 @@ class Pooled:
     ranks: Integers
     depth: int
     counted: Flags
+    elsewhere: Flags
+    """Documents that a source brought which is no run."""
 
     @cached_property
     def is_judged(self) -> Flags:
@@ -39,6 +42,13 @@ class Pooled:
     @cached_property
     def is_relevant(self) -> Flags:
         return self.grades.grade > 0
+
+    @cached_property
+    def share_in_qrels(self) -> float:
+        """Of the documents that the pooled runs list to the depth."""
+        lists = [one for one, is_in in zip(self.lists, self.family.is_pooled, strict=True) if is_in]
+        known = np.concatenate([one.judgment[one.rank <= self.depth] >= 0 for one in lists])
+        return float(known.mean())
 
     @cached_property
     def is_brought(self) -> Flags:
@@ -74,7 +84,7 @@ def _only(pool: Pooled, runs: Sequence[str]) -> Flags:
     """What no pooled run has but these."""
     members = pool.family.members(runs)
     among = pool.family.is_pooled | members
-    return judgments_only_of(pool.ranks[among], members[among], pool.depth)
+    return judgments_only_of(pool.ranks[among], members[among], pool.depth) & ~pool.elsewhere
 
 
 def depths_of(pool: Pooled) -> Iterator[Depth]:

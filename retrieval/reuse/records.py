@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from presentation.records import plain_values
 from retrieval.evaluation_records import Settings
@@ -13,8 +13,25 @@ from stats.ranking.pool_bias import OutsideEstimate, Share
 
 Unit = Literal["system", "group"]
 JUDGED_AT = 10
+LEAST_IN_QRELS = 0.8
+"""Of what runs list to the pool's depth; with less in the qrels, the pool was hardly so deep."""
 RISING_FROM = 0.01
 """A pool of which the last rank still brought so large a share of the relevant is incomplete."""
+
+
+class Provenance(NamedTuple):
+    """What a pool's own record says of where its documents came from.
+
+    Attributes
+    ----------
+    depths : mapping
+        To which rank each pooled run was taken, by run and topic.
+    elsewhere : collection of (topic, document)
+        What other sources brought too, such as embeddings or a draw: it stays, whoever is left out.
+    """
+
+    depths: Mapping[str, Mapping[str, int]]
+    elsewhere: Collection[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,12 +179,15 @@ class Expectation:
 class Reusability:
     """How far judgments of pooled runs may be used for systems that were not pooled.
 
-    `measures` are those asked for and, beside them, bpref and the condensed forms.
+    `measures` are those asked for and, beside them, bpref and the condensed forms;
+    `share_in_qrels` is the share of the pooled runs' documents to the pool's depth that are there.
     """
 
     qrels: str
     pool_depth: int
     is_depth_inferred: bool
+    has_provenance: bool
+    share_in_qrels: float
     groups: Mapping[str, tuple[str, ...]]
     measures: tuple[Measure, ...]
     systems: tuple[SystemInPool, ...]
@@ -190,7 +210,12 @@ class Reusability:
     @property
     def is_rising(self) -> bool:
         """Whether a deeper pool would probably hold more relevant documents."""
-        return self.last_share >= RISING_FROM
+        return not self.has_provenance and self.last_share >= RISING_FROM
+
+    @property
+    def is_too_deep(self) -> bool:
+        """Whether the qrels lack much of what a pool of this depth would hold."""
+        return not self.has_provenance and self.share_in_qrels < LEAST_IN_QRELS
 
     def record(self) -> dict[str, Any]:
         """As `evaluate_runs --reusability --json` prints it."""
@@ -198,6 +223,7 @@ class Reusability:
             "qrels": self.qrels,
             "pool_depth": self.pool_depth,
             "is_depth_inferred": self.is_depth_inferred,
+            "share_in_qrels": self.share_in_qrels,
             "groups": {name: list(runs) for name, runs in self.groups.items()},
             "measures": [each.name for each in self.measures],
             "systems": [asdict(each) for each in self.systems],

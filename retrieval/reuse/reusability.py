@@ -22,7 +22,14 @@ from retrieval.evaluation_records import Settings
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
 from retrieval.reuse.groups import Families, families
 from retrieval.reuse.pool import Pooled, depths_of, sources_of, systems_of
-from retrieval.reuse.records import Effect, Expectation, LeftOut, Reusability, Unit
+from retrieval.reuse.records import (
+    Effect,
+    Expectation,
+    LeftOut,
+    Provenance,
+    Reusability,
+    Unit,
+)
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers
 from stats.ranking import JudgedLists, Measure, measure
@@ -30,6 +37,7 @@ from stats.ranking.measure_names import KINDS
 from stats.ranking.pool_bias import (
     FEW_GROUPS,
     LEAST_GROUPS,
+    NOT_LISTED,
     depth_in_pool,
     expected_underestimate,
     judgments_only_of,
@@ -52,11 +60,13 @@ def reusability(
     settings: Settings,
     *,
     outside: Sequence[str] = (),
+    provenance: Provenance | None = None,
     progress: Progress = silently,
 ) -> Reusability:
     """What leaving each system and each group out of the pool does to all runs' values.
 
-    Without a `pool_depth` it is the depth to which all pooled runs are in the qrels. `outside`
+    Without a `pool_depth` it is the depth to which all pooled runs are in the qrels, unless
+    `provenance` has the depth of each run in each topic. `outside`
     names runs that were not pooled; they are scored, and bring no judgments. Runs are named by
     their tags or their files.
     """
@@ -65,7 +75,7 @@ def reusability(
     of_file = {run.path.name: name for run, name in zip(runs, names, strict=True)}
     named = {group: [of_file.get(run, run) for run in of] for group, of in groups.items()}
     family = families(names, named, [of_file.get(run, run) for run in outside])
-    pool = _pool(runs, grades, family, pool_depth, settings)
+    pool = _pool(runs, grades, family, pool_depth, settings, provenance)
     scores = _Scores(pool, _with_companions(settings.measures), settings)
     units = _units(family)
     left_out = tuple(
@@ -74,7 +84,9 @@ def reusability(
     record = Reusability(
         qrels=grades.path.name,
         pool_depth=pool.depth,
-        is_depth_inferred=pool_depth is None,
+        is_depth_inferred=pool_depth is None and provenance is None,
+        has_provenance=provenance is not None,
+        share_in_qrels=pool.share_in_qrels,
         groups=family.groups,
         measures=scores.measures,
         systems=tuple(systems_of(pool)),
@@ -96,6 +108,7 @@ def _pool(
     family: Families,
     pool_depth: int | None,
     settings: Settings,
+    provenance: Provenance | None,
 ) -> Pooled:
     lists = []
     for run in runs:
@@ -103,7 +116,15 @@ def _pool(
         orders = lists_of_run(grades, run, position, settings.single_precision)
         lists.append(orders[settings.ties])
     pooled = [one for one, is_in in zip(lists, family.is_pooled, strict=True) if is_in]
-    depth = depth_in_pool(pooled) if pool_depth is None else pool_depth
+    ranks = pool_ranks(lists, len(grades.grade))
+    elsewhere = np.zeros(len(grades.grade), dtype=bool)
+    if provenance is not None:
+        ranks, depth = _ranks_in_pool(ranks, grades, family, provenance)
+        elsewhere = _brought_elsewhere(grades, provenance)
+    else:
+        depth = depth_in_pool(pooled) if pool_depth is None else pool_depth
+    if pool_depth is not None:
+        _require_listed(pool_depth, pooled)
     if depth < 1:
         raise PoolDepthUnknown(
             f"Not all first documents of the runs are in {grades.path.name}. Say to which depth "
@@ -115,7 +136,41 @@ def _pool(
     for name, one in zip(family.runs, lists, strict=True):
         if not (counted & (one.n_listed > 0)).any():
             raise RunsUnfit(f"{name} has no topic of {grades.path.name} that counts.")
-    return Pooled(family, grades, lists, pool_ranks(lists, len(grades.grade)), depth, counted)
+    return Pooled(family, grades, lists, ranks, depth, counted, elsewhere)
+
+
+def _require_listed(depth: int, pooled: Sequence[JudgedLists]) -> None:
+    """Refuse a pool deeper than any list: what is taken out would be what is in no other list."""
+    longest = max((int(one.rank.max(initial=0)) for one in pooled), default=0)
+    if depth > longest:
+        raise RunsUnfit(
+            f"The pool cannot be {depth:,} documents deep: no pooled run lists more than "
+            f"{longest:,} for a topic. Name how many of each run's first documents were pooled."
+        )
+
+
+def _ranks_in_pool(
+    ranks: Integers, grades: RelevanceGrades, family: Families, provenance: Provenance
+) -> tuple[Integers, int]:
+    """The ranks that the pool took of each run, and the deepest of them."""
+    taken = ranks.copy()
+    deepest = 0
+    for row, name, is_in in zip(taken, family.runs, family.is_pooled, strict=True):
+        if is_in:
+            of_topic = provenance.depths[name]
+            depths = np.array([of_topic.get(topic, 0) for topic in grades.topics], dtype=np.intp)
+            row[row > depths[grades.topic]] = NOT_LISTED
+            deepest = max(deepest, int(depths.max(initial=0)))
+    return taken, deepest
+
+
+def _brought_elsewhere(grades: RelevanceGrades, provenance: Provenance) -> Flags:
+    pairs = zip(grades.topic.tolist(), grades.document.tolist(), strict=True)
+    known = provenance.elsewhere
+    return np.array(
+        [(grades.topics[topic], grades.documents[document]) in known for topic, document in pairs],
+        dtype=bool,
+    )
 
 
 def _with_companions(measures: Sequence[Measure]) -> tuple[Measure, ...]:
@@ -173,7 +228,7 @@ class _Scores:
         """All runs without the judgments that these runs alone brought."""
         pool = self.pool
         pooled = pool.family.is_pooled
-        taken = judgments_only_of(pool.ranks[pooled], members[pooled], pool.depth)
+        taken = judgments_only_of(pool.ranks[pooled], members[pooled], pool.depth) & ~pool.elsewhere
         lists = lists_without(pool.lists, pool.grades.topic, pool.grades.grade, taken)
         values, judged = self._scored(lists) if taken.any() else (self.values, self.judged)
         relevant = pool.grades.grade > 0
@@ -255,6 +310,17 @@ def _notes(record: Reusability, pool: Pooled) -> Iterator[str]:
         yield (
             f"relevant documents still rise with the pool's depth: rank {record.pool_depth} "
             f"brought {record.last_share:.1%} of them, so that more lie below"
+        )
+    if record.is_too_deep:
+        yield (
+            f"of the documents that the pooled runs list to rank {record.pool_depth}, "
+            f"{record.share_in_qrels:.0%} are in the qrels: the pool was hardly so deep, and what "
+            "a system outside it loses is more than is said here"
+        )
+    if record.has_provenance:
+        yield (
+            "what each run brought is what the pool took of it, topic by topic, as its record "
+            "says; what other sources brought stays"
         )
     if n := int((~pool.is_brought).sum()):
         yield (

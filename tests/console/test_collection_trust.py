@@ -22,6 +22,8 @@ from retrieval.models import (
     ComparedQrels,
     LeftOutEffect,
     MachineEstimate,
+    PoolReplacement,
+    PoolSlot,
     PoolStudy,
     RankingPair,
     ReuseExpectation,
@@ -600,3 +602,55 @@ def test_few_runs_are_said_to_say_little(rosa, collection):
         add_file(collection, f"r{seed}.run", run_text(f"r{seed}", seed=seed))
     rosa.post(TRUST, form_of(collection))
     assert "runs say little" not in page_of(rosa, TRUST)
+
+
+def test_of_a_pool_by_quotas_a_run_is_left_out_with_what_the_pool_took_of_it(
+    rosa, researcher, collection
+):
+    """By the pool's record: what a run alone filled goes, what another came by in it stays."""
+    files = collection.files.all()
+    pooled = [files.get(name=name) for name in ("bm25", "dense")]
+    rules = {"quotas": {"bm25": 3, "dense": 3}, "seed": 7}
+    request_pool(collection=collection, files=pooled, rules=rules, actor=researcher)
+    version = CollectionVersion.objects.get(kind="pool")
+    slots = list(PoolSlot.objects.filter(topic__version=version).select_related("topic"))
+    lines = [f"{slot.topic.topic} 0 {slot.docno} {slot.slot % 2}" for slot in slots]
+    qrels = add_file(collection, "judged.txt", "\n".join(lines) + "\n")
+    qrels.study = ticked_study(owner=researcher, team=collection.team)
+    qrels.save()
+    PoolStudy.objects.create(version=version, study=qrels.study)
+    late = files.get(name="rm3")
+    form = form_of(collection, qrels=qrels.pk)
+    rosa.post(REUSE, form)
+    refused = page_of(rosa, REUSE)
+    assert f"Pool {version.number}, which these qrels are of, took nothing from rm3." in refused
+    rosa.post(REUSE, form | {"outside": [late.pk]})
+    [reuse] = CollectionVersion.objects.filter(kind="reuse")
+    passed = {
+        (one.topic_id, one.docno, one.source)
+        for one in PoolReplacement.objects.filter(topic__version=version, reason="pooled")
+    }
+    assert passed
+    for name, other in (("bm25", "dense"), ("dense", "bm25")):
+        own = [slot for slot in slots if slot.source == name]
+        alone = [slot for slot in own if (slot.topic_id, slot.docno, other) not in passed]
+        assert len(alone) < len(own)
+        assert reuse.left_out.get(name=name).n_judged_lost == len(alone)
+    page = page_of(rosa, REUSE)
+    assert "What a run brought is what the pool took of it, topic by topic" in page
+    assert "The pool is shallow" not in page
+    rosa.post(REUSE, form | {"outside": [late.pk], "pool_depth": "500"})
+    assert "The pool cannot be 500 documents deep: no pooled run lists more than 20" in page_of(
+        rosa, REUSE
+    )
+    rosa.post(REUSE, form | {"outside": [late.pk], "pool_depth": "20"})
+    assert "The pool was hardly 20 documents deep" in page_of(rosa, REUSE)
+
+
+def test_a_depth_that_was_assumed_is_said_with_whose_relevant_documents_its_last_rank_brought(
+    rosa, collection
+):
+    rosa.post(REUSE, form_of(collection, qrels=collection.files.get(name="qrels.txt").pk))
+    page = page_of(rosa, REUSE)
+    assert "How deep the runs were pooled is not known: rank" in page
+    assert "of all relevant documents" not in page
