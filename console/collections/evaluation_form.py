@@ -68,7 +68,7 @@ class EvaluationForm(forms.Form):
     missing = forms.ChoiceField(
         label=gettext_lazy("Topics that a run lacks"),
         choices=[
-            ("common", gettext_lazy("compare on the topics that both runs have")),
+            ("common", gettext_lazy("compare on topics that both have")),
             ("zero", gettext_lazy("count 0 for whoever lacks them")),
         ],
     )

@@ -20,9 +20,9 @@ from retrieval.stored_pools import FUSION, source_name
 
 QUOTAS, DEPTH, TAKE = "quotas", "depth", "take"
 METHODS = [
-    (QUOTAS, gettext_lazy("Quotas: so many of each source, in turns")),
+    (QUOTAS, gettext_lazy("Quotas: a number of each, in turns")),
     (DEPTH, gettext_lazy("Depth: the first of every source")),
-    (TAKE, gettext_lazy("Take: the first of all sources, fused by rank")),
+    (TAKE, gettext_lazy("Take: the first of all, fused by rank")),
 ]
 SIMILARITIES = [
     ("cosine", gettext_lazy("cosine: the angle alone")),

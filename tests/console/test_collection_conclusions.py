@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from accounts.teams import create_team
-from annotation.models import AgreementCoefficient
+from annotation.models import AgreementCoefficient, Submission
 from console.results import AGREEMENT, compute
 from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection, link_studies
@@ -150,6 +150,20 @@ def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study)
     assert "Cohen's kappa of rounds 1 and 2: 0.56" in after
     assert "of 12 pairs of judgments" in after
     assert "Compute agreement" not in after
+
+
+def test_reasons_are_led_to_where_one_was_written_and_what_has_no_share_has_no_interval(
+    rosa, study
+):
+    reasons = reverse("console:reasons", args=[study.slug])
+    assert f'href="{reasons}"' in rosa.get("/collections/tracks/judgments/").content.decode()
+    listed = words_of(rosa.get(reasons).content.decode())
+    assert "Of 0 others" in listed
+    assert "[–" not in listed
+    assert "– where there is no reason of that kind" in listed
+    Submission.objects.update(justification="")
+    page = rosa.get("/collections/tracks/judgments/").content.decode()
+    assert reasons not in page
 
 
 def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(

@@ -73,6 +73,26 @@ def test_a_collection_is_made_filled_and_evaluated_by_the_keyboard(page, team):
     assert Collection.objects.get().versions.count() == 1
 
 
+def cut_choices(page):
+    """What is chosen in a list and is wider than its box; captions of one word a line."""
+    return page.evaluate(
+        """() => {
+          const pen = document.createElement("canvas").getContext("2d");
+          const isCut = (list) => {
+            const style = getComputedStyle(list);
+            pen.font = style.font;
+            const room = list.clientWidth - 16 - parseFloat(style.paddingLeft);
+            return pen.measureText(list.selectedOptions[0]?.text ?? "").width > room;
+          };
+          const lists = [...document.querySelectorAll("select")].filter((one) => one.clientWidth);
+          const narrow = [...document.querySelectorAll("caption")]
+            .filter((one) => one.clientWidth && one.clientWidth < 0.6 * one.parentNode.clientWidth);
+          return [...lists.filter(isCut).map((one) => one.selectedOptions[0].text),
+                  ...narrow.map((one) => one.textContent.trim())];
+        }"""
+    )
+
+
 def test_every_page_is_accessible_and_none_scrolls_sideways_on_a_telephone(page, team, researcher):
     collection = evaluated_collection(team, researcher)
     add_file(collection, "shoes.csv", "docno,title\nd1,Red boot\nd2,Blue shoe\n", kind="catalogue")
@@ -90,4 +110,5 @@ def test_every_page_is_accessible_and_none_scrolls_sideways_on_a_telephone(page,
             page.wait_for_timeout(100)
             keep_picture(page)
             wrong[name] += [(width, each) for each in sideways(page)]
+        wrong[name] += [(TELEPHONE, each) for each in cut_choices(page)]
     assert {name: problems for name, problems in wrong.items() if problems} == {}

@@ -234,6 +234,9 @@ def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_wo
     assert f"again={pilot.pk}" in rosa.get(address).content.decode()
     answer = check_page(rosa, study, again=pilot.pk)
     view = answer.context["view"]
+    said = "items that were asked about in round 1, a sample of them or all, as you choose here"
+    assert said in words_of(page_of(rosa, study, again=pilot.pk).content.decode())
+    assert {choice.value: choice.n_items for choice in view.choices}["rest"] == 3
     assert view.is_more_open
     assert view.draft.excluded_rounds == [1]
     assert (view.draft.round, str(view.draft.reward_usd), view.n_left) == (2, "0.12", 3)

@@ -28,6 +28,14 @@ def test_a_difference_that_nobody_could_miss_takes_few_topics():
         assert power("--difference", str(difference), "--sd", "1")["n"] == n
 
 
+def test_the_command_says_of_how_many_sides_a_test_is_in_words():
+    for options, said in (((), "two-sided"), (("--one-sided",), "one-sided")):
+        out = StringIO()
+        call_command("power", "--correlation", "0.3", *options, stdout=out)
+        assert f"alpha 0.05, {said})." in out.getvalue()
+        assert "one_sided" not in out.getvalue()
+
+
 def test_the_published_sample_sizes_and_the_power_that_rounding_lost():
     shoes = power("--correlation", "-0.423", "--alpha", ".05", "--power", ".90")
     assert (shoes["n"], shoes["rounded"]) == (54, None)

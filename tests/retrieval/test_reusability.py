@@ -300,7 +300,11 @@ def test_charts_draw_the_record(collection: Any):
     depths = pd.DataFrame(record["depths"])
     for chart in (left_out_forest(own, measure="nDCG@10"), relevant_by_depth(depths)):
         assert rendered(themed(chart), "svg").startswith(b"<svg")
-    assert f"{own['change'].min():+.3f}" in left_out_in_words(own, "nDCG@10")
+    drawn = relevant_by_depth(depths).to_dict()["encoding"]
+    assert [drawn[axis]["axis"]["tickMinStep"] for axis in "xy"] == [1, 1]
+    assert f"{own['change'].min():+.3f}".replace("-", "\N{MINUS SIGN}") in left_out_in_words(
+        own, "nDCG@10"
+    )
     assert f"{record['depths'][-1]['n_relevant']:,} relevant documents to rank 5" in (
         depths_in_words(depths)
     )
