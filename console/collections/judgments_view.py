@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -71,11 +71,14 @@ class StudyJudgments:
     again: Batch | None = None
     qrels: list[CollectionFile] = field(default_factory=list)
     n_without_judgment: int = 0
-    has_reasons: bool = False
 
     @property
     def n_items(self) -> int:
         return int(self.study.n_items)  # type: ignore[attr-defined]
+
+    @property
+    def has_reasons(self) -> bool:
+        return bool(self.study.has_reasons)  # type: ignore[attr-defined]
 
     @property
     def standing(self) -> str:
@@ -160,7 +163,8 @@ def _sentence_of_alpha(row: AgreementCoefficient) -> str:
 
 def judged_studies(collection: Collection) -> list[StudyJudgments]:
     """The collection's studies as they stand; as many queries for one as for many."""
-    studies = list(collection.studies.with_n_items().order_by("title", "pk"))
+    counted = collection.studies.with_n_items().annotate(has_reasons=_has_reasons())
+    studies = list(counted.order_by("title", "pk"))
     rows = {study.pk: StudyJudgments(study) for study in studies}
     for each in _rounds(studies):
         rows[each.pop("item__study")].rounds.append(RoundOfStudy(**each))
@@ -178,8 +182,6 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
         rows[alpha.version.study_id].alphas.append(alpha)
     for key, n in _answers_without_judgment(studies):
         rows[key].n_without_judgment = n
-    for key in _with_reasons(studies):
-        rows[key].has_reasons = True
     for batch in Batch.objects.filter(study__in=studies, round=1).started().order_by("pk"):
         rows[batch.study_id].again = batch
     files = collection.files.qrels().filter(study__in=studies).defer("faults")
@@ -191,14 +193,11 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
     return list(rows.values())
 
 
-def _with_reasons(studies: Sequence[Study]) -> set[int]:
-    """The studies of which an annotator wrote a reason, of a page or of a document."""
-    pages = Submission.objects.filter(item__study__in=studies).exclude(justification="")
-    documents = WrittenAnswer.objects.filter(submission__item__study__in=studies)
-    return {
-        *pages.order_by().values_list("item__study", flat=True).distinct(),
-        *documents.order_by().values_list("submission__item__study", flat=True).distinct(),
-    }
+def _has_reasons() -> Q:
+    """Whether an annotator of a study wrote a reason, of a page or of a document."""
+    pages = Submission.objects.filter(item__study=OuterRef("pk")).exclude(justification="")
+    documents = WrittenAnswer.objects.filter(submission__item__study=OuterRef("pk"))
+    return Q(Exists(pages.order_by())) | Q(Exists(documents.order_by()))
 
 
 def _answers_without_judgment(studies: Sequence[Study]) -> Iterable[tuple[int, int]]:

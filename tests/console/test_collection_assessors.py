@@ -190,7 +190,7 @@ def test_assessors_who_judged_some_topics_each_are_compared_by_what_is_derived(r
     kinds = set(CollectionVersion.objects.get().compared_qrels.values_list("kind", flat=True))
     assert kinds == {"derived"}
     page = page_of(rosa, TRUST)
-    assert "union and intersection: tau-b" in page
+    assert "“union” and “intersection”: tau-b" in page
 
 
 def test_without_two_qrels_or_several_assessors_nothing_is_compared(rosa, collection):
