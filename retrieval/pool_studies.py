@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.imports import import_study
 from annotation.models import Study
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 STUDY_OF_POOL = "study_of_pool"
+MOST_NAMED = 5
 KIND = CollectionFile.Kind.CATALOGUE
 
 
@@ -131,8 +133,24 @@ def _study(
     studies = [*collection.studies.all(), imported.study]
     link_studies(collection=collection, studies=studies, actor=actor)
     # with the study: a second attempt would make it once more
-    running.complete(str(imported))
-    return str(imported)
+    message = f"{imported} {_left_out(version)}".strip()
+    running.complete(message)
+    return message
+
+
+def _left_out(version: CollectionVersion) -> str:
+    """Which targets a study lacks, as nothing was found for them."""
+    names = list(version.pooled_topics.filter(slots=None).values_list("topic", flat=True))
+    if not names:
+        return ""
+    return ngettext(
+        "%(n)d target without candidates is left out: %(names)s.",
+        "%(n)d targets without candidates are left out: %(names)s.",
+        len(names),
+    ) % {
+        "n": len(names),
+        "names": ", ".join(names[:MOST_NAMED]) + (", …" if names[MOST_NAMED:] else ""),
+    }
 
 
 def _draft(version: CollectionVersion, catalogue: Catalogue, kind: str) -> StudyDraft:

@@ -373,6 +373,7 @@ class PoolStudyForm(forms.Form):
         label=gettext_lazy("Judge it although"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("A target without any candidate is left out of the study."),
     )
 
     def __init__(

@@ -25,14 +25,15 @@ class PooledItems(Collection[ItemDraft]):
     """A target and its candidates an item, made as they are gone through: pictures are large.
 
     A candidate's system is its source, which workers never see. Candidates are in the order drawn
-    to present them; the worker's page shuffles them once more.
+    to present them; the worker's page shuffles them once more. A target without any is no item:
+    there is nothing to ask about it.
     """
 
     pool: Pool
     catalogue: Catalogue
 
     def __len__(self) -> int:
-        return len(self.pool.targets)
+        return len({slot.topic for slot in self.pool.slots})
 
     def __contains__(self, thing: object) -> bool:
         return any(each == thing for each in self)
@@ -92,4 +93,5 @@ def _shown(docno: str, catalogue: Catalogue, folder: Path) -> dict[str, Any]:
 def _topics(pool: Pool) -> Iterator[tuple[Target, list[Slot]]]:
     slots = pool.by_topic()
     for target in pool.targets:
-        yield target, sorted(slots[target.topic], key=lambda slot: (slot.position, slot.slot))
+        if of_target := slots[target.topic]:
+            yield target, sorted(of_target, key=lambda slot: (slot.position, slot.slot))

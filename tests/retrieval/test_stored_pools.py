@@ -188,6 +188,22 @@ def test_a_defective_pool_becomes_no_study_unless_what_is_wrong_is_allowed(colle
     assert PoolStudy.objects.get().allowed == "quota,short"
 
 
+def test_a_target_without_candidates_is_left_out_of_the_study_and_named(collection, rosa, files):
+    """An item with nothing to judge would hold every launch."""
+    rules = RULES | {"targets": [TOPICS[0], "nowhere", TOPICS[1]]}
+    version = made(collection, rosa, files, rules | {"quotas": {"shape": 3, "colour": 3}})
+    request_study(
+        version=version,
+        title="Two of three",
+        template="alternatives",
+        allowed=["quota", "short", "unlisted", "picture", "unknown"],
+        actor=rosa,
+    )
+    assert [item.key for item in Study.objects.get().items.order_by("pk")] == TOPICS[:2]
+    said = Job.objects.filter(kind="study_of_pool").get().message
+    assert said.endswith("1 target without candidates is left out: nowhere.")
+
+
 def test_a_catalogue_with_a_name_twice_is_refused_by_its_line(collection, rosa):
     table = b"docno,title\na,One\na,Two\n"
     file = add(collection, rosa, "twice", "catalogue", "twice.csv", table)
