@@ -18,12 +18,15 @@ from work.leases import Lease, heartbeat, lease_term, new_token
 from work.models import MOST_DELAY_SECONDS, Job
 from work.queues import announce
 from work.registry import job_kind
+from work.turns import job_in_turn, swap_messages
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 # Of values and statements, which no second attempt changes. A row that another one precludes
 # (IntegrityError) may be of two jobs at once, and is tried again.
 PERMANENT = (DataError, ProgrammingError, NotSupportedError)
+# Each time another worker may have taken the job whose turn it was.
+MOST_TRIES = 5
 # What a worker runs right now, for the signal that ends it (work.workers).
 current: list[RunningJob] = []
 
@@ -104,11 +107,24 @@ class Progress:
         self.running.check()
 
 
+def run_in_turn(job_id: int) -> str:
+    """Do the job whose turn it is in the queue of that one, for that one's message."""
+    for _ in range(MOST_TRIES):
+        if (chosen := job_in_turn(job_id)) is None:
+            break
+        if running := claim(chosen):
+            swap_messages(job_id=job_id, done=running.job)
+            return _do(running)
+    return run_job(job_id)
+
+
 def run_job(job_id: int) -> str:
     """Do the job of that key, unless it does not wait; return its state afterwards."""
     running = claim(job_id)
-    if running is None:
-        return "not queued"
+    return _do(running) if running else "not queued"
+
+
+def _do(running: RunningJob) -> str:
     with structlog.contextvars.bound_contextvars(**_log_context(running.job)):
         current.append(running)
         try:
@@ -118,7 +134,7 @@ def run_job(job_id: int) -> str:
             _release(running)
         finally:
             current.remove(running)
-        job = Job.objects.get(pk=job_id)
+        job = Job.objects.get(pk=running.job.pk)
         _log_outcome(job)
     return job.state
 

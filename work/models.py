@@ -137,6 +137,7 @@ class Job(Leased):
             ),
             models.Index(fields=["leased_until"], condition=Q(state="running"), name="job_leased"),
             models.Index(fields=["finished_at"], name="job_finished"),
+            models.Index(fields=["queue", "started_at"], name="job_begun"),
         ]
         constraints = [
             models.UniqueConstraint(

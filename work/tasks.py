@@ -2,11 +2,11 @@
 
 from django_tasks import task
 
-from work.execution import run_job
+from work.execution import run_in_turn
 from work.registry import INTERACTIVE
 
 
 @task(queue_name=INTERACTIVE)
 def do_job(job_id: int) -> str:
-    """Do the job of that key, unless it was stopped, is done, or is being done."""
-    return run_job(job_id)
+    """Do the job whose turn it is: the one of that key, or another of its queue that waits."""
+    return run_in_turn(job_id)
