@@ -53,6 +53,8 @@ def _evaluation(version: CollectionVersion) -> Record:
     answer = EvaluationView(rows, {}).answer
     record = rows.record(per_topic=False)
     tables = {name: record[name] for name in ("results", "comparisons", "groups", "runs")}
+    if weighted := record.get("weighted"):
+        tables |= {f"weighted_{name}": weighted[name] for name in ("means", "differences")}
     return _content(answer.said_first, answer.details, tables, record["notes"])
 
 

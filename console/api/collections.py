@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -284,8 +284,7 @@ class Evaluations(CollectionResults):
         [qrels] = _named(files.qrels(), [rules.pop("qrels")], "qrels")
         runs = _named(files.runs(), rules.pop("runs", None), "runs")
         if number := rules.pop(WEIGHTS, None):
-            samples = versions_of(collection, "targets")
-            rules[WEIGHTS] = get_object_or_404(samples, number=number).pk
+            rules[WEIGHTS] = _sample(collection, number).pk
         job = request_evaluation(
             collection=collection, qrels=qrels, runs=runs, rules=rules, actor=self.person
         )
@@ -374,6 +373,15 @@ def _named(files: Any, names: list[str] | None, field: str) -> list[CollectionFi
         )
         raise serializers.ValidationError({field: [text]})
     return [rows[name] for name in dict.fromkeys(names)]
+
+
+def _sample(collection: Collection, number: int) -> CollectionVersion:
+    """The sample of targets of that number; a 400 of the field where there is none."""
+    samples = versions_of(collection, "targets")
+    if (sample := samples.filter(number=number).first()) is None:
+        text = _("There is no sample of targets {number}.").format(number=number)
+        raise serializers.ValidationError({WEIGHTS: [text]})
+    return cast(CollectionVersion, sample)
 
 
 class CollectionJobs(Endpoint):

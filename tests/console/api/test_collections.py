@@ -141,6 +141,23 @@ def test_an_evaluation_is_asked_for_and_followed(reader, tracks):
     assert [row["run"] for row in results] == ["bm25", "dense"]
 
 
+def test_an_evaluation_weighs_the_topics_of_a_sample(reader, tracks):
+    sample = CollectionVersion.objects.get(kind="targets", number=1)
+    drawn = set(sample.sampled_targets.values_list("topic", flat=True))
+    topics = set(TopicValue.objects.values_list("topic", flat=True))
+    for topic in topics - drawn:
+        sample.sampled_targets.create(topic=topic, docno="", stratum="1", inclusion=0.5)
+    body = {"qrels": "qrels.txt", "measures": ["P@5"], "weights": 1}
+    answer = reader.send("post", f"{TRACKS}evaluations/", body)
+    assert answer.status_code == 202
+    job = reader.get(answer["Location"]).json()
+    assert job["state"] == "done", job
+    tables = reader.get(f"{TRACKS}evaluations/2/").json()["tables"]
+    assert [row["run"] for row in tables["weighted_means"]] == ["bm25", "dense", "rm3"]
+    assert len(tables["weighted_differences"]) == 3
+    assert tables["weighted_means"][0]["ci_low"] < tables["weighted_means"][0]["mean"]
+
+
 @pytest.mark.parametrize(
     ("body", "field", "said"),
     [
@@ -149,6 +166,7 @@ def test_an_evaluation_is_asked_for_and_followed(reader, tracks):
         ({"qrels": "qrels.txt", "runs": ["x"]}, "runs", "x is none of the usable files: bm25"),
         ({"qrels": "qrels.txt", "confidence": 95}, "confidence", "less than or equal"),
         ({"qrels": "qrels.txt", "measure": ["P@5"]}, "measure", "no such field"),
+        ({"qrels": "qrels.txt", "weights": 9}, "weights", "There is no sample of targets 9."),
     ],
 )
 def test_an_evaluation_that_cannot_be_is_refused_by_field(reader, tracks, body, field, said):
