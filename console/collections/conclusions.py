@@ -21,6 +21,7 @@ from console.collections.pool_view import PoolView
 from console.collections.report_basis import KIND, RESULT_TITLES, RESULTS, Basis
 from console.collections.result_view import ResultView
 from console.collections.reuse_view import ReuseView
+from console.collections.sampling import draw_of
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import Collection, CollectionFile
 from validation.documents.terms import listed
@@ -111,6 +112,8 @@ class Conclusions:
             yield few
         for study in [basis.study] if basis.study else basis.studies:
             yield from self._agreement([study], most=1)
+            if study.chance:
+                yield _said(_study_name(study), study.chance)
         for result in self.results.values():
             yield _said(basis.name_of(result.version), result.said_first)
 
@@ -127,6 +130,8 @@ class Conclusions:
             return
         view = PoolView(pool)
         yield _said(basis.name_of(pool), f"{view.answer} {view.soundness}")
+        if draw := draw_of(pool):
+            yield draw.said
         if basis.evaluated is not None and not basis.is_of_pool:
             yield _(
                 "Nothing says that the evaluated qrels “{name}” are judgments of this pool."
@@ -155,6 +160,8 @@ class Conclusions:
         view = self.evaluation
         yield _said(self.basis.name_of(view.version), view.answer.said_first)
         yield from view.answer.details
+        if view.unweighted:
+            yield view.unweighted
         text = _("{run}: {measure} {mean} {interval}, on {n} topics.")
         for row in view.means:
             yield text.format(
@@ -205,8 +212,8 @@ def _qrels_sentence(file: CollectionFile) -> str:
     """What is in qrels, and whose judgments they are."""
     n_judged = (file.n_lines or 0) - file.n_unjudged
     text = ngettext(
-        "{n} topic, {judged} documents judged, of which {relevant} are relevant.",
-        "{n} topics, {judged} documents judged, of which {relevant} are relevant.",
+        "{n} topic, {judged} topic–document pairs judged, of which {relevant} are relevant.",
+        "{n} topics, {judged} topic–document pairs judged, of which {relevant} are relevant.",
         file.n_topics,
     ).format(n=f"{file.n_topics:,}", judged=f"{n_judged:,}", relevant=f"{file.n_relevant:,}")
     if file.n_unjudged:

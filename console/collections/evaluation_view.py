@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from console.collections.evaluation_sentences import EvaluationAnswer, figure, interval_text
 from console.collections.result_view import level_of
+from console.collections.sampling import draw_of_evaluation, unweighted_sentence
 from console.spans import Axis, Span
 from presentation.theme import Picture
 from retrieval.charts.topics import differences, differences_in_words, topic_differences
@@ -74,6 +75,11 @@ class EvaluationView:
     def answer(self) -> EvaluationAnswer:
         pairs = self.rows.pairs.get(self.measure.pk, [])
         return EvaluationAnswer(self.measure, self.results, pairs, self.version.n_topics)
+
+    @cached_property
+    def unweighted(self) -> str:
+        """What means of topics that were drawn with unequal probabilities are of."""
+        return unweighted_sentence(self.version, draw_of_evaluation(self.version))
 
     @cached_property
     def axis(self) -> Axis:

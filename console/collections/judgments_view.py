@@ -125,6 +125,42 @@ class StudyJudgments:
             said.append(text.format(n=f"{self.n_without_judgment:,}"))
         return said
 
+    @property
+    def chance(self) -> str:
+        """Which coefficients do not tell the agreement from chance; empty where all do."""
+        doubted = [
+            *(
+                _("{name} of round {round}, {value} {interval}").format(
+                    name=title_of(one.name),
+                    round=one.round,
+                    value=coefficient(one.value),
+                    interval=interval(one),
+                )
+                for one in self.alphas
+                if _holds_chance(one)
+            ),
+            *(
+                _("{name} of rounds {earlier} and {later}, {value} {interval}").format(
+                    name=title_of(one.name),
+                    earlier=one.earlier,
+                    later=one.later,
+                    value=coefficient(one.value),
+                    interval=interval(one),
+                )
+                for one in self.kappas
+                if _holds_chance(one)
+            ),
+        ]
+        if not doubted:
+            return ""
+        return _("The judgments are not shown to agree better than chance: {coefficients}.").format(
+            coefficients="; ".join(doubted)
+        )
+
+
+def _holds_chance(row: RoundCoefficient | AgreementCoefficient) -> bool:
+    return row.value is not None and row.ci_low is not None and row.ci_low <= 0
+
 
 def _kappa_of(question: Question) -> str:
     return KAPPA_AT_LEVEL.get(Question.Level(question.level), "cohen_kappa")

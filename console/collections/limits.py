@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
@@ -9,13 +10,16 @@ from django.utils.translation import ngettext
 
 from console.collections.judgments_view import StudyJudgments
 from console.collections.report_basis import KIND, Basis
-from retrieval.models import CollectionFile, CollectionVersion, VersionFile
+from console.collections.sampling import draw_of, unweighted_sentence
+from retrieval.models import CollectionFile, CollectionVersion, RunResult, VersionFile
 
 FEW_TOPICS = 20
 
 
 def limits_of(basis: Basis) -> Iterator[str]:
     """What the collection, as it is, cannot say."""
+    yield from _of_chance(basis)
+    yield from _of_sample(basis)
     yield from _of_assessors(basis)
     yield from _of_results(basis)
     yield from _of_pool(basis)
@@ -23,6 +27,23 @@ def limits_of(basis: Basis) -> Iterator[str]:
         yield _(
             "Much about other topics of this kind: below {n} topics intervals are a rough guide."
         ).format(n=FEW_TOPICS)
+
+
+def _of_chance(basis: Basis) -> Iterator[str]:
+    """Whether the judgments say more than chance would."""
+    for study in [basis.study] if basis.study else basis.studies:
+        if study.chance:
+            yield _("Whether labels of “{title}” are more than chance. {why}").format(
+                title=study.study.title, why=study.chance
+            )
+
+
+def _of_sample(basis: Basis) -> Iterator[str]:
+    """Whether means are of all targets."""
+    if basis.evaluation is None or not basis.is_of_pool:
+        return
+    if why := unweighted_sentence(basis.evaluation, draw_of(basis.pool)):
+        yield _("How runs do on all targets. {why}").format(why=why)
 
 
 def _of_assessors(basis: Basis) -> Iterator[str]:
@@ -108,18 +129,31 @@ def _of_pool(basis: Basis) -> Iterator[str]:
 
 
 def _outside(basis: Basis) -> list[str]:
-    """The evaluated runs that were not pooled, as was said or as the pool's own runs say."""
+    """The evaluated runs that were not pooled, as was said or as the pool's own runs say, and of
+    which not all is judged that the primary measures look at."""
     if basis.evaluation is None:
         return []
     reuse = basis.result(KIND.REUSE)
     said = set(reuse.rules.get("outside", ())) if reuse else set()
     pooled = set() if basis.pool is None else _runs_of(basis.pool)
     rows = VersionFile.objects.filter(version=basis.evaluation, kind=CollectionFile.Kind.RUN)
+    judged = _wholly_judged(basis.evaluation)
     return [
         row.name
         for row in rows.order_by("name")
-        if row.name in said or (pooled and row.sha256 not in pooled)
+        if (row.name in said or (pooled and row.sha256 not in pooled)) and row.pk not in judged
     ]
+
+
+def _wholly_judged(evaluation: CollectionVersion) -> set[int]:
+    """Runs whose documents are all judged where the primary measures look."""
+    shares: dict[int, list[float | None]] = defaultdict(list)
+    rows = RunResult.objects.filter(version=evaluation, measure__is_primary=True)
+    for run, judged in rows.values_list("run", "judged"):
+        shares[run].append(judged)
+    return {
+        run for run, of_run in shares.items() if all(one is not None and one >= 1 for one in of_run)
+    }
 
 
 def _runs_of(pool: CollectionVersion) -> set[str]:

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from accounts.teams import create_team
-from annotation.models import AgreementCoefficient, Submission
+from annotation.models import AgreementCoefficient, RoundCoefficient, Submission
 from console.results import AGREEMENT, compute
 from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection, link_studies
@@ -24,6 +24,7 @@ from retrieval.stored_evaluations import request_evaluation
 from retrieval.stored_machines import request_machine
 from retrieval.stored_pools import request_pool
 from retrieval.stored_reuse import request_reuse
+from retrieval.stored_targets import request_sample
 from tests.annotation.studies import (
     add_candidates,
     alternatives_study,
@@ -240,7 +241,7 @@ def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, 
     assert "Write the report" in page(rosa, "report")
     rosa.post(reverse("console:collection-report", args=["tracks"]))
     text = page(rosa, "report")
-    assert "12 topics, 48 documents judged, of which 12 are relevant" in text
+    assert "12 topics, 48 topic–document pairs judged, of which 12 are relevant" in text
     assert "Cohen's kappa of rounds 1 and 2: 0.56" in text
     assert "good: nDCG@10 1.00" in text.replace("1.000", "1.00")
     assert "no system was left out of the pool" in text
@@ -323,6 +324,80 @@ def test_a_report_names_runs_that_made_no_pool(rosa, researcher, collection, stu
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7}, **common)
     rosa.post(reverse("console:collection-report", args=["tracks"]))
     assert "among the others" not in page(rosa, "report")
+
+
+def test_a_run_whose_documents_are_all_judged_needs_no_pool(rosa, researcher, collection, study):
+    lines = [f"t{n:02} 0 {name} {int(name == 'a')}" for n in range(12) for name in DOCUMENTS]
+    qrels = add_file(collection, "machine.txt", "\n".join(lines) + "\n")
+    good, late = (add_file(collection, f"{tag}.run", run_of(tag)) for tag in ("good", "late"))
+    rules = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
+    common = {"collection": collection, "actor": researcher}
+    request_evaluation(qrels=qrels, runs=[good, late], rules=rules, **common)
+    request_pool(files=[good], rules={"depth": 2, "seed": 7}, **common)
+    rosa.post(reverse("console:collection-report", args=["tracks"]))
+    assert "among the others" not in page(rosa, "report")
+
+
+def test_a_report_says_first_when_labels_are_no_better_than_chance(
+    rosa, researcher, collection, study
+):
+    for topic in range(3, 12):
+        tick(study, "Bob", f"t{topic:02}", ["a"], round=2)
+    compute(study, AGREEMENT)
+    row = RoundCoefficient.objects.filter(name="cohen_kappa", by="another annotator").get()
+    rosa.post(
+        reverse("console:collection-study-qrels", args=["tracks", study.pk]),
+        {"round": 1, "rule": "majority"},
+    )
+    runs = [add_file(collection, "good.run", run_of("good"))]
+    request_evaluation(
+        collection=collection,
+        qrels=collection.files.qrels().get(),
+        runs=[*runs, add_file(collection, "bad.run", run_of("bad", best="b"))],
+        rules={"measures": ["nDCG@10"], "primary": ["nDCG@10"]},
+        actor=researcher,
+    )
+    write = reverse("console:collection-report", args=["tracks"])
+    rosa.post(write)
+    assert "better than chance" not in page(rosa, "report")
+    RoundCoefficient.objects.filter(pk=row.pk).update(value=0.1, ci_low=-0.1, ci_high=0.3)
+    add_file(collection, "other.txt", "t00 0 a 1\n")
+    rosa.post(write)
+    text = page(rosa, "report")
+    said = "The judgments are not shown to agree better than chance: Cohen's kappa of rounds 1"
+    assert f"Study “{study.title}”: {said} and 2, 0.10 [−0.10, 0.30]." in text
+    assert f"Whether labels of “{study.title}” are more than chance. {said}" in text
+
+
+def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_report(
+    rosa, researcher, collection, study
+):
+    """Strata of six of which three and two are drawn, and the pool of those targets."""
+    good, bad = (
+        add_file(collection, f"{tag}.run", run_of(tag, best=best))
+        for tag, best in (("good", "a"), ("bad", "b"))
+    )
+    common = {"collection": collection, "actor": researcher}
+    values = [(f"t{n:02}", "", float(n)) for n in range(12)]
+    drawing = {"n": 5, "strata": 2, "allocation": "equal", "seed": 7, "column": "hard"}
+    request_sample(files=[], rules=drawing | {"values": values}, **common)
+    sample = CollectionVersion.objects.get(kind="targets")
+    request_pool(files=[good, bad], rules={"depth": 2, "seed": 7, "sample": sample.pk}, **common)
+    pool = CollectionVersion.objects.get(kind="pool")
+    PoolStudy.objects.create(version=pool, study=study)
+    rosa.post(
+        reverse("console:collection-study-qrels", args=["tracks", study.pk]),
+        {"round": 1, "rule": "majority"},
+    )
+    qrels = collection.files.qrels().get()
+    rules = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
+    request_evaluation(qrels=qrels, runs=[good, bad], rules=rules, **common)
+    drawn = "The 5 targets of sample 1 were drawn with probabilities from 0.33 to 0.50."
+    assert f"{drawn} Means and intervals here count each topic once" in page(rosa, "evaluation")
+    rosa.post(reverse("console:collection-report", args=["tracks"]))
+    text = page(rosa, "report")
+    assert f"How runs do on all targets. {drawn}" in text
+    assert text.count(drawn) == 3
 
 
 def test_a_report_is_written_once_for_the_same_results_and_says_when_it_is_old(

@@ -1,0 +1,81 @@
+"""What a reader must know of targets that were drawn with unequal probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Max, Min
+from django.utils.translation import gettext as _
+
+from retrieval.models import (
+    CollectionFile,
+    CollectionVersion,
+    EvaluationWeights,
+    PoolStudy,
+    SampledTarget,
+    VersionFile,
+)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A sample of targets, and the least and greatest probability with which one was drawn."""
+
+    version: CollectionVersion
+    least: float
+    most: float
+
+    @property
+    def is_unequal(self) -> bool:
+        return round(self.least, 9) != round(self.most, 9)
+
+    @property
+    def said(self) -> str:
+        """How its targets were drawn."""
+        names = {
+            "number": self.version.number,
+            "n": f"{self.version.n_topics:,}",
+            "least": f"{self.least:.2f}",
+            "most": f"{self.most:.2f}",
+        }
+        if self.is_unequal:
+            return _(
+                "The {n} targets of sample {number} were drawn with probabilities from {least} to "
+                "{most}."
+            ).format(**names)
+        return _(
+            "The {n} targets of sample {number} were drawn with the same probability, {most}."
+        ).format(**names)
+
+
+def draw_of(pool: CollectionVersion | None) -> Draw | None:
+    """The sample that a pool's targets are, where they are one."""
+    key = pool.rules.get("sample") if pool is not None else None
+    version = CollectionVersion.objects.filter(pk=key).first() if key else None
+    if version is None:
+        return None
+    limits = SampledTarget.objects.filter(version=version).aggregate(
+        least=Min("inclusion"), most=Max("inclusion")
+    )
+    return Draw(version, limits["least"] or 1.0, limits["most"] or 1.0)
+
+
+def draw_of_evaluation(evaluation: CollectionVersion) -> Draw | None:
+    """The sample whose targets the evaluated qrels are of, by their study's pool."""
+    qrels = VersionFile.objects.filter(version=evaluation, kind=CollectionFile.Kind.QRELS)
+    studies = qrels.exclude(file=None).values("file__study")
+    made = PoolStudy.objects.filter(study__in=studies).select_related("version")
+    row = made.order_by("pk").last()
+    return draw_of(row.version) if row is not None else None
+
+
+def unweighted_sentence(evaluation: CollectionVersion, draw: Draw | None) -> str:
+    """Of which targets means are that take no notice of unequal probabilities; else empty."""
+    if draw is None or not draw.is_unequal:
+        return ""
+    if EvaluationWeights.objects.filter(version=evaluation).exists():
+        return ""
+    return _(
+        "{drawn} Means and intervals here count each topic once, and are of the drawn ones alone: "
+        "for all targets, choose this sample under “Topics stand for” on Evaluation."
+    ).format(drawn=draw.said)
