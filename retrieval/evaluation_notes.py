@@ -67,7 +67,10 @@ def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
     if without := evaluation.n_without_relevant:
         left_out = evaluation.settings.leave_out_without_relevant
         counted = "left out for all runs" if left_out else "counted as 0"
-        yield f"{count_of(without, 'topic')} without a relevant document: {counted}"
+        # Topics are the same for all measures, whatever level of relevance each has.
+        levels = {dict(one.settings).get("rel", 1) for one in evaluation.settings.measures}
+        by = " (of a grade above 0, whatever rel is)" if levels != {1} else ""
+        yield f"{count_of(without, 'topic')} without a relevant document{by}: {counted}"
 
 
 def _notes_of_means(evaluation: Evaluation) -> Iterator[str]:

@@ -27,7 +27,7 @@ def problem_of_text(start: bytes) -> str:
     if start.startswith(UTF16):
         return _("it is text in UTF-16. Save it as UTF-8.")
     if _is_binary(start):
-        return _("it is not text: most of it cannot be read as characters.")
+        return _("it is not text: too much of it cannot be read as characters.")
     return ""
 
 
@@ -66,7 +66,7 @@ def problem_of_table(start: bytes) -> str:
         return ""  # what is in it, its reader says
     noun = _noun(start)
     if noun is None and _is_binary(start) and not start.startswith((GZIP, *UTF16)):
-        return _("it is not text: most of it cannot be read as characters.")
+        return _("it is not text: too much of it cannot be read as characters.")
     return _("it is {noun}, and not a table.").format(noun=noun) if noun else ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isnan
@@ -16,7 +16,7 @@ from presentation.records import plain_values
 from presentation.text_tables import text_table
 from retrieval.evaluation_records import Evaluation, RunValues
 from retrieval.exceptions import RunsUnfit
-from retrieval.pools.targets import read_target_values
+from retrieval.pools.targets import line_of_topic, read_target_values
 from stats.arguments import Floats
 from stats.ranking import Measure
 from stats.ranking.topic_means import TopicMean
@@ -25,6 +25,8 @@ from stats.ranking.weighted_topics import weighted_mean_over_topics
 MEANS = ("run", "measure", "weighted mean", "interval", "topics")
 LEAST_EQUAL = 30
 """Of 24 the intervals of shares hold .92 of .95, of 49 .94: 2,000 simulated draws of two strata."""
+LEAST_PROBABILITY = 1e-12
+"""No list of targets is so long that one is drawn with less; squares of weights stay finite."""
 DIFFERENCES = ("measure", "runs", "weighted delta", "interval", "topics")
 
 
@@ -121,24 +123,37 @@ def read_weights(path: Path, topics: Sequence[str]) -> TopicWeights:
     names = [one.topic for one in targets]
     _, strata = read_target_values(path, "stratum", is_required=False)
     drawn = zip(names, probabilities.tolist(), strata.tolist(), strict=True)
-    return topic_weights(path.name, topics, {topic: of_topic for topic, *of_topic in drawn})
+    return topic_weights(
+        path.name,
+        topics,
+        {topic: of_topic for topic, *of_topic in drawn},
+        line_of=lambda topic: line_of_topic(path, topic),
+    )
 
 
 def topic_weights(
-    name: str, topics: Sequence[str], drawn: Mapping[str, Sequence[float]]
+    name: str,
+    topics: Sequence[str],
+    drawn: Mapping[str, Sequence[float]],
+    *,
+    line_of: Callable[[str], int] | None = None,
 ) -> TopicWeights:
     """The weights of an evaluation's topics by the probability and the stratum of each target.
 
     No stratum is known where one of the topics has none (NaN). RunsUnfit where a topic was not
-    drawn.
+    drawn, or with a probability that none can have been drawn with; `line_of` gives its line.
     """
     if missing := [topic for topic in topics if topic not in drawn or isnan(drawn[topic][0])]:
         raise RunsUnfit(f"{name} has no probability of topic {missing[0]}, which is judged.")
     probabilities, strata = np.array([drawn[topic] for topic in topics], dtype=float).T
-    if len(wrong := np.flatnonzero(~((probabilities > 0) & (probabilities <= 1)))):
+    is_possible = (probabilities >= LEAST_PROBABILITY) & (probabilities <= 1)
+    if len(wrong := np.flatnonzero(~is_possible)):
+        topic, probability = topics[wrong[0]], probabilities[wrong[0]]
+        where = f"{name}, line {line_of(topic)}" if line_of else name
+        least = f"at least {LEAST_PROBABILITY:g}" if 0 < probability < 1 else "above 0"
         raise RunsUnfit(
-            f"{name}: the probability of topic {topics[wrong[0]]} is "
-            f"{probabilities[wrong[0]]:g}, and must be above 0 and at most 1."
+            f"{where}: the probability of topic {topic} is {probability:g}, and must be "
+            f"{least} and at most 1."
         )
     known = None if np.isnan(strata).any() else strata
     return TopicWeights(name, probabilities, known, len(set(drawn) - set(topics)))

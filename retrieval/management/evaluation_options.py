@@ -41,7 +41,7 @@ def add_evaluation_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--leave-out-without-relevant",
         action="store_true",
-        help="leave topics out that have no relevant document, for all runs",
+        help="leave topics out that have no document of a grade above 0, for all runs and measures",
     )
     parser.add_argument(
         "--ties",

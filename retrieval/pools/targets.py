@@ -28,7 +28,7 @@ def read_targets(path: Path, *, topic: str = "topic", target: str = "target") ->
 
     A file whose name ends in .txt or .ids has a target a line.
     """
-    return [one for one, _ in _read(path, topic, target, None)]
+    return [one for one, _, _ in _read(path, topic, target, None)]
 
 
 def read_target_values(
@@ -44,14 +44,19 @@ def read_target_values(
     NaN where the column is empty, or where there is none and it is not required.
     """
     read = _read(path, topic, target, column, is_required=is_required)
-    return [one for one, _ in read], np.array([value for _, value in read])
+    return [one for one, _, _ in read], np.array([value for _, value, _ in read])
+
+
+def line_of_topic(path: Path, topic: str) -> int:
+    """The line of a file that names a topic, for a refusal of what it says."""
+    return next(line for one, _, line in _read(path, "topic", "target", None) if one.topic == topic)
 
 
 def _read(
     path: Path, topic: str, target: str, column: str | None, *, is_required: bool = True
-) -> list[tuple[Target, float]]:
+) -> list[tuple[Target, float, int]]:
     lines: dict[str, int] = {}
-    read: list[tuple[Target, float]] = []
+    read: list[tuple[Target, float, int]] = []
     faults: list[tuple[int | None, str]] = []
     for row in _rows(path, [target, *([column] if column and is_required else [])]):
         try:
@@ -62,7 +67,7 @@ def _read(
             continue
         if (line := lines.setdefault(one.topic, row.line)) != row.line:
             faults.append((row.line, f"topic {one.topic} is in line {line} already."))
-        read.append((one, value))
+        read.append((one, value, row.line))
     if faults:
         raise PoolFileFaults(path, faults)
     return read

@@ -98,10 +98,13 @@ class TopicPool:
         """Sources take turns, one slot each; what an ended list leaves open, the next ones fill."""
         order = self._turns(quotas)
         open_slots = dict(quotas)
-        for _ in range(max(quotas.values())):
+        is_filled = True
+        while is_filled:
+            is_filled = False
             for source in order:
                 if open_slots[source] and self._fill_from(source, quota=source):
                     open_slots[source] -= 1
+                    is_filled = True
         for source, n in open_slots.items():
             if n:
                 self._fill_for(source, n, order, quotas[source])
@@ -109,7 +112,8 @@ class TopicPool:
     def fill_to_depth(self, depth: int) -> None:
         """Every source's first documents; what another source has already is no replacement."""
         order = self._turns(self._lists)
-        for rank in range(1, depth + 1):
+        deepest = max(map(len, self._lists.values()), default=0)
+        for rank in range(1, min(depth, deepest) + 1):
             for source in order:
                 if rank > len(self._lists[source]):
                     continue

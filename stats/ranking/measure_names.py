@@ -12,7 +12,7 @@ from stats.arguments import Floats
 from stats.ranking import incomplete_judgments, measures
 from stats.ranking.judged_lists import JudgedLists
 
-NAME = re.compile(r"(?P<name>\w+?)\s*(?:\((?P<settings>[^()]*)\))?\s*(?:@(?P<cutoff>\d+))?")
+NAME = re.compile(r"(?P<name>\w+?)\s*(?:\((?P<settings>[^()]*)\))?\s*(?:@(?P<cutoff>[0-9]+))?")
 OF_TREC_EVAL = {
     "map": "AP",
     "map_cut": "AP",
@@ -150,7 +150,7 @@ def measure(text: str) -> Measure:
 
 def _in_new_words(text: str) -> str:
     """trec_eval's names with ir_measures' (ndcg_cut_10 is nDCG@10)."""
-    text = re.sub(r"^(\w+)_(\d+)$", r"\1@\2", text)
+    text = re.sub(r"^(\w+)_([0-9]+)$", r"\1@\2", text)
     return re.sub(r"^\w+", lambda name: OF_TREC_EVAL.get(name[0].lower(), name[0]), text)
 
 
@@ -173,14 +173,14 @@ def _boolean(name: str, value: str) -> bool:
 
 
 def _grade(name: str, value: str) -> int:
-    if not value.isdecimal() or not 1 <= int(value) <= 127:
+    if not (value.isascii() and value.isdecimal()) or not 1 <= int(value) <= 127:
         raise ValueError(f"{name} must be a whole number from 1 to 127, not {value!r}")
     return int(value)
 
 
 def _share(name: str, value: str) -> float:
     try:
-        number = float(value)
+        number = float(value) if value.isascii() else 0.0
     except ValueError:
         number = 0.0
     if not 0 < number < 1:

@@ -330,3 +330,30 @@ def test_weights_that_do_not_fit_are_refused(evaluate: Evaluate, file: WriteFile
     wrong = str(file("wrong.csv", "\n".join([*lines[:-1], lines[-1].rpartition(",")[0] + ",2"])))
     with pytest.raises(RunsUnfit, match="is 2, and must be above 0 and at most 1"):
         evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", wrong)
+    tiny = str(file("tiny.csv", "\n".join([lines[0], lines[1].rpartition(",")[0] + ",1e-320"])))
+    topic = lines[1].split(",")[0]
+    with pytest.raises(RunsUnfit, match=r"tiny\.csv, line 2: .* must be at least 1e-12"):
+        evaluate(f"{topic} 0 d 1\n", {"a": f"{topic} Q0 d 1 1 a\n"}, "--weights", tiny)
+
+
+def test_a_relevant_document_is_one_of_a_grade_above_0_for_all_measures(evaluate: Evaluate):
+    qrels = "1 0 a 1\n1 0 b 0\n2 0 a 2\n2 0 c 0\n3 0 a 0\n"
+    run = {"a": "".join(f"{n} Q0 a 1 1 a\n" for n in (1, 2, 3))}
+    options = ("--measure", "AP(rel=2)", "--leave-out-without-relevant")
+    record = evaluate(qrels, run, *options)
+    assert (record["results"][0]["mean"], record["results"][0]["n_topics"]) == (0.5, 2)
+    left_out = "1 topic without a relevant document (of a grade above 0, whatever rel is): left out"
+    assert any(note.startswith(left_out) for note in record["notes"])
+    record = evaluate(qrels, run, "--measure", "AP")
+    assert any("without a relevant document: counted" in note for note in record["notes"])
+
+
+def test_names_steer_no_terminal(file: WriteFile):
+    tag = "\x1b[31m\x1b]0;owned\x07red"
+    run = file("esc.run", f"1 Q0 a 1 1 {tag}\n2 Q0 a 1 1 {tag}\n")
+    arguments = ["--qrels", str(file("q", "1 0 a 1\n3 0 b 1\n")), "--run", str(run)]
+    out = StringIO()
+    call_command("evaluate_runs", *arguments, stdout=out)
+    text = out.getvalue()
+    assert "\ufffd[31m\ufffd]0;owned\ufffdred lacks 1 topic" in text
+    assert all(character.isprintable() or character == "\n" for character in text)

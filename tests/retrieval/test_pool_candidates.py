@@ -116,8 +116,8 @@ def test_without_targets_the_topics_of_the_runs_are_pooled(files: Path):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ((), "one of quotas, depth and take"),
-        (("--depth=3", "--take=4"), "one of quotas, depth and take"),
+        ((), "Give one of --quota, --depth and --take"),
+        (("--depth=3", "--take=4"), "Give one of --quota, --depth and --take"),
         (("--depth=3", "--similarity=words=l2"), "there are no embeddings words"),
         (("--depth=3", "--similarity=pixels=dot"), "dot is not one of cosine, inner, l2"),
         (("--quota=pixels",), "'pixels' is not NAME="),

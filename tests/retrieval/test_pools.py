@@ -165,6 +165,17 @@ def test_a_depth_pool_is_the_union_of_the_first_ranks():
     assert {each.reason for each in made.replacements} <= {"target"}
 
 
+@pytest.mark.timeout(120)
+def test_a_pool_ends_with_its_lists_however_much_is_asked():
+    sources = [run_source(name, {"q": [f"{name}{n}" for n in range(30)]}) for name in "ab"]
+    most = 10**9
+    by_quota = make_pool([Target("q")], sources, PoolPlan(quotas=(("a", most), ("b", 2))))
+    by_depth = make_pool([Target("q")], sources, PoolPlan(depth=most))
+    for made in (by_quota, by_depth):
+        assert len(docnos(made, "q")) == 60
+    assert by_quota.report["n_topics_with_quotas_unmet"] == 1
+
+
 def test_a_fused_pool_has_the_first_documents_by_reciprocal_ranks():
     sources = [run_source("a", {"q": [*"xyz"]}), run_source("b", {"q": [*"yzwt"]})]
     made = make_pool([Target("q", "t")], sources, PoolPlan(take=3))

@@ -195,6 +195,11 @@ def test_people_read_the_size_its_power_and_the_other_methods():
         (("--difference", ".1"), "needs --sd too"),
         (("--difference", ".1", "--sd", "-1"), "sd must be positive"),
         (("--width", ".1", "--sd", "0"), "must be positive"),
+        (
+            ("--kappa=.8", "--width=.2", "--prevalence=.2", "--per-target=14", "--icc-of-target=2"),
+            "--per-target must be at least 1 and --icc-of-target between 0 and 1",
+        ),
+        (("--difference=.05", "--sd=.2", "--systems=1"), "--systems must be at least 2, not 1"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_with_the_reason(options: tuple[str, ...], problem: str):

@@ -221,6 +221,9 @@ def test_a_measure_is_named_as_people_know_it(text: str, name: str):
         ("nDCG(dcg='log10')@5", "must be one of log2, exp-log2"),
         ("AP(judged_only=maybe)", "True or False"),
         ("nDCG@10@5", "must be one of"),
+        ("nDCG@\N{ARABIC-INDIC DIGIT ONE}", "must be one of"),
+        ("P(rel=\N{ARABIC-INDIC DIGIT TWO})@5", "whole number from 1 to 127"),
+        ("RBP(p=.\N{ARABIC-INDIC DIGIT FIVE})", "between 0 and 1"),
         ("", "must be one of"),
     ],
 )

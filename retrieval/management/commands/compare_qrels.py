@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import positive
 from metrics.management.numbers import share, some_draws
 from presentation.progress import bar
+from presentation.text_tables import printable
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
 from retrieval.rankings import ComparisonSettings, compare_files
 from retrieval.rankings.tables import as_text
@@ -81,7 +82,11 @@ class Command(BaseCommand):
             assessors=options["assessors"],
             progress=bar("compare"),
         )
-        text = json.dumps(compared.record(), indent=1) if options["json"] else as_text(compared)
+        text = (
+            json.dumps(compared.record(), indent=1)
+            if options["json"]
+            else printable(as_text(compared))
+        )
         self.stdout.write(text)
 
 

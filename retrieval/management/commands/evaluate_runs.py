@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
 from presentation.progress import bar
+from presentation.text_tables import printable
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, Settings
 from retrieval.evaluation_tables import as_text
@@ -65,7 +66,8 @@ class Command(BaseCommand):
             return
         parts = [as_text(evaluation), *([] if weighted is None else weighted.lines())]
         parts += [] if reuse is None else [reusability_text(reuse)]
-        self.stdout.write("\n\n".join([*parts, *([] if machine is None else machine.lines())]))
+        parts += [] if machine is None else machine.lines()
+        self.stdout.write(printable("\n\n".join(parts)))
 
 
 def _require_owners(options: dict[str, Any]) -> None:

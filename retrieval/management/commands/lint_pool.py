@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
 from metrics.management.numbers import share
+from presentation.text_tables import printable
 from retrieval.management.sources import named_number
 from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.lint import FAULTS, FaultName, lint_pool
@@ -66,7 +67,7 @@ class Command(BaseCommand):
             allowed=options["allow"],
         )
         self.stdout.write(
-            json.dumps(lint.record(), indent=1) if options["json"] else lint_text(lint)
+            json.dumps(lint.record(), indent=1) if options["json"] else printable(lint_text(lint))
         )
         lint.require_sound()
 

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import natural, positive
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar
+from presentation.text_tables import printable
 from retrieval.management.sources import add_source_arguments, named_number, read_sources
 from retrieval.pools.catalogue import Catalogue, names_alone, read_catalogue
 from retrieval.pools.lint import FaultName, PoolLint, lint_pool
@@ -110,13 +111,16 @@ class Command(BaseCommand):
 
 
 def _plan(options: dict[str, Any]) -> PoolPlan:
+    if sum(map(bool, (options["quota"], options["depth"], options["take"]))) != 1:
+        raise CommandError("Give one of --quota, --depth and --take, and only one.")
     try:
         return PoolPlan(
             quotas=tuple(options["quota"]),
             **{name: options[name] for name in PLAN},
         )
     except ValueError as error:
-        raise CommandError(f"{error}: see --quota, --depth and --take.") from None
+        problem = str(error).replace("quotas", "--quota").replace("fusion_", "--fusion-")
+        raise CommandError(f"{problem}.") from None
 
 
 def _targets(file: Path | None, sources: list[Source], catalogue: Catalogue | None) -> list[Target]:
@@ -133,7 +137,7 @@ def _targets(file: Path | None, sources: list[Source], catalogue: Catalogue | No
 def _text(pool: Pool, lint: PoolLint, *, as_json: bool) -> str:
     if as_json:
         return json.dumps(pool.record() | {"lint": lint.record()}, indent=1)
-    return f"{pool_text(pool)}\n\n{lint_text(lint)}"
+    return printable(f"{pool_text(pool)}\n\n{lint_text(lint)}")
 
 
 def _write_alternatives(path: Path, pool: Pool, catalogue: Catalogue | None) -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -6,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural, positive
 from metrics.management.numbers import number, share
+from presentation.text_tables import printable
 from retrieval.pilots import EqualCost, plans_at_equal_cost, read_pilot
 from retrieval.sizes import (
     Size,
@@ -27,6 +29,9 @@ OPTIONS_OF = {
     "width": ("sd", "alpha"),
     "pilot": ("budget", "topic_cost", "seed", "alpha"),
 }
+ARGUMENTS = {"rho": "correlation", "n_systems": "systems"}
+ARGUMENTS |= {"per_cluster": "per_target", "icc": "icc_of_target"}
+"""Options by the names of the arguments that they give, where those are others."""
 DEFAULTS = {"power": 0.8, "alpha": 0.05, "method": "cohen", "per_target": 1.0}
 DEFAULTS |= {"icc_of_target": 0.0, "topic_cost": 0.0, "seed": 0}
 
@@ -96,7 +101,11 @@ class Command(BaseCommand):
             size = _size(options)
         except (ValueError, OverflowError) as error:
             raise CommandError(f"{_with_option(str(error), options)}.") from None
-        text = json.dumps(size.record(), indent=1) if options["json"] else "\n".join(size.lines())
+        text = (
+            json.dumps(size.record(), indent=1)
+            if options["json"]
+            else printable("\n".join(size.lines()))
+        )
         self.stdout.write(text)
 
 
@@ -124,10 +133,15 @@ def _require_applicable(options: dict[str, Any]) -> None:
 
 
 def _with_option(problem: str, options: dict[str, Any]) -> str:
-    """A problem of an argument under the name of its option."""
+    """A problem of arguments under the names of their options."""
+    names = {name: name for name in options if "_" in name} | ARGUMENTS
+    problem = re.sub(rf"\b({'|'.join(names)})\b", lambda word: _option(names[word[0]]), problem)
     word, _, rest = problem.partition(" ")
-    option = {"rho": "correlation"}.get(word, word)
-    return f"--{option.replace('_', '-')} {rest}" if option in options else problem
+    return f"{_option(word)} {rest}" if word in options else problem
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _size(options: dict[str, Any]) -> Size | EqualCost:

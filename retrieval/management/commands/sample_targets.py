@@ -9,7 +9,7 @@ from annotation.management.numbers import natural, positive
 from metrics.management.numbers import share
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar
-from presentation.text_tables import text_table
+from presentation.text_tables import printable, text_table
 from retrieval.exceptions import SampleUnfit
 from retrieval.management.sources import add_source_arguments, read_sources
 from retrieval.pools.catalogue import read_catalogue
@@ -88,7 +88,9 @@ class Command(BaseCommand):
             raise CommandError(f"--{refused.field}: {refused}") from None
         if options["output"]:
             write_whole(options["output"], sample.csv())
-        text = json.dumps(sample.record(), indent=1) if options["json"] else _text(sample)
+        text = (
+            json.dumps(sample.record(), indent=1) if options["json"] else printable(_text(sample))
+        )
         self.stdout.write(text)
 
 
