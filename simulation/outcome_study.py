@@ -333,7 +333,7 @@ def ceiling(ratings: Floats, *, n_splits: int = 100, seed: int = 0) -> Ceiling:
     `ratings` are (n_recommenders, n_targets, n_annotators), NaN where a target had fewer; whoever
     judged a target judged all its final items.
     """
-    has = ~np.isnan(ratings).any(axis=0)
+    has = np.asarray(~np.isnan(ratings).any(axis=0))
     if ratings.ndim != 3 or (has.sum(axis=1) < 2).any():
         raise ValueError("ratings must have at least two annotators for each target")
     rng = np.random.default_rng(seed)

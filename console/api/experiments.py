@@ -245,8 +245,8 @@ class Recommenders(Endpoint):
         Access: signed in; not of teams in which one adjudicates blind.
         """
         rows = StoredRecommender.objects.visible_to(self.person).defer("checkpoint")
-        rows = _filtered(rows, self, "catalogue__team").select_related("catalogue__team")
-        return page(request, rows.order_by("-pk"), RecommenderSerializer)
+        some = _filtered(rows, self, "catalogue__team").select_related("catalogue__team")
+        return page(request, some.order_by("-pk"), RecommenderSerializer)
 
 
 class Experiments(Endpoint):
