@@ -103,21 +103,29 @@ def _sizes(plan: Plan) -> Iterator[str]:
 
 def impossible_settings(plan: Plan) -> Iterator[str]:
     """Cells of the design that would repeat another, each with its reason."""
-    n_turns = plan.settings.n_turns
-    for user in plan.users:
-        if user.kind != "base" and user.n_spared >= n_turns:
-            yield _(
-                "{user} never acts: {n} critiques are spared, and {turns} turns have no more. Its "
-                "row would repeat SimBase's; choose a lower tolerance or more turns."
-            ).format(user=user.name, n=user.n_spared, turns=n_turns)
-        elif user.kind == "prob" and user.p_switch == 0:
-            yield _(
-                "{user} never switches: its row would repeat SimBase's. Choose P above 0."
-            ).format(user=user.name)
+    yield from _never_switching(plan)
     yield from _twice(_("User"), [user.name for user in plan.users])
     yield from _twice(_("Recommender"), plan.recommenders)
     if plan.users and plan.users[0].kind != "base":
         yield _("The first user must be SimBase, which the others are compared with.")
+
+
+def _never_switching(plan: Plan) -> Iterator[str]:
+    """Users who keep to their target and end and leave alike: all of them have the same row. One
+    beside SimBase is no such row, since it ends its dialogues at what else it accepts."""
+    alike: dict[tuple[str, float], list[MetaUser]] = {}
+    for user in plan.users:
+        is_spared = user.n_spared >= plan.settings.n_turns
+        if user.kind == "base" or is_spared or (user.kind == "prob" and user.p_switch == 0):
+            alike.setdefault((user.accepts, user.leave_hazard), []).append(user)
+    for users in alike.values():
+        names = list(dict.fromkeys(user.name for user in users))
+        if len(names) > 1:
+            yield _(
+                "{first} and {other} would have the same row: neither has another item in mind "
+                "within {turns} turns. Leave one of them out, or choose a lower tolerance, more "
+                "turns or P above 0."
+            ).format(first=names[0], other=names[1], turns=plan.settings.n_turns)
 
 
 def _twice(what: str, names: Sequence[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import F, Max
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
@@ -121,13 +121,47 @@ def request_run(
 ) -> ExperimentVersion:
     """Have an experiment run in the background by some settings; what was run by the same before
     is that version, which goes on where it was left."""
-    plan = plan_of(rules)
-    require_bearable(plan, experiment.n_targets)
-    trained = _trained(experiment, plan)
-    with transaction.atomic():
-        version = _version(experiment, rules, plan, trained, actor)
+    version = store_run(experiment=experiment, rules=rules, actor=actor)
     resume_run(version=version, actor=actor)
     return version
+
+
+@transaction.atomic
+def store_run(
+    *, experiment: StoredExperiment, rules: Mapping[str, Any], actor: User | None
+) -> ExperimentVersion:
+    """The version of some settings, of which nothing is requested yet; ExperimentUnfit where it
+    cannot be run."""
+    plan = plan_of(rules)
+    require_bearable(plan, experiment.n_targets)
+    _require_alternatives(experiment, plan)
+    return _version(experiment, rules, plan, _trained(experiment, plan), actor)
+
+
+def same_experiment(version: ExperimentVersion) -> StoredExperiment | None:
+    """An earlier experiment of the same name, inputs and settings: the same form, sent twice."""
+    row = version.experiment
+    same = StoredExperiment.objects.filter(
+        team=row.team_id, name=row.name, catalogue=row.catalogue_id, made_of=row.made_of,
+        versions__fingerprint=version.fingerprint,
+    )  # fmt: skip
+    return same.exclude(pk=row.pk).order_by("pk").first()
+
+
+def _require_alternatives(experiment: StoredExperiment, plan: Plan) -> None:
+    """Without an alternative that counts no user can do anything but SimBase does."""
+    if all(user.kind == "base" for user in plan.users):
+        return
+    accepted = experiment.judgments.filter(grade__gte=plan.relevant_from)
+    if not accepted.exclude(item=F("target")).exists():
+        highest = experiment.judgments.aggregate(highest=Max("grade"))["highest"]
+        raise ExperimentUnfit(
+            _(
+                "No target has an alternative of grade {grade} or above, so that every user would "
+                "do as SimBase does. The highest grade is {highest}: choose a lower one from which "
+                "an alternative is accepted, or SimBase alone."
+            ).format(grade=plan.relevant_from, highest=highest)
+        )
 
 
 def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecommender]:
@@ -146,9 +180,18 @@ def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecomm
         row = rows.filter(pk=int(key)).first() if key.isdecimal() else None
         if row is None or row.finished_at is None:
             text = _("{name} must have been trained on this catalogue, to the last epoch.")
-            raise ExperimentUnfit(text.format(name=row.name if row else spec))
+            raise ExperimentUnfit(
+                text.format(name=row.name if row else _elsewhere(experiment, key))
+            )
         found[spec] = row
     return found
+
+
+def _elsewhere(experiment: StoredExperiment, key: str) -> str:
+    """What the team calls a recommender of another catalogue; its number where it has none."""
+    rows = StoredRecommender.objects.filter(catalogue__team=experiment.team_id)
+    row = rows.select_related("catalogue").filter(pk=int(key)).first() if key.isdecimal() else None
+    return f"{row.name} ({row.catalogue})" if row else f"{TRAINED}:{key}"
 
 
 def _version(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -46,28 +47,52 @@ def request_training(
         settings = settings_of(kind, **choices)
     except ValueError as error:
         raise ExperimentUnfit(f"{error}.") from None
-    _require(catalogue, name, kind, settings.epochs, start_from)
+    _require(catalogue, kind, settings.epochs, start_from)
+    row = StoredRecommender(
+        catalogue=catalogue,
+        name=name.strip(),
+        kind=kind,
+        rules=settings.record(),
+        start_from=start_from if kind in REINFORCED else None,
+        n_epochs=settings.epochs,
+        created_by=actor,
+    )
     with transaction.atomic():
-        row = StoredRecommender.objects.create(
-            catalogue=catalogue,
-            name=name.strip(),
-            kind=kind,
-            rules=settings.record(),
-            start_from=start_from if kind in REINFORCED else None,
-            n_epochs=settings.epochs,
-            created_by=actor,
-        )
-        record(
-            team=catalogue.team, actor=actor, action="recommender.train", subject=row.name,
-            details={"kind": kind, "catalogue": catalogue.name},
-        )  # fmt: skip
+        StoredCatalogue.objects.select_for_update().get(pk=catalogue.pk)
+        row = _same_training(row) or _begin(row, actor)
     resume_training(recommender=row, actor=actor)
+    return row
+
+
+def _same_training(row: StoredRecommender) -> StoredRecommender | None:
+    """The unfinished training of that name and settings, as where a form is sent twice;
+    ExperimentUnfit where the name is another's."""
+    same = row.catalogue.recommenders.filter(name=row.name).first()
+    if same is None:
+        return None
+    own = (row.kind, json.loads(json.dumps(row.rules)), row.start_from_id)
+    if own == (same.kind, same.rules, same.start_from_id) and same.finished_at is None:
+        return same
+    raise ExperimentUnfit(
+        _("Another recommender of this catalogue is called {name}.").format(name=row.name)
+    )
+
+
+def _begin(row: StoredRecommender, actor: User | None) -> StoredRecommender:
+    row.save(force_insert=True)
+    details = {"kind": row.kind, "catalogue": row.catalogue.name}
+    record(
+        team=row.catalogue.team,
+        actor=actor,
+        action="recommender.train",
+        subject=row.name,
+        details=details,
+    )
     return row
 
 
 def _require(
     catalogue: StoredCatalogue,
-    name: str,
     kind: str,
     epochs: int,
     start_from: StoredRecommender | None,
@@ -78,10 +103,6 @@ def _require(
         )
     if epochs > MOST_EPOCHS:
         raise ExperimentUnfit(_("Train at most {n} epochs.").format(n=MOST_EPOCHS))
-    if catalogue.recommenders.filter(name=name.strip()).exists():
-        raise ExperimentUnfit(
-            _("Another recommender of this catalogue is called {name}.").format(name=name.strip())
-        )
     if kind in REINFORCED and (start_from is None or start_from.finished_at is None):
         raise ExperimentUnfit(
             _("{kind} goes on from a GRU-SL that was trained to the end: choose one.").format(

@@ -17,10 +17,16 @@ from simulation.exceptions import ExperimentUnfit
 from simulation.models.catalogues import NAME_LENGTH
 from simulation.plans import EMBEDDING, RANDOM, Plan, plan_of
 from simulation.stored_catalogues import MOST_DRAWN
+from simulation.users import NAMES, Kind
 
 COMMON = ("nDCG@10", "RR@10", "Success@1", "nDCG@5", "P@5", "Success@10")
 DEFAULT_MEASURES = ("nDCG@10", "RR@10", "Success@1")
-TOL, PROB = "tol", "prob"
+TOL: Kind = "tol"
+PROB: Kind = "prob"
+NEEDED: tuple[tuple[Kind, str], ...] = (
+    (TOL, "tolerances"), (PROB, "tolerances"), (PROB, "p_switch")
+)  # fmt: skip
+MOST_NUMBER = 2**31 - 1
 CATALOGUE_FILES = gettext_lazy(
     "A zip of ids.txt (an id a line) and embeddings.npy (a row an id), with attributes.csv and "
     "captions.txt where there are any; or of a .npy with Shoes' eval_im_names.txt or FashionIQ's "
@@ -132,8 +138,27 @@ class RunForm(forms.Form):
         ]
         self.plan: Plan | None = None
 
+    def clean_tolerances(self) -> str:
+        return self._numbers("tolerances", whole=True)
+
+    def clean_p_switch(self) -> str:
+        return self._numbers("p_switch", most=1)
+
+    def clean_seeds(self) -> str:
+        return self._numbers("seeds", whole=True)
+
+    def _numbers(self, name: str, *, whole: bool = False, most: int = MOST_NUMBER) -> str:
+        text: str = self.cleaned_data[name]
+        numbers(text, whole=whole, most=most)  # says which part is none
+        return text
+
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
+        for kind, name in NEEDED:
+            is_wanted = kind in data.get("kinds", ()) and name in data
+            if is_wanted and not numbers(data[name], whole=name == "tolerances"):
+                text = _("{user} needs a number here, or take it from the users.")
+                self.add_error(name, text.format(user=NAMES[kind]))
         if self.errors:
             return data
         try:
@@ -151,7 +176,7 @@ class RunForm(forms.Form):
             "mode": data["mode"],
             "recommenders": data["recommenders"],
             "n_turns": data["n_turns"],
-            "seeds": [int(each) for each in numbers(data["seeds"], "seeds", whole=True)],
+            "seeds": [int(each) for each in numbers(data["seeds"], whole=True)],
             "measures": data["measures"],
             "qrels": data["qrels"],
             "carry": data["carry"],
@@ -163,13 +188,13 @@ class RunForm(forms.Form):
         """Users as a command line names them."""
         data = self.cleaned_data
         own = f",leave_hazard={data['leave_hazard']:g}" if data["leave_hazard"] else ""
-        tolerances = [int(each) for each in numbers(data["tolerances"], "tolerance", whole=True)]
+        tolerances = [int(each) for each in numbers(data["tolerances"], whole=True)]
         users = [f"base{own}"]
         own += ",sticky=yes" if data["sticky"] else ""
         if TOL in data["kinds"]:
             users += [f"tol:{tolerance}{own}" for tolerance in tolerances]
         if PROB in data["kinds"]:
-            values = numbers(data["p_switch"], "P(switch)")
+            values = numbers(data["p_switch"])
             users += [f"prob:{tolerance}:{p:g}{own}" for tolerance in tolerances for p in values]
         return users
 
@@ -234,8 +259,8 @@ class ExperimentForm(RunForm):
         return data
 
 
-def numbers(text: str, what: str, *, whole: bool = False) -> list[float]:
-    """Numbers of a field, each once; ExperimentUnfit names the one that is none."""
+def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[float]:
+    """Numbers of a field, each once; ValidationError names the one that is none."""
     values: dict[float, None] = {}
     for part in (one.strip() for one in text.split(",")):
         if not part:
@@ -244,12 +269,10 @@ def numbers(text: str, what: str, *, whole: bool = False) -> list[float]:
             value = float(part)
         except ValueError:
             value = -1.0
-        if value < 0 or value != value or (whole and not value.is_integer()) or value > 2**31:
-            raise ExperimentUnfit(
-                _("{what}: {part} is not a number that can be used here.").format(
-                    what=what, part=part
-                )
-            )
+        if not 0 <= value <= most or (whole and not value.is_integer()):
+            kind = _("a whole number") if whole else _("a number")
+            text = _("{part} is not {kind} from 0 to {most}.")
+            raise forms.ValidationError(text.format(part=part, kind=kind, most=f"{most:,}"))
         values[value] = None
     return list(values)
 

@@ -29,6 +29,7 @@ from simulation.stored_experiments import (
     targets_of_experiment,
 )
 from simulation.stored_results import N_REPEATS
+from simulation.stored_training import request_training
 from simulation.tables import results_table
 from tests.simulation.stored import RULES, stored_experiment, work_off
 from work.execution import run_job
@@ -179,8 +180,9 @@ def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"users": ["base", "tol:7"]}, "never acts: 7 critiques are spared, and 7 turns"),
-        ({"users": ["base", "prob:2:0"]}, "never switches: its row would repeat SimBase's"),
+        ({"users": ["base", "tol:7", "prob:2:0"]}, "MetaSimTol tolerance 7 and MetaSimProb toler"),
+        ({"users": ["base", "tol:7,accepts=target"]}, "would have the same row"),
+        ({"relevant_from": 2}, "The highest grade is 1: choose a lower one"),
         ({"users": ["tol:2", "base"]}, "The first user must be SimBase"),
         ({"users": ["base", "base"]}, "User SimBase is named twice"),
         ({"users": ["base", "tol:x"]}, "user 'tol:x'"),
@@ -237,3 +239,19 @@ def test_catalogues_are_stored_once_a_team_and_come_back_as_they_were(team):
     np.testing.assert_array_equal(read.embeddings, positions)
     stood = read_stored(stand_ins(team=team, ids=ids, actor=None))
     assert (stood.is_stand_in, len(stood)) == (True, 60)
+
+
+def test_a_training_that_is_requested_twice_is_one(team):
+    settings = {
+        "catalogue": drawn_products(team=team, n_items=400, actor=None),
+        "name": "Twice",
+        "kind": "gru-sl",
+        "start_from": None,
+        "actor": None,
+    }
+    first = request_training(choices={"epochs": 2, "width": 8}, **settings)
+    assert request_training(choices={"epochs": 2, "width": 8}, **settings) == first
+    assert Job.objects.unfinished().count() == 1
+    with pytest.raises(ExperimentUnfit, match="is called Twice"):
+        request_training(choices={"epochs": 3, "width": 8}, **settings)
+    assert AuditEntry.objects.filter(action="recommender.train").count() == 1

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -24,7 +25,7 @@ from presentation.spreadsheets import frame_csv
 from simulation.exceptions import SimulationError
 from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
 from simulation.plans import TRAINED
-from simulation.stored_experiments import delete_experiment, request_run, resume_run, stop_run
+from simulation.stored_experiments import delete_experiment, resume_run, stop_run, store_run
 
 
 def experiment_for(
@@ -73,14 +74,27 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     versions = _versions(row)
     version = version_for(request, versions)
     form = _form(request, row, version)
-    if form is not None and is_post and form.is_valid() and "check" not in request.POST:
-        try:
-            made = request_run(experiment=row, rules=form.rules, actor=person(request))
-        except SimulationError as refused:
-            form.add_error(None, str(refused))
-        else:
+    if form is not None and is_post and form.is_valid():
+        made = _run(request, row, form, is_check="check" in request.POST)
+        if made is not None:
+            resume_run(version=made, actor=person(request))
             return redirect(f"{request.path}?version={made.number}")
     return _page(request, row, versions, version, form)
+
+
+def _run(
+    request: HttpRequest, row: StoredExperiment, form: RunForm, *, is_check: bool
+) -> ExperimentVersion | None:
+    """The version of a form; None where it is only checked, and with the form's errors where it is
+    refused."""
+    try:
+        with transaction.atomic():
+            made = store_run(experiment=row, rules=form.rules, actor=person(request))
+            transaction.set_rollback(is_check)
+    except SimulationError as refused:
+        form.add_error(None, str(refused))
+        return None
+    return None if is_check else made
 
 
 def _versions(row: StoredExperiment) -> list[ExperimentVersion]:
@@ -108,7 +122,7 @@ def _page(
     form: RunForm | None,
 ) -> HttpResponse:
     finished = version if version is not None and version.finished_at is not None else None
-    plan = form.plan if form is not None and form.is_bound else None
+    plan = form.plan if form is not None and form.is_bound and not form.errors else None
     context: dict[str, Any] = {
         "experiment": row,
         "versions": versions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -16,9 +17,14 @@ from console.pages.study import person
 from console.tables import page_of
 from retrieval.exceptions import RetrievalError
 from simulation.exceptions import SimulationError
-from simulation.models import StoredExperiment, StoredRecommender
+from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
 from simulation.plans import TRAINED
-from simulation.stored_experiments import create_experiment, request_run
+from simulation.stored_experiments import (
+    create_experiment,
+    resume_run,
+    same_experiment,
+    store_run,
+)
 
 REFUSALS = (SimulationError, RetrievalError, AnnotationError)
 
@@ -38,20 +44,25 @@ def new_experiment(request: HttpRequest) -> HttpResponse:
     teams = teams_that_may_simulate(person(request))
     sources = sources_of(teams)
     form = _form(request, teams, sources)
-    is_wanted = request.method == "POST" and form.is_valid() and "check" not in request.POST
-    if is_wanted and (made := _create(request, form, teams)) is not None:
-        return redirect("console:experiment", made.slug)
-    context = {"form": form, "seconds": _seconds(form)}
+    seconds = None
+    if request.method == "POST" and form.is_valid():
+        is_check = "check" in request.POST
+        made = _create(request, form, teams, is_check=is_check)
+        if made is not None and not is_check:
+            resume_run(version=made, actor=person(request))
+            return redirect("console:experiment", made.experiment.slug)
+        seconds = _seconds(form, made)
+    context = {"form": form, "seconds": seconds}
     status = 422 if form.errors else 200
     return render(request, "console/experiments/new.html", context, status=status)
 
 
-def _seconds(form: ExperimentForm) -> float | None:
+def _seconds(form: ExperimentForm, version: ExperimentVersion | None) -> float | None:
     """About how long the experiment of a form that is right takes one core."""
-    if not form.is_bound or form.errors or form.plan is None:
+    if version is None or form.plan is None:
         return None
-    targets = {target for target, _item, _grade in form.source.judgments()}
-    return form.plan.seconds(len(targets), form.cleaned_data["n_items"])
+    experiment = version.experiment
+    return form.plan.seconds(experiment.n_targets, experiment.catalogue.n_items)
 
 
 def _form(request: HttpRequest, teams: list[Team], sources: dict[str, Source]) -> ExperimentForm:
@@ -75,25 +86,36 @@ def _first_catalogue(choices: list[tuple[str, str]], source: Source | None) -> s
 
 
 def _create(
-    request: HttpRequest, form: ExperimentForm, teams: list[Team]
-) -> StoredExperiment | None:
-    """The experiment of a form, requested; None with the form's errors where it is refused."""
-    data, source, actor = form.cleaned_data, form.source, person(request)
-    team = next(team for team in teams if team.pk == source.team_id)
+    request: HttpRequest, form: ExperimentForm, teams: list[Team], *, is_check: bool
+) -> ExperimentVersion | None:
+    """The run of a form, stored with its catalogue and experiment or not at all, as where it is
+    only checked; None with the form's errors where it is refused."""
     try:
-        catalogue = chosen_catalogue(data["catalogue"], source, team, data, actor)
-        row = create_experiment(
-            team=team,
-            name=data["name"],
-            catalogue=catalogue,
-            judgments=source.judgments(),
-            made_of=source.made_of,
-            actor=actor,
-            study=source.study,
-            collection=source.collection,
-        )
-        request_run(experiment=row, rules=form.rules, actor=actor)
+        with transaction.atomic():
+            version = _stored(request, form, teams)
+            same = same_experiment(version)
+            transaction.set_rollback(is_check or same is not None)
     except REFUSALS as refused:
         form.add_error(None, str(refused))
         return None
-    return row
+    if same is not None and not is_check:
+        return same.versions.get(fingerprint=version.fingerprint)
+    return version
+
+
+def _stored(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> ExperimentVersion:
+    data, source, actor = form.cleaned_data, form.source, person(request)
+    team = next(team for team in teams if team.pk == source.team_id)
+    Team.objects.select_for_update().get(pk=team.pk)  # the same form may be sent twice at once
+    catalogue = chosen_catalogue(data["catalogue"], source, team, data, actor)
+    row = create_experiment(
+        team=team,
+        name=data["name"],
+        catalogue=catalogue,
+        judgments=source.judgments(),
+        made_of=source.made_of,
+        actor=actor,
+        study=source.study,
+        collection=source.collection,
+    )
+    return store_run(experiment=row, rules=form.rules, actor=actor)

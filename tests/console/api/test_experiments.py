@@ -181,7 +181,7 @@ def test_judgments_that_are_not_there_are_refused_by_field(reader, alternatives,
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"users": ["base", "tol:12"]}, "never acts"),
+        ({"users": ["base", "tol:12", "prob:2:0"]}, "would have the same row"),
         ({"users": ["tol:2"]}, "The first user must be SimBase"),
         ({"users": ["base", "prob:2:nan"]}, "between 0 and 1"),
         ({"users": ["base", "lazy:2"]}, "it must be one of"),
