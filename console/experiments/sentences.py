@@ -10,6 +10,7 @@ from functools import cached_property
 from django.utils.translation import gettext as _
 
 from console.collections.evaluation_sentences import figure, interval_text
+from console.experiments.tables import is_tied
 from simulation.models import CauseRow, ComparisonRow, ImprovementRow, TurnResult
 from validation.documents.terms import listed
 
@@ -122,16 +123,20 @@ class ExperimentAnswer:
             row = rows[-1]
             if row.total_delta is None:
                 continue
-            yield self._of_cause(row).format(
-                name=name,
-                total=signed(row.total_delta),
-                interval=interval_text(row.total_ci_low, row.total_ci_high),
-                user=row.user.name,
-                low=figure(row.base_target),
-                high=figure(row.meta_all),
-                qrels=signed(row.qrels_delta),
-                user_part=signed(row.user_delta),
-            )
+            yield (
+                self._of_cause(row)
+                .format(
+                    name=name,
+                    total=signed(row.total_delta),
+                    interval=interval_text(row.total_ci_low, row.total_ci_high),
+                    user=row.user.name,
+                    low=figure(row.base_target),
+                    high=figure(row.meta_all),
+                    qrels=signed(row.qrels_delta),
+                    user_part=signed(row.user_delta),
+                )
+                .replace(" .", ".")
+            )  # a change without an interval
 
     @staticmethod
     def _of_cause(row: CauseRow) -> str:
@@ -165,8 +170,18 @@ class ExperimentAnswer:
         ).format(n=len(rows), differ=len(differ))
 
     def _best_of_many(self) -> Iterator[str]:
+        means: dict[str, list[float]] = {}
+        for one in self.results:
+            means.setdefault(one.recommender.name, []).append(one.mean or 0.0)
         for row in self.improvements:
-            if row.best_of > 1 and row.best > row.base:
+            # The first is SimBase's; one of several equal means is the best of none.
+            others = means[row.recommender.name][1:]
+            n_tied = sum(is_tied(mean, row.best) for mean in others)
+            if (
+                row.best > row.base
+                and not is_tied(row.best, row.base)
+                and n_tied == 1 < row.best_of
+            ):
                 yield _(
                     "{user} is the best of {n} rows for {name}: of equal ones the best would be "
                     "{gain} standard errors above their mean."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isclose
 
 from django.utils.translation import gettext as _
 
@@ -28,18 +29,28 @@ def results_table(run: StoredRun) -> Table:
         columns,
         rows,
         note=_(
-            "Bold: the highest of its column, which is the best of many rows. Percentages are of "
-            "that row against SimBase: % of base is 100 (best − base) / base; symmetric % is 200 "
-            "(best − base) / (best + base), which the article prints as “% Improv.”."
+            "Bold: the highest of its column, unless all rows are equal. Percentages are of the "
+            "best user beside SimBase, whom the last row names, against SimBase: % of base is 100 "
+            "(best − base) / base; symmetric % is 200 (best − base) / (best + base), which the "
+            "article prints as “% Improv.”."
         ),
     )
 
 
 def _mean(run: StoredRun, user: str, name: str, measure: str) -> Cell:
     row = run.last[user, name, measure]
-    highest = max(run.last[one, name, measure].mean or 0.0 for one in run.user_names)
-    is_best = row.mean is not None and row.mean == highest and len(run.user_names) > 1
+    means = [run.last[one, name, measure].mean or 0.0 for one in run.user_names]
+    is_best = row.mean is not None and is_tied(row.mean, max(means)) and not is_tied(*_ends(means))
     return Number(row.mean, 3, row.ci_low, row.ci_high, reason=row.reason, is_best=is_best)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def is_tied(a: float, b: float) -> bool:
+    """Whether two means are equal but for the order in which they were added up."""
+    return isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _improvement_rows(run: StoredRun) -> list[tuple[Cell, ...]]:
@@ -50,7 +61,7 @@ def _improvement_rows(run: StoredRun) -> list[tuple[Cell, ...]]:
     return [
         (_("best − SimBase, % of base"), *(_percent(row.percent_of_base) for row in cells)),
         (_("best − SimBase, symmetric %"), *(_percent(row.percent_symmetric) for row in cells)),
-        (_("the highest is"), *(_best_of(row) for row in cells)),
+        (_("the best beside SimBase"), *(_best_of(run, row) for row in cells)),
     ]
 
 
@@ -58,8 +69,13 @@ def _percent(value: float | None) -> Cell:
     return Number(value, 1, reason=_("SimBase's mean is 0"))
 
 
-def _best_of(row: ImprovementRow) -> str:
-    return _("best of {n}").format(n=row.best_of)
+def _best_of(run: StoredRun, row: ImprovementRow) -> str:
+    """Who it is, and of how many; how many have the same mean, where it is not alone."""
+    name = row.recommender.name
+    others = [run.last[user, name, row.measure].mean or 0.0 for user in run.user_names[1:]]
+    if (n_tied := sum(is_tied(mean, row.best) for mean in others)) > 1:
+        return _("{tied} of {n} alike").format(tied=n_tied, n=row.best_of)
+    return _("{user}, best of {n}").format(user=row.best_user, n=row.best_of)
 
 
 def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, SIGHTED_READERS, Permission, Role, permissions_of
@@ -96,14 +96,19 @@ def _may_delete(row: StoredCatalogue, role: Role | None) -> bool:
     return not is_used and role is not None and Permission.EDIT in PERMISSIONS[role]
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, key: int) -> HttpResponse:
-    """Access: those who may edit; not while an experiment or a recommender rests on it."""
+    """First a question, then doing it.
+
+    Access: those who may edit; not while an experiment or a recommender rests on it.
+    """
     row = get_object_or_404(_visible_to(person(request)), pk=key)
     role = _roles(person(request)).get(row.team_id)
     roles = [role] if role else []
     if Permission.EDIT not in within_scopes(request, permissions_of(*roles)):
         raise PermissionDenied(refusal_of(roles, Permission.EDIT))
+    if request.method != "POST":
+        return render(request, "console/experiments/delete_catalogue.html", {"catalogue": row})
     try:
         delete_catalogue(catalogue=row, actor=person(request))
     except SimulationError as refused:

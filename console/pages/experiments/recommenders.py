@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -150,10 +151,17 @@ def resume(request: HttpRequest, key: int) -> HttpResponse:
     return redirect("console:recommender", row.pk)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, key: int) -> HttpResponse:
-    """Access: those who may edit; not while an experiment rests on it."""
+    """First what goes with it, then doing it.
+
+    Access: those who may edit; not while an experiment rests on it.
+    """
     row = recommender_for(request, key, Permission.EDIT)
+    if request.method != "POST":
+        seconds = row.epochs.aggregate(seconds=Sum("seconds"))["seconds"]
+        context = {"recommender": row, "n_epochs": row.epochs.count(), "seconds": seconds or 0.0}
+        return render(request, "console/experiments/delete_recommender.html", context)
     try:
         delete_recommender(recommender=row, actor=person(request))
     except SimulationError as refused:
