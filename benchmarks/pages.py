@@ -36,6 +36,7 @@ NOT_VISITED = {
     *(
         "recruit-draft",
         "recruit-act",
+        "recruit-file",
         "recruit-settle",
         "recruiter-connect",
         "recruiter-disconnect",

@@ -47,6 +47,9 @@ State = Recruitment.State
 CENT = Decimal("0.01")
 DRAFT, PRICE, PUBLISH, PLACES = "draft", "price", "publish", "places"
 PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "settle"
+DEMOGRAPHICS = "demographics"
+# What can be requested of a study however it stands.
+ANYTIME = (SETTLE, DEMOGRAPHICS)
 POSSIBLE = {
     State.DRAFT: (PUBLISH, DISCARD),
     State.ACTIVE: (PAUSE, STOP, PRICE, PLACES),
@@ -117,7 +120,7 @@ def request_change(
         raise RecruitingRefused(_("Something was requested of it since. Look at it again."))
     if locked.is_under_way or jobs_of_batch(locked.batch).unfinished().exists():
         raise RecruitingRefused(_("Something is under way. Wait until it is done."))
-    if action != SETTLE and action not in POSSIBLE.get(State(locked.state), ()):
+    if action not in ANYTIME and action not in POSSIBLE.get(State(locked.state), ()):
         text = _("The study is not in a state for this: {state}.")
         raise RecruitingRefused(text.format(state=locked.get_state_display()))
     return _request(recruitment, action, values or {}, actor)
@@ -226,6 +229,8 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> None:
     action = arguments["action"]
     if action == DRAFT:
         recruiter_api.draft(recruitment)
+    elif action == DEMOGRAPHICS:
+        recruiter_api.ask_demographics(recruitment)
     elif action == SETTLE:
         number, was_done = arguments["call"], arguments["was_done"]
         recruiter_api.settle(recruitment, number=number, was_done=was_done)
@@ -294,4 +299,6 @@ def _report(recruitment: Recruitment, action: str) -> str:
         return _("{places} places in all cost {cost} more.").format(**facts)
     if action == SETTLE:
         return _("It is settled.")
+    if action == DEMOGRAPHICS:
+        return _("The recruiter is asked for demographics; the file has them in a minute.")
     return _("The study is: {state}.").format(state=recruitment.get_state_display().lower())

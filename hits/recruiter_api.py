@@ -141,6 +141,11 @@ def act(recruitment: Recruitment, action: str, token: str, values: Mapping[str, 
     _ask(recruitment.batch.connection, "/act", content | dict(values))
 
 
+def ask_demographics(recruitment: Recruitment) -> None:
+    """Have the recruiter asked what a study's participants told it about themselves."""
+    _ask(recruitment.batch.connection, "/demographics", {"study": recruitment.public_id})
+
+
 def settle(recruitment: Recruitment, *, number: int, was_done: bool) -> None:
     """Say what was found of a call that nobody answered."""
     content = {"call": number, "was_done": was_done}

@@ -7,6 +7,7 @@ from marketplace.api import enrolment, statements, testing_pages
 from marketplace.api import recruiting as recruiting_api
 from marketplace.api import webhook_secrets as webhook_secrets_api
 from marketplace.api.dispatch import requester_api
+from marketplace.api.recruited_files import recruited_file
 from marketplace.api.recruiter_events import recruiter_events
 from marketplace.web.operator import pages as operator_pages
 from marketplace.web.operator import status as operator_status
@@ -120,6 +121,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="recruiting_sessions",
     ),
     path("marketplace-api/v1/recruiting/settle", recruiting_api.settle, name="recruiting_settle"),
+    path(
+        "marketplace-api/v1/recruiting/demographics",
+        recruiting_api.demographics,
+        name="recruiting_demographics",
+    ),
+    path(
+        "marketplace-api/v1/recruiting/files/<slug:token>/<slug:name>.csv",
+        recruited_file,
+        name="recruited_file",
+    ),
     path("testing/clock", testing_pages.clock_page, name="testing_clock"),
     path("testing/faults", testing_pages.faults_page, name="testing_faults"),
     path("testing/sweep", testing_pages.sweep_page, name="testing_sweep"),

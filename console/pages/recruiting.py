@@ -5,16 +5,18 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from console.pages.batches import batch_of, batch_page
+from console.pages.downloads import record_export
 from console.pages.study import person, study_for
 from console.recruit_forms import OfferForm
 from console.recruit_view import RecruitView, action_form, action_values
 from hits.exceptions import HitsError
 from hits.models import RecruiterCall, Recruitment
 from hits.recruited_batches import (
+    DEMOGRAPHICS,
     DISCARD,
     PAUSE,
     PLACES,
@@ -26,8 +28,9 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
+from hits.recruited_files import FILES, file_address
 
-ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD)
+ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD, DEMOGRAPHICS)
 
 
 @require_POST
@@ -50,8 +53,9 @@ def draft(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
 def act(
     request: HttpRequest, slug: str, batch_id: int, recruitment_id: int, action: str
 ) -> HttpResponse:
-    """Access: those who may spend."""
-    study = study_for(request, slug, Permission.SPEND)
+    """Access: those who may spend; owners, for participants' demographics."""
+    needed = Permission.OWN if action == DEMOGRAPHICS else Permission.SPEND
+    study = study_for(request, slug, needed)
     row = batch_of(study, batch_id)
     recruitment = get_object_or_404(Recruitment.objects.filter(batch=row), pk=recruitment_id)
     if action not in ACTIONS:
@@ -72,6 +76,28 @@ def act(
         view.problem, view.data = str(error), None
         return batch_page(request, study, row, view)
     return _back(slug, batch_id)
+
+
+@require_safe
+def file(
+    request: HttpRequest, slug: str, batch_id: int, recruitment_id: int, name: str
+) -> HttpResponse:
+    """To a file that the marketplace keeps, which the audit log then names.
+
+    Access: owners.
+    """
+    study = study_for(request, slug, Permission.OWN)
+    row = batch_of(study, batch_id)
+    drafted = Recruitment.objects.filter(batch=row).exclude(public_id="")
+    recruitment = get_object_or_404(drafted, pk=recruitment_id)
+    if name not in FILES:
+        raise Http404
+    try:
+        address = file_address(recruitment, name, reader=person(request).get_username())
+    except HitsError as error:
+        return batch_page(request, study, row, RecruitView(row, problem=str(error)))
+    record_export(request, study, f"batch {row.pk}, {recruitment.recruiter}: {name}.csv")
+    return redirect(address)
 
 
 @require_POST

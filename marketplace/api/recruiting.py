@@ -8,6 +8,7 @@
     POST /marketplace-api/v1/recruiting/act         {"study", "action", "places", "confirmed", …}
     POST /marketplace-api/v1/recruiting/sessions    {"study", "after"}
     POST /marketplace-api/v1/recruiting/settle      {"call", "was_done"}
+    POST /marketplace-api/v1/recruiting/demographics  {"study"}
 
 All are signed like the Requester API, and may be repeated. A recruiter is called by a background
 job, never by a request: what was requested is under way (`action`, `is_being_tried`) until the
@@ -24,6 +25,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruitedStudy, Requester
 from marketplace.recruiting.calls import decide_uncertain
 from marketplace.recruiting.connections import disconnect
+from marketplace.recruiting.demographics import request_demographics
 from marketplace.recruiting.requests import (
     Action,
     request_action,
@@ -141,6 +143,17 @@ def sessions(request: HttpRequest, requester: Requester) -> JsonResponse:
     body = Body(request)
     rows = sessions_of(study_of(requester, body), after=body.text("after", most=30, default=""))
     return JsonResponse({"sessions": rows})
+
+
+@requester_signed
+def demographics(request: HttpRequest, requester: Requester) -> JsonResponse:
+    """Have the recruiter asked what a study's participants told it about themselves.
+
+    Access: whoever holds an access key; of its requester's studies alone.
+    """
+    study = study_of(requester, Body(request))
+    request_demographics(study=study)
+    return JsonResponse({"study": study.token})
 
 
 @requester_signed

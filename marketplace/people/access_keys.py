@@ -5,7 +5,7 @@ from django.db import transaction
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys
-from marketplace.models import AccessKey, Requester
+from marketplace.models import AccessKey, AuditEntry, Requester
 from marketplace.people.key_secrets import IssuedKey, create_key
 from marketplace.users import User
 
@@ -19,7 +19,8 @@ def issue_key(*, requester: Requester, label: str, user: User | None) -> IssuedK
     if AccessKey.objects.filter(requester=requester, revoked_at=None).count() >= MOST_KEYS:
         raise TooManyKeys(f"A requester has at most {MOST_KEYS} keys: revoke one first.")
     key = create_key(requester=requester, label=label, at=clock.now())
-    note("key.issue", subject=key.access_key_id, user=user, requester=requester)
+    detail = {"is_of_a_user": user is not None}  # which stays known when the user is deleted
+    note("key.issue", subject=key.access_key_id, user=user, requester=requester, detail=detail)
     return key
 
 
@@ -32,3 +33,14 @@ def revoke_key(*, requester: Requester, access_key_id: str, user: User | None) -
         raise AccessKeyDoesNotExist(access_key_id)
     if mine.filter(revoked_at=None).update(revoked_at=clock.now()):
         note("key.revoke", subject=access_key_id, user=user, requester=requester)
+
+
+def is_owners(key: AccessKey) -> bool:
+    """Whether who participants are may be read with it: an owner issued it, or no user of the
+    requester's did, but the operator or a site that enrolled the requester."""
+    issue = AuditEntry.objects.filter(action="key.issue", subject=key.access_key_id).first()
+    if issue is None:  # of before keys were written down
+        return True
+    if issue.user_id is None:
+        return not issue.detail.get("is_of_a_user")
+    return key.requester.owners.filter(pk=issue.user_id).exists()

@@ -16,10 +16,11 @@ from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import RecruitedStudy, Session, SessionDemographics
 from marketplace.recruiting.connections import required_recruiter
-from marketplace.recruiting.files import cell
+from marketplace.recruiting.files import cell, note_export
 from marketplace.recruiting.port import Capability
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.users import User
+from work.request import request_job
 
 FETCH_DEMOGRAPHICS = "fetch_demographics"
 MOST_QUESTIONS, LONGEST_NAME, LONGEST_ANSWER = 100, 200, 500
@@ -61,9 +62,18 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
     return len(known)
 
 
-def demographics_file(study: RecruitedStudy, *, user: User | None) -> Iterator[tuple[str, ...]]:
+def request_demographics(*, study: RecruitedStudy, user: User | None = None) -> None:
+    """Have the recruiter asked."""
+    if not can_fetch(study):
+        raise InvalidParameter(_("This recruiter has no demographics."))
+    request_job(kind=FETCH_DEMOGRAPHICS, arguments={"study": study.pk}, requested_by=user)
+
+
+def demographics_file(
+    study: RecruitedStudy, *, user: User | None, reader: str = ""
+) -> Iterator[tuple[str, ...]]:
     """The rows by Worker ID, the header first; several participations are several rows."""
-    note("study.export_demographics", subject=study.name, user=user, requester=study.requester)
+    note_export(study, "demographics", user=user, reader=reader)
     return _rows(study)
 
 

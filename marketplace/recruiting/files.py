@@ -22,15 +22,31 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 HANDED_IN = {"Submitted", "Approved", "Rejected"}
 
 
-def participants_file(study: RecruitedStudy, *, user: User | None) -> Iterator[tuple[str, ...]]:
+def note_export(study: RecruitedStudy, name: str, *, user: User | None, reader: str = "") -> None:
+    """Write down who takes a file away: a user of the requester's, or, by the name that it has
+    there, whoever another site gave the address to."""
+    note(
+        f"study.export_{name}",
+        subject=study.name,
+        user=user,
+        requester=study.requester,
+        detail={"reader": reader} if reader else {},
+    )
+
+
+def participants_file(
+    study: RecruitedStudy, *, user: User | None, reader: str = ""
+) -> Iterator[tuple[str, ...]]:
     """The rows by Worker ID, the header first."""
-    note("study.export_participants", subject=study.name, user=user, requester=study.requester)
+    note_export(study, "participants", user=user, reader=reader)
     return (row[len(THEIRS) :] for row in _rows(study))
 
 
-def join_file(study: RecruitedStudy, *, user: User | None) -> Iterator[tuple[str, ...]]:
+def join_file(
+    study: RecruitedStudy, *, user: User | None, reader: str = ""
+) -> Iterator[tuple[str, ...]]:
     """The same with the recruiter's ids, for an owner."""
-    note("study.export_join", subject=study.name, user=user, requester=study.requester)
+    note_export(study, "join", user=user, reader=reader)
     return _rows(study)
 
 
@@ -38,7 +54,7 @@ def invitations_file(
     study: RecruitedStudy, address: Callable[[str], str], *, user: User | None
 ) -> Iterator[tuple[str, ...]]:
     """Whom an own lab invited, by the link of each and the Worker ID, for an owner."""
-    note("study.export_invitations", subject=study.name, user=user, requester=study.requester)
+    note_export(study, "invitations", user=user)
     yield ("participant", "link", "worker_id")
     for one in study.invitations.select_related("worker").order_by("pk"):
         yield (cell(one.label), address(one.token), one.worker.worker_id if one.worker else "")

@@ -13,6 +13,7 @@ from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from console.launch_view import LaunchView
 from console.recruit_forms import even_share
+from encryption import encrypt
 from hits.models import Batch, Connection, Recruiter, RecruiterCall, Recruitment
 from tests.annotation.studies import rating_study
 from tests.console.filled import NOON, add_batch, add_recruitment
@@ -214,6 +215,30 @@ def test_what_its_state_does_not_allow_is_refused(rosa, recruitment, action):
 
 def test_there_is_no_other_action(rosa, recruitment):
     assert press(rosa, recruitment, "burn").status_code == 404
+
+
+@pytest.mark.parametrize("role", [None, Role.MANAGER, Role.RESEARCHER])
+def test_files_that_say_who_participants_are_are_the_owners(
+    rosa, study, recruitment, signed_in, role
+):
+    browser = rosa if role is None else colleague_as(role, study, signed_in)
+    Connection.objects.update(access_key_id="AKIA", encrypted_secret=encrypt("s3cret"))
+    Connection.objects.update(team=study.team)
+    where = reverse(
+        "console:recruit-file", args=["mine", recruitment.batch_id, recruitment.pk, "join"]
+    )
+    assert (where in browser.get(page(recruitment.batch)).content.decode()) == (role is None)
+    answer = browser.get(where)
+    if role is not None:
+        assert answer.status_code == 403
+        assert press(browser, recruitment, "demographics").status_code == 403
+        return
+    assert answer.headers["Location"].startswith(
+        "/marketplace-api/v1/recruiting/files/study-token/join.csv?key=AKIA&reader=rosa&"
+    )
+    assert AuditEntry.objects.get(action="export").details["file"].endswith("Prolific: join.csv")
+    assert press(browser, recruitment, "demographics").status_code == 302
+    assert [each["action"] for each in requested()] == ["demographics"]
 
 
 def test_an_uncertain_call_is_settled_by_who_looked(rosa, recruitment):

@@ -92,6 +92,7 @@ PAGES_OF_A_STUDY = {
     **dict.fromkeys(["add-scores", "scoring", "scoring-request"], P.ANALYSE),
     "rename": P.EDIT,
     "delete": P.OWN,
+    "recruit-file": P.OWN,
     **dict.fromkeys(["review", "review-send", "review-rules", "review-reasons"], P.REVIEW),
 }
 ACTIONS_OF_A_STUDY = {
@@ -213,6 +214,7 @@ SIGNED_REQUESTS = {
     *("requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"),
     *("appeals", "answer_appeal", "shared_devices", "webhook_secret"),
     *("recruiting_standing", "recruiting_connect", "recruiting_disconnect", "recruiting_draft"),
+    *("recruiting_demographics", "recruited_file"),
     *("recruiting_act", "recruiting_hand_over", "recruiting_sessions", "recruiting_settle"),
     *("recruiter_events", "shared_traits"),
 }
@@ -235,6 +237,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "batch-change": {"batch_id": Batch, "name": "close"},
     "recruit-draft": {"batch_id": Batch},
     "recruit-act": {"batch_id": Batch, "recruitment_id": Recruitment, "action": "stop"},
+    "recruit-file": {"batch_id": Batch, "recruitment_id": Recruitment, "name": "join"},
     "recruit-settle": {"batch_id": Batch, "call_id": RecruiterCall},
     "recruiter-disconnect": {"recruiter_id": Recruiter},
     "agreement-picture": {"chart": "forest", "form": "json"},

@@ -19,6 +19,7 @@ from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Assignment, Hit, Recruiter, RecruiterCall, Recruitment
 from hits.publish import publish_batch
 from hits.recruited_batches import (
+    DEMOGRAPHICS,
     DISCARD,
     PAUSE,
     PLACES,
@@ -32,10 +33,18 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
+from hits.recruited_files import file_address
 from hits.recruiter_accounts import request_end, request_recruiter
 from hits.review import decide, send_decisions
 from hits.statements import batch_report, fetch_statement
-from marketplace.models import Intent, LedgerTransaction, RecruitedStudy, RecruiterConnection
+from marketplace.models import (
+    AccessKey,
+    Intent,
+    LedgerTransaction,
+    RecruitedStudy,
+    RecruiterConnection,
+)
+from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 from tests.console.work import work_off
@@ -158,6 +167,48 @@ def test_a_token_is_passed_on_and_kept_nowhere_here(connection, ada, fake):
     assert RecruiterConnection.objects.get().encrypted_token == ""
     actions = set(AuditEntry.objects.values_list("action", flat=True))
     assert {"recruiter.connect", "recruiter.disconnect"} <= actions
+
+
+def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
+    drafted, ada, fake, connection, monkeypatch
+):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    there = RecruitedStudy.objects.get()
+    came = hand_in(fake, there)
+    job = change(drafted, DEMOGRAPHICS, ada)
+    assert (job.state, drafted.is_under_way) == ("done", False)
+    address = file_address(drafted, "join", reader="ada")
+    answer = Client().get(address)
+    assert answer.status_code == 200
+    assert came.participant in answer.content.decode()
+    [entry] = MarketplaceEntry.objects.filter(action="study.export_join")
+    assert (entry.detail, entry.requester) == ({"reader": "ada"}, there.requester)
+    assert (
+        "age"
+        in Client()
+        .get(file_address(drafted, "demographics", reader="ada"))
+        .content.decode()
+        .lower()
+    )
+    assert Client().get(file_address(drafted, "fridge", reader="ada")).status_code == 404
+    for changed in (
+        address.replace("join", "participants"),
+        address.replace("reader=ada", "reader=bob"),
+        address[:-1],
+        address.split("?")[0],
+        address.replace("key=", "key=X"),
+        address + "&expires=99999999999",
+    ):
+        assert Client().get(changed).status_code == 403
+    key = AccessKey.objects.get(access_key_id=connection.access_key_id)
+    issue = MarketplaceEntry.objects.filter(action="key.issue", subject=key.access_key_id)
+    issue.update(user=ada)
+    assert Client().get(address).status_code == 403
+    key.requester.owners.add(ada)
+    assert Client().get(address).status_code == 200
+    monkeypatch.setattr("hits.recruited_files.SECONDS", -1)
+    assert Client().get(file_address(drafted, "join", reader="ada")).status_code == 403
+    assert MarketplaceEntry.objects.filter(action="study.export_join").count() == 2
 
 
 def test_a_batch_for_participants_holds_no_money(batch, connection):

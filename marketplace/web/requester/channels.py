@@ -20,9 +20,9 @@ from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
 from marketplace.recruiting.charges import totals_of
 from marketplace.recruiting.demographics import (
-    FETCH_DEMOGRAPHICS,
     can_fetch,
     demographics_file,
+    request_demographics,
 )
 from marketplace.recruiting.files import invitations_file, join_file, participants_file
 from marketplace.recruiting.presets import PRESETS, link_query
@@ -37,7 +37,6 @@ from marketplace.recruiting.studies import (
 from marketplace.recruiting.studies import invite as invite_people
 from marketplace.web.requester.access import is_owner, requester_required, user_of
 from marketplace.web.requester.forms import InviteForm, StatusesForm, StudyForm, WaysBackForm
-from work.request import request_job
 
 INVITATIONS_PER_PAGE = 100
 Kind = RecruiterConnection.Kind
@@ -213,9 +212,7 @@ def fetch_demographics(request: HttpRequest, requester: Requester, token: str) -
     """
     row = _find(requester, token)
     if can_fetch(row):
-        request_job(
-            kind=FETCH_DEMOGRAPHICS, arguments={"study": row.pk}, requested_by=user_of(request)
-        )
+        request_demographics(study=row, user=user_of(request))
         messages.success(request, _("The recruiter will be asked."))
     return redirect("marketplace:channel", requester.public_id, token)
 
