@@ -3,7 +3,12 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from django.db.models import Exists
 from django.utils.functional import Promise
@@ -31,16 +36,20 @@ from annotation.models import (
 from console.dataset_folder import dataset_zip
 from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
 from console.validation_view import correlations_of
-from hits.exports import submission_rows
+from hits.exports import marketplace_ids, submission_rows
 from hits.models import PracticeAnswer
 from hits.practice_exports import practice_answer_rows
 from metrics.exports import score_rows
 from metrics.models import ScoringRun
 from presentation.row_files import FORMS, RowFile
-from retrieval.exports.qrels import has_qrels, qrel_rows, stream_qrels
+from retrieval.exports.assessors import assessor_lines, provenance_rows
+from retrieval.exports.qrels import has_qrels, judgment_source, qrel_rows, stream_qrels
+from retrieval.exports.released_layout import write_released_layout
 from validation.analysis.records import plain
 from validation.exports import sampled_item_rows
 from validation.rows import StoredResults
+
+PART_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,29 @@ def validation_json(study: Study) -> Iterator[str]:
     rules = {name: version.rules[name] for name in names}
     rows = [plain(row) for row in correlations_of(results)]
     yield json.dumps({"report": version.number} | source | rules | {"rows": rows}, indent=1)
+
+
+def own_grades(study: Study) -> Iterator[str]:
+    """Each annotator's grades; what cannot be written is refused before the first of them."""
+    return assessor_lines(judgment_source(study))
+
+
+def line_provenance(study: Study) -> RowFile:
+    """What each line of `qrels.txt` was made of."""
+    return provenance_rows(judgment_source(study), find_ids=marketplace_ids)
+
+
+def released_zip(study: Study) -> Iterator[bytes]:
+    """The files of the released layout; written first, so that a refusal comes before them."""
+    archive = BytesIO()
+    with TemporaryDirectory() as folder:
+        source = judgment_source(study)
+        files = write_released_layout(source, Path(folder), find_ids=marketplace_ids)
+        with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+            for path in files:
+                packed.write(path, path.name)
+    archive.seek(0)
+    return iter(partial(archive.read, PART_BYTES), b"")
 
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -130,8 +162,13 @@ ROW_DOWNLOADS = {
         sampled_item_rows,
     ),
     "qrels": RowDownload(_("qrels: topic, document and relevance"), qrel_rows),
+    "provenance": RowDownload(
+        _("what each line of the qrels was made of: judgments, with their HIT and assignment"),
+        line_provenance,
+        Permission.VIEW_WORKERS,
+    ),
 }
-DATASET = "dataset.zip"
+DATASET, RELEASED = "dataset.zip", "released-layout.zip"
 DOWNLOADS = {
     **{
         name: download
@@ -139,6 +176,15 @@ DOWNLOADS = {
         for name, download in table.forms(base).items()
     },
     "qrels.txt": Download(TEXT, _("TREC qrels"), stream_qrels),
+    "qrels_jg.txt": Download(
+        TEXT, _("each annotator's grades, of every round, as trec_eval reads qrels_jg"), own_grades
+    ),
+    RELEASED: Download(
+        "application/zip",
+        _("pools with ticks and alternatives by number, in the layout of Fashion-AlterEval"),
+        released_zip,
+        permission=Permission.VIEW_WORKERS,
+    ),
     "agreement.json": Download(
         JSON, _("coefficients with intervals and signatures"), agreement_json, AGREEMENT
     ),
@@ -175,7 +221,8 @@ def file_names(study: Study) -> list[str]:
     stored = {f"has_{name}": Exists(of_name.order_by()) for name, of_name in rows.items()}
     has: dict[str, Any] = dict(Study.objects.filter(pk=study.pk).values(**stored).get())
     is_there = {
-        "qrels": has_qrels(study),
+        **dict.fromkeys(("qrels", "qrels_jg", "provenance"), has_qrels(study)),
+        "released-layout": study.kind == Study.Kind.ALTERNATIVES,
         "scores": has["has_scores"],
         "validation": has["has_scores"],
         "sampled": has["has_scores"] and has["has_drawn"],

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Study
 from retrieval.collection_files import describe_file, free_name, store_file
+from retrieval.exports.assessors import assessor_lines
 from retrieval.exports.qrels import judgment_source, qrels_of
 from retrieval.file_readings import read_file, subject_of
 from retrieval.models import Collection, CollectionFile
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from work.models import Job
 
 STUDY_QRELS = "qrels_of_study"
-KIND = CollectionFile.Kind.QRELS
+OWN = "own"
+"""For a rule: each annotator's own grades, of every round, in one file."""
+Kind = CollectionFile.Kind
 
 
 def request_study_qrels(
@@ -53,15 +56,19 @@ def make_study_qrels(running: RunningJob) -> str:
     collection = collection_of(running)
     study = collection.studies.get(pk=arguments["study"])
     rule, round = arguments["rule"], arguments["round"]
-    qrels = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True))
-    text = "".join(qrels.lines()).encode()
+    if rule == OWN:
+        text = "".join(assessor_lines(judgment_source(study, round=round))).encode()
+    else:
+        qrels = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True))
+        text = "".join(qrels.lines()).encode()
     content: SentFile = SimpleUploadedFile(f"{study.slug}-{round}.qrels", text)
     file = _kept(collection, text, study, arguments)
     if file is None:
         file = _stored(collection, content, study, arguments, running.job.requested_by)
     if file.n_lines is None and not file.n_faults:
         read_file(file)
-    return _("{name}: {n} grades.").format(name=file.name, n=f"{qrels.n_lines:,}")
+    n_lines = text.count(b"\n")
+    return _("{name}: {n} grades.").format(name=file.name, n=f"{n_lines:,}")
 
 
 def _kept(
@@ -69,12 +76,22 @@ def _kept(
 ) -> CollectionFile | None:
     """What an attempt before this one stored, and may not have read."""
     return collection.files.filter(
-        kind=KIND,
+        kind=_kind_of(arguments["rule"]),
         sha256=sha256(text).hexdigest(),
         study=study,
-        rule=arguments["rule"],
-        round=str(arguments["round"]),
+        **_made_by(arguments),
     ).first()
+
+
+def _kind_of(rule: str) -> str:
+    return Kind.ASSESSORS if rule == OWN else Kind.QRELS
+
+
+def _made_by(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """What qrels say of themselves; each annotator's own grades are of no rule and every round."""
+    if arguments["rule"] == OWN:
+        return {}
+    return {"rule": arguments["rule"], "round": str(arguments["round"])}
 
 
 def _stored(
@@ -87,12 +104,12 @@ def _stored(
     """The qrels as a file of the collection that says what they were made of."""
     rule, round = arguments["rule"], arguments["round"]
     with transaction.atomic():
-        file = store_file(collection=collection, file=content, actor=actor, kind=KIND)
-        name = _("{study}, round {round}, {rule}").format(
-            study=study.title[:60], round=round, rule=rule
-        )
-        name = free_name(collection, KIND, name, of=file)
-        describe_file(file=file, actor=actor, name=name, rule=rule, round=str(round))
+        kind = _kind_of(rule)
+        file = store_file(collection=collection, file=content, actor=actor, kind=kind)
+        name = _("{study}, each annotator") if rule == OWN else _("{study}, round {round}, {rule}")
+        name = name.format(study=study.title[:60], round=round, rule=rule)
+        name = free_name(collection, kind, name, of=file)
+        describe_file(file=file, actor=actor, name=name, **_made_by(arguments))
         CollectionFile.objects.filter(pk=file.pk).update(study=study)
     file.refresh_from_db()
     return file

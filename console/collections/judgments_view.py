@@ -29,12 +29,13 @@ from hits.models import Batch
 from retrieval.exports.grades import RULES
 from retrieval.merged_qrels import RULES as MERGING_RULES
 from retrieval.models import Collection, CollectionFile
+from retrieval.study_qrels import OWN
 
 KAPPA_AT_LEVEL = {Question.Level.ORDINAL: "cohen_kappa_linear"}
 ALPHA = "krippendorff_alpha"
 KAPPAS = ("cohen_kappa", "cohen_kappa_linear", ALPHA)
 RULE_TITLES = {
-    "majority": gettext_lazy("what more than half of the annotators said"),
+    "majority": gettext_lazy("the highest grade that more than half of the annotators reached"),
     "any": gettext_lazy("the highest grade of any annotator"),
     "all": gettext_lazy("the lowest grade of all annotators"),
     "votes": gettext_lazy("how many annotators found it relevant"),
@@ -260,8 +261,9 @@ def _rounds(studies: Sequence[Study]) -> Iterable[dict[str, Any]]:
 
 
 def rule_choices() -> list[tuple[str, str]]:
-    """How several annotators' judgments may become one grade."""
-    return [(rule, str(RULE_TITLES[rule])) for rule in RULES]
+    """How several annotators' judgments may become one grade, or stay apart."""
+    own = _("each annotator's own, of every round: a file for How far to trust it")
+    return [*((rule, str(RULE_TITLES[rule])) for rule in RULES), (OWN, own)]
 
 
 def merging_rule_choices() -> list[tuple[str, str]]:

@@ -51,8 +51,13 @@ def no_ids(submissions: Collection[int]) -> Mapping[int, tuple[str, str]]:
 
 def assessor_lines(source: Source) -> Iterator[str]:
     """`topic assessor docno grade`, as trec_eval reads it with `-R qrels_jg`: every judgment of
-    every round; column 2 is the assessor's pseudonym, with `.2` in round 2, and so on."""
+    every round; column 2 is the assessor's pseudonym, with `.2` in round 2, and so on. What cannot
+    be written is refused before the first line."""
     _require_names(source)
+    return _assessor_lines(source)
+
+
+def _assessor_lines(source: Source) -> Iterator[str]:
     for pairs in _batches(source):
         judged = _judgments(source, [pair.candidate for pair in pairs], every_round=True)
         lines = []

@@ -223,6 +223,17 @@ def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, stud
     assert "Ticks, round 1, majority" in page(rosa, "judgments").replace("ticks", "Ticks")
 
 
+def test_each_annotators_grades_become_a_file_for_the_random_assessor(rosa, collection, study):
+    address = reverse("console:collection-study-qrels", args=["tracks", study.pk])
+    assert "each annotator's own, of every round" in page(rosa, "judgments")
+    rosa.post(address, {"round": 1, "rule": "own"})
+    file = CollectionFile.objects.get()
+    assert (file.kind, file.study, file.rule, file.n_faults) == ("assessors", study, "", 0)
+    content = b"".join(bytes(part.content) for part in file.parts.all()).decode()
+    assert {line.split()[1] for line in content.splitlines()} == {"Ann", "Bob.2"}
+    assert "each annotator: 60 grades." in page(rosa, "judgments")
+
+
 def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, collection, study):
     compute(study, AGREEMENT)
     address = reverse("console:collection-study-qrels", args=["tracks", study.pk])

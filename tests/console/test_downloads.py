@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from zipfile import ZipFile
 
 import pytest
 from django.urls import reverse
@@ -191,6 +192,22 @@ def test_qrels_are_trecs_four_columns(fetch, researcher):
     ]
 
 
+def test_each_annotators_grades_their_provenance_and_the_released_layout_are_handed_out(
+    fetch, researcher
+):
+    study = ticked_study(owner=researcher)
+    [name] = set(study.annotators.values_list("pseudonym", flat=True))
+    own = fetch(study, "qrels_jg.txt").getvalue().decode().splitlines()
+    assert own[:2] == [f"boot {name} clog 1", f"boot {name} pump 1"]
+    lines = fetch(study, "provenance.csv").getvalue().decode().splitlines()
+    assert lines[0].startswith("line,topic,docno,grade")
+    assert lines[1].startswith("1,boot,clog,1")
+    packed = ZipFile(io.BytesIO(fetch(study, "released-layout.zip").getvalue()))
+    files = ["judged_targets_ticked.csv", "alter_target_ids_ticked.csv", "docids_ticked.csv"]
+    assert packed.namelist() == files
+    assert "Input.target1" in packed.read(files[0]).decode()
+
+
 def test_qrels_that_cannot_be_written_leave_the_reason_on_the_page(rosa, researcher):
     study = ticked_study(owner=researcher)
     Item.objects.filter(key="boot").update(key="rubber boot")
@@ -219,13 +236,14 @@ def in_every_form(*bases):
 
 def test_alternatives_offer_scores_once_they_have_some(researcher):
     study = ticked_study(owner=researcher)
-    rest = ["qrels.txt", "agreement.json"]
+    rest = ["qrels.txt", "qrels_jg.txt", "released-layout.zip", "agreement.json"]
     assert file_names(study) == [
-        *in_every_form("judgments", "submissions", "items", "qrels"), *rest, "dataset.zip",
+        *in_every_form("judgments", "submissions", "items", "qrels", "provenance"),
+        *rest, "dataset.zip",
     ]  # fmt: skip
     add_scores(study)
     assert file_names(study) == [
-        *in_every_form("judgments", "submissions", "items", "scores", "qrels"),
+        *in_every_form("judgments", "submissions", "items", "scores", "qrels", "provenance"),
         *rest, "validation.json", "dataset.zip",
     ]  # fmt: skip
 
