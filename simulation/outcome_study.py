@@ -132,7 +132,7 @@ def _too_alike(gaps: Floats) -> str | None:
     if not n:
         return "the difference is the same for all targets"
     if n < LEAST_OTHERS:
-        return f"{n} targets differ from all others; {LEAST_OTHERS} are needed"
+        return f"of {len(gaps)} targets {n} differ from the others; {LEAST_OTHERS} are needed"
     return None
 
 

@@ -81,6 +81,8 @@ def _of_user(record: dict[str, Any], user: str) -> Iterator[str]:
     for one in record["biases"]:
         if one["user"] == user:
             verdict = "equivalent" if one["equivalent"] else "not shown to be equivalent"
+            if one["equivalent"] is None:
+                verdict = f"equivalence cannot be tested ({one['reason']})"
             numbers = {"value": one["bias"], "ci_low": one["ci_low"], "ci_high": one["ci_high"]}
             yield estimate(f"  bias, {one['recommender']}", numbers) + f", {verdict}"
 
