@@ -43,6 +43,7 @@ NOT_VISITED = {
     ),
     *("review-draft", "review-note", "review-appeal", "review-undo", "review-send"),
     *("review-sending", "review-retry", "review-rules-draft", "review-reason-add", "review-clear"),
+    "review-withdraw",
     *("review-reason-delete", "study-invite", "study-invitation-revoke", "study-member-role"),
     *("study-member-remove", "wage-floor", "connecting", "connect-site", "connect"),
     *("connection-close", "team-budget", "invite", "invitation-revoke", "member-role"),

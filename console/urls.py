@@ -117,6 +117,7 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("review/undo/", review.undo, name="review-undo"),
     path("review/send/", review_sending.send, name="review-send"),
     path("review/sending/", review_sending.send_progress, name="review-sending"),
+    path("review/<int:assignment_id>/withdraw/", review_sending.withdraw, name="review-withdraw"),
     path("review/retry/", review_sending.retry, name="review-retry"),
     path("review/rules/", review_rules.rules, name="review-rules"),
     path("review/rules/draft/", review_rules.draft_by_rule, name="review-rules-draft"),

@@ -70,6 +70,14 @@ def override(
     )
 
 
+def withdraw_refused(*, assignments: AssignmentRecordQuerySet) -> int:
+    """Take back decisions that the marketplace refused, so that they can be made anew."""
+    refused = assignments.refused().filter(status=Status.SUBMITTED)
+    return refused.update(
+        decision="", feedback="", decision_problem="", decided_by=None, decided_at=None
+    )
+
+
 def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
     """FeedbackUnfit, where no marketplace takes it."""
     if is_required and not feedback.strip():
@@ -164,6 +172,8 @@ def _reconcile(client: MTurkClient, assignment: Assignment, refusal: Marketplace
     decision, status = Decision(assignment.decision), _status_there(client, assignment)
     if decision == OVERRIDE and status == Status.REJECTED:
         return _note_refusal(assignment, _advice(refusal))
+    if status == Status.SUBMITTED:  # undecided there, and refused for another reason
+        return _note_refusal(assignment, refusal.message)
     if not set_status(assignment=assignment, status=status):
         return KNOWN
     # After a lost answer boto3 tried again, and was refused because of its own success.

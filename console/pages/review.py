@@ -148,7 +148,12 @@ def _refusals(study: Study) -> list[dict[str, Any]]:
     """What the marketplace refused, and why."""
     of_study = {"assignment__hit__batch__study": study}
     rows = [
-        {"what": assignment.get_decision_display(), "about": assignment, "why": problem}
+        {
+            "what": assignment.get_decision_display(),
+            "about": assignment,
+            "why": problem,
+            "is_undecided": assignment.status == Assignment.Status.SUBMITTED,
+        }
         for assignment in Assignment.objects.filter(hit__batch__study=study).refused()[:20]
         if (problem := assignment.decision_problem)
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -19,7 +19,9 @@ from console.review_forms import SendForm
 from hits.draft_costs import summary_of
 from hits.drafts import Action, drafts_of
 from hits.exceptions import HitsError
+from hits.models import Assignment
 from hits.record_drafts import record_drafts
+from hits.review import withdraw_refused
 from hits.review_dispatch import request_sending, retry_refused
 
 
@@ -79,6 +81,15 @@ def begin_sending(request: HttpRequest, study: Study) -> None:
     """Request the job that sends, and say so."""
     request_sending(study=study, requested_by=person(request))
     messages.success(request, _("Sending in the background; this page follows it."))
+
+
+@require_POST
+def withdraw(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    """Access: those who may review. Take a refused decision back, and lead to its submission."""
+    study = study_for(request, slug, Permission.REVIEW)
+    one = get_object_or_404(Assignment, hit__batch__study=study, pk=assignment_id)
+    withdraw_refused(assignments=Assignment.objects.filter(pk=one.pk))
+    return redirect(desk_address(study, assignment=one.pk))
 
 
 @require_POST

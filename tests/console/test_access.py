@@ -71,6 +71,7 @@ ACTIONS = {
     "review-appeal": {"slug": "mine", "assignment_id": 1},
     "review-note": {"slug": "mine", "assignment_id": 1},
     "review-clear": {"slug": "mine", "assignment_id": 1},
+    "review-withdraw": {"slug": "mine", "assignment_id": 1},
     "review-reason-delete": {"slug": "mine", "reason_id": 1},
     **{
         name: {"slug": "mine"}

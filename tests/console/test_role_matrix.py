@@ -99,7 +99,7 @@ ACTIONS_OF_A_STUDY = {
     **dict.fromkeys(
         [
             *("review-draft", "review-note", "review-appeal", "review-undo", "review-retry"),
-            "review-clear",
+            *("review-clear", "review-withdraw"),
             *("review-rules-draft", "review-reason-add", "review-reason-delete", "review-sending"),
         ],
         P.REVIEW,
@@ -252,6 +252,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "review-draft": {"assignment_id": Assignment},
     "review-note": {"assignment_id": Assignment},
     "review-clear": {"assignment_id": Assignment},
+    "review-withdraw": {"assignment_id": Assignment},
     "review-appeal": {"assignment_id": Assignment},
     "review-reason-delete": {"reason_id": 1},
     "flag": {"submission_id": Submission},

@@ -2,16 +2,20 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
+from accounts.models import User
 from annotation.models import Submission
 from hits.collect import collect_batch, store_assignment
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused, MarketplaceUnreachable
 from hits.foreign_records import assignment_record
 from hits.models import Assignment
-from hits.review import DecisionsResult, decide, send_decisions
+from hits.review import DecisionsResult, decide, send_decisions, withdraw_refused
 from marketplace import clock
 from tests.boto_clients import ENDPOINT_URL
+from tests.console.pages import words_of
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
 from tests.hits.work import balance_of, hand_in, hit_on, published_batch
 
@@ -187,6 +191,42 @@ def test_a_refusal_keeps_the_intent(batch, wire, client):
         send(batch, client)
     assert Assignment.objects.decided_but_unsent().count() == 3
     assert send(batch, client) == 3
+
+
+def test_what_contradicts_another_decision_is_a_refusal_and_can_be_decided_anew(
+    batch, wire, client
+):
+    """As of a participant's other items, which their recruiter has in one submission."""
+    first = Assignment.objects.filter(pk=Assignment.objects.of(batch)[0].pk)
+    decide(assignments=first, decision=APPROVE)
+    wire.fail("ApproveAssignment", refusal("AWS.MechanicalTurk.InvalidAssignmentState"))
+    assert send_decisions(batch=batch, client=wire.client) == DecisionsResult(n_refused=1)
+    assert first.get().decision_problem == "Not now."
+    assert send_decisions(batch=batch, client=wire.client) == DecisionsResult()
+    assert withdraw_refused(assignments=first) == 1
+    assert first.undecided().get().decision_problem == ""
+    assert withdraw_refused(assignments=first) == 0
+    decide(assignments=first, decision=REJECT, feedback="Too quick.")
+    assert send(batch, client) == 1
+
+
+def test_the_desk_says_why_a_decision_was_refused_and_takes_it_back(batch):
+    study, researcher = batch.study, User.objects.create_user("rosa")
+    study.owner = researcher
+    study.save()
+    one = Assignment.objects.of(batch)[0]
+    Assignment.objects.filter(pk=one.pk).update(
+        decision=REJECT, feedback="Too fast.", decision_problem="It asks for 100 characters."
+    )
+    rosa = Client(headers={"host": "localhost"})
+    rosa.force_login(researcher)
+    address = reverse("console:review", args=[study.slug])
+    words = words_of(rosa.get(address).content.decode())
+    assert f"{one.assignment_id} : It asks for 100 characters. Decide it anew" in words
+    answer = rosa.post(reverse("console:review-withdraw", args=[study.slug, one.pk]))
+    desk = rosa.get(answer.headers["Location"])
+    assert desk.context["assignment"].pk == one.pk
+    assert "The marketplace refused" not in words_of(desk.content.decode())
 
 
 def test_other_batches_decisions_are_left_alone(study, batch, client, bob):
