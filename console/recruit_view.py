@@ -189,6 +189,7 @@ class RecruitView:
             "reject": _("Rejection"),
             "bonus": _("Bonus"),
             "message": _("Message"),
+            "doubt": _("Waits to be paid without its work"),
         }
         rows = self.study.calls.order_by("-is_uncertain", "-number") if self.study else ()
         return [(call, names.get(call.kind, call.kind)) for call in rows]

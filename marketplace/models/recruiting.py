@@ -440,6 +440,8 @@ class Intent(models.Model):
         REJECT = "reject", _("Reject")
         BONUS = "bonus", _("Pay a bonus")
         MESSAGE = "message", _("Send a message")
+        # Of a submission without its work: never sent, but put before a person.
+        DOUBT = "doubt", _("Pay without work?")
 
     class State(models.TextChoices):
         WRITTEN = "written", _("To be done")

@@ -27,6 +27,7 @@ from marketplace.models import Intent, Outcome, RecruiterCharge, RecruiterConnec
 from marketplace.recruiting.attached import follow_attached
 from marketplace.recruiting.charges import charge_rewards
 from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.doubts import settle_doubt
 from marketplace.recruiting.events import follow_events
 from marketplace.recruiting.groups import follow_blocks, follow_groups
 from marketplace.recruiting.outcomes_there import SAME, follow_submission, follow_submissions
@@ -89,7 +90,9 @@ def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
     held = Intent.objects.select_for_update().get(pk=intent.pk)
     if held.state != State.UNCERTAIN:
         raise InvalidParameter(_("This is not uncertain: it is {state}.").format(state=held.state))
-    if not was_done:
+    if held.kind == Kind.DOUBT:
+        settle_doubt(doubt=held, is_left=was_done)
+    elif not was_done:
         _note(held, State.WRITTEN)
     elif held.kind == Kind.BONUS:
         _paid(held)
@@ -137,6 +140,8 @@ def _intents(connection: RecruiterConnection, *states: str) -> list[Intent]:
 def _settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     now = clock.now()
     for intent in _intents(connection, State.SENT, State.UNCERTAIN):
+        if intent.kind == Kind.DOUBT:
+            continue  # a person's to decide
         if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
             _settle(intent, recruiter, now)
 
@@ -217,7 +222,7 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         follow_submission(intent.session, found)
         _note(intent, State.REFUSED, _("It was approved there before: it is approved here, too."))
         return
-    if _claim(intent):
+    if _claim(intent, intent.basis):
         recruiter.decide(found.id, _verdict(intent, found))
         _decided(intent)
 
@@ -248,7 +253,8 @@ def _decided(intent: Intent) -> None:
 
 def _verdict(intent: Intent, found: Submission) -> Verdict:
     if intent.kind == Kind.REJECT:
-        category = intent.session.connection.settings.get("rejection_category", "OTHER")
+        by_default = intent.session.connection.settings.get("rejection_category", "OTHER")
+        category = intent.basis.get("category", by_default)
         return Rejection(intent.text, RejectionCategory(category))
     return Reversal() if found.state == SubmissionState.REJECTED else Approval()
 

@@ -59,7 +59,7 @@ def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
 def _uncharged(connection: RecruiterConnection) -> QuerySet[Session]:
     """Those approved there, by time or by hand or because it was said from here."""
     approvals = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.APPROVE)
-    open_ones = approvals.exclude(state=Intent.State.DONE)
+    open_ones = approvals.exclude(state__in=[Intent.State.DONE, Intent.State.REFUSED])
     charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=Kind.REWARD)
     approved = Session.objects.filter(connection=connection, state=Session.State.APPROVED)
     posted = approved.exclude(study__external_id="")

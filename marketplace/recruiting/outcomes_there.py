@@ -13,6 +13,7 @@ from marketplace import clock
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits import review
 from marketplace.models import Assignment, RecruitedStudy, RecruiterConnection, Session
+from marketplace.recruiting.doubts import follow_doubts
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound
 from marketplace.recruiting.records import Submission, SubmissionState
@@ -36,14 +37,17 @@ def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) ->
     n_changed, now = 0, clock.now()
     sessions = Session.objects.filter(_followed(now), connection=connection)
     studies = RecruitedStudy.objects.filter(connection=connection).exclude(external_id="")
-    for study in studies.filter(pk__in=sessions.values("study")).order_by("pk"):
+    is_open = Q(state__in=[RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED])
+    for study in studies.filter(Q(pk__in=sessions.values("study")) | is_open).order_by("pk"):
         here = {one.submission_id: one for one in sessions.filter(study=study)}
         try:
-            for submission in recruiter.submissions(study.external_id):
-                session = here.get(submission.id)
-                n_changed += session is not None and follow_submission(session, submission)
+            there = list(recruiter.submissions(study.external_id))
         except NotFound:
             continue  # the study was deleted there: its sessions end by their time
+        for submission in there:
+            session = here.get(submission.id)
+            n_changed += session is not None and follow_submission(session, submission)
+        follow_doubts(study, there)
     return n_changed
 
 

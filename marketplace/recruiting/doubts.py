@@ -1,0 +1,140 @@
+"""Submissions that wait at their recruiter to be paid though their work is not here: a code that
+was passed on, work that was left in the middle, a place that was not given back.
+
+Nothing approves them from here, but time does so there. So each is put before a person, once, among
+the calls that somebody must look after: it is rejected there, or left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from marketplace import clock
+from marketplace.models import Assignment, Intent, Outcome, RecruitedStudy, Session
+from marketplace.recruiting.participants import account_of, encrypted
+from marketplace.recruiting.records import RejectionCategory, Submission, SubmissionState
+
+Kind, State = Intent.Kind, Intent.State
+# Prolific approves what nobody has reviewed by then.
+APPROVED_AFTER = timedelta(days=21)
+# Whoever was asked to return the place has so long before it is put before anybody.
+RETURNED_WITHIN = timedelta(days=1)
+REASON = (
+    "The work of this study was not submitted, or not all of it, and the study was handed in at "
+    "the recruiter all the same. Please write to us if you think that this is a mistake."
+)
+
+
+def follow_doubts(study: RecruitedStudy, submissions: Iterable[Submission]) -> int:
+    """Put before a person what waits there without its work, and drop what does so no more;
+    return how many are new."""
+    codes = {code: Outcome(outcome) for outcome, code in study.codes.values_list("outcome", "code")}
+    waiting = {one.id: one for one in submissions if one.state == SubmissionState.AWAITING_REVIEW}
+    known = {one.submission_id: one for one in Session.objects.filter(study=study)}
+    doubtful = {
+        key: one for key, one in waiting.items() if _is_doubtful(known.get(key), one, codes)
+    }
+    open_ones = Intent.objects.filter(session__study=study, kind=Kind.DOUBT, state=State.UNCERTAIN)
+    open_ones.exclude(session__submission_id__in=doubtful).delete()
+    n_new = 0
+    for key, submission in doubtful.items():
+        session = known.get(key) or _absent(study, submission)
+        n_new += _note(session, submission, codes.get(submission.code))
+    return n_new
+
+
+@transaction.atomic
+def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
+    """Leave it as it is, or have it rejected there."""
+    Intent.objects.filter(pk=doubt.pk).update(state=State.DONE, done_at=clock.now())
+    if is_left or _is_decided(doubt.session):
+        return
+    Intent.objects.create(
+        connection=doubt.connection,
+        session=doubt.session,
+        kind=Kind.REJECT,
+        key=f"{Kind.REJECT}:{doubt.session_id}:0",
+        text=REASON,
+        basis=doubt.basis,
+        created_at=clock.now(),
+    )
+
+
+def _is_doubtful(
+    session: Session | None, submission: Submission, codes: dict[str, Outcome]
+) -> bool:
+    if session is None:
+        return True
+    if session.outcome == Outcome.COMPLETED or _is_decided(session):
+        return False
+    is_asked_back = session.outcome and codes.get(submission.code) == session.outcome
+    since = session.ended_at or session.arrived_at
+    return not is_asked_back or since < clock.now() - RETURNED_WITHIN
+
+
+def _is_decided(session: Session) -> bool:
+    return session.intents.filter(kind__in=[Kind.APPROVE, Kind.REJECT]).exists()
+
+
+def _absent(study: RecruitedStudy, submission: Submission) -> Session:
+    """A participation of somebody who never opened the link, so that it can be decided on."""
+    now = clock.now()
+    session, _is_new = Session.objects.get_or_create(
+        connection=study.connection,
+        submission_id=submission.id,
+        defaults={
+            "study": study,
+            "worker": account_of(study, submission.participant),
+            "encrypted_participant_id": encrypted(submission.participant),
+            "external_study_id": study.external_id,
+            "state": Session.State.FINISHED,
+            "arrived_at": now,
+            "expires_at": now,
+            "ended_at": now,
+        },
+    )
+    return session
+
+
+def _note(session: Session, submission: Submission, reported: Outcome | None) -> bool:
+    is_claimed = reported == Outcome.COMPLETED
+    category = RejectionCategory.BAD_CODE if is_claimed else RejectionCategory.NO_DATA
+    _row, is_new = Intent.objects.get_or_create(
+        connection=session.connection,
+        key=f"{Kind.DOUBT}:{session.pk}",
+        defaults={
+            "session": session,
+            "kind": Kind.DOUBT,
+            "state": State.UNCERTAIN,
+            "basis": {"category": category.value},
+            "problem": _problem(session, submission, reported),
+            "created_at": clock.now(),
+        },
+    )
+    return is_new
+
+
+def _problem(session: Session, submission: Submission, reported: Outcome | None) -> str:
+    items = Assignment.objects.filter(session_item__session=session)
+    n_items, n_done = items.count(), items.handed_in().count()
+    work = ngettext(
+        "%(done)s of %(n)s page was submitted here.",
+        "%(done)s of %(n)s pages were submitted here.",
+        n_items,
+    ) % {"done": n_done, "n": n_items}
+    day = (submission.completed_at or clock.now()) + APPROVED_AFTER
+    text = _(
+        "The code entered there is that of: {outcome}. {work} Unless it is rejected or returned, "
+        "{recruiter} approves and pays it on {day}."
+    )
+    return text.format(
+        outcome=reported.label if reported else _("none of this study"),
+        work=work,
+        recruiter=session.connection.name,
+        day=f"{day:%Y-%m-%d}",
+    )
