@@ -45,6 +45,7 @@ from hits.preflight import (
     wave_saving_usd,
 )
 from hits.progress import is_offered_here
+from hits.recruited_batches import batches_without_study
 from hits.selections import OF_ROUND, items_without_hit
 from hits.texts import StudyTexts, study_texts
 from hits.wages import Duration, Wage, duration_of, practice_duration, reward_for, wage_of
@@ -121,6 +122,11 @@ class LaunchView:
     @property
     def is_offered_here(self) -> bool:
         return is_offered_here(self.batches)
+
+    @property
+    def undrafted(self) -> list[Batch]:
+        """Those whose participants nobody has asked for."""
+        return batches_without_study(self.batches)
 
     @cached_property
     def duration(self) -> Duration:

@@ -32,7 +32,10 @@ class StudyProgress:
 
 def is_offered_here(batches: Iterable[Batch]) -> bool:
     """Whether workers may find one of them on this site's own marketplace."""
-    return any(not batch.closed_at and batch.connection.is_on_this_site for batch in batches)
+    return any(
+        not batch.closed_at and not batch.is_recruited and batch.connection.is_on_this_site
+        for batch in batches
+    )
 
 
 def progress_counts() -> dict[str, Coalesce]:

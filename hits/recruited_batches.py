@@ -33,11 +33,12 @@ from hits.models import (
 )
 from hits.recruiter_accounts import PAUSE_SECONDS, store_recruiters
 from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
+from hits.submissions import delete_withdrawn
 from work.exceptions import JobWaiting
 from work.models import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from accounts.models import User
     from work.execution import RunningJob
@@ -69,6 +70,18 @@ class Offer:
     places: int = 0
     devices: Sequence[str] = ()
     excluded: Sequence[Recruitment] = ()
+
+
+def batches_without_study(batches: Iterable[Batch]) -> list[Batch]:
+    """Those kept for participants that nobody comes to as they are: no study is drafted or open."""
+    waiting = [one for one in batches if one.is_recruited and one.hit_type_id and not one.closed_at]
+    if not waiting:
+        return []
+    studies = Recruitment.objects.filter(batch__in=waiting)
+    drafted = set(
+        studies.exclude(state__in=[State.STOPPED, State.REFUSED]).values_list("batch", flat=True)
+    )
+    return [one for one in waiting if one.pk not in drafted]
 
 
 def judgments_wanted(batch: Batch) -> int:
@@ -179,6 +192,9 @@ def store_standing(connection: Connection, standing: Standing) -> None:
         if (recruitment := by_key.get(one.key)) is not None:
             _store_study(recruitment, one)
             _store_calls(recruitment, standing)
+    if standing.withdrawn:
+        undecided = Assignment.objects.filter(hit__batch__connection=connection)
+        delete_withdrawn(undecided.filter(assignment_id__in=standing.withdrawn))
 
 
 def _require_recruitable(batch: Batch, offer: Offer) -> None:

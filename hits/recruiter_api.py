@@ -76,6 +76,8 @@ class Standing:
     recruiters: tuple[RecruiterRecord, ...]
     studies: tuple[StudyRecord, ...]
     calls: tuple[CallRecord, ...]
+    # Assignments whose answers were taken back by their participants.
+    withdrawn: tuple[str, ...] = ()
 
 
 def annotation_prefix(batch: Batch) -> str:
@@ -94,6 +96,7 @@ def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
         ),
         tuple(_study(row) for row in _rows(answer, "studies")),
         tuple(_call(row) for row in _rows(answer, "calls")),
+        _withdrawn(answer),
     )
 
 
@@ -164,6 +167,13 @@ def _ask(connection: Connection, path: str, content: dict[str, Any]) -> dict[str
             _("The marketplace of “{name}” works with no recruiters.").format(name=connection)
         )
     return answer
+
+
+def _withdrawn(answer: dict[str, Any]) -> tuple[str, ...]:
+    ids = answer.get("withdrawn", [])  # marketplaces of earlier versions send none
+    if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+        raise MarketplaceFault(_("it sent no list of {name}").format(name="withdrawn"))
+    return tuple(ids[:MOST_ROWS])
 
 
 def _rows(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from django.db import DataError, transaction
 from django.utils.translation import gettext as _
 
+from accounts.audit import record
 from annotation.models import Annotator, CheckAnswer, Judgment, Submission, WrittenAnswer
 from annotation.pseudonyms import pseudonym
 from annotation.versions import count_judgments_change
 from hits.answers import Answer, read_answer
 from hits.checked_pages import checks_on
 from hits.exceptions import AlreadyJudged, AnswerUnreadable
-from hits.models import Assignment, Batch
+from hits.models import Assignment, AssignmentRecordQuerySet, Batch, Message
 
 logger = logging.getLogger(__name__)
 # Assignments with their items that are in memory at once.
@@ -46,6 +48,29 @@ def _set_submission_status(assignment: Assignment, status: str) -> None:
     submissions.update(status=status)
     if studies:
         count_judgments_change(study_ids=studies)
+
+
+@transaction.atomic
+def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
+    """Delete undecided answers that their workers took back, with the judgments made of them;
+    return how many. One that a bonus was paid for stays."""
+    rows = assignments.filter(status=Assignment.Status.SUBMITTED, payments=None)
+    found = list(rows.select_related("hit__batch__study__team"))
+    keys = [one.pk for one in found]
+    Submission.objects.filter(assignment__in=keys).delete()
+    Message.objects.filter(assignment__in=keys).update(assignment=None)
+    Assignment.objects.filter(pk__in=keys).delete()
+    numbers = Counter(one.hit.batch.study for one in found)
+    for study, n in numbers.items():
+        count_judgments_change(study_ids=[study.pk])
+        record(
+            team=study.team,
+            actor=None,
+            action="submissions.withdraw",
+            subject=study.slug,
+            details={"n": n},
+        )
+    return len(keys)
 
 
 def read_assignments(*, batch: Batch) -> int:

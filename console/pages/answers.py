@@ -15,6 +15,7 @@ from console.stages import stage_facts
 from console.tables import page_of
 from hits.models import Batch
 from hits.progress import is_offered_here, unreadable_assignments
+from hits.recruited_batches import batches_without_study
 
 
 @require_safe
@@ -30,6 +31,7 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "batches": batches,
         "is_offered_here": is_offered_here(batches),
+        "undrafted": batches_without_study(batches),
         "job": jobs_of(study).of_kind(COLLECT).first(),
     }
     return study_page(request, study, "answers", context)

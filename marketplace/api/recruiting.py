@@ -32,7 +32,13 @@ from marketplace.recruiting.requests import (
     request_connection,
     request_draft,
 )
-from marketplace.recruiting.standing import calls_of, recruiters_of, sessions_of, studies_of
+from marketplace.recruiting.standing import (
+    calls_of,
+    recruiters_of,
+    sessions_of,
+    studies_of,
+    withdrawn_of,
+)
 from marketplace.recruiting.studies import let_participants_work
 
 NEEDS_PLACES = (Action.PRICE, Action.PLACES)
@@ -53,6 +59,7 @@ def standing(request: HttpRequest, requester: Requester) -> JsonResponse:
         "recruiters": recruiters_of(requester),
         "studies": studies_of(studies),
         "calls": calls_of(studies),
+        "withdrawn": withdrawn_of(studies),
     }
     return JsonResponse(content)
 

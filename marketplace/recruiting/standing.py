@@ -15,13 +15,14 @@ from django.db.models import Count, Q, QuerySet
 from marketplace.models import (
     Assignment,
     Intent,
+    Outcome,
     RecruitedStudy,
     RecruiterConnection,
     Requester,
     Session,
 )
 
-MOST_CALLS = 200
+MOST_CALLS, MOST_WITHDRAWN = 200, 1000
 SESSIONS_AT_ONCE = 500
 LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
 
@@ -45,6 +46,17 @@ def calls_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
     rows = rows.select_related("session__study", "session__worker").order_by("-pk")
     return [_call(one) for one in rows[:MOST_CALLS]]
+
+
+def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
+    """The newest assignments whose answers participants took back: who stopped taking part, and
+    who returned a study that keeps nothing then. Requesters who have copies delete them."""
+    left = Q(session_item__session__state=Session.State.RETURNED)
+    left &= Q(session_item__session__study__discards_returned=True)
+    left |= Q(session_item__session__outcome=Outcome.NO_CONSENT)
+    rows = Assignment.objects.filter(left, session_item__session__study__in=studies)
+    returned = rows.filter(status=Assignment.Status.RETURNED).order_by("-closed_at", "-pk")
+    return list(returned.values_list("public_id", flat=True)[:MOST_WITHDRAWN])
 
 
 def sessions_of(study: RecruitedStudy, *, after: str = "") -> list[dict[str, Any]]:

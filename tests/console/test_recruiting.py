@@ -134,6 +134,18 @@ def test_an_offer_that_cannot_be_is_said_at_its_field(rosa, recruitment, field, 
     assert requested() == []
 
 
+@pytest.mark.parametrize("name", ["launch", "answers"])
+def test_the_researcher_is_led_to_the_study_that_participants_come_by(rosa, recruitment, name):
+    path = reverse(f"console:{name}", args=["mine"])
+    hint = f"Nobody comes to batch {recruitment.batch_id} yet"
+    words = words_of(rosa.get(path).content.decode())
+    assert hint not in words
+    assert "send people there" not in words
+    recruitment.calls.all().delete()
+    recruitment.delete()
+    assert hint in words_of(rosa.get(path).content.decode())
+
+
 @pytest.mark.parametrize(
     ("items", "places", "words"),
     [

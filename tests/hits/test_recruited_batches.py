@@ -10,6 +10,7 @@ from django.test import Client
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
+from annotation.models import Study, Submission
 from hits.archive import unfinished_work
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site
@@ -30,6 +31,7 @@ from hits.recruited_batches import (
     STOP,
     Offer,
     connections_to_follow,
+    follow_batch,
     request_change,
     request_draft,
 )
@@ -129,12 +131,16 @@ def hand_in(fake, study):
     submission, _browser, _answer = arrive(fake, study)
     session = study.sessions.get(submission_id=submission.id)
     for item in session.items.select_related("assignment__hit"):
-        answer = answer_to(Hit.objects.get(hit_id=item.assignment.hit.public_id), VALUES)
-        fields = {"assignmentId": item.assignment.public_id, "answer": json.dumps(answer)}
-        assert Client().post("/mturk/externalSubmit", fields).status_code == 200
+        submit(item.assignment)
     session.refresh_from_db()
     fake.world.enter(submission, session.code)
     return submission
+
+
+def submit(assignment):
+    answer = answer_to(Hit.objects.get(hit_id=assignment.hit.public_id), VALUES)
+    fields = {"assignmentId": assignment.public_id, "answer": json.dumps(answer)}
+    assert Client().post("/mturk/externalSubmit", fields).status_code == 200
 
 
 def change(recruitment, action, ada, **values):
@@ -209,6 +215,26 @@ def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
     monkeypatch.setattr("hits.recruited_files.SECONDS", -1)
     assert Client().get(file_address(drafted, "join", reader="ada")).status_code == 403
     assert MarketplaceEntry.objects.filter(action="study.export_join").count() == 2
+
+
+def test_answers_that_were_taken_back_are_deleted_here_too(drafted, fake, ada, batch, connection):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    study = RecruitedStudy.objects.get()
+    hand_in(fake, study)
+    there, browser, _answer = arrive(fake, study)
+    session = study.sessions.get(submission_id=there.id)
+    submit(session.items.first().assignment)
+    collect_batch(batch=batch, client=client_of(connection))
+    assert (Submission.objects.count(), Assignment.objects.count()) == (4, 4)
+    before = Study.objects.get(pk=batch.study_id).judgments_version
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    for _minute in range(2):
+        follow_batch(batch)
+    assert (Submission.objects.count(), Assignment.objects.count()) == (3, 3)
+    assert Study.objects.get(pk=batch.study_id).judgments_version == before + 1
+    assert AuditEntry.objects.get(action="submissions.withdraw").details == {"n": 1}
+    collect_batch(batch=batch, client=client_of(connection))
+    assert Assignment.objects.count() == 3
 
 
 def test_a_batch_for_participants_holds_no_money(batch, connection):
