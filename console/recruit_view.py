@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 
 from console.recruit_forms import ActionForm, AmountForm, OfferForm, PriceForm, proposed
-from hits.models import Recruiter, Recruitment
+from hits.models import Recruiter, RecruiterCall, Recruitment
 from hits.recruited_batches import (
     DISCARD,
     PAUSE,
@@ -29,7 +29,7 @@ from hits.wages import duration_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hits.models import Batch, RecruiterCall
+    from hits.models import Batch
     from work.models import Job
 
 State = Recruitment.State
@@ -61,8 +61,16 @@ class RecruitView:
     @property
     def study(self) -> Recruitment | None:
         """The one that is drafted or open, or was last."""
-        standing = [one for one in self.studies if one.state != State.REFUSED]
-        return next(iter(standing), None)
+        return next(iter(self._standing), None)
+
+    @property
+    def earlier(self) -> list[Recruitment]:
+        """Those before it that participants came by."""
+        return self._standing[1:]
+
+    @cached_property
+    def _standing(self) -> list[Recruitment]:
+        return [one for one in self.studies if one.state not in Recruitment.OVER]
 
     @property
     def refused(self) -> Recruitment | None:
@@ -191,7 +199,8 @@ class RecruitView:
             "message": _("Message"),
             "doubt": _("Waits to be paid without its work"),
         }
-        rows = self.study.calls.order_by("-is_uncertain", "-number") if self.study else ()
+        of_batch = RecruiterCall.objects.filter(recruitment__batch=self.batch)
+        rows = of_batch.order_by("-is_uncertain", "-number") if self.study else ()
         return [(call, names.get(call.kind, call.kind)) for call in rows]
 
 

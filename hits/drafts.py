@@ -12,7 +12,7 @@ from hits.contacts import LONGEST_SUBJECT
 from hits.contacts import validate_text as require_text
 from hits.draft_costs import NOTHING, paid_part
 from hits.exceptions import DecisionRefused, PaymentRefused
-from hits.models import Assignment, DraftDecision
+from hits.models import Assignment, DraftDecision, Recruitment
 from hits.payments import validate_bonus, validate_part
 from hits.review import validate_feedback
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from annotation.models import Study
 
 Action = DraftDecision.Action
+# Of a rejection: Prolific's own rule.
+SHORTEST_PARTICIPANTS_REASON = 100
 
 
 @transaction.atomic
@@ -55,6 +57,8 @@ def draft_decision(
 def validate_draft(draft: DraftDecision) -> None:
     """An error with what is wrong, where the decision could not be sent as it is."""
     action, assignment, amount_usd = draft.action, draft.assignment, draft.amount_usd
+    if assignment.hit.batch.is_recruited:
+        _require_for_participants(draft)
     if action in (Action.APPROVE, Action.REJECT, Action.PART_PAY):
         require_possible(assignment, is_undecided(assignment), _("It is decided already."))
     if action == Action.OVERRIDE:
@@ -74,6 +78,29 @@ def validate_draft(draft: DraftDecision) -> None:
         require_text(draft.text, name=_("A message"))
     if action == Action.BLOCK:
         require_text(draft.text, name=_("A reason"))
+
+
+def _require_for_participants(draft: DraftDecision) -> None:
+    """What their recruiter, who pays them, would not take."""
+    assignment, n = draft.assignment, len(draft.text)
+    if draft.action == Action.REJECT:
+        message = _(
+            "A participant's recruiter asks for a reason of at least {most} characters, and all "
+            "items of the participant are rejected by it; this one has {n}."
+        ).format(most=SHORTEST_PARTICIPANTS_REASON, n=n)
+        require_possible(assignment, n >= SHORTEST_PARTICIPANTS_REASON, message)
+    if draft.action == Action.PART_PAY:
+        message = _("Participants are paid by their recruiter, who pays all of a study or nothing.")
+        require_possible(assignment, is_possible=False, message=message)
+    if draft.action == Action.BONUS:
+        recruitments = Recruitment.objects.filter(batch=assignment.hit.batch_id)
+        last = recruitments.select_related("recruiter").order_by("-pk").first()
+        currency = last.recruiter.currency if last else "USD"
+        message = _(
+            "The account at the recruiter is in {currency}, and bonuses here are in dollars: pay "
+            "this one at the recruiter."
+        ).format(currency=currency)
+        require_possible(assignment, currency == "USD", message)
 
 
 def is_undecided(assignment: Assignment) -> bool:

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.audit import record
 from annotation.study_jobs import RECRUIT, jobs_of, request_study_job
@@ -79,7 +80,9 @@ def batches_without_study(batches: Iterable[Batch]) -> list[Batch]:
         return []
     studies = Recruitment.objects.filter(batch__in=waiting)
     drafted = set(
-        studies.exclude(state__in=[State.STOPPED, State.REFUSED]).values_list("batch", flat=True)
+        studies.exclude(state__in=[State.STOPPED, *Recruitment.OVER]).values_list(
+            "batch", flat=True
+        )
     )
     return [one for one in waiting if one.pk not in drafted]
 
@@ -206,7 +209,7 @@ def _require_recruitable(batch: Batch, offer: Offer) -> None:
         raise RecruitingRefused(_("None of the batch's HITs is published yet."))
     if offer.recruiter.connection_id != batch.connection_id:
         raise RecruitingRefused(_("The recruiter is one of another marketplace."))
-    over = [State.STOPPED, State.REFUSED]
+    over = [State.STOPPED, *Recruitment.OVER]
     if Recruitment.objects.filter(batch=batch).exclude(state__in=over).exists():
         raise RecruitingRefused(_("A study of this batch is drafted or open already."))
 
@@ -284,6 +287,8 @@ def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
 def _state_of(one: StudyRecord) -> str:
     if one.state == State.DRAFT and not one.is_posted:
         return State.REQUESTED if one.action else State.REFUSED
+    if one.state == State.STOPPED and not one.is_posted:
+        return State.DISCARDED
     return one.state if one.state in State.values else State.STOPPED
 
 
@@ -309,10 +314,21 @@ def _store_calls(recruitment: Recruitment, standing: Standing) -> None:
 def _report(recruitment: Recruitment, action: str) -> str:
     cost = f"{displayed(recruitment.quoted_cost or Decimal(0))} {recruitment.recruiter.currency}"
     facts = {"places": f"{recruitment.quoted_places or 0:,}", "cost": cost}
+    n = recruitment.quoted_places or 0
     if action == DRAFT:
-        return _("The draft has {places} places and costs {cost}.").format(**facts)
+        text = ngettext(
+            "The draft has {places} place and costs {cost}.",
+            "The draft has {places} places and costs {cost}.",
+            n,
+        )
+        return text.format(**facts)
     if action == PRICE:
-        return _("{places} places in all cost {cost} more.").format(**facts)
+        text = ngettext(
+            "{places} place in all costs {cost} more.",
+            "{places} places in all cost {cost} more.",
+            n,
+        )
+        return text.format(**facts)
     if action == SETTLE:
         return _("It is settled.")
     if action == DEMOGRAPHICS:

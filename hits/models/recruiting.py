@@ -84,8 +84,10 @@ class Recruitment(models.Model):
         PAUSED = "paused", _("Paused")
         STOPPED = "stopped", _("Closed")
         REFUSED = "refused", _("Not drafted")
+        DISCARDED = "discarded", _("Discarded")
 
-    OVER = (State.REFUSED,)
+    # Never published, and never to be.
+    OVER = (State.REFUSED, State.DISCARDED)
     LIVE = (State.ACTIVE, State.PAUSED)
 
     batch = models.ForeignKey(Batch, on_delete=models.PROTECT, related_name="recruitments")

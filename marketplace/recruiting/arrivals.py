@@ -23,6 +23,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.devices import is_compatible
 from marketplace.recruiting.links import panel_of
 from marketplace.recruiting.participants import (
     account_of,
@@ -79,7 +80,7 @@ def recognise(
     return visit
 
 
-def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
+def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") -> Session:
     """The visitor's participation, begun at the first visit. `known` is who comes back to the
     same open invite link in the same browser."""
     _require_sent(visit)
@@ -94,6 +95,7 @@ def enter(visit: Visit, *, known: WorkerAccount | None) -> Session:
         submission_id=_submission_id(visit, worker),
         encrypted_participant_id=encrypted(visit.external_worker_id),
         external_study_id=visit.study_id,
+        is_compatible=is_compatible(visit.study, user_agent),
     )
 
 
@@ -102,7 +104,11 @@ def _require_sent(visit: Visit) -> None:
     participation already comes back to it without."""
     connection, study = visit.study.connection, visit.study
     recruiter = recruiter_of(connection, is_hurried=True)
-    if recruiter is None or _has_begun(visit):
+    if _has_begun(visit):
+        return
+    if recruiter is None:
+        if connection.kind == Kind.PROLIFIC:  # its token was taken back
+            raise ParticipantUnknown(_not_asked(connection))
         return
     parameters = {
         study.worker_parameter: visit.external_worker_id,
@@ -118,8 +124,12 @@ def _require_sent(visit: Visit) -> None:
             text % {"recruiter": connection.name, "problem": problem}
         ) from problem
     except RecruiterProblem as problem:
-        text = _("%(recruiter)s can't be asked at the moment. Try again in a minute.")
-        raise ParticipantUnknown(text % {"recruiter": connection.name}) from problem
+        raise ParticipantUnknown(_not_asked(connection)) from problem
+
+
+def _not_asked(connection: RecruiterConnection) -> str:
+    text = _("%(recruiter)s can't be asked at the moment. Try again in a minute.")
+    return text % {"recruiter": connection.name}
 
 
 def _is_signed(visit: Visit, parameters: Mapping[str, str]) -> bool:

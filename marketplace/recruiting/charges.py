@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.utils.translation import gettext_lazy
 
 from marketplace import clock
 from marketplace.models import (
@@ -21,6 +22,14 @@ from marketplace.models import (
 from marketplace.recruiting.port import Recruiter
 
 Kind = RecruiterCharge.Kind
+# Of what publishing and more places set aside, participations are paid; what is left over when the
+# study is stopped is free again there.
+MEANINGS = {
+    Kind.STUDY: gettext_lazy("set aside for its places"),
+    Kind.REWARD: gettext_lazy("of what was set aside, paid for approved participations"),
+    Kind.BONUS: gettext_lazy("paid in bonuses"),
+    Kind.SCREEN_OUT: Kind.SCREEN_OUT.label,
+}
 
 
 def charge_rewards(connection: RecruiterConnection, recruiter: Recruiter) -> int:
@@ -49,11 +58,11 @@ def charge_rewards(connection: RecruiterConnection, recruiter: Recruiter) -> int
 
 
 def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
-    """What a study was charged: each kind's name, amount and currency."""
+    """What a study was charged: what each amount is, the amount and its currency."""
     rows = study.charges.values_list("kind", "currency").annotate(total=Sum("amount"))
     for kind, currency, total in rows.order_by("kind", "currency"):
         cents = total.quantize(Decimal("0.01"))
-        yield str(Kind(kind).label), cents if cents == total else total, currency
+        yield str(MEANINGS[Kind(kind)]), cents if cents == total else total, currency
 
 
 def _uncharged(connection: RecruiterConnection) -> QuerySet[Session]:

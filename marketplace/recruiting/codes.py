@@ -9,6 +9,16 @@ ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 LENGTH = 8
 
 
+# What is decided here. Whether attention checks were failed shows only in answers that are read
+# elsewhere, after the participant has gone back with a code; a follow-up is a study of its own.
+DECIDED = (
+    Outcome.COMPLETED,
+    Outcome.NO_CONSENT,
+    Outcome.SCREENED_OUT,
+    Outcome.NO_MORE_ITEMS,
+)
+
+
 def create_codes(
     study: RecruitedStudy,
     *,
@@ -16,9 +26,10 @@ def create_codes(
     redirect_url: str = "",
     is_for_completed: bool = False,
 ) -> None:
-    """A code for every outcome; that of completion may be the requester's own. The address to go
-    back to is that of every outcome, or of completion alone."""
-    codes = {outcome: new_code() for outcome in Outcome}
+    """A code for every outcome that may come; that of completion may be the requester's own. The
+    address to go back to is that of every outcome, or of completion alone."""
+    outcomes = [*DECIDED, *([Outcome.INCOMPATIBLE_DEVICE] if study.devices else [])]
+    codes = {outcome: new_code() for outcome in outcomes}
     if completed:
         codes[Outcome.COMPLETED] = completed
     OutcomeCode.objects.bulk_create(

@@ -44,6 +44,9 @@ def connect_prolific(
         raise InvalidParameter(str(problem)) from problem
     except ValueError:
         raise InvalidParameter(_("The id of a workspace has letters and digits alone.")) from None
+    if project and project not in account.projects:
+        text = _("The workspace has no project {project}. Leave it empty for its first.")
+        raise InvalidParameter(text.format(project=project))
     facts = {
         "workspace": workspace,
         "project": project or account.project,

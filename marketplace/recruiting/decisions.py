@@ -89,7 +89,7 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
     if currency != "USD":
         raise InvalidParameter(
             f"{session.connection.name} pays in {currency}, and BonusAmount is in USD. Pay this "
-            "bonus on the page of the study."
+            f"bonus at {session.connection.name}."
         )
     key = f"bonus:{bonus.token or uuid4().hex}"
     known = Intent.objects.filter(connection=session.connection, key=key).first()

@@ -8,13 +8,20 @@ import json
 from collections.abc import Iterator, Mapping
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from encryption import decrypt, encrypt
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import RecruitedStudy, Session, SessionDemographics
+from marketplace.models import (
+    Assignment,
+    Outcome,
+    RecruitedStudy,
+    Session,
+    SessionDemographics,
+)
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.files import cell, note_export
 from marketplace.recruiting.port import Capability
@@ -32,17 +39,23 @@ def can_fetch(study: RecruitedStudy) -> bool:
 
 
 def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> int:
-    """Ask the recruiter, and keep what it says of those who came; return of how many."""
+    """Ask the recruiter, and keep what it says of those whose answers are here; return of how
+    many. Of who did not consent, left or sent nothing, nothing is kept."""
     recruiter = required_recruiter(study.connection)
     if Capability.DEMOGRAPHICS not in recruiter.capabilities or not study.external_id:
         raise InvalidParameter(_("This recruiter has no demographics."))
-    sessions = {one.submission_id: one for one in Session.objects.filter(study=study)}
+    answered = Assignment.objects.handed_in().filter(session_item__session=OuterRef("pk"))
+    mine = Session.objects.filter(Exists(answered), study=study)
+    mine = mine.exclude(state=Session.State.RETURNED).exclude(outcome=Outcome.NO_CONSENT)
+    sessions = {one.submission_id: one for one in mine}
     try:
         told = {one.submission: one.answers for one in recruiter.demographics(study.external_id)}
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem)) from problem
     known = {key: answers for key, answers in told.items() if key in sessions}
     with transaction.atomic():
+        others = SessionDemographics.objects.filter(session__study=study)
+        others.exclude(session__in=sessions.values()).delete()  # who left since it was fetched
         for key, answers in known.items():
             SessionDemographics.objects.update_or_create(
                 session=sessions[key],

@@ -112,6 +112,7 @@ class Account:
     available: Decimal
     workspace: str = ""
     project: str = ""  # for new studies, where none is chosen
+    projects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from marketplace.models import (
     Outcome,
     RecruitedStudy,
     Session,
+    SessionDemographics,
     SessionItem,
     WorkerAccount,
 )
@@ -42,9 +43,11 @@ def start_session(
     submission_id: str,
     encrypted_participant_id: str = "",
     external_study_id: str = "",
+    is_compatible: bool = True,
 ) -> Session:
     """The session of this submission, with its items or with the outcome that there are none;
-    whoever comes again comes back to the same."""
+    whoever comes again comes back to the same. `is_compatible` where the study takes the device
+    that the participant comes with."""
     facts = {
         "study": study,
         "worker": worker,
@@ -61,6 +64,9 @@ def start_session(
         try:
             with transaction.atomic():
                 session = _create(**facts)
+                if not is_compatible:
+                    _decide(session, Outcome.INCOMPATIBLE_DEVICE)
+                    return session
                 if _give_items(session, waits=waits, is_last_try=has_settled):
                     return session
         except Contended:
@@ -102,6 +108,14 @@ def due_at_of(assignment: Assignment) -> datetime | None:
     """The same of the participation that an assignment is of; None where it is of none."""
     item = SessionItem.objects.filter(assignment=assignment).select_related("session").first()
     return due_at(item.session) if item else None
+
+
+def place_of(assignment: Assignment) -> tuple[int, int] | None:
+    """Which of how many pages of its participation an assignment is; None where it is of none."""
+    item = SessionItem.objects.filter(assignment=assignment).first()
+    if item is None:
+        return None
+    return item.position, SessionItem.objects.filter(session=item.session_id).count()
 
 
 def hand_in(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assignment:
@@ -165,6 +179,7 @@ def end_session(*, session: Session, outcome: str) -> Session:
         _free(locked, Assignment.Status.RETURNED)
         if outcome == Outcome.NO_CONSENT:
             _withdraw(locked)
+            SessionDemographics.objects.filter(session=locked).delete()
     return locked
 
 

@@ -98,17 +98,21 @@ def let_participants_work(*, hit_type: HitType) -> None:
 def invite(
     *, study: RecruitedStudy, labels: Sequence[str], user: User | None = None
 ) -> list[Invitation]:
-    """A link of their own for each of these participants."""
+    """A link of their own for each of these participants, of those who have none; whoever is
+    named twice, now or before, is one participant."""
     if study.connection.kind != Kind.OWN_LAB:
         raise InvalidParameter(_("Only a study of your own lab has links for participants."))
     if not 1 <= len(labels) <= MOST_INVITATIONS:
         raise InvalidParameter(
             _("At one time 1 to %(n)s can be invited.") % {"n": MOST_INVITATIONS}
         )
+    RecruitedStudy.objects.select_for_update(no_key=True).get(pk=study.pk)
+    present = set(study.invitations.values_list("label", flat=True))
     now = clock.now()
     invitations = [
-        Invitation.objects.create(study=study, label=label[:100], created_at=now)
-        for label in labels
+        Invitation.objects.create(study=study, label=label, created_at=now)
+        for label in dict.fromkeys(label[:100] for label in labels)
+        if label not in present
     ]
     detail = {"invitations": len(invitations)}
     note("study.invite", subject=study.name, user=user, requester=study.requester, detail=detail)

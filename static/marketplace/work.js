@@ -137,7 +137,8 @@ async function reportProblem(text) {
 
 // Answers
 
-const signIn = () => [texts["sign-in"], work.signIn];
+// Participants have no password: they come back by their link.
+const signIn = () => work.signIn ? [texts["sign-in"], work.signIn] : close;
 const saved = find("#saved");
 const drafts = work.draft && new Drafts(work.draft, work.assignment, state, {
   saving: () => { saved.textContent = texts.saving; },
@@ -177,7 +178,8 @@ const submission = work.submit && new Submission(work.submit, work.assignment, {
     const text = fill(words, { time: timeOf(receipt.submitted_at), receipt: receipt.receipt });
     if (receipt.is_signed_in && receipt.is_as_sent) return location.assign(work.next);
     const next = receipt.is_signed_in ? [texts.look, work.submitted]
-      : [texts["sign-in"], work.signIn.replace(/next=.*/, `next=${encodeURIComponent(work.next)}`)];
+      : work.signIn ? [texts["sign-in"], work.signIn.replace(/next=.*/, `next=${encodeURIComponent(work.next)}`)]
+      : close;
     say(receipt.is_signed_in ? text : `${text} ${texts["signed-out-sent"]}`, {
       kind: receipt.is_as_sent ? "success" : "warning", buttons: [next], focus: true });
   },

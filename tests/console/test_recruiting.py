@@ -93,6 +93,22 @@ def test_each_role_sees_and_does_what_it_may(study, recruitment, signed_in, role
     assert press(browser, recruitment, "stop").status_code == (302 if acts else 403)
 
 
+def test_another_study_of_the_batch_hides_nothing_of_the_one_before(rosa, study, recruitment):
+    Recruitment.objects.update(state="stopped")
+    values = ("batch", "recruiter", "reward", "minutes", "items", "places")
+    again = Recruitment.objects.create(
+        public_id="another", state="draft", **{name: getattr(recruitment, name) for name in values}
+    )
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "Earlier studies of this batch" in words
+    assert "Closed, 3 of 4 completed" in words
+    assert "Bonus, 0.50 GBP" in words
+    Recruitment.objects.filter(pk=again.pk).update(state="discarded")
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "Earlier studies" not in words
+    assert "Closed at Prolific" in words
+
+
 def test_a_study_is_drafted_once_by_what_the_form_says(rosa, study, recruitment):
     Recruitment.objects.update(state="stopped")
     answer = draft(rosa, recruitment, devices=["desktop"], places="3")

@@ -278,7 +278,7 @@ def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, 
     with pytest.raises(RecruitingRefused, match="drafted or open already"):
         request_draft(batch=batch, offer=offer, actor=ada)
     change(drafted, DISCARD, ada)
-    assert (drafted.state, fake.world.studies) == ("stopped", {})
+    assert (drafted.state, fake.world.studies) == ("discarded", {})
     again = request_draft(batch=batch, offer=offer, actor=ada)
     work_off()
     again.refresh_from_db()

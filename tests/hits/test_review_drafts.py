@@ -4,6 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
@@ -27,6 +28,8 @@ from hits.models import (
     DraftDecision,
     Message,
     Payment,
+    Recruiter,
+    Recruitment,
     WorkerBlock,
     WorkerNote,
 )
@@ -191,6 +194,30 @@ def test_a_rejection_is_overridden_within_its_30_days_and_paid(work, draft, send
     assert review.record()["rewards_usd"] == "1.00"
     assert Assignment.objects.get(pk=work[0].pk).submission.status == "approved"
     assert balance_of(client) == ("4.00", "5.00")
+
+
+def test_what_a_participants_recruiter_would_not_take_is_refused_at_once(work, draft):
+    batch = work[0].hit.batch
+    Batch.objects.filter(pk=batch.pk).update(is_recruited=True, reward_usd=0)
+    recruiter = Recruiter.objects.create(
+        connection=batch.connection,
+        public_id="5R",
+        name="Prolific",
+        currency="GBP",
+        fetched_at=timezone.now(),
+    )
+    Recruitment.objects.create(batch=batch, recruiter=recruiter, reward=1, minutes=5, items=1)
+    one = Assignment.objects.get(pk=work[0].pk)
+    with pytest.raises(DecisionRefused, match="at least 100 characters"):
+        draft(one, Action.REJECT, "Too quick.")
+    with pytest.raises(DecisionRefused, match="in GBP"):
+        draft(one, Action.BONUS, "Thanks.", "0.30")
+    with pytest.raises(DecisionRefused, match="all of a study or nothing"):
+        draft(one, Action.PART_PAY, "Half of it.", "0.30")
+    draft(one, Action.REJECT, "Too quick. " * 10)
+    recruiter.currency = "USD"
+    recruiter.save()
+    draft(one, Action.BONUS, "Thanks.", "0.30")
 
 
 def test_after_30_days_a_rejection_stands(work, draft, send, client):

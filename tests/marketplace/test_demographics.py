@@ -15,16 +15,20 @@ from marketplace.models import Assignment, AuditEntry, Session, SessionDemograph
 from marketplace.people.enrolment import let_act_for
 from marketplace.people.erasure import erase_worker
 from marketplace.people.personal_data import export
+from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.demographics import fetch_demographics
 from marketplace.recruiting.prolific.demographics import demographics_of
+from marketplace.recruiting.sessions import end_session
 from tests.marketplace.conftest import PASSWORD
 from tests.marketplace.prolific import (  # noqa: F401
+    arrive,
     connection,
     fake,
     hand_in,
     hit_type,
     posted,
 )
+from tests.marketplace.test_recruited_studies import work
 from tests.marketplace.test_worker_site import text_of
 from work.models import Job
 
@@ -70,6 +74,23 @@ def test_asked_again_they_are_the_same_and_gone_with_the_participant(fake, poste
     assert not SessionDemographics.objects.exists()
     assert fetch_demographics(study=posted) == 0
     assert not SessionDemographics.objects.exists()
+
+
+def test_none_are_kept_of_who_did_not_consent_left_or_sent_nothing(fake, posted, asked):
+    left, browser, _answer = arrive(fake, posted)
+    work(browser)
+    stopped, browser, _answer = arrive(fake, posted)
+    work(browser)
+    fetch_demographics(study=posted)
+    assert SessionDemographics.objects.count() == 3
+    session = Session.objects.get(submission_id=stopped.id)
+    end_session(session=session, outcome="no_consent")
+    assert not SessionDemographics.objects.filter(session=session).exists()
+    arrive(fake, posted)  # and sends nothing
+    fake.world.leave(left)
+    call_recruiters()
+    assert fetch_demographics(study=posted) == 1
+    assert SessionDemographics.objects.get().session.submission_id == asked.id
 
 
 def test_they_change_their_key(fake, posted, asked, settings, tmp_path):

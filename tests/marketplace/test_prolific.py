@@ -28,7 +28,7 @@ from marketplace.models import (
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
-from marketplace.recruiting.connections import connect_prolific
+from marketplace.recruiting.connections import connect_prolific, disconnect
 from marketplace.recruiting.drafts import Posting, draft_study, places_for
 from marketplace.recruiting.posting import (
     pause_study,
@@ -62,6 +62,19 @@ def test_a_token_is_tried_and_kept_encrypted(fake, requester, connection):
     with pytest.raises(InvalidParameter, match="does not accept the token"):
         connect_prolific(
             requester=requester, name="Other", token="wrong", workspace=fake.world.workspace
+        )
+    assert not RecruiterConnection.objects.filter(name="Other").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [("workspace", "no workspace ffffffff"), ("project", "no project ffffffff")],
+)
+def test_a_workspace_or_project_that_is_not_there_is_named(fake, requester, field, words):
+    ids = {"workspace": fake.world.workspace, "project": fake.world.project}
+    with pytest.raises(InvalidParameter, match=words):
+        connect_prolific(
+            requester=requester, name="Other", token="token", **ids | {field: "f" * 24}
         )
     assert not RecruiterConnection.objects.filter(name="Other").exists()
 
@@ -131,6 +144,17 @@ def test_a_cost_with_fractions_of_a_penny_is_typed_back_to_the_penny(connection,
     assert fake.world.studies[study.external_id].places == 3
     study.refresh_from_db()
     assert study.quoted_cost == Decimal("2.6667")
+
+
+def test_without_its_token_nobody_new_is_let_in(fake, posted, connection):
+    submission, _browser, _answer = arrive(fake, posted)
+    disconnect(connection=connection)
+    path = f"/join/{posted.token}/?STUDY_ID={posted.external_id}"
+    invented = Client().post(f"{path}&PROLIFIC_PID={'c' * 24}&SESSION_ID={'d' * 24}")
+    assert invented.status_code == 400
+    begun = f"{path}&PROLIFIC_PID={submission.participant}&SESSION_ID={submission.id}"
+    assert Client().post(begun).status_code == 302
+    assert Session.objects.count() == 1
 
 
 @pytest.mark.parametrize("fault", FAULTS)

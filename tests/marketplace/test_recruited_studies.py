@@ -392,7 +392,7 @@ def test_who_comes_too_late_reads_so_and_has_a_code_of_its_own(three):
     page = text_of(browser.get("/worker/study/", follow=True))
     assert "Nothing is left to do" in page
     assert three.codes.get(outcome="no_more_items").code in page
-    assert OutcomeCode.objects.filter(study=three).values("code").distinct().count() == 7
+    assert OutcomeCode.objects.filter(study=three).values("code").distinct().count() == 4
 
 
 def test_participants_see_their_study_only(three, mturk):
@@ -457,6 +457,22 @@ def test_participants_are_shown_the_time_that_their_recruiter_gives(three):
     work(browser, times=3)
     session.refresh_from_db()
     assert session.outcome == "completed"
+
+
+def test_participants_are_shown_nothing_of_a_site_that_is_not_for_them(three):
+    path = f"/join/{three.token}/"
+    refused = Client().get(path)
+    assert refused.status_code == 400
+    arrival = Client().get(f"{path}?PROLIFIC_PID=p1&STUDY_ID=S1&SESSION_ID=x1")
+    for page in map(text_of, (refused, arrival)):
+        assert not any(each in page for each in ("See the HITs", "Sign in", "Sign up"))
+    assert "write to whoever sent it to you" in text_of(refused)
+    browser = came(three, "p1", "x1")
+    work(browser)
+    held = Assignment.objects.filter(status="Accepted").order_by("pk").first()
+    page = text_of(browser.get(f"/worker/assignments/{held.public_id}/"))
+    assert "Page 2 of 3" in page
+    assert "sign in to go on" not in page
 
 
 @pytest.mark.parametrize("state", ["paused", "stopped"])

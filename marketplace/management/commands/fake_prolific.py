@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 
 TEXT = """A fake of Prolific serves at {url} with the token {token}.
+Its workspace is {workspace}, with the project {project}.
 Its participants, clock and faults are moved by POST to {url}/driver/arrive/ and the like
 (docs/recruiting.md). Ctrl-C ends it, and forgets everything."""
 
@@ -35,7 +36,12 @@ class Command(BaseCommand):
             strict=not options["lenient"],
             sends_events=True,
         )
-        facts = {"url": fake.url, "token": fake.token}
+        facts = {
+            "url": fake.url,
+            "token": fake.token,
+            "workspace": fake.world.workspace,
+            "project": fake.world.project,
+        }
         self.stdout.write(json.dumps(facts) if options["json"] else TEXT.format(**facts))
         self.stdout.flush()
         with fake:

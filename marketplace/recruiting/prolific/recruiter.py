@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
+from django.utils.translation import gettext as _
+
 from marketplace.recruiting.port import Capability
 from marketplace.recruiting.problems import (
     NotFound,
@@ -78,15 +80,22 @@ class Prolific:
         self._webhook_secret = webhook_secret
 
     def check_credentials(self) -> Account:
-        user, balance = self._api.read("/users/me/"), self._balance()
-        projects = self._api.pages(f"/workspaces/{_id(self._workspace)}/projects/", {})
+        user = self._api.read("/users/me/")
+        try:
+            balance = self._balance()
+        except NotFound as problem:
+            text = _("Prolific has no workspace {workspace} that this token may use.")
+            raise NotFound(text.format(workspace=self._workspace)) from problem
+        rows = self._api.pages(f"/workspaces/{_id(self._workspace)}/projects/", {})
+        projects = tuple(each["id"] for each in rows)
         return Account(
             id=user["id"],
             name=user.get("name") or user.get("email") or "",
             currency=balance["currency_code"],
             available=major(balance["available_balance"]),
             workspace=self._workspace,
-            project=next((each["id"] for each in projects), ""),
+            project=next(iter(projects), ""),
+            projects=projects,
         )
 
     def draft(self, draft: StudyDraft) -> PostedStudy:

@@ -26,6 +26,7 @@ from marketplace.recruiting.demographics import (
 )
 from marketplace.recruiting.files import invitations_file, join_file, participants_file
 from marketplace.recruiting.presets import PRESETS, link_query
+from marketplace.recruiting.requests import request_action
 from marketplace.recruiting.statuses import MOST_ERRORS, import_statuses
 from marketplace.recruiting.studies import (
     close_study,
@@ -100,6 +101,13 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
         raise Http404(str(error)) from error
     n = len(invitations)
     messages.success(request, ngettext("%(n)d link made.", "%(n)d links made.", n) % {"n": n})
+    if n < len(labels):
+        text = ngettext(
+            "%(n)d line names who has a link already: it stays theirs.",
+            "%(n)d lines name who has a link already: it stays theirs.",
+            len(labels) - n,
+        )
+        messages.warning(request, text % {"n": len(labels) - n})
     return redirect("marketplace:channel", requester.public_id, row.token)
 
 
@@ -142,14 +150,25 @@ def statuses(request: HttpRequest, requester: Requester, token: str) -> HttpResp
 @require_POST
 @requester_required
 def close(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
-    """Close this study.
+    """Close this study; one that is posted at a recruiter is stopped or discarded there.
 
     Access: the requester's users.
     """
     row = _find(requester, token)
-    close_study(study=row, user=user_of(request))
-    messages.success(request, _("“%(name)s” is closed.") % {"name": row.name})
-    return redirect("marketplace:channels", requester.public_id)
+    if row.connection.kind != Kind.PROLIFIC:
+        close_study(study=row, user=user_of(request))
+        messages.success(request, _("“%(name)s” is closed.") % {"name": row.name})
+        return redirect("marketplace:channels", requester.public_id)
+    is_draft = row.state == RecruitedStudy.State.DRAFT
+    actions = RecruitedStudy.Action
+    try:
+        request_action(study=row, action=actions.DISCARD if is_draft else actions.STOP)
+    except InvalidParameter as refused:
+        messages.error(request, str(refused))
+    else:
+        text = _("“%(name)s” will be closed at %(recruiter)s, and then here.")
+        messages.success(request, text % {"name": row.name, "recruiter": row.connection.name})
+    return redirect("marketplace:channel", requester.public_id, row.token)
 
 
 @require_POST

@@ -78,8 +78,9 @@ def explain(
     error: Missing | WorkRefused,
     *,
     template: str = "marketplace/refused.html",
+    **more: object,
 ) -> HttpResponse:
     """A page that says what happened and what to do."""
     status = error.status if isinstance(error, WorkRefused) else 404
-    context = {"explanation": str(error), "worker": worker_of(request)}
+    context = {"explanation": str(error), "worker": worker_of(request)} | more
     return render(request, template, context, status=status)

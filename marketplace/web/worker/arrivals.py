@@ -14,6 +14,7 @@ from marketplace import clock
 from marketplace.exceptions import ChannelClosed, WorkRefused
 from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAccount
 from marketplace.recruiting import arrivals, sessions
+from marketplace.recruiting.devices import is_compatible
 from marketplace.web.worker.access import explain, for_participants, worker_of, worker_required
 
 State = Session.State
@@ -31,12 +32,20 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
         worker = worker_of(request)
         visit = arrivals.recognise(token, request.GET.dict(), known=worker)
         if request.method != "POST":
-            context = {"visit": visit, "hit_type": visit.study.hit_type, "worker": worker}
+            context = {
+                "visit": visit,
+                "hit_type": visit.study.hit_type,
+                "worker": worker,
+                "is_arrival": True,
+                "is_compatible": is_compatible(visit.study, _user_agent(request)),
+            }
             return render(request, "marketplace/arrive.html", context)
         is_back = worker is not None and arrivals.came_before(visit.study, worker)
-        session = arrivals.enter(visit, known=worker if is_back else None)
+        session = arrivals.enter(
+            visit, known=worker if is_back else None, user_agent=_user_agent(request)
+        )
     except WorkRefused as error:
-        return explain(request, error)
+        return explain(request, error, template="marketplace/not_let_in.html", is_arrival=True)
     start_browser_session(request, session.worker.user)
     return redirect("marketplace:session", session.public_id)
 
@@ -125,6 +134,10 @@ def way_on(worker: WorkerAccount, hit_type: HitType) -> HttpResponse | None:
     if following is not None:
         return redirect("marketplace:assignment", following.public_id)
     return redirect("marketplace:session", row.public_id)
+
+
+def _user_agent(request: HttpRequest) -> str:
+    return request.headers.get("User-Agent", "")
 
 
 def _find(worker: WorkerAccount, session_id: str) -> Session:

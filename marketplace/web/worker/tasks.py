@@ -8,7 +8,8 @@ from django.http import HttpRequest
 from marketplace.documents.form_answers import FilledForm, blank, fill_in
 from marketplace.documents.question_forms import QuestionForm, parse_question_form
 from marketplace.exceptions import HitDoesNotExist
-from marketplace.models import Assignment, Hit, WorkerAccount
+from marketplace.models import Assignment, Hit, PaidBy, WorkerAccount
+from marketplace.recruiting.sessions import place_of
 from marketplace.web.worker.continuation import accepts_next_by_itself
 from marketplace.web.worker.drafts import participants_due, work_state
 from marketplace.web.worker.frames import Frame, frame_for, question_of
@@ -41,6 +42,7 @@ def work_context(request: HttpRequest, assignment: Assignment, task: Task) -> di
         "auto_accept": accepts_next_by_itself(request),
         "state": work_state(assignment),
         "due": participants_due(assignment),
+        "place": place_of(assignment) if assignment.paid_by == PaidBy.RECRUITER else None,
     }
 
 
