@@ -29,6 +29,7 @@ from simulation.recorded_dialogues import (
     product_words,
     require_in,
 )
+from simulation.switching_items import losses_and_gains, require_same_items
 
 NEEDED = ("recommender", "user", "seed", "target", "turn", "shown", "found")
 ROWS_AT_ONCE = 2000
@@ -188,6 +189,7 @@ def outcome_items(
                 file=log.name, user=user, users=", ".join(endings.users)
             )
         )
+    require_same_items(catalogue, losses_and_gains(log))
     rng = np.random.default_rng(seed)
     targets = _drawn_targets(endings.targets, n_targets, rng)
     finals = {target: _finals(endings, user, target, catalogue, rng) for target in targets}

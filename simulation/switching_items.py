@@ -45,6 +45,13 @@ class TurnDraft:
 
 
 def read_turns(path: Path) -> list[TurnDraft]:
+    """The turns of a log that were a loss or a gain; DialoguesUnfit where there is none."""
+    if turns := losses_and_gains(path):
+        return turns
+    raise DialoguesUnfit(_("{file} has no turn that was a loss or a gain.").format(file=path.name))
+
+
+def losses_and_gains(path: Path) -> list[TurnDraft]:
     """The turns of a log of `simulate --log` that were a loss or a gain, each situation once."""
     before: dict[tuple[Any, ...], str] = {}
     turns: dict[tuple[Any, ...], TurnDraft] = {}
@@ -74,10 +81,6 @@ def read_turns(path: Path) -> list[TurnDraft]:
                 shown=row["shown"],
                 delta=row["delta"],
             ),
-        )
-    if not turns:
-        raise DialoguesUnfit(
-            _("{file} has no turn that was a loss or a gain.").format(file=path.name)
         )
     return list(turns.values())
 
@@ -163,9 +166,9 @@ def switching_items(
 ) -> SwitchingItems:
     """Turns of a log as items of a study, or DialoguesUnfit."""
     turns = read_turns(log)
+    require_same_items(catalogue, turns)
     drawn = drawn_turns(turns, accepted, per_target=per_target, seed=seed)
-    named = {name for one in drawn for name in (one.target, one.previous, one.shown)}
-    require_in(catalogue, named | {name for one in drawn for name in accepted[one.target]})
+    require_in(catalogue, {name for one in drawn for name in accepted[one.target]})
     items = [_item(number, one, catalogue, accepted) for number, one in enumerate(drawn, 1)]
     return SwitchingItems(
         turns=drawn,
@@ -178,6 +181,35 @@ def switching_items(
         seed=seed,
         per_target=per_target,
         n_left_out=len({one.target for one in turns} - {one.target for one in drawn}),
+    )
+
+
+def require_same_items(catalogue: Catalogue, turns: Sequence[TurnDraft]) -> None:
+    """Refuse a catalogue that lacks items of a log, or has its ids for other items, as drawn ones
+    of another seed do: what was nearer to the target in the log must be nearer in it."""
+    require_in(catalogue, {name for one in turns for name in (one.target, one.previous, one.shown)})
+    target, previous, shown = (
+        catalogue.numbers([getattr(one, name) for one in turns])
+        for name in ("target", "previous", "shown")
+    )
+    before = catalogue.squared_distance(previous, target)
+    delta = before - catalogue.squared_distance(shown, target)
+    is_other = np.sign(delta) != np.sign([one.delta for one in turns])
+    if not is_other.any():
+        return
+    one = turns[int(is_other.argmax())]
+    raise DialoguesUnfit(
+        _(
+            "The log is of other items than {catalogue}: in {n} of {turns} turns what the log "
+            "calls nearer to the target is not, first at turn {turn} about {target}. Name the "
+            "catalogue that the dialogues were simulated with, and the seed that it was drawn by."
+        ).format(
+            catalogue=catalogue.source,
+            n=f"{int(is_other.sum()):,}",
+            turns=f"{len(turns):,}",
+            turn=one.turn,
+            target=one.target,
+        )
     )
 
 

@@ -106,7 +106,23 @@ class NewDialogueStudyForm(forms.Form):
         wants_log = str(data.get("dialogues", "")).startswith(LOG)
         if wants_log and not data.get("file") and "file" not in self.errors:
             self.add_error("file", _("Choose the log of the dialogues."))
+        if str(data.get("dialogues", "")).startswith(VERSION) and data.get("kind") == KIND.OUTCOMES:
+            self._check_outcomes(self._version(int(data["dialogues"].partition(":")[2])), data)
         return data
+
+    def _check_outcomes(self, version: ExperimentVersion, data: dict[str, Any]) -> None:
+        """What is known of a result before its dialogues are read, and can still be changed."""
+        if (n_targets := self.experiments[version.experiment_id].n_targets) < LEAST_TARGETS:
+            text = _("The experiment has {n} targets; an outcome study needs {least}.")
+            self.add_error("dialogues", text.format(n=n_targets, least=LEAST_TARGETS))
+        if len(version.rules["recommenders"]) < 2:
+            text = _("The result is of one recommender; an outcome study needs two.")
+            self.add_error("dialogues", text)
+        names = list(version.users.order_by("position").values_list("name", flat=True))
+        wanted = data.get("final_user")
+        if wanted and wanted not in names:
+            text = _("The result has no user “{name}”. It has: {names}.")
+            self.add_error("final_user", text.format(name=wanted, names="; ".join(names)))
 
     @property
     def request(self) -> dict[str, Any]:

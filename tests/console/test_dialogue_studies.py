@@ -108,6 +108,7 @@ def test_a_log_that_cannot_be_used_says_why_on_the_studys_page(rosa, experiment)
     data = FORM | {"dialogues": f"log:{experiment.pk}", "file": file}
     page = rosa.post(NEW, data, follow=True).content.decode()
     assert "log.jsonl, line 1: not a JSON object" in page
+    assert "Make another study of dialogues" in page
     assert not Study.objects.get().items.exists()
 
 
@@ -118,12 +119,25 @@ def test_a_log_that_cannot_be_used_says_why_on_the_studys_page(rosa, experiment)
         ({"dialogues": "version:0"}, "not one of the available choices"),
         ({"most_targets": "5"}, "greater than or equal to 20"),
         ({"kind": "nothing"}, "not one of the available choices"),
+        ({"final_user": "foo"}, "The result has no user “foo”. It has: SimBase; MetaSimTol toler"),
     ],
 )
 def test_a_form_that_says_too_little_makes_nothing(rosa, chosen, changes, problem):
     answer = rosa.post(NEW, chosen | changes)
     assert answer.status_code == 422
     assert problem in answer.content.decode()
+    assert not Study.objects.exists()
+
+
+def test_a_result_with_too_few_targets_is_refused_before_a_study_is_made(rosa, team, researcher):
+    small = stored_experiment(team, researcher, n_targets=8)
+    rules = RULES | {"users": USERS, "recommenders": ["random"], "seeds": [0], "n_turns": 4}
+    version = request_run(experiment=small, rules=rules, actor=researcher)
+    answer = rosa.post(NEW, FORM | {"dialogues": f"version:{version.pk}"})
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert "The experiment has 8 targets; an outcome study needs 20." in page
+    assert "The result is of one recommender" in page
     assert not Study.objects.exists()
 
 

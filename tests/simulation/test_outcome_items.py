@@ -120,6 +120,8 @@ def test_a_log_that_cannot_be_used_is_refused_with_the_reason(
         imported(files[0], final_user="nobody")
     with pytest.raises(DialoguesUnfit, match="is not in the catalogue"):
         imported(files[0], catalogue="drawn:20")
+    with pytest.raises(DialoguesUnfit, match="The log is of other items than"):
+        imported(files[0], catalogue_seed=7)
     assert not Study.objects.exists()
     imported(files[0])
     with pytest.raises(DialoguesUnfit, match="There is a study 'outcomes' already"):

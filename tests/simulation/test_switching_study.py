@@ -15,6 +15,7 @@ from annotation.protocols.versions import current_document
 from hits.crowd.replay import crowd_names, replay_group
 from hits.models import Batch
 from hits.qualifications import countries_of
+from hits.questions import task_page
 from marketplace.people.enrolment import issue_access_key
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy, RecordedTurn
@@ -82,12 +83,26 @@ def test_a_seed_draws_the_same_turns_again_and_another_draws_others(
 
 
 @pytest.mark.django_db
+def test_workers_are_asked_what_they_would_do_before_they_are_asked_which_other_they_take(
+    files: tuple[Path, Path],
+) -> None:
+    imported(files)
+    page = task_page(Study.objects.get().items.all()[0])
+    next_step, instead = (page.index(f">{title}") for title in ("Your next step", "The other prod"))
+    assert next_step < instead
+    assert "Judge every response" not in page
+
+
+@pytest.mark.django_db
 def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files: tuple[Path, Path]) -> None:
     imported(files)
     with pytest.raises(DialoguesUnfit, match="There is a study 'switching' already"):
         imported(files)
     with pytest.raises(DialoguesUnfit, match="is not in the catalogue"):
         imported(files, study="other", catalogue="drawn:20")
+    with pytest.raises(DialoguesUnfit, match="The log is of other items than 300 drawn"):
+        imported(files, study="other", catalogue_seed=7)
+    assert Study.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
