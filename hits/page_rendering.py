@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -64,8 +64,8 @@ def page_html(context: dict[str, Any]) -> str:
                 for each in questions
                 if each["about"] == "candidate" and each["kind"] != "selection"
             ],
-            "of_item": [each for each in questions if each["about"] == "item"],
-            "of_all": [each for each in questions if each["about"] == "all"],
+            "of_whole": _of_whole(questions),
+            "judges_each": any(each["about"] != "item" and not each["when"] for each in questions),
             "context": item.context if display.context else "",
             "turns": turns,
             "has_last_turn": "sheet" in parts,
@@ -90,6 +90,22 @@ def page_html(context: dict[str, Any]) -> str:
             ),
         },
     )
+
+
+def _of_whole(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Questions of all candidates before those of the item, but none before the one that it
+    follows on."""
+    waiting = sorted(
+        (each for each in questions if each["about"] != "candidate"),
+        key=lambda each: each["about"] == "item",
+    )
+    ordered: list[dict[str, Any]] = []
+    while waiting:
+        names = {each["name"] for each in waiting}
+        free = (one for one in waiting if not one["when"] or one["when"]["question"] not in names)
+        ordered.append(following := next(free, waiting[0]))
+        waiting.remove(following)
+    return ordered
 
 
 @lru_cache(maxsize=64)
