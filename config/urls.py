@@ -6,6 +6,7 @@ from config.front_page import front_page
 from config.health import health, readiness
 from config.metrics import metrics
 
+handler400 = "config.bad_requests.bad_request"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", front_page, name="front_page"),
     path("healthz", health, name="healthz"),

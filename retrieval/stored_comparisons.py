@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from retrieval.exceptions import RunsUnfit
@@ -17,6 +18,7 @@ from retrieval.models import (
     CollectionVersion,
     ComparedQrels,
     CrossedRunMean,
+    FileTopic,
     LabelPair,
     RankedRun,
     RankingCoefficient,
@@ -90,11 +92,22 @@ def request_comparison(
         raise RunsUnfit(_("Choose two qrels or more: what is asked is how far they agree."))
     if len(runs) < FEWEST:
         raise RunsUnfit(_("Choose two runs or more: one has no ranking."))
+    _require_common_topic([*qrels, *([assessors] if assessors else [])])
     comparison_settings(rules, qrels)
     files = [*qrels, *([assessors] if assessors else []), *runs]
     return request_version(
         collection=collection, job_kind=COMPARE, files=files, rules=rules, actor=actor
     )
+
+
+def _require_common_topic(files: Sequence[CollectionFile]) -> None:
+    """Refuse what would fail as a job; ends at the first topic that all files name."""
+    first, *others = sorted(files, key=lambda file: file.n_topics)
+    topics = FileTopic.objects.filter(file=first).order_by()
+    for file in others:
+        topics = topics.filter(Exists(FileTopic.objects.filter(file=file, topic=OuterRef("topic"))))
+    if not topics.exists():
+        raise RunsUnfit(_("The qrels have no topic in common."))
 
 
 def compare_collection(running: RunningJob) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team, User
@@ -97,10 +99,13 @@ class FilesForm(forms.Form):
 
     uploads = SeveralFilesField(
         label=_("Files"),
-        help_text=_(
-            "Runs (topic Q0 docno rank score tag) and qrels (topic iteration docno grade), plain "
-            "or compressed with gzip; several at once. Where two assessors graded a document, "
-            "column 2 names them."
+        help_text=format_lazy(
+            _(
+                "Runs (topic Q0 docno rank score tag) and qrels (topic iteration docno grade), "
+                "plain or compressed with gzip; up to {n} at once. Where two assessors graded a "
+                "document, column 2 names them."
+            ),
+            n=settings.DATA_UPLOAD_MAX_NUMBER_FILES,
         ),
         allow_empty_file=True,
     )

@@ -6,6 +6,8 @@ from collections import Counter
 from typing import Any
 
 from django import forms
+from django.conf import settings
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -190,9 +192,12 @@ class AuditForm(forms.Form):
     uploads = SeveralFilesField(
         label=gettext_lazy("Files"),
         required=False,
-        help_text=gettext_lazy(
-            "All files of a folder at once: Mechanical Turk batches, CSV files of alternatives and "
-            "dialogue starts, qrels, runs. They are read, and not kept."
+        help_text=format_lazy(
+            gettext_lazy(
+                "All files of a folder at once, up to {n}: Mechanical Turk batches, CSV files of "
+                "alternatives and dialogue starts, qrels, runs. They are read, and not kept."
+            ),
+            n=settings.DATA_UPLOAD_MAX_NUMBER_FILES,
         ),
         allow_empty_file=True,
     )

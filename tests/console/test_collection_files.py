@@ -223,3 +223,22 @@ def test_ranks_that_contradict_scores_are_shown_by_line_and_the_run_is_used(rosa
     assert "The rank and the score contradict each other in 29 lines." in page
     assert "Line 2: document d2 of topic t1 has rank 2 and score 0.2" in page
     assert "The first 20 are listed." in page
+
+
+def test_more_files_than_one_form_can_send_are_refused_in_a_sentence(rosa, collection, settings):
+    settings.DATA_UPLOAD_MAX_NUMBER_FILES = 3
+
+    def send(n_files):
+        files = [sent(f"{n}.run", run_text(f"s{n}", n_topics=1)) for n in range(n_files)]
+        return rosa.post(FILES, {"uploads": files})
+
+    answer = send(4)
+    page = words_of(answer.content.decode())
+    assert (answer.status_code, collection.files.count()) == (400, 0)
+    assert "At most 3 files can be sent at a time, and none of these is stored." in page
+    assert "To the first page" in page
+    assert send(3).status_code == 302
+
+
+def test_the_page_says_how_many_files_one_form_can_send(rosa, collection):
+    assert "up to 100 at once" in words_of(rosa.get(FILES).content.decode())

@@ -204,6 +204,15 @@ def test_what_cannot_be_compared_is_refused_with_its_reason(rosa, collection, mo
     assert not Job.objects.filter(kind="compare_collection_qrels").exists()
 
 
+def test_qrels_without_a_common_topic_are_refused_on_the_page(rosa, collection):
+    add_file(collection, "second.txt", qrels_text(relevant=7))
+    add_file(collection, "others.txt", "x1 0 d1 1\nx2 0 d1 1\n")
+    answer = rosa.post(TRUST, form_of(collection))
+    assert answer.status_code == 422
+    assert "The qrels have no topic in common." in words_of(answer.content.decode())
+    assert not Job.objects.filter(kind="compare_collection_qrels").exists()
+
+
 def test_with_one_set_of_qrels_the_page_says_what_is_missing(rosa, collection):
     assert "A comparison needs two runs and two qrels" in page_of(rosa, TRUST)
 
