@@ -52,9 +52,8 @@ def switching_estimates(
     for name in CHOICES:
         yield Estimate(part=CHOICE, name=name, value=float((decisions["choice"] == name).sum()))
     reason = study.model.reason
-    for name, one in (("after_loss", study.after_loss), ("after_gain", study.after_gain)):
-        yield _with_limits(one, part=SHARE, name=name, reason=reason)
-    for name, share in (("nearest_excess", study.nearest_excess), ("leaves", study.leaves)):
+    for name in ("after_loss", "after_gain", "nearest_excess", "leaves"):
+        share = getattr(study, name)
         yield _with_limits(share, part=SHARE, name=name, reason=share.reason)
     for row in study.model.coefficients:
         yield _with_limits(row, part=COEFFICIENT, name=row.name, p=row.p, reason=reason)

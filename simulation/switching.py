@@ -8,7 +8,7 @@ after a gain: the sign of one coefficient decides between them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,18 @@ from presentation.records import plain_values
 from simulation.users import MetaUser
 from stats.arguments import Floats, coded_in_order, require_confidence
 from stats.groups import sum_by
-from stats.inference.mixed_logistic import MarginalProbability, MixedLogistic, mixed_logistic
+from stats.inference.clustered_share import clustered_share
+from stats.inference.mixed_logistic import (
+    INTERCEPT,
+    LEAST_LEVELS,
+    Coefficient,
+    MixedLogistic,
+    mixed_logistic,
+)
 from stats.inference.sign_flips import sign_flip_test
 from stats.significance.adjustments import holm
 
+BY_MODEL, BY_SHARES = "the model", "shares of decisions"
 COLUMNS = ("worker", "target", "turn", "delta", "choice")
 CHOICES = ("keep", "switch", "leave")
 LEAST_WORKERS = 6
@@ -31,7 +39,7 @@ LEAST_WORKERS = 6
 
 @dataclass(frozen=True)
 class Share:
-    """A mean with its interval over workers; NaN limits with a reason where there are too few."""
+    """A mean with its interval; NaN limits with a reason where there are too few workers."""
 
     value: float
     ci_low: float
@@ -57,15 +65,21 @@ class SwitchingStudy:
 
     `model` is logit P(switch) by loss, turn (centred) and their product, with intercepts of
     workers and targets, of those who did not leave. `after_loss` and `after_gain` are its
-    probabilities at the mean turn. `nearest_excess` is by how much more often switchers took the
-    alternative nearest to what was shown than 1 in all alternatives; `leaves` the share who left.
+    probabilities at the mean turn, or, where it is undefined, shares of decisions with an interval
+    over workers; `estimated_by` says which. `nearest_excess` is by how much more often switchers
+    took the alternative nearest to what was shown than 1 in all alternatives; `leaves` the share
+    who left.
     """
 
     model: MixedLogistic
-    after_loss: MarginalProbability
-    after_gain: MarginalProbability
+    after_loss: Share
+    after_gain: Share
     nearest_excess: Share
     leaves: Share
+
+    @property
+    def estimated_by(self) -> str:
+        return BY_MODEL if self.model.reason is None else BY_SHARES
 
     def record(self) -> dict[str, Any]:
         return {
@@ -74,8 +88,9 @@ class SwitchingStudy:
             "reason": self.model.reason,
             "n": self.model.n,
             "levels": self.model.levels,
-            "p_switch_after_loss": plain_values(vars(self.after_loss)),
-            "p_switch_after_gain": plain_values(vars(self.after_gain)),
+            "p_switch_estimated_by": self.estimated_by,
+            "p_switch_after_loss": self.after_loss.record(),
+            "p_switch_after_gain": self.after_gain.record(),
             "nearest_excess": self.nearest_excess.record(),
             "leaves": self.leaves.record(),
         }
@@ -93,22 +108,68 @@ def switching_study(
     require_confidence(confidence)
     _require_columns(decisions)
     stayed = decisions[decisions["choice"] != "leave"]
-    loss = (stayed["delta"] < 0).astype(float)
-    turn = stayed["turn"] - stayed["turn"].mean()
-    model = mixed_logistic(
-        stayed["choice"] == "switch",
-        {"loss": loss, "turn": turn, "loss x turn": loss * turn},
-        {"worker": stayed["worker"], "target": stayed["target"]},
-        confidence=confidence,
-    )
+    model = _model(stayed, confidence)
     left: Floats = np.asarray(decisions["choice"] == "leave", dtype=np.float64)
     return SwitchingStudy(
         model=model,
-        after_loss=model.probability({"loss": 1.0}, rng=seed),
-        after_gain=model.probability({"loss": 0.0}, rng=seed),
+        after_loss=_p_switch(model, stayed[stayed["delta"] < 0], 1.0, seed),
+        after_gain=_p_switch(model, stayed[stayed["delta"] >= 0], 0.0, seed),
         nearest_excess=_nearest_excess(decisions, confidence),
         leaves=share_over_workers(decisions["worker"], left, confidence),
     )
+
+
+def _model(stayed: pd.DataFrame, confidence: float) -> MixedLogistic:
+    """The model; without turns where they are all the same, and undefined with the reason where
+    decisions are too few to tell what they depend on."""
+    loss = (stayed["delta"] < 0).astype(float)
+    turn = stayed["turn"] - stayed["turn"].mean()
+    columns = {"loss": loss, "turn": turn, "loss x turn": loss * turn}
+    if stayed["turn"].nunique() == 1:
+        columns = {"loss": loss}
+    groups = {"worker": stayed["worker"], "target": stayed["target"]}
+    if reason := _undecidable(stayed, columns):
+        rows = (Coefficient(name, *[np.nan] * 5) for name in (INTERCEPT, *columns))
+        return MixedLogistic(
+            coefficients=tuple(rows),
+            deviations=dict.fromkeys(groups, np.nan),
+            covariance=np.full((len(groups) + 1 + len(columns),) * 2, np.nan),
+            log_likelihood=np.nan,
+            levels={name: int(column.nunique()) for name, column in groups.items()},
+            n=len(stayed),
+            confidence=confidence,
+            reason=reason,
+        )
+    return mixed_logistic(stayed["choice"] == "switch", columns, groups, confidence=confidence)
+
+
+def _undecidable(stayed: pd.DataFrame, columns: Mapping[str, pd.Series[Any]]) -> str | None:
+    """Why no model can be fitted."""
+    if stayed.empty:
+        return "all who decided left"
+    if stayed["worker"].nunique() < LEAST_LEVELS:
+        return f"fewer than {LEAST_LEVELS} workers decided to keep or to switch"
+    if stayed["target"].nunique() < LEAST_LEVELS:
+        return f"fewer than {LEAST_LEVELS} targets"
+    if columns["loss"].nunique() == 1:
+        return "all turns were losses" if columns["loss"].iloc[0] else "all turns were gains"
+    x = np.column_stack([np.ones(len(stayed)), *columns.values()])
+    if np.linalg.matrix_rank(x) < x.shape[1]:
+        return "losses and gains are of different turns"
+    return None
+
+
+def _p_switch(model: MixedLogistic, stayed: pd.DataFrame, loss: float, seed: int) -> Share:
+    """By the model, or else the share of these decisions."""
+    if model.reason is None:
+        one = model.probability({"loss": loss}, rng=seed)
+        return Share(one.value, one.ci_low, one.ci_high, model.n)
+    switched = stayed["choice"] == "switch"
+    share = clustered_share(switched, stayed["worker"], confidence=model.confidence)
+    reason = None
+    if np.isnan(share.ci_low):
+        reason = f"a share of {share.n:,} decisions of one worker" if share.n else "no decisions"
+    return Share(share.value, share.ci_low, share.ci_high, share.n, reason)
 
 
 def _require_columns(decisions: pd.DataFrame) -> None:
@@ -187,12 +248,15 @@ def compare_users(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> list[UserFit]:
-    """The users' rules against people's decisions, the truest first; tests after Holm.
+    """The users' rules against people's decisions, the truest first; tests after Holm. None where
+    all left, of which rules say nothing.
 
     Users' settings must not have been chosen by these decisions.
     """
     _require_columns(decisions)
     stayed = decisions[decisions["choice"] != "leave"]
+    if stayed.empty:
+        return []
     switched = (stayed["choice"] == "switch").to_numpy(dtype=np.float64)
     errors = [(switch_probability(user, stayed) - switched) ** 2 for user in users]
     p = [np.nan, *_tests(stayed["worker"], errors, seed)]

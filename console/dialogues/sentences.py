@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from console.collections.evaluation_sentences import figure, interval_text
 from console.dialogues.rows import StoredReport
-from simulation.dialogue_estimates import BIAS, CHOICE, FIT, ORDER, SHARE
+from simulation.dialogue_estimates import BIAS, CHOICE, COEFFICIENT, FIT, ORDER, SHARE
 from simulation.models import DialogueEstimate, DialogueStudy
 from validation.documents.terms import listed
 
@@ -38,12 +38,26 @@ class ReportAnswer:
 
     def _switching(self) -> str:
         loss, gain = (self.report.one(SHARE, name) for name in ("after_loss", "after_gain"))
-        if loss.value is None or gain.value is None:
-            return _("How often people switch cannot be said: {reason}.").format(reason=loss.reason)
         text = _("People switch after a loss with a probability of {loss}, after a gain of {gain}.")
-        return text.format(loss=_text(loss), gain=_text(gain))
+        if loss.value is None and gain.value is None:
+            text = _("How often people switch cannot be said: {reason}.")
+        elif gain.value is None:
+            text = _("People switch after a loss with a probability of {loss}.")
+        elif loss.value is None:
+            text = _("People switch after a gain with a probability of {gain}.")
+        return text.format(loss=_text(loss), gain=_text(gain), reason=self._undefined_model)
+
+    @property
+    def _undefined_model(self) -> str:
+        """Why no model says what people's decisions depend on, if none does."""
+        return next((row.reason for row in self.report.part(COEFFICIENT)), "")
 
     def _switching_details(self) -> Iterator[str]:
+        if self._undefined_model and _is_known(self.report.part(SHARE)[:2]):
+            yield _(
+                "These are shares of decisions, with intervals over workers. The model is "
+                "undefined: {reason}."
+            ).format(reason=self._undefined_model)
         counts = {row.name: int(row.value or 0) for row in self.report.part(CHOICE)}
         yield _(
             "{n} decisions: {keep} kept the target, {switch} took another, {leave} left."
@@ -106,6 +120,10 @@ class ReportAnswer:
             margin=self.report.report.rules["margin"], n=n_equal, total=len(rows)
         )
         return _("{user} {verdicts}.").format(user=user, verdicts="; ".join([*parts, equal]))
+
+
+def _is_known(rows: list[DialogueEstimate]) -> bool:
+    return any(row.value is not None for row in rows)
 
 
 def _is_sure(row: DialogueEstimate) -> bool:

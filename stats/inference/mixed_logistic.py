@@ -308,7 +308,10 @@ def _covariance(design: Design, parameters: Floats, mode: Mode) -> Floats:
             curvature[first, second] = curvature[second, first] = (far - near) / (4 * STEP**2)
     covariance = np.zeros((len(parameters), len(parameters)))
     if np.linalg.eigvalsh(curvature)[0] > 0:
-        covariance[np.ix_(is_free, is_free)] = np.linalg.inv(curvature)
+        try:
+            covariance[np.ix_(is_free, is_free)] = np.linalg.inv(curvature)
+        except np.linalg.LinAlgError:  # flat, as where outcomes are separated
+            np.fill_diagonal(covariance, np.inf)
     else:
         covariance[n_groups:, n_groups:] = mode.covariance
     return covariance

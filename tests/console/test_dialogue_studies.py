@@ -205,6 +205,45 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     assert "it must be one of base" in unknown.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("answers", "said", "reason"),
+    [
+        (
+            {"after_gain": 0.0},
+            "after a gain of 0.000 [0.000, 0.459].",
+            "The model is undefined: the outcomes are separated by the columns.",
+        ),
+        (
+            {"people": ("Ann", "Bob")},
+            "People switch after a loss with a probability of 0.",
+            "The model is undefined: fewer than 3 workers decided to keep or to switch.",
+        ),
+        (
+            {"leaving": True},
+            "How often people switch cannot be said: all who decided left.",
+            "0 took another",
+        ),
+    ],
+)
+def test_a_switching_study_without_a_model_says_what_can_be_said(
+    rosa, experiment, chosen, answers, said, reason
+):
+    rosa.post(NEW, chosen | {"title": "Switching", "kind": "switching"})
+    answer_switching(Study.objects.get(slug="switching"), **answers)
+    where = reverse("console:dialogues", args=["switching"])
+    rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
+    assert DialogueReport.objects.count() == 1
+    answer = rosa.get(where)
+    assert said in answer.context["view"].answer.said_first
+    assert reason in answer.content.decode()
+    for chart in answer.context["view"].figures:
+        picture = reverse("console:dialogues-picture", args=["switching", chart, "svg"])
+        assert rosa.get(picture).status_code == 200
+    for name in ("estimates.csv", "shares.csv", "model.csv", "users.csv", "report.json"):
+        download = reverse("console:dialogues-download", args=["switching", name])
+        assert rosa.get(download).status_code == 200
+
+
 def test_files_hold_what_the_page_shows(rosa, reported):
     def content(name):
         where = reverse("console:dialogues-download", args=["outcomes", name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from annotation.models import Annotator, Judgment, Question, Study, Submission
@@ -32,18 +33,29 @@ def answer_outcomes(study: Study, experiment: StoredExperiment, *, errs: float =
     count_judgments_change(study_ids=[study.pk])
 
 
-def answer_switching(study: Study, *, after_loss: float = 0.8, after_gain: float = 0.1) -> None:
-    """All switch with a probability after a loss and with another after a gain, to the nearest."""
+def answer_switching(
+    study: Study,
+    *,
+    after_loss: float = 0.8,
+    after_gain: float = 0.1,
+    people: Sequence[str] = PEOPLE,
+    leaving: bool = False,
+) -> None:
+    """All switch with a probability after a loss and with another after a gain, to the nearest; or
+    all leave."""
     questions: dict[str, Question] = {one.name: one for one in study.questions.all()}
     turns = {one.item_id: one for one in study.dialogues.turns.all()}
-    for person in PEOPLE:
+    for person in people:
         annotator = Annotator.objects.create(study=study, pseudonym=person)
         for item in study.items.prefetch_related("candidates"):
             turn, chance = turns[item.pk], Random(f"{person} {item.key}")
-            switches = chance.random() < (after_loss if turn.delta < 0 else after_gain)
+            p_switch = after_loss if turn.delta < 0 else after_gain
+            switches = chance.random() < p_switch and not leaving
             submission = _submission(annotator, item.pk)
             Judgment.objects.create(
-                submission=submission, question=questions["decision"], value=int(switches)
+                submission=submission,
+                question=questions["decision"],
+                value=2 if leaving else int(switches),
             )
             if switches:
                 Judgment.objects.bulk_create(

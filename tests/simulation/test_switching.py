@@ -81,6 +81,60 @@ def test_switchers_who_choose_at_random_take_the_nearest_by_chance() -> None:
     assert nearer.value == pytest.approx(0.35, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (lambda d: d.assign(choice=np.where(d.delta < 0, d.choice, "keep")), "separated by the"),
+        (lambda d: d[d.worker < 2], "fewer than 3 workers decided"),
+        (lambda d: d[d.target < 2], "fewer than 3 targets"),
+        (lambda d: d.assign(turn=np.where(d.delta < 0, 2, 3)), "losses and gains are of different"),
+    ],
+)
+def test_without_a_model_shares_of_decisions_are_reported_with_the_reason(
+    changes: Any, reason: str
+) -> None:
+    decisions = changes(crowd(0))
+    study = switching_study(decisions)
+    assert reason in str(study.model.reason)
+    assert study.estimated_by == "shares of decisions"
+    stayed = decisions[decisions.choice != "leave"]
+    for one, is_loss in ((study.after_loss, True), (study.after_gain, False)):
+        own = stayed[(stayed.delta < 0) == is_loss]
+        assert one.value == pytest.approx((own.choice == "switch").mean())
+        assert one.n == len(own)
+        assert one.ci_low <= one.value <= one.ci_high
+        assert one.ci_low < one.ci_high
+    assert study.record()["p_switch_estimated_by"] == "shares of decisions"
+
+
+def test_who_never_switched_after_a_gain_has_a_bound_over_workers() -> None:
+    decisions = crowd(0)
+    decisions.loc[decisions.delta > 0, "choice"] = "keep"
+    gain = switching_study(decisions).after_gain
+    assert (gain.value, gain.ci_low) == (0.0, 0.0)
+    assert gain.ci_high == pytest.approx(1 - 0.025 ** (1 / 40))
+
+
+def test_decisions_of_one_kind_of_turn_say_nothing_of_the_other() -> None:
+    losses = switching_study(crowd(0).query("delta < 0"))
+    assert losses.model.reason == "all turns were losses"
+    assert 0 < losses.after_loss.ci_low < losses.after_loss.ci_high < 1
+    assert np.isnan(losses.after_gain.value)
+    assert losses.after_gain.reason == "no decisions"
+    everybody_left = crowd(0).assign(choice="leave")
+    study = switching_study(everybody_left)
+    assert study.model.reason == "all who decided left"
+    assert study.leaves.value == 1
+    assert compare_users(everybody_left, [sim_base()]) == []
+
+
+def test_at_one_turn_alone_the_model_is_of_losses_alone() -> None:
+    study = switching_study(crowd(0).assign(turn=3))
+    assert [one.name for one in study.model.coefficients] == ["intercept", "loss"]
+    assert study.model["loss"].ci_low < 4 < study.model["loss"].ci_high
+    assert study.estimated_by == "the model"
+
+
 def test_a_true_simulator_ranks_above_a_false_one() -> None:
     users = [
         sim_base(),

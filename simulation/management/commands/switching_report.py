@@ -39,7 +39,7 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{name} {n:,}" for name, n in record["choices"].items())
     yield f"{record['n_decisions']:,} decisions: {counts}."
     if record["reason"]:
-        yield f"The model is undefined: {record['reason']}."
+        yield f"The model is undefined: {record['reason']}. P(switch) are shares of decisions."
     for name in ("p_switch_after_loss", "p_switch_after_gain", "nearest_excess", "leaves"):
         yield estimate(name.replace("_", " "), record[name])
     for one in record["coefficients"]:

@@ -1,0 +1,55 @@
+"""Shares of outcomes that come in clusters: their intervals hold what they are about."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from stats.inference.clustered_share import clustered_share
+
+
+def test_one_outcome_a_cluster_gives_the_interval_of_clopper_and_pearson() -> None:
+    found = clustered_share([1] * 7 + [0] * 13, range(20))
+    # R 4.3: binom.test(7, 20)
+    assert (found.ci_low, found.ci_high) == pytest.approx((0.1539092, 0.5921885), abs=1e-6)
+
+
+def test_clusters_that_never_change_their_mind_count_once_each() -> None:
+    found = clustered_share(np.repeat([1, 0, 0, 1, 0, 0], 50), np.repeat(range(6), 50))
+    assert found.effective_n < 6
+    independent = clustered_share([1, 0, 0, 1, 0, 0], range(6))
+    assert found.ci_high - found.ci_low >= independent.ci_high - independent.ci_low
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_outcomes_that_are_all_alike_bound_the_share_by_the_number_of_clusters(value: int) -> None:
+    found = clustered_share([value] * 100, np.arange(100) % 10)
+    low, high = sorted((value, abs(value - (1 - 0.025 ** (1 / 10)))))
+    assert (found.ci_low, found.ci_high) == pytest.approx((low, high))
+    assert found.effective_n == 10
+
+
+@pytest.mark.parametrize(("logit", "sd"), [(-5, 0.8), (-3, 1.5), (0, 0.8), (1, 1.5)])
+@pytest.mark.parametrize("n_clusters", [3, 6, 20])
+def test_the_interval_holds_the_share_of_all_clusters(
+    logit: float, sd: float, n_clusters: int
+) -> None:
+    rng, n_trials, held = np.random.default_rng(0), 150, 0
+    share = expit(logit + sd * rng.normal(size=200_000)).mean()
+    cluster = np.repeat(np.arange(n_clusters), 10)
+    for _ in range(n_trials):
+        p = expit(logit + sd * rng.normal(size=n_clusters))[cluster]
+        found = clustered_share(rng.random(len(p)) < p, cluster)
+        held += found.ci_low <= share <= found.ci_high
+    # Of 150 at 95 %, 133 or fewer have a probability of .001.
+    assert held > 133
+
+
+def test_too_little_has_a_reason_and_what_is_no_outcome_is_refused() -> None:
+    assert clustered_share([], []).reason == "no outcomes"
+    alone = clustered_share([1, 0], ["a", "a"])
+    assert (alone.value, alone.reason) == (0.5, "one cluster alone")
+    assert np.isnan(alone.ci_low)
+    with pytest.raises(ValueError, match="outcome must be 0 or 1 in every row"):
+        clustered_share([0, 2], [1, 2])
+    with pytest.raises(ValueError, match="of one length, not 2 and 1"):
+        clustered_share([0, 1], [1])
