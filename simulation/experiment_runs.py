@@ -178,7 +178,7 @@ def joined_experiment(version: ExperimentVersion) -> Experiment:
             log, plan.settings.measures, qrels=plan.settings.qrels, carry=plan.settings.carry
         )
         records.append((log.recommender, critic))
-    notes = tuple(notes_of(catalogue, targets, plan.users, records, plan.settings.seeds))
+    notes = tuple(notes_of(catalogue, targets, plan.users, records, plan.settings))
     return Experiment(catalogue, targets, plan.users, evaluated, plan.settings, notes)
 
 

@@ -163,7 +163,7 @@ def run_experiment(
             log, settings.measures, qrels=settings.qrels, carry=settings.carry
         )
     trained = [(recommender.record(), critic) for recommender, critic in recommenders]
-    notes = tuple(notes_of(catalogue, targets, users, trained, settings.seeds))
+    notes = tuple(notes_of(catalogue, targets, users, trained, settings))
     return Experiment(catalogue, targets, tuple(users), evaluated, settings, notes)
 
 
@@ -180,7 +180,7 @@ def notes_of(
     targets: Targets,
     users: Sequence[UserSimulator],
     recommenders: Sequence[tuple[Mapping[str, Any], Critic]],
-    seeds: Sequence[int],
+    settings: Settings,
 ) -> Iterator[str]:
     """What a reader must know beside the numbers; recommenders as records, each with its critic."""
     if catalogue.is_stand_in:
@@ -194,9 +194,16 @@ def notes_of(
     own = int((targets.alternatives == targets.target[:, None]).any(axis=1).sum())
     if own:
         yield f"targets that are among their own alternatives: {own}"
-    start = targets.starts(catalogue, seeds)
+    nothing = int((targets.without_faults().alternatives == -1).all(axis=1).sum())
+    if settings.qrels == "alternatives" and nothing:
+        yield (
+            f"of {len(targets)} targets {nothing} have no alternative but themselves: with qrels "
+            "'alternatives' nothing is relevant to them, they count as 0 at every turn, and every "
+            "mean is lower by them"
+        )
+    start = targets.starts(catalogue, settings.seeds)
     if n_done := int((targets.accepted == start[..., None]).any(axis=2).sum()):
-        what = "targets" if len(seeds) == 1 else "pairs of target and seed"
+        what = "targets" if len(settings.seeds) == 1 else "pairs of target and seed"
         yield f"{what} whose dialogue begins with an accepted item: {n_done}"
     if not any(user.leave_hazard for user in users):
         yield "no user ever leaves before the last turn; people do"

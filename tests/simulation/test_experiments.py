@@ -44,6 +44,22 @@ def experiment() -> Experiment:
     return run_experiment(catalogue, targets, users, recommenders, Settings(seeds=(0, 1)))
 
 
+def test_targets_to_which_nothing_is_relevant_are_noted_where_they_lower_the_means() -> None:
+    catalogue, targets = drawn_shoes(200, 20)
+    alternatives = targets.alternatives.copy()
+    alternatives[:3] = -1
+    alternatives[3] = -1
+    alternatives[3, 0] = targets.target[3]
+    targets = replace(targets, alternatives=alternatives)
+    recommenders: list[tuple[Recommender, Critic]] = [
+        (RandomRecommender(catalogue), AttributeCritic(catalogue))
+    ]
+    note = "of 20 targets 4 have no alternative but themselves"
+    for settings, is_noted in ((Settings(qrels="alternatives"), True), (Settings(), False)):
+        notes = run_experiment(catalogue, targets, [sim_base()], recommenders, settings).notes
+        assert any(one.startswith(note) for one in notes) == is_noted
+
+
 def test_rows_are_means_over_targets_of_means_over_seeds(experiment: Experiment) -> None:
     [row] = [
         row
