@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from simulation.alternatives_files import read_dialogues, read_starts
 from simulation.catalogue import Catalogue
 from simulation.experiments import Experiment, Settings, run_experiment
 from simulation.names import named_catalogue, named_critic, named_recommender, named_user
+from simulation.plans import Plan, impossible_settings
 from simulation.targets import Targets, from_judgments, targets_of
 from simulation.users import Mode
 
@@ -42,9 +43,13 @@ def run_request(request: Request, *, progress: Progress = silently) -> Experimen
         (named_recommender(name, catalogue, critic), critic) for name in request.recommenders
     ]
     targets = requested_targets(request, catalogue)
-    return run_experiment(
+    experiment = run_experiment(
         catalogue, targets, users, recommenders, request.settings, progress=progress
     )
+    plan = Plan(tuple(users), request.recommenders, request.settings)
+    # Pages refuse such a design; a published one may be repeated here as it was.
+    faults = (fault.rstrip(".") for fault in impossible_settings(plan))
+    return replace(experiment, notes=(*experiment.notes, *faults))
 
 
 def requested_targets(request: Request, catalogue: Catalogue) -> Targets:

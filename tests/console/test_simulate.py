@@ -63,6 +63,13 @@ def test_the_same_as_a_table_with_a_log(qrels: Path, tmp_path: Path) -> None:
     assert all(row["critique"] for row in rows if row["in_force"])
 
 
+def test_what_pages_refuse_is_noted(qrels: Path) -> None:
+    arguments = ("--catalogue", DRAWN, "--qrels", qrels, "--recommender", "random", "--turns", 3)
+    text = output(*arguments, "--user", "prob:3:0", "--user", "tol:20")
+    assert "Note: MetaSimProb tolerance 3, P 0 and MetaSimTol tolerance 20 would have the" in text
+    assert "Note: The first user must be SimBase, which the others are compared with." in text
+
+
 def test_choices_of_one_user_and_the_order_under_all_others(qrels: Path, tmp_path: Path) -> None:
     second = tmp_path / "second.txt"
     lines = qrels.read_text().splitlines()
