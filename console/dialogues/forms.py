@@ -179,12 +179,14 @@ class SwitchingReportForm(forms.Form):
     def clean_users(self) -> list[str]:
         names = [one.strip() for one in self.cleaned_data["users"].split(";") if one.strip()]
         try:
-            known = {named_user(name).name: name for name in names}
+            users = [named_user(name).name for name in names]
         except ValueError as error:
             raise forms.ValidationError(f"{error}.") from None
-        if not known:
+        if not users:
             raise forms.ValidationError(_("Name at least one user."))
-        return list(known.values())
+        if twice := next((user for user in users if users.count(user) > 1), ""):
+            raise forms.ValidationError(_("{user} is named twice.").format(user=twice))
+        return names
 
     @property
     def rules(self) -> dict[str, Any]:

@@ -62,8 +62,25 @@ class ReportAnswer:
         yield _(
             "{n} decisions: {keep} kept the target, {switch} took another, {leave} left."
         ).format(n=f"{sum(counts.values()):,}", **{name: f"{n:,}" for name, n in counts.items()})
+        if leave := counts.get("leave", 0):
+            text = _("Probabilities of switching are of the {n} decisions in which they stayed.")
+            yield text.format(n=f"{sum(counts.values()) - leave:,}")
         if truest := self._truest(self.report.part(FIT, "gain")):
             yield truest
+        yield from self._too_few_workers(self.report.part(FIT, "gain"))
+
+    def _too_few_workers(self, gains: list[DialogueEstimate]) -> Iterator[str]:
+        """That no answers of so few could show a difference: of n workers there are 2^n ways to
+        flip signs."""
+        n_workers = self.report.report.n_annotators
+        n_tests = sum(row.p is not None for row in gains)
+        least = min(1.0, n_tests * 2.0 / 2.0 ** min(n_workers, 60))
+        if n_tests and least >= SIGNIFICANT:
+            yield ngettext(
+                "No answers of %(n)s worker could show who is truer: p is never below %(p)s.",
+                "No answers of %(n)s workers could show who is truer: p is never below %(p)s.",
+                n_workers,
+            ) % {"n": n_workers, "p": f"{least:.3f}"}
 
     def _truest(self, gains: list[DialogueEstimate]) -> str:
         """Who is truer than the first user by more than chance explains."""

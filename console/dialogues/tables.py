@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -52,7 +52,18 @@ def number(row: DialogueEstimate, decimals: int = 3) -> Number:
 def shares_table(report: StoredReport) -> Table:
     columns = (Column(_("What people do"), is_number=False), Column(_("Share")))
     rows = [(str(SHARES[row.name]), number(row)) for row in report.part(SHARE)]
-    return Table("shares", _("How often people switch, and leave"), columns, rows)
+    note = _("P(switch) is of those who stayed: who left decided nothing about the product.")
+    title = _("How often people switch, and leave")
+    return Table("shares", title, columns, rows, note=_noted(note, report.part(SHARE)))
+
+
+def _noted(note: str, rows: Sequence[DialogueEstimate]) -> str:
+    """The note, and why intervals are missing where there is a value."""
+    missing = [row.reason for row in rows if row.value is not None and row.ci_low is None]
+    if reasons := list(dict.fromkeys(reason for reason in missing if reason)):
+        text = _("{note} No interval where there is none: {reasons}.")
+        return text.format(note=note, reasons="; ".join(reasons))
+    return note
 
 
 def model_table(report: StoredReport) -> Table:
@@ -68,7 +79,8 @@ def model_table(report: StoredReport) -> Table:
         rows,
         note=_(
             "The article has people switch after a loss (a coefficient above 0), the program "
-            "released with it after a gain (below 0)."
+            "released with it after a gain (below 0). A deviation of 0 is the least that there "
+            "can be: so many answers show no difference beyond chance there."
         ),
     )
 
@@ -94,8 +106,11 @@ def users_table(report: StoredReport) -> Table:
             Column(_("p, Holm")),
         ),
         rows,
-        note=_("The first is {user}. Intervals and tests are over workers.").format(
-            user=_first(report)
+        note=_noted(
+            _("The first is {user}. Intervals and tests are over workers.").format(
+                user=_first(report)
+            ),
+            [row for row in report.part(FIT, "gain") if row.p is not None],
         ),
     )
 

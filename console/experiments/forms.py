@@ -243,7 +243,9 @@ class ExperimentForm(RunForm):
         assert isinstance(catalogue, forms.ChoiceField)
         in_groups = groupby(sources.values(), key=lambda source: source.group)
         judgments.choices = [
-            (group, [(source.key, source.title) for source in some]) for group, some in in_groups
+            # With the study's name, which a closed menu does not show as a group's.
+            (group, [(source.key, source.made_of) for source in some])
+            for group, some in in_groups
         ]
         catalogue.choices = catalogues
 

@@ -14,6 +14,9 @@ from accounts.roles import PERMISSIONS, Permission, Role, is_blind
 from accounts.teams import create_team, set_role
 from annotation.models import Study
 from annotation.protocols.versions import current_document
+from console.dialogues.rows import StoredReport
+from console.dialogues.sentences import ReportAnswer
+from console.dialogues.tables import shares_table
 from simulation.experiment_dialogues import log_lines
 from simulation.models import DialogueEstimate, DialogueReport, DialogueStudy, FinalItem
 from simulation.stored_experiments import request_run
@@ -198,6 +201,10 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     page = rosa.get(where).content.decode()
     assert "People switch after a loss with a probability of 0." in page
     assert "MetaSimProb tolerance 0, P 0.75 is truer than SimBase" in page
+    assert "could show who is truer" not in page
+    assert "P(switch) is of those who stayed" in page
+    twice = rosa.post(where, {"users": "base; base", "seed": "0"})
+    assert (twice.status_code, b"SimBase is named twice" in twice.content) == (422, True)
     picture = reverse("console:dialogues-picture", args=["switching", "errors", "csv"])
     assert len(rosa.get(picture).content.splitlines()) == 1 + 2
     unknown = rosa.post(where, {"users": "nobody", "seed": "0"})
@@ -324,3 +331,21 @@ def test_another_study_has_no_such_page(rosa, researcher, team):
     assert rosa.get(reverse("console:dialogues", args=[study.slug])).status_code == 404
     items = rosa.get(reverse("console:items", args=[study.slug])).content.decode()
     assert "simulated-users" not in items
+
+
+def test_so_few_workers_that_no_answer_could_tell_users_apart_are_named():
+    dialogues = DialogueStudy(kind=DialogueStudy.Kind.SWITCHING)
+    stored = StoredReport(DialogueReport(dialogues=dialogues, n_annotators=5))
+    stored.estimates = [
+        DialogueEstimate(part="choice", name="keep", value=34),
+        DialogueEstimate(part="choice", name="switch", value=0),
+        DialogueEstimate(part="choice", name="leave", value=5),
+        DialogueEstimate(part="share", name="leaves", value=0.1, reason="fewer than 6 workers"),
+        DialogueEstimate(part="fit", name="gain", user="SimBase"),
+        DialogueEstimate(part="fit", name="gain", user="A", value=0.4, p=0.0625, p_adjusted=0.125),
+        DialogueEstimate(part="fit", name="gain", user="B", value=0.4, p=0.0625, p_adjusted=0.125),
+    ]
+    said = " ".join(ReportAnswer(stored).details)
+    assert "of the 34 decisions in which they stayed" in said
+    assert "No answers of 5 workers could show who is truer: p is never below 0.125." in said
+    assert "No interval where there is none: fewer than 6 workers." in shares_table(stored).note
