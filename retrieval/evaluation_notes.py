@@ -18,7 +18,8 @@ def notes_of(evaluation: Evaluation, runs: Mapping[str, Run]) -> Iterator[str]:
     yield from _notes_of_topics(evaluation)
     yield from _notes_of_means(evaluation)
     for row in evaluation.results:
-        if abs(row.other_ties - row.mean.value) > 1e-9:
+        # what four decimals do not show is no difference to a reader
+        if f"{row.other_ties:.4f}" != f"{row.mean.value:.4f}":
             yield (
                 f"tied scores move {row.measure.name} of {row.run}: {row.mean.value:.4f}, or "
                 f"{row.other_ties:.4f} were ties broken the other way"

@@ -164,8 +164,8 @@ class ComparisonView(ResultView):
         }
         if tau.value is not None and tau.ci_low is None and tau.reason:
             text = _("tau-b has no interval: {reason}.").format(reason=_(tau.reason))
-            return f"{said} {swapped} {text}"
-        return f"{said} {swapped}"
+            return f"{said} {swapped} {_kept_sentence(pair)} {text}"
+        return f"{said} {swapped} {_kept_sentence(pair)}"
 
     def _folds(self) -> Iterator[Fold]:
         yield self._similarities()
@@ -196,7 +196,8 @@ class ComparisonView(ResultView):
             "top most: RBO with p = {p}, ties by variant {ties}. With few runs tau-b is coarse."
         ).format(level=self.level, **self.overlap)
         table = Table("rankings-compared", caption, (*columns, *top), rows, note=note)
-        values = [self.coefficients[pair.pk, "tau_b"].value for pair in self.pairs]
+        # of every pair that the table lists
+        values = [self.coefficients[pair.pk, "tau_b"].value for pair in self.all_pairs]
         known = [value for value in values if value is not None]
         finding = _("tau-b {least} or more").format(least=coefficient(min(known))) if known else ""
         return Fold(caption, finding, table)
@@ -393,3 +394,17 @@ class ComparisonView(ResultView):
             for one in self.sets
         ]
         return Fold(caption, f"{len(rows)}", Table("qrels", caption, columns, rows))
+
+
+def _kept_sentence(pair: RankingPair) -> str:
+    """What becomes of the differences that a test decided under the first of two qrels."""
+    decided = pair.n_kept + pair.n_lost + pair.n_reversed
+    if not decided:
+        return _("No test decided any difference under the first.")
+    return ngettext(
+        "Of %(n)d difference that a test decided under the first, %(kept)d is decided the same way "
+        "under the second.",
+        "Of %(n)d differences that a test decided under the first, %(kept)d are decided the same "
+        "way under the second.",
+        decided,
+    ) % {"n": decided, "kept": pair.n_kept}

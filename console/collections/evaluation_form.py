@@ -154,8 +154,33 @@ class EvaluationForm(forms.Form):
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", _("themselves alone")), *offered]
 
+    def begin_with_result(self, version: CollectionVersion) -> None:
+        """Offer the choices of a result, and the runs and qrels that came since."""
+        files = [key for key in version.files.values_list("file", flat=True) if key is not None]
+        self.begin_with({"rules": version.rules, "files": files})
+        for name, kind in (("runs", CollectionFile.Kind.RUN), ("qrels", CollectionFile.Kind.QRELS)):
+            chosen = self.initial.get(name)
+            if isinstance(chosen, list):
+                offered = dict(self.fields[name].choices)  # type: ignore[attr-defined]
+                since = (one for one in self.usable.values() if one.kind == kind)
+                chosen += [
+                    str(one.pk)
+                    for one in since
+                    if one.created_at > version.created_at and str(one.pk) in offered
+                ]
+
+    def begin_with_qrels(self, evaluated: CollectionVersion) -> None:
+        """Offer the qrels that were evaluated, of which the report speaks."""
+        if isinstance(self.fields["qrels"], forms.MultipleChoiceField):
+            return
+        for key in evaluated.files.filter(kind=CollectionFile.Kind.QRELS).values_list(
+            "file", flat=True
+        ):
+            if key in self.usable:
+                self.initial["qrels"] = str(key)
+
     def begin_with(self, arguments: Mapping[str, Any]) -> None:
-        """Offer the choices of a job that failed, to be changed and not made anew."""
+        """Offer the choices of a job that failed or of a result, to be changed, not made anew."""
         rules = arguments.get("rules", {})
         files = [self.usable[key] for key in arguments.get("files", ()) if key in self.usable]
         chosen = {name: value for name, value in rules.items() if name in self.fields}
@@ -166,6 +191,9 @@ class EvaluationForm(forms.Form):
         if "machine" in self.fields:
             qrels = [key for key in qrels if key not in machines]
             chosen["machine"] = next(iter(machines), None)
+        if "assessors" in self.fields:
+            of_several = [one for one in files if one.kind == CollectionFile.Kind.ASSESSORS]
+            chosen["assessors"] = next((str(one.pk) for one in of_several), None)
         is_list = isinstance(self.fields["qrels"], forms.MultipleChoiceField)
         chosen["qrels"] = qrels if is_list else next(iter(qrels), None)
         listed = {name for name, _title in self.measure_choices}
@@ -233,8 +261,21 @@ class EvaluationForm(forms.Form):
         try:
             settings_of(self.rules)
         except RetrievalError as refused:
-            self.add_error("others", str(refused))
+            text = str(refused)
+            self.add_error(self._field_at_fault(), text[:1].upper() + text[1:])
         return data
+
+    def _field_at_fault(self) -> str:
+        """The field without which the settings could be: the test, or what is primary; else the
+        measures are at fault."""
+        for name, nothing in (("test", None), ("primary", [])):
+            try:
+                settings_of(self.rules | {name: nothing})
+            except RetrievalError:
+                continue
+            if name in self.fields:
+                return name
+        return "others" if self.cleaned_data.get("others") else "measures"
 
     @property
     def rules(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,8 @@ from retrieval.pools.records import PoolPlan
 from retrieval.stored_pools import FUSION, source_name
 
 QUOTAS, DEPTH, TAKE = "quotas", "depth", "take"
+LISTED = re.compile(r",(?=\s|$)")
+"""A comma between names of targets, which themselves have no white space."""
 METHODS = [
     (QUOTAS, gettext_lazy("Quotas: a number of each, in turns")),
     (DEPTH, gettext_lazy("Depth: the first of every source")),
@@ -110,7 +113,7 @@ class PoolForm(forms.Form):
         label=gettext_lazy("Names of the targets"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=gettext_lazy("Of documents or topics, a line each."),
+        help_text=gettext_lazy("Of documents or topics, a line each or with commas between."),
     )
     method = forms.ChoiceField(label=gettext_lazy("Candidates by"), choices=METHODS)
     n = _whole(
@@ -285,7 +288,7 @@ class PoolForm(forms.Form):
             raise forms.ValidationError(_("Give at least one source a quota."))
         if method in (DEPTH, TAKE) and not data.get("n") and "n" not in self.errors:
             self.add_error("n", _("Say how many."))
-        if data.get("targets") == NAMED and not data.get("named", "").split():
+        if data.get("targets") == NAMED and not LISTED.sub(" ", data.get("named", "")).split():
             self.add_error("named", _("Name at least one target."))
         if len(data.get("named", "").split()) > MOST_NAMED:
             self.add_error("named", _("Name {n} at most.").format(n=f"{MOST_NAMED:,}"))
@@ -333,7 +336,7 @@ class PoolForm(forms.Form):
             rules |= {name: data.get(name) or getattr(PoolPlan, name) for name in FUSION}
         rules |= self._vector_rules()
         if where == NAMED:
-            rules["targets"] = list(dict.fromkeys(data["named"].split()))
+            rules["targets"] = list(dict.fromkeys(LISTED.sub(" ", data["named"]).split()))
         elif where != OF_RUNS:
             rules["sample"] = int(where)
         if excluded := data["excluded"].split():

@@ -99,11 +99,15 @@ class PoolView:
         return text.format(n=f"{n:,}")
 
     @property
+    def has_hubs(self) -> bool:
+        """Whether a share of the targets is more than the one or two that any candidate reaches."""
+        return self.summary.hub_share * (self.version.n_topics or 0) >= LEAST_TARGETS_OF_A_HUB
+
+    @property
     def hubs(self) -> str:
         """How unevenly the candidates are spread."""
         row = self.summary
-        # A share of few targets is one or two of them, which any candidate reaches.
-        if row.hub_share * (self.version.n_topics or 0) < LEAST_TARGETS_OF_A_HUB:
+        if not self.has_hubs:
             return _(
                 "Too few targets to speak of hubs; {anti} of the documents are in no pool."
             ).format(anti=f"{row.anti_hubs:.1%}")

@@ -306,7 +306,8 @@ class MachineForm(EvaluationForm):
         if needed - kinds:
             return _(
                 "This needs runs, qrels by people of a sample, and qrels that say they are by a "
-                "machine."
+                "machine: open such a file by its name on Runs and qrels, and say so at “Judged "
+                "by”."
             )
         return ""
 

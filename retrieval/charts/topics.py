@@ -79,7 +79,14 @@ def differences_in_words(frame: pd.DataFrame, *, a: str, b: str) -> str:
         "Of %(n)s topic %(a)s is better in %(n_a)s and %(b)s in %(n_b)s; the rest are equal.",
         "Of %(n)s topics %(a)s is better in %(n_a)s and %(b)s in %(n_b)s; the rest are equal.",
         n,
-    ) % {"n": f"{n:,}", "a": a, "b": b, "n_a": f"{n_a:,}", "n_b": f"{n_b:,}"}
+    )
+    if n_a + n_b == n:
+        text = ngettext(
+            "Of %(n)s topic %(a)s is better in %(n_a)s and %(b)s in %(n_b)s.",
+            "Of %(n)s topics %(a)s is better in %(n_a)s and %(b)s in %(n_b)s.",
+            n,
+        )
+    text %= {"n": f"{n:,}", "a": a, "b": b, "n_a": f"{n_a:,}", "n_b": f"{n_b:,}"}
     if n <= MOST_BARS:
         return text
     drawn = _("{n} of them are drawn, evenly spaced by difference.").format(n=MOST_BARS)

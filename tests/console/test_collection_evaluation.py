@@ -363,3 +363,20 @@ def test_pages_on_trust_weigh_nothing(rosa, collection, sample):
         answer = rosa.get(f"/collections/tracks/{page}/")
         form = answer.context["form"] if answer.status_code == 200 else None
         assert form is None or "weights" not in form.fields
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"primary": "MAP@5"}, "primary"),
+        ({"measures": [], "others": "", "primary": ""}, "measures"),
+        ({"others": "foo@10"}, "others"),
+    ],
+)
+def test_what_is_wrong_with_measures_stands_at_the_field_that_is_wrong(
+    rosa, collection, more, field
+):
+    answer = rosa.post(PAGE, form_of(collection, **more))
+    errors = answer.context["form"].errors
+    assert list(errors) == [field]
+    assert errors[field][0][0].isupper()

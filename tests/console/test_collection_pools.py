@@ -7,6 +7,7 @@ import pytest
 from accounts.models import AuditEntry
 from accounts.teams import create_team
 from annotation.models import Study
+from console.collections.pool_forms import LISTED
 from hits.models import Batch, Connection
 from retrieval.collections import link_studies
 from retrieval.models import CollectionVersion, FileFit, PoolFinding
@@ -268,3 +269,7 @@ def test_the_choices_of_the_last_pool_are_offered_for_the_next(rosa, collection)
     assert offered["targets"].value() == str(sample.pk)
     assert offered["catalogue"].value() == str(collection.files.get(kind="catalogue").pk)
     assert offered["n"].value() == 3
+
+
+def test_names_of_targets_may_have_commas_between_them():
+    assert LISTED.sub(" ", "t01\nt99, t02,\nt,3").split() == ["t01", "t99", "t02", "t,3"]

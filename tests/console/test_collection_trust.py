@@ -663,3 +663,40 @@ def test_a_depth_that_was_assumed_is_said_with_whose_relevant_documents_its_last
     page = page_of(rosa, REUSE)
     assert "How deep the runs were pooled is not known: rank" in page
     assert "of all relevant documents" not in page
+
+
+def test_the_choices_of_a_result_are_offered_again_with_what_came_since(rosa, collection):
+    """A second try with one change is not filled in anew, and by oversight of other qrels."""
+    second = add_file(collection, "second.txt", qrels_text(relevant=7))
+    rm3 = collection.files.get(name="rm3")
+    form = form_of(collection, qrels=second.pk, measures=["P@5"], primary="P@5")
+    rosa.post("/collections/tracks/evaluation/", form)
+    offered = rosa.get("/collections/tracks/evaluation/").context["form"]
+    assert (offered["qrels"].value(), offered["measures"].value()) == (str(second.pk), ["P@5"])
+    assert rosa.get(REUSE).context["form"]["qrels"].value() == str(second.pk)
+    rosa.post(REUSE, form | {"outside": [rm3.pk], "pool_depth": "9"})
+    late = add_file(collection, "late.run", run_text("late", skill=1.0, seed=9))
+    offered = rosa.get(REUSE).context["form"]
+    assert offered["outside"].value() == [str(rm3.pk)]
+    assert offered["pool_depth"].value() == 9
+    assert str(late.pk) in offered["runs"].value()
+
+
+def test_a_comparison_says_how_many_decided_differences_hold(rosa, collection):
+    add_file(collection, "second.txt", qrels_text(relevant=7))
+    rosa.post(TRUST, form_of(collection))
+    names = ["qrels.txt", "second.txt"]
+    pairs = RankingPair.objects.filter(first__in=names, second__in=names)
+    pair = pairs.get(measure="nDCG@10")
+    decided = pair.n_kept + pair.n_lost + pair.n_reversed
+    assert decided
+    said = f"Of {decided} differences that a test decided under the first, {pair.n_kept} are"
+    assert said in page_of(rosa, TRUST)
+    RankingPair.objects.update(n_kept=0, n_lost=0, n_reversed=0)
+    assert "No test decided any difference under the first." in page_of(rosa, TRUST)
+
+
+def test_an_empty_file_among_several_is_named(rosa, collection):
+    uploads = [sent("good.txt", qrels_text()), sent("empty.txt", "")]
+    answer = rosa.post(AUDIT, {"uploads": uploads})
+    assert "empty.txt: The file is empty." in words_of(answer.content.decode())

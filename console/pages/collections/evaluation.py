@@ -63,10 +63,12 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
             messages.success(request, _("Evaluating in the background; this page follows it."))
             return redirect("console:collection-evaluation", slug)
     job = job_of(collection, EVALUATE)
-    if not is_post and (arguments := failed_arguments(job)):
-        form.begin_with(arguments)
     versions = CollectionVersion.objects.of(collection, KIND)
     version = version_for(request, versions)
+    if not is_post and (arguments := failed_arguments(job)):
+        form.begin_with(arguments)
+    elif not is_post and version is not None:
+        form.begin_with_result(version)
     context = {
         "form": form if may(request, Permission.ANALYSE) else None,
         "problem": "" if version else form.problem_when_empty,

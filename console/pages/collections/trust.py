@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -170,10 +171,10 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
             messages.success(request, _("Computing in the background; this page follows it."))
             return redirect(f"console:{page.name}", slug)
     job = job_of(collection, page.job_kind)
-    if not is_post and (arguments := failed_arguments(job)):
-        form.begin_with(arguments)
     versions = CollectionVersion.objects.of(collection, page.kind)
     version = version_for(request, versions)
+    if not is_post:
+        _begin(form, collection, version, failed_arguments(job))
     context = {
         "page": page,
         "form": form if may(request, Permission.ANALYSE) else None,
@@ -184,6 +185,22 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
     }
     status = 422 if form.errors else 200
     return collection_page(request, collection, "result", context, stage=page.name, status=status)
+
+
+def _begin(
+    form: EvaluationForm,
+    collection: Collection,
+    version: CollectionVersion | None,
+    failed: Mapping[str, Any],
+) -> None:
+    """Offer what was chosen last; of a first result, the qrels that were evaluated."""
+    evaluated = CollectionVersion.objects.of(collection, Kind.EVALUATION).first()
+    if failed:
+        form.begin_with(failed)
+    elif version is not None:
+        form.begin_with_result(version)
+    elif evaluated is not None:
+        form.begin_with_qrels(evaluated)
 
 
 @require_safe
