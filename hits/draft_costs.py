@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from hits.costs import cost_of_assignment
-from hits.models import PART, Assignment, Connection, DraftDecision
+from hits.models import PART, Assignment, Connection, DraftDecision, Recruitment
 from hits.payments import bonus_fee_usd
 
 Action = DraftDecision.Action
@@ -81,6 +81,35 @@ class Summary:
         """Names exactly these decisions, so that no others are sent in their place."""
         content = ",".join(f"{draft.pk}" for draft in self.drafts)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class RecruiterPay:
+    """What approvals have a recruiter pay to participants, who are approved as a whole."""
+
+    n_participants: int
+    rewards: Decimal
+    currency: str
+
+
+def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[RecruiterPay]:
+    """What these decisions have recruiters pay at most, by currency; fees are theirs to say."""
+    approved = {
+        (draft.assignment.hit.batch_id, draft.assignment.worker_id)
+        for draft in drafts
+        if draft.action in (Action.APPROVE, Action.OVERRIDE)
+        and draft.assignment.hit.batch.is_recruited
+    }
+    if not approved:
+        return []
+    studies = Recruitment.objects.filter(batch__in={batch for batch, _worker in approved})
+    # The last of a batch is the one that its participants came by, but for earlier ones.
+    last = {one.batch_id: one for one in studies.select_related("recruiter").order_by("pk")}
+    sums: dict[str, list[Decimal]] = {}
+    for batch, _worker in approved:
+        if (study := last.get(batch)) is not None:
+            sums.setdefault(study.recruiter.currency, []).append(study.reward)
+    return [RecruiterPay(len(each), sum(each, NOTHING), code) for code, each in sums.items()]
 
 
 def summary_of(drafts: Iterable[DraftDecision]) -> Summary:

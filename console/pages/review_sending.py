@@ -16,7 +16,7 @@ from annotation.models import Study
 from console.forms import problems_of
 from console.pages.study import person, study_for, study_page
 from console.review_forms import SendForm
-from hits.draft_costs import summary_of
+from hits.draft_costs import recruiter_pay, summary_of
 from hits.drafts import Action, drafts_of
 from hits.exceptions import HitsError
 from hits.models import Assignment
@@ -41,7 +41,14 @@ def send(request: HttpRequest, slug: str) -> HttpResponse:
         for action, n in summary.numbers.items()
     ]
     form = SendForm(initial={"digest": summary.digest}, label_suffix="")
-    context = {"summary": summary, "actions": actions, "form": form, "section": "review"}
+    context = {
+        "summary": summary,
+        "actions": actions,
+        "form": form,
+        "section": "review",
+        "has_participants": any(each.assignment.hit.batch.is_recruited for each in summary.drafts),
+        "recruiter_pay": recruiter_pay(summary.drafts),
+    }
     return study_page(request, study, "review_send", context)
 
 

@@ -14,9 +14,9 @@ from annotation.access import give_to_team
 from console.launch_view import LaunchView
 from console.recruit_forms import even_share
 from encryption import encrypt
-from hits.models import Batch, Connection, Recruiter, RecruiterCall, Recruitment
+from hits.models import Batch, Connection, DraftDecision, Recruiter, RecruiterCall, Recruitment
 from tests.annotation.studies import rating_study
-from tests.console.filled import NOON, add_batch, add_recruitment
+from tests.console.filled import NOON, add_assignment, add_batch, add_recruitment
 from tests.console.pages import words_of
 from work.models import Job
 
@@ -267,6 +267,21 @@ def test_files_that_say_who_participants_are_are_the_owners(
     assert AuditEntry.objects.get(action="export").details["file"].endswith("Prolific: join.csv")
     assert press(browser, recruitment, "demographics").status_code == 302
     assert [each["action"] for each in requested()] == ["demographics"]
+
+
+def test_the_desk_says_who_pays_participants_and_how_much(rosa, study, recruitment, researcher):
+    hits = recruitment.batch.hits.order_by("pk")
+    made = [add_assignment(hits[0], "A1"), add_assignment(hits[1], "A1")]
+    made.append(add_assignment(hits[0], "A2"))
+    desk = words_of(rosa.get(reverse("console:review", args=["mine"])).content.decode())
+    assert "3 wait; the recruiter of a participant pays" in desk
+    assert "$0.00" not in desk
+    for one in made:
+        DraftDecision.objects.create(assignment=one, reviewer=researcher, action="approve")
+    words = words_of(rosa.get(reverse("console:review-send", args=["mine"])).content.decode())
+    assert "2 participants are paid up to 3.00 GBP there" in words
+    assert "Participants of a recruiter are decided on as a whole" in words
+    assert "$" not in words
 
 
 def test_an_uncertain_call_is_settled_by_who_looked(rosa, recruitment):
