@@ -73,6 +73,11 @@ class RecruitView:
         return [one for one in self.studies if one.state not in Recruitment.OVER]
 
     @property
+    def with_files(self) -> list[Recruitment]:
+        """Those that somebody came by."""
+        return [one for one in self.studies if one.public_id and any(one.sessions.values())]
+
+    @property
     def refused(self) -> Recruitment | None:
         """The newest, where it could not be drafted."""
         newest = next(iter(self.studies), None)

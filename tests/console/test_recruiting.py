@@ -256,6 +256,8 @@ def test_files_that_say_who_participants_are_are_the_owners(
         "console:recruit-file", args=["mine", recruitment.batch_id, recruitment.pk, "join"]
     )
     assert (where in browser.get(page(recruitment.batch)).content.decode()) == (role is None)
+    Recruitment.objects.update(sessions={"finished": 0})
+    assert where not in browser.get(page(recruitment.batch)).content.decode()
     answer = browser.get(where)
     if role is not None:
         assert answer.status_code == 403
