@@ -88,10 +88,10 @@ def with_ends(
     return tuple(replace(each, low_label=low, high_label=high) for each in questions)
 
 
-def add_study_arguments(parser: CommandParser) -> None:
+def add_study_arguments(parser: CommandParser, *, study_help: str = "new, or to add to") -> None:
     """The file, and the study that it goes into."""
     parser.add_argument("file", type=Path)
-    parser.add_argument("--study", required=True, metavar="SLUG", help="new, or to add to")
+    parser.add_argument("--study", required=True, metavar="SLUG", help=study_help)
     parser.add_argument("--title", default="", help="of a new study")
     parser.add_argument("--owner", metavar="USER", help="whose study it is, if it is new")
     parser.add_argument("--team", metavar="TEAM", help="whose members see it, by its short name")

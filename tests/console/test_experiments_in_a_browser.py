@@ -55,6 +55,8 @@ def test_every_page_fits_a_desk_and_a_telephone(page, researcher):
         "recommenders": reverse("console:recommenders"),
         "new-recommender": reverse("console:new-recommender"),
         "recommender": reverse("console:recommender", args=[trained.pk]),
+        "recommender-delete": reverse("console:recommender-delete", args=[trained.pk]),
+        "catalogue-delete": reverse("console:catalogue-delete", args=[trained.catalogue_id]),
     }
     problems: list[tuple[str, int, object]] = []
     for width in WIDTHS:

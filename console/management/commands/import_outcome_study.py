@@ -18,7 +18,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_study_arguments(parser)
+        add_study_arguments(parser, study_help="a new one")
         parser.add_argument("--catalogue", required=True, metavar="NAME", help=CATALOGUES)
         parser.add_argument(
             "--catalogue-seed", type=natural, default=0, help="of drawn products, as in simulate"

@@ -20,7 +20,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_study_arguments(parser)
+        add_study_arguments(parser, study_help="a new one")
         parser.add_argument("--catalogue", required=True, metavar="NAME", help=CATALOGUES)
         parser.add_argument("--qrels", type=Path, required=True, metavar="FILE")
         parser.add_argument(
