@@ -9,6 +9,7 @@ from django.core.management import execute_from_command_line
 from django.db.utils import DatabaseError
 from redis.exceptions import RedisError
 
+from presentation.text_tables import printable
 from work.parent import end_with_supervisor
 
 BAD_INPUT = 2
@@ -104,5 +105,6 @@ def _is_unmigrated(error: Exception) -> bool:
 
 
 def _refuse(message: str) -> int:
-    sys.stderr.write(f"{message}\n")
+    """Print what is wrong; names in it come from files that others wrote."""
+    sys.stderr.write(f"{printable(message)}\n")
     return BAD_INPUT

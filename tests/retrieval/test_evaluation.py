@@ -16,6 +16,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
+from config.commandline import BAD_INPUT, main
 from retrieval.exceptions import RunsUnfit
 from tests.retrieval.conftest import (
     WriteFile,
@@ -357,3 +358,10 @@ def test_names_steer_no_terminal(file: WriteFile):
     text = out.getvalue()
     assert "\ufffd[31m\ufffd]0;owned\ufffdred lacks 1 topic" in text
     assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_names_in_refusals_steer_no_terminal(file: WriteFile, capsys: pytest.CaptureFixture[str]):
+    run = file("esc.run", "9 Q0 a 1 1 \x1b[31mred\n")
+    arguments = ["evaluate_runs", "--qrels", str(file("q", "1 0 a 1\n")), "--run", str(run)]
+    assert main(["manage.py", *arguments]) == BAD_INPUT
+    assert "esc.run (\ufffd[31mred) has no topic" in capsys.readouterr().err
