@@ -64,9 +64,9 @@ class RecruitView:
         return next(iter(self._standing), None)
 
     @property
-    def earlier(self) -> list[Recruitment]:
-        """Those before it that participants came by."""
-        return self._standing[1:]
+    def earlier(self) -> list[tuple[Recruitment, list[tuple[str, int]]]]:
+        """Those before it that participants came by, with their participations by state."""
+        return [(one, self._states_of(one)) for one in self._standing[1:]]
 
     @cached_property
     def _standing(self) -> list[Recruitment]:
@@ -164,6 +164,9 @@ class RecruitView:
     @property
     def states(self) -> list[tuple[str, int]]:
         """Participations by their state, those that there are."""
+        return self._states_of(self.study) if self.study else []
+
+    def _states_of(self, study: Recruitment) -> list[tuple[str, int]]:
         labels = {
             "started": _("At work"),
             "finished": _("Finished, not decided"),
@@ -173,7 +176,7 @@ class RecruitView:
             "timed_out": _("Ran out of time"),
             "screened_out": _("Screened out"),
         }
-        return self._counted("sessions", labels)
+        return _counted(study.sessions, labels)
 
     @property
     def outcomes(self) -> list[tuple[str, int]]:
@@ -187,12 +190,7 @@ class RecruitView:
             "no_more_items": _("Came when no items were left"),
             "follow_up": _("Go on in a later study"),
         }
-        return self._counted("outcomes", labels)
-
-    def _counted(self, name: str, labels: dict[str, str]) -> list[tuple[str, int]]:
-        counts = getattr(self.study, name) if self.study else {}
-        known = [(label, counts.get(key, 0)) for key, label in labels.items()]
-        return [(label, n) for label, n in known if n]
+        return _counted(self.study.outcomes if self.study else {}, labels)
 
     @cached_property
     def calls(self) -> list[tuple[RecruiterCall, str]]:
@@ -207,6 +205,11 @@ class RecruitView:
         of_batch = RecruiterCall.objects.filter(recruitment__batch=self.batch)
         rows = of_batch.order_by("-is_uncertain", "-number") if self.study else ()
         return [(call, names.get(call.kind, call.kind)) for call in rows]
+
+
+def _counted(counts: Mapping[str, int], labels: Mapping[str, str]) -> list[tuple[str, int]]:
+    known = [(label, counts.get(key, 0)) for key, label in labels.items()]
+    return [(label, n) for label, n in known if n]
 
 
 def action_form(

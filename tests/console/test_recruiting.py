@@ -101,7 +101,7 @@ def test_another_study_of_the_batch_hides_nothing_of_the_one_before(rosa, study,
     )
     words = words_of(rosa.get(page(recruitment.batch)).content.decode())
     assert "Earlier studies of this batch" in words
-    assert "Closed, 3 of 4 completed" in words
+    assert "Closed, 3 of 4 completed (Finished, not decided 3, Returned their place 1)" in words
     assert "Bonus, 0.50 GBP" in words
     Recruitment.objects.filter(pk=again.pk).update(state="discarded")
     words = words_of(rosa.get(page(recruitment.batch)).content.decode())
