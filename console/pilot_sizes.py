@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.uploads import plain_file_name
 from console.spans import Axis, Span
 from retrieval.exceptions import FileFaults
-from retrieval.pilots import EqualCost, Pilot, plans_at_equal_cost, read_pilot
+from retrieval.pilots import MOST_ASSESSORS, EqualCost, Pilot, plans_at_equal_cost, read_pilot
 from stats.inference.generalisability import N_DRAWS, Plan, Reliability
 
 MOST_BYTES, MOST_BUDGET = 2 * 1024 * 1024, 1_000_000_000
@@ -133,7 +133,13 @@ class PilotAnswer:
     def sentence(self) -> str:
         one = self.plans.best
         text = _("Most dependable for {budget}: {plan} (Φ {value}, {interval} {limits}).")
+        if self.plans.is_at_edge:
+            text = _(
+                "Most dependable for {budget} of plans with up to {most} assessors: {plan} (Φ "
+                "{value}, {interval} {limits})."
+            )
         return text.format(
+            most=MOST_ASSESSORS,
             budget=f"{self.plans.budget:,g}",
             plan=_plan_text(one),
             value=_figure(one.dependability.value),

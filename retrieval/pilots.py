@@ -87,8 +87,18 @@ class EqualCost:
         yield text_table(PLANNED, [self._row(plan) for plan in self.result.plans])
         yield from (f"Note: {note}." for note in self.notes())
 
+    @property
+    def is_at_edge(self) -> bool:
+        """Whether the best plan has as many assessors as any that was compared."""
+        return self.best.n_assessors == MOST_ASSESSORS
+
     def notes(self) -> Iterator[str]:
         """What a reader must know beside the numbers."""
+        if self.is_at_edge:
+            yield (
+                f"plans with more than {MOST_ASSESSORS} assessors were not compared, and one may "
+                "be more dependable still"
+            )
         for name, (n, is_varied) in self._levels().items():
             if is_varied and n < FEW[name]:
                 yield _few(name, n).format(n=n, few=FEW[name])

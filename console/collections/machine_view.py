@@ -13,6 +13,7 @@ from console.collections.few_runs import few_runs_sentence
 from console.collections.result_charts import Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
 from retrieval.models import MachineEstimate, MachineFacts, ModelBias
+from retrieval.reuse.machine import NO_SUM
 from retrieval.run_order import SIGNIFICANT
 from validation.documents.documents import Column, Number, P, Table
 
@@ -76,9 +77,10 @@ class MachineView(ResultView):
             return _("The machine's {measure} is lower than people's for every run.").format(
                 measure=self.measure
             )
-        return _("The machine's {measure} is not the same way off for every run.").format(
-            measure=self.measure
-        )
+        return _(
+            "The machine's {measure} is neither higher than people's for every run nor lower for "
+            "every run."
+        ).format(measure=self.measure)
 
     def _reason(self) -> str:
         """Why no difference of machine and people has an interval."""
@@ -91,7 +93,16 @@ class MachineView(ResultView):
 
     @property
     def details(self) -> list[str]:
-        return [*self._sample(), *self._bias()]
+        return [*self._remedy(), *self._sample(), *self._bias()]
+
+    def _remedy(self) -> Iterator[str]:
+        """What to choose where single documents cannot say how a measure would be."""
+        if any(one.measure == self.measure and NO_SUM in one.reason for one in self.estimates):
+            yield _(
+                "{measure} depends on all documents of a topic. Where people judged whole topics, "
+                "choose so under “What was drawn for people”; of single documents, choose a "
+                "measure such as P@10."
+            ).format(measure=self.measure)
 
     def _sample(self) -> Iterator[str]:
         facts = self.facts

@@ -28,6 +28,7 @@ from retrieval.models import (
     RankingPair,
     ReuseExpectation,
 )
+from retrieval.reuse.machine import NO_SUM
 from retrieval.stored_pools import request_pool
 from retrieval.stored_reuse import depth_of_pool
 from tests.annotation.studies import rating_study, ticked_study
@@ -316,14 +317,20 @@ def test_a_machines_labels_stand_beside_peoples_as_the_command_has_them(rosa, co
         assert f"The machine's nDCG@10 is {side} than people's for every run." in page
     MachineEstimate.objects.filter(run="bm25").update(gap_ci_low=-0.1, gap_ci_high=0.1)
     page = page_of(rosa, MACHINE)
-    assert "The machine's nDCG@10 is not the same way off for every run." in page
+    assert "nDCG@10 is neither higher than people's for every run nor lower for" in page
+    assert "What was drawn for people" not in page.partition("Compute otherwise")[0]
+    MachineEstimate.objects.update(reason=NO_SUM)
+    assert "nDCG@10 depends on all documents of a topic. Where people judged whole topics" in (
+        page_of(rosa, MACHINE)
+    )
     MachineEstimate.objects.update(gap_ci_low=None, gap_ci_high=None, reason="one topic")
     page = page_of(rosa, MACHINE)
     assert "How far the machine's nDCG@10 is from people's is not known: one topic." in page
 
 
 def test_without_a_machines_qrels_the_page_says_what_is_missing(rosa, collection):
-    assert "qrels that say they are by a machine" in page_of(rosa, MACHINE)
+    page = page_of(rosa, MACHINE)
+    assert "qrels that say they are by a machine: open such a file by its name" in page
 
 
 def test_an_audit_says_what_would_be_misread_and_keeps_no_file(rosa, collection):

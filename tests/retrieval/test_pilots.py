@@ -107,6 +107,10 @@ def test_plans_cost_the_same_and_the_most_dependable_is_named(file: WriteFile):
     out = StringIO()
     call_command("power", "--pilot", path, "--budget", "300", stdout=out)
     assert out.getvalue().startswith("Most dependable for 300: ")
+    assert not any("more than 10 assessors" in note for note in record["notes"])
+    dear = power("--pilot", path, "--budget", "3000", "--topic-cost", "90")
+    assert dear["best"]["n_assessors"] == 10
+    assert dear["notes"][0].startswith("plans with more than 10 assessors were not compared")
 
 
 @pytest.mark.parametrize(
