@@ -168,7 +168,7 @@ ROW_DOWNLOADS = {
         Permission.VIEW_WORKERS,
     ),
 }
-DATASET, RELEASED = "dataset.zip", "released-layout.zip"
+DATASET, RELEASED = "dataset.zip", "released_layout.zip"
 DOWNLOADS = {
     **{
         name: download
@@ -222,7 +222,7 @@ def file_names(study: Study) -> list[str]:
     has: dict[str, Any] = dict(Study.objects.filter(pk=study.pk).values(**stored).get())
     is_there = {
         **dict.fromkeys(("qrels", "qrels_jg", "provenance"), has_qrels(study)),
-        "released-layout": study.kind == Study.Kind.ALTERNATIVES,
+        "released_layout": study.kind == Study.Kind.ALTERNATIVES,
         "scores": has["has_scores"],
         "validation": has["has_scores"],
         "sampled": has["has_scores"] and has["has_drawn"],

@@ -202,7 +202,7 @@ def test_each_annotators_grades_their_provenance_and_the_released_layout_are_han
     lines = fetch(study, "provenance.csv").getvalue().decode().splitlines()
     assert lines[0].startswith("line,topic,docno,grade")
     assert lines[1].startswith("1,boot,clog,1")
-    packed = ZipFile(io.BytesIO(fetch(study, "released-layout.zip").getvalue()))
+    packed = ZipFile(io.BytesIO(fetch(study, "released_layout.zip").getvalue()))
     files = ["judged_targets_ticked.csv", "alter_target_ids_ticked.csv", "docids_ticked.csv"]
     assert packed.namelist() == files
     assert "Input.target1" in packed.read(files[0]).decode()
@@ -236,7 +236,7 @@ def in_every_form(*bases):
 
 def test_alternatives_offer_scores_once_they_have_some(researcher):
     study = ticked_study(owner=researcher)
-    rest = ["qrels.txt", "qrels_jg.txt", "released-layout.zip", "agreement.json"]
+    rest = ["qrels.txt", "qrels_jg.txt", "released_layout.zip", "agreement.json"]
     assert file_names(study) == [
         *in_every_form("judgments", "submissions", "items", "qrels", "provenance"),
         *rest, "dataset.zip",
