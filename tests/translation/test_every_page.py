@@ -246,6 +246,7 @@ def places() -> Iterator[tuple[str, str]]:
         *RecruitedStudy.objects.values_list("token", flat=True),
         *Invitation.objects.values_list("token", flat=True),
     ]
+    values["name"] = ["participants"]
     for name, parts in names(marketplace_patterns):
         # A worker's own data are rows as they are stored, with the fields' names.
         if name.endswith("None") or name in {*SANDBOXED, "your_data_page"}:
