@@ -16,6 +16,8 @@ from simulation.users import MetaUser
 from stats.ranking import measure
 
 MOST_TURNS, MOST_USERS, MOST_SEEDS, MOST_RECOMMENDERS = 50, 60, 30, 12
+# Far beyond any number of turns, and within what a row of a user holds.
+MOST_TOLERANCE = 1000
 MOST_DIALOGUES = 2_000_000
 # Measured on a busy core: to bring a dialogue one turn on, and for each item that is ranked there.
 SECONDS_A_TURN, SECONDS_A_RANKED_ITEM = 3e-6, 6e-9
@@ -95,6 +97,9 @@ def _sizes(plan: Plan) -> Iterator[str]:
             yield few
         elif n > most:
             yield many.format(n=most)
+    if tolerant := [user.name for user in plan.users if user.tolerance > MOST_TOLERANCE]:
+        text = _("{user}: choose a tolerance of at most {n} turns.")
+        yield text.format(user=tolerant[0], n=f"{MOST_TOLERANCE:,}")
     if deep := [one.name for one in plan.settings.measures if (one.cutoff or 0) > 10]:
         yield _("{measure} looks further than the 10 items that are ranked at a turn.").format(
             measure=deep[0]
@@ -104,8 +109,9 @@ def _sizes(plan: Plan) -> Iterator[str]:
 def impossible_settings(plan: Plan) -> Iterator[str]:
     """Cells of the design that would repeat another, each with its reason."""
     yield from _never_switching(plan)
-    yield from _twice(_("User"), [user.name for user in plan.users])
-    yield from _twice(_("Recommender"), plan.recommenders)
+    yield from named_twice(_("User"), [user.name for user in plan.users])
+    yield from named_twice(_("Recommender"), plan.recommenders)
+    yield from named_twice(_("Seed"), list(map(str, plan.settings.seeds)))
     if plan.users and plan.users[0].kind != "base":
         yield _("The first user must be SimBase, which the others are compared with.")
 
@@ -128,7 +134,8 @@ def _never_switching(plan: Plan) -> Iterator[str]:
             ).format(first=names[0], other=names[1], turns=plan.settings.n_turns)
 
 
-def _twice(what: str, names: Sequence[str]) -> Iterator[str]:
+def named_twice(what: str, names: Sequence[str]) -> Iterator[str]:
+    """A sentence for each name that comes again."""
     for name, n in Counter(names).items():
         if n > 1:
             yield _("{what} {name} is named twice.").format(what=what, name=name)

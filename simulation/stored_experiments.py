@@ -24,7 +24,15 @@ from simulation.models import (
     StoredRecommender,
     TargetJudgment,
 )
-from simulation.plans import EMBEDDING, RANDOM, TRAINED, Plan, plan_of, require_bearable
+from simulation.plans import (
+    EMBEDDING,
+    RANDOM,
+    TRAINED,
+    Plan,
+    named_twice,
+    plan_of,
+    require_bearable,
+)
 from simulation.stored_catalogues import read_stored
 from simulation.targets import Targets, from_judgments, targets_of
 from work.models import Job
@@ -184,6 +192,10 @@ def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecomm
                 text.format(name=row.name if row else _elsewhere(experiment, key))
             )
         found[spec] = row
+    # Rows of a result are told apart by name: one may be trained:05, or was called as another is.
+    names = [found[spec].name if spec in found else spec for spec in plan.recommenders]
+    if faults := [*named_twice(_("Recommender"), names)]:
+        raise ExperimentUnfit(" ".join(faults))
     return found
 
 

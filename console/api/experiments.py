@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Team
+from accounts.names import require_visible
 from accounts.roles import Permission
 from console.api.endpoint import Endpoint, Filters, Input, address_of
 from console.api.experiment_records import content_of
@@ -100,7 +101,7 @@ class ExperimentSerializer(serializers.ModelSerializer[StoredExperiment]):
 class ExperimentInput(Input):
     """Which judgments, by a study or a collection, and on which catalogue."""
 
-    name = serializers.CharField(max_length=NAME_LENGTH)
+    name = serializers.CharField(max_length=NAME_LENGTH, validators=[require_visible])
     study = serializers.SlugField(required=False, help_text="Whose judgments users may accept.")
     label_set = serializers.IntegerField(
         required=False, min_value=1, max_value=MOST_SEED, help_text="Its version, of that study."

@@ -15,7 +15,7 @@ from console.experiments.catalogues import SENT
 from console.experiments.sources import Source
 from simulation.exceptions import ExperimentUnfit
 from simulation.models.catalogues import NAME_LENGTH
-from simulation.plans import EMBEDDING, RANDOM, Plan, plan_of
+from simulation.plans import EMBEDDING, MOST_TOLERANCE, RANDOM, Plan, plan_of
 from simulation.stored_catalogues import MOST_DRAWN
 from simulation.users import NAMES, Kind
 
@@ -139,7 +139,7 @@ class RunForm(forms.Form):
         self.plan: Plan | None = None
 
     def clean_tolerances(self) -> str:
-        return self._numbers("tolerances", whole=True)
+        return self._numbers("tolerances", whole=True, most=MOST_TOLERANCE)
 
     def clean_p_switch(self) -> str:
         return self._numbers("p_switch", most=1)

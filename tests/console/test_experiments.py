@@ -277,6 +277,7 @@ def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, users, team):
     ("changes", "problem"),
     [
         ({"tolerances": "2, many"}, "many is not a whole number from 0 to"),
+        ({"tolerances": "40000"}, "40000 is not a whole number from 0 to 1,000."),
         ({"tolerances": " , "}, "MetaSimTol needs a number here"),
         ({"tolerances": "", "kinds": ["prob"]}, "MetaSimProb needs a number here"),
         ({"p_switch": ""}, "MetaSimProb needs a number here"),

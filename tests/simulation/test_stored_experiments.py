@@ -3,6 +3,7 @@ refusals that say what to change."""
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
@@ -10,7 +11,12 @@ from simulation.comparisons import causes, compare_all
 from simulation.critics import critic_of
 from simulation.exceptions import ExperimentUnfit, TargetsUnfit
 from simulation.experiments import run_experiment
-from simulation.models import DialoguePiece, StoredCatalogue, StoredExperiment
+from simulation.models import (
+    DialoguePiece,
+    StoredCatalogue,
+    StoredExperiment,
+    StoredRecommender,
+)
 from simulation.names import named_recommender
 from simulation.plans import plan_of
 from simulation.sensitivity import sensitivity
@@ -26,6 +32,7 @@ from simulation.stored_experiments import (
     request_run,
     resume_run,
     stop_run,
+    store_run,
     targets_of_experiment,
 )
 from simulation.stored_results import N_REPEATS
@@ -191,12 +198,29 @@ def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
         ({"recommenders": []}, "Choose a recommender"),
         ({"recommenders": ["trained:4"]}, "must have been trained on this catalogue"),
         ({"seeds": list(range(31))}, "Name at most 30 seeds"),
+        ({"seeds": [3, 0, 3]}, "Seed 3 is named twice"),
+        ({"users": ["base", "tol:40000"]}, "choose a tolerance of at most 1,000 turns"),
         ({"n_turns": 51}, "Run at most 50 turns"),
     ],
 )
 def test_what_cannot_be_run_is_refused_with_what_to_change(experiment, changes, problem):
     with pytest.raises(ExperimentUnfit, match=problem):
         request_run(experiment=experiment, rules=RULES | changes, actor=None)
+    assert not experiment.versions.exists()
+
+
+def test_recommenders_whose_rows_could_not_be_told_apart_are_refused(experiment):
+    row = StoredRecommender.objects.create(
+        catalogue=experiment.catalogue,
+        name="random",
+        kind="gru-sl",
+        rules={},
+        n_epochs=1,
+        finished_at=timezone.now(),
+    )
+    for specs in (["random", f"trained:{row.pk}"], [f"trained:{row.pk}", f"trained:0{row.pk}"]):
+        with pytest.raises(ExperimentUnfit, match="Recommender random is named twice"):
+            store_run(experiment=experiment, rules=RULES | {"recommenders": specs}, actor=None)
     assert not experiment.versions.exists()
 
 

@@ -160,6 +160,7 @@ def test_what_is_left_out_is_as_the_page_begins(reader, alternatives):
     ("body", "field", "said"),
     [
         ({"study": "pools"}, "name", "required"),
+        ({"name": "x\u200by", "study": "pools"}, "name", "an invisible character (U+200B)"),
         ({"name": "x"}, "errors", "Name a study, or a collection"),
         ({"name": "x", "study": "pools", "collection": "c"}, "errors", "Name a study"),
         ({"name": "x", "collection": "c"}, "qrels", "Name the file"),
@@ -192,6 +193,8 @@ def test_judgments_that_are_not_there_are_refused_by_field(reader, alternatives,
         ({"recommenders": ["/etc/passwd"]}, "/etc/passwd is no recommender"),
         ({"recommenders": ["random", "random"]}, "named twice"),
         ({"seeds": []}, "Name a seed"),
+        ({"seeds": [0, 0]}, "Seed 0 is named twice"),
+        ({"users": ["base", "tol:40000"]}, "a tolerance of at most 1,000 turns"),
         ({"n_turns": 51}, "less than or equal to 50"),
     ],
 )
