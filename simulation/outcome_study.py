@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ class Order:
     p_adjusted: float = nan
 
     def record(self) -> dict[str, Any]:
-        limits = {name: list(pair) for name, pair in self.limits.items()}
+        limits = {name: _plain(pair) for name, pair in self.limits.items()}
         numbers = {"spa_gain": self.spa_gain, "p": self.p, "p_adjusted": self.p_adjusted}
         return {
             "user": self.user,
@@ -92,9 +92,14 @@ class Order:
             "alike": self.alike,
             "opposite": self.opposite,
             "undecided": self.undecided,
-            "gain_limits": list(self.gain_limits),
+            "gain_limits": _plain(self.gain_limits),
             **plain_values(numbers),
         }
+
+
+def _plain(limits: tuple[float, float]) -> list[float | None]:
+    """For JSON, which has no NaN."""
+    return [None if isnan(one) else one for one in limits]
 
 
 def biases(
@@ -271,7 +276,7 @@ class Counterfactual:
     gain_limits: tuple[float, float]
 
     def record(self) -> dict[str, Any]:
-        return vars(self) | {"gain_limits": list(self.gain_limits)}
+        return vars(self) | {"gain_limits": _plain(self.gain_limits)}
 
 
 def counterfactual(

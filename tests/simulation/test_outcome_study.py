@@ -1,5 +1,7 @@
 """Simulated outcomes against annotators': bias by recommender, order, and its ceiling."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,15 @@ def test_which_user_is_truer_does_not_depend_on_the_order_in_which_recommenders_
     other = orders(human[::-1], turned, NAMES[::-1])[1]
     assert other.spa_gain == pytest.approx(one.spa_gain)
     assert other.p == pytest.approx(one.p)
+
+
+def test_records_are_json_where_limits_are_undefined() -> None:
+    rng = np.random.default_rng(0)
+    human = np.stack([0.1 * rng.random(30), 0.8 + 0.1 * rng.random(30)])
+    [row] = orders(human, {"SimBase": human}, ["a", "b"], n_draws=50)
+    record = row.record()
+    assert record["limits"]["tau_b"] == record["gain_limits"] == [None, None]
+    json.dumps(record, allow_nan=False)
 
 
 def test_two_users_alike_are_not_distinguished() -> None:
