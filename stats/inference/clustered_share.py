@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
 
 import numpy as np
 from scipy import stats
@@ -105,7 +105,7 @@ def clustered_share(
         sums = sum_by(code, y - share, n_clusters)
         variance = n_clusters / (n_clusters - 1) * float((sums**2).sum()) / n**2
         alone = share * (1 - share) / (n - 1)
-        effective = n * alone / variance if variance > 0 else float(n)
+        effective = n * alone / variance if variance > 0 else inf
         t_all, t_clusters = (stats.t.ppf(1 - tail, one - 1) for one in (n, n_clusters))
         effective = min(float(n), effective * float(t_all / t_clusters) ** 2)
     of_one, of_none = share * effective, (1 - share) * effective

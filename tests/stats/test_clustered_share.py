@@ -20,6 +20,14 @@ def test_clusters_that_never_change_their_mind_count_once_each() -> None:
     assert found.ci_high - found.ci_low >= independent.ci_high - independent.ci_low
 
 
+@pytest.mark.parametrize("own", [[1, 0], [1, 0, 0], [1, 1, 0, 0, 0]])
+def test_clusters_of_equal_shares_count_in_full_whether_the_share_is_a_binary_fraction_or_not(
+    own: list[int],
+) -> None:
+    found = clustered_share(own * 10, np.repeat([0, 1], 5 * len(own)))
+    assert found.effective_n == 10 * len(own)
+
+
 @pytest.mark.parametrize("value", [0, 1])
 def test_outcomes_that_are_all_alike_bound_the_share_by_the_number_of_clusters(value: int) -> None:
     found = clustered_share([value] * 100, np.arange(100) % 10)
