@@ -106,7 +106,8 @@ def _create(
 def _stored(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> ExperimentVersion:
     data, source, actor = form.cleaned_data, form.source, person(request)
     team = next(team for team in teams if team.pk == source.team_id)
-    Team.objects.select_for_update().get(pk=team.pk)  # the same form may be sent twice at once
+    # The same form may be sent twice at once. What else is stored for the team goes on meanwhile.
+    Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     catalogue = chosen_catalogue(data["catalogue"], source, team, data, actor)
     row = create_experiment(
         team=team,
