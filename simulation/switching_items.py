@@ -29,6 +29,8 @@ from simulation.recorded_dialogues import (
 
 NEEDED = ("recommender", "user", "seed", "target", "turn", "shown", "delta")
 WIDTH, HEIGHT = 130, 120
+NOTHING_YET = (-2, "")
+"""The turn and the item of a dialogue before its first line, which no turn follows."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,17 @@ def read_turns(path: Path) -> list[TurnDraft]:
 
 def losses_and_gains(path: Path) -> list[TurnDraft]:
     """The turns of a log of `simulate --log` that were a loss or a gain, each situation once."""
-    before: dict[tuple[Any, ...], str] = {}
+    before: dict[tuple[Any, ...], tuple[int, str]] = {}
     turns: dict[tuple[Any, ...], TurnDraft] = {}
     for number, row in log_rows(path, NEEDED):
         dialogue = (row["recommender"], row["user"], row["seed"], row["target"])
-        previous = before.get((*dialogue, row["turn"] - 1))
-        before[*dialogue, row["turn"]] = row["shown"]
+        # Of each dialogue the last turn alone: a log has millions of them.
+        last, previous = before.get(dialogue, NOTHING_YET)
+        before[dialogue] = row["turn"], row["shown"]
         # The last turn of a dialogue has no critique, and nothing to decide.
         if not row["delta"] or row["shown"] == row["target"]:
             continue
-        if previous is None:
+        if last != row["turn"] - 1:
             raise DialoguesUnfit(
                 _(
                     "{file}, line {line}: turn {turn} comes before the turn that led to "

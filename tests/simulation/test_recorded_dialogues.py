@@ -10,6 +10,7 @@ import pytest
 
 from simulation.exceptions import DialoguesUnfit
 from simulation.recorded_dialogues import log_rows
+from simulation.switching_items import losses_and_gains
 
 ROW: dict[str, Any] = {
     "recommender": "random",
@@ -54,3 +55,25 @@ def test_a_number_that_python_does_not_read_is_no_json(tmp_path: Path) -> None:
     path.write_text(json.dumps(ROW | {"delta": 0}) + "\n")
     [(number, row)] = log_rows(path, tuple(ROW))
     assert (number, row["delta"]) == (1, 0)
+
+
+def test_dialogues_may_alternate_but_turns_come_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    rows = [
+        json.dumps(ROW | {"user": user, "turn": turn, "shown": f"p{turn + 2}", "delta": delta})
+        for turn, delta in enumerate((None, -0.25, 0.5))
+        for user in ("SimBase", "MetaSimTol")
+    ]
+    path.write_text("\n".join(rows))
+    turns = losses_and_gains(path)
+    assert [(one.previous, one.shown, one.turn) for one in turns] == [
+        ("p2", "p3", 2),
+        ("p3", "p4", 3),
+    ]
+    for order in ((2, 0), (0, 4, 2), (2,)):
+        path.write_text("\n".join(rows[at] for at in order))
+        with pytest.raises(DialoguesUnfit, match="comes before the turn that led to it"):
+            losses_and_gains(path)
+    path.write_text(json.dumps(ROW | {"turn": 0}))
+    with pytest.raises(DialoguesUnfit, match="turn 0 comes before"):
+        losses_and_gains(path)
