@@ -14,6 +14,16 @@ from simulation.experiments import Experiment
 from simulation.impossible_cells import impossible_cells
 from stats.ranking import Measure
 
+BOUNDED = {
+    "nDCG": "nDCG",
+    "nDCG@10": "nDCG",
+    "RR": "RR",
+    "RR@10": "RR",
+    "Success@1": "Success",
+}
+"""Measures of the ten items that are ranked whose means bound each other; of others, such as
+Success@10 or nDCG@5, no cell says what another may be."""
+
 
 @dataclass(frozen=True)
 class Improvement:
@@ -133,7 +143,7 @@ def _faults(
     for name in experiment.outcomes:
         cells = {
             user: {
-                one.kind: value
+                BOUNDED.get(one.name, one.name): value
                 for (column, one), value in zip(columns, means, strict=True)
                 if column == name
             }

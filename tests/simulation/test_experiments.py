@@ -7,12 +7,14 @@ from math import nan
 import numpy as np
 import pytest
 
+from console.experiments.forms import COMMON
 from presentation.theme import rendered, themed
 from simulation.comparisons import causes, compare_all
 from simulation.critics import AttributeCritic, Critic
 from simulation.experiments import Experiment, Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.impossible_cells import impossible_cells
+from simulation.outcomes import Qrels
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
 from simulation.sensitivity import sensitivity, with_share_judged
 from simulation.tables import expected_maximum, improvement, results_table
@@ -120,6 +122,25 @@ def test_the_table_has_both_kinds_of_percentage_and_marks_the_best_of_many(
     column = table.columns.index(("embedding", NDCG))
     assert best.best == max(means[column] for _, means in table.rows[1:])
     assert best.n_rows == 4
+    assert table.faults == ()
+
+
+@pytest.mark.parametrize("qrels", ["target", "target and alternatives"])
+def test_measures_with_other_cutoffs_are_not_held_to_the_bounds_of_the_first_ten_items(
+    qrels: Qrels,
+) -> None:
+    """All that the page offers, in its order: Success@10 is above RR wherever one is found."""
+    catalogue, targets = drawn_shoes(300, 30)
+    critic = AttributeCritic(catalogue)
+    recommenders: list[tuple[Recommender, Critic]] = [
+        (EmbeddingRecommender(catalogue, critic), critic)
+    ]
+    settings = Settings(measures=tuple(map(measure, COMMON)), n_turns=3, qrels=qrels)
+    users = [sim_base(), meta_sim_tol(2)]
+    table = results_table(run_experiment(catalogue, targets, users, recommenders, settings))
+    [success] = [at for at, (_name, one) in enumerate(table.columns) if one.name == "Success@10"]
+    [rr] = [at for at, (_name, one) in enumerate(table.columns) if one.name == "RR@10"]
+    assert all(means[success] > means[rr] + 0.01 for _user, means in table.rows)
     assert table.faults == ()
 
 
