@@ -18,7 +18,7 @@ from stats.ranking import measure
 MOST_TURNS, MOST_USERS, MOST_SEEDS, MOST_RECOMMENDERS = 50, 60, 30, 12
 # Far beyond any number of turns, and within what a row of a user holds.
 MOST_TOLERANCE = 1000
-MOST_DIALOGUES = 2_000_000
+MOST_MEASURES, MOST_DIALOGUES = 30, 2_000_000
 # Measured on a busy core: to bring a dialogue one turn on, and for each item that is ranked there.
 SECONDS_A_TURN, SECONDS_A_RANKED_ITEM = 3e-6, 6e-9
 # To evaluate it, and again under each other choice of qrels, carrying and share judged.
@@ -91,7 +91,12 @@ def _sizes(plan: Plan) -> Iterator[str]:
             _("Name at most {n} seeds."),
         ),
         (plan.settings.n_turns, MOST_TURNS, _("Run a turn."), _("Run at most {n} turns.")),
-        (len(plan.settings.measures), MOST_USERS, _("Choose a measure."), ""),
+        (
+            len(plan.settings.measures),
+            MOST_MEASURES,
+            _("Choose a measure."),
+            _("Choose at most {n} measures."),
+        ),
     ):
         if n < 1:
             yield few

@@ -195,6 +195,7 @@ def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
         ({"users": ["base", "tol:x"]}, "user 'tol:x'"),
         ({"measures": ["nDCG@20"]}, "nDCG@20 looks further than the 10 items"),
         ({"measures": ["nonsense"]}, "nonsense"),
+        ({"measures": [f"P(rel={n})@5" for n in range(2, 33)]}, "Choose at most 30 measures"),
         ({"recommenders": []}, "Choose a recommender"),
         ({"recommenders": ["trained:4"]}, "must have been trained on this catalogue"),
         ({"seeds": list(range(31))}, "Name at most 30 seeds"),
