@@ -108,7 +108,7 @@ def _of_order(order: Order) -> Iterator[Estimate]:
         low, high = order.limits[name]
         yield Estimate(
             part=ORDER, name=name, user=order.user, value=order.values[name], ci_low=low,
-            ci_high=high,
+            ci_high=high, reason=order.reasons.get(name),
         )  # fmt: skip
     low, high = order.gain_limits
     yield Estimate(

@@ -7,7 +7,7 @@ which would do. A simulated user has an outcome for each recommender and target,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import Any
 
@@ -69,6 +69,7 @@ class Order:
 
     `alike`, `opposite` and `undecided` count the pairs that differ significantly with people, by
     what the simulated user says of them. `spa_gain` is against the first user, by the same draws.
+    `reasons` say of coefficients why they, or their limits, are undefined.
     """
 
     user: str
@@ -81,6 +82,7 @@ class Order:
     gain_limits: tuple[float, float] = (nan, nan)
     p: float = nan
     p_adjusted: float = nan
+    reasons: dict[str, str] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         limits = {name: _plain(pair) for name, pair in self.limits.items()}
@@ -89,6 +91,7 @@ class Order:
             "user": self.user,
             "values": plain_values(self.values),
             "limits": limits,
+            "reasons": self.reasons,
             "alike": self.alike,
             "opposite": self.opposite,
             "undecided": self.undecided,
@@ -187,7 +190,10 @@ def orders(
         for coefficient, one in zip(COEFFICIENTS, found, strict=False):
             values[coefficient] = one.value
             limits[coefficient] = one.ci_low, one.ci_high
-        row = Order(name, values, limits, *_decided(human, simulated_values))
+        pairs = zip(COEFFICIENTS, found, strict=False)
+        reasons = {coefficient: one.reason for coefficient, one in pairs if one.reason}
+        decided = _decided(human, simulated_values)
+        row = Order(name, values, limits, *decided, reasons=reasons)
         p.append(nan)
         if base is None:
             base = spa

@@ -144,10 +144,13 @@ def order_table(report: StoredReport) -> Table:
             Column(_("not decided"), group=_("Pairs that people decide")),
         ),
         rows,
-        note=_(
-            "The first is {user}. Intervals are over {n} targets. SPA: soft pairwise accuracy. "
-            "Attainable: by a user who knows what people would say; halves of them are too few."
-        ).format(user=_first(report), n=f"{report.report.n_targets:,}"),
+        note=_noted(
+            _(
+                "The first is {user}. Intervals are over {n} targets. SPA: soft pairwise accuracy. "
+                "Attainable: by a user who knows what people would say; halves of them are too few."
+            ).format(user=_first(report), n=f"{report.report.n_targets:,}"),
+            report.part(ORDER),
+        ),
     )
 
 

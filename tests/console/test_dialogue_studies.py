@@ -16,7 +16,7 @@ from annotation.models import Study
 from annotation.protocols.versions import current_document
 from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
-from console.dialogues.tables import shares_table
+from console.dialogues.tables import order_table, shares_table
 from simulation.experiment_dialogues import log_lines
 from simulation.models import DialogueEstimate, DialogueReport, DialogueStudy, FinalItem
 from simulation.stored_experiments import request_run
@@ -349,3 +349,20 @@ def test_so_few_workers_that_no_answer_could_tell_users_apart_are_named():
     assert "of the 34 decisions in which they stayed" in said
     assert "No answers of 5 workers could show who is truer: p is never below 0.125." in said
     assert "No interval where there is none: fewer than 6 workers." in shares_table(stored).note
+
+
+def test_why_an_order_has_no_interval_is_said_below_it():
+    dialogues = DialogueStudy(kind=DialogueStudy.Kind.OUTCOMES)
+    report = DialogueReport(dialogues=dialogues, n_targets=30, rules={"users": ["SimBase"]})
+    stored = StoredReport(report)
+    stored.estimates = [
+        DialogueEstimate(part="order", name=name, user="SimBase", value=1.0, reason=reason)
+        for name, reason in (("tau_b", "no spread"), ("tau_ap", "no spread"), ("spa", ""))
+    ]
+    stored.estimates.append(DialogueEstimate(part="order", name="spa_gain", user="SimBase"))
+    stored.estimates += [
+        DialogueEstimate(part="decided", name=name, user="SimBase", value=1)
+        for name in ("alike", "opposite", "undecided")
+    ]
+    note = order_table(stored).note
+    assert note.endswith("No interval where there is none: no spread.")

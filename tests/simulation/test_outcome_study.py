@@ -7,6 +7,7 @@ import pytest
 
 from simulation.outcome_study import biases, ceiling, counterfactual, orders
 from stats.correlation import soft_pairwise_accuracy
+from stats.ranking.resampled_topics import UNMOVED
 
 N_RECOMMENDERS, N_TARGETS = 10, 200
 NAMES = [f"r{number}" for number in range(N_RECOMMENDERS)]
@@ -86,6 +87,7 @@ def test_records_are_json_where_limits_are_undefined() -> None:
     [row] = orders(human, {"SimBase": human}, ["a", "b"], n_draws=50)
     record = row.record()
     assert record["limits"]["tau_b"] == record["gain_limits"] == [None, None]
+    assert record["reasons"] == {"tau_b": UNMOVED, "tau_ap": UNMOVED}
     json.dumps(record, allow_nan=False)
 
 
