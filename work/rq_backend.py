@@ -87,7 +87,12 @@ class RQBackend(BaseTaskBackend):
         return n
 
     def perform_next(self, queues: list[str], *, timeout_seconds: int | None) -> bool:
-        """Take a message off the queues and perform its task; whether there was one."""
+        """Take a message off the queues and perform its task; whether there was one.
+
+        Redis takes it off the first queue that holds any. That one becomes the last of `queues`:
+        a job that waits for one of another queue, and is announced over and over until that is
+        done, would else keep it from ever being done.
+        """
         keys = [self.queue(name).key for name in queues]
         try:
             taken = Queue.lpop(keys, timeout_seconds, connection=self.connection)
@@ -95,6 +100,7 @@ class RQBackend(BaseTaskBackend):
             return False
         if taken is None:
             return False
+        queues.append(queues.pop(keys.index(_text(taken[0]))))
         try:
             message = Message.fetch(
                 _text(taken[1]), connection=self.connection, serializer=JSONSerializer

@@ -73,6 +73,24 @@ def test_a_job_that_waits_for_another_lets_it_go_first(kind, work_off):
     assert (state_of(job), job.message, job.attempts) == (State.DONE, "It was there.", 1)
 
 
+def test_a_job_that_waits_for_one_of_another_queue_lets_it_go_first(kind, work_off):
+    """One worker does the jobs of all queues, of which the waiting job's comes first."""
+    done, n_looks = [], []
+
+    def wait(running):
+        n_looks.append(1)
+        if not done and len(n_looks) < 10:
+            raise JobWaiting
+        return "It was there." if done else "It was waited for in vain."
+
+    kind(wait, max_attempts=1)
+    kind(lambda running: done.append(1) or "Done.", name="other", queue=SCORING)
+    job = request_job(kind="job")
+    request_job(kind="other")
+    work_off()
+    assert (state_of(job), job.message) == (State.DONE, "It was there.")
+
+
 def test_a_kind_that_no_app_does_is_refused(kind):
     kind(lambda running: "")
     with pytest.raises(JobKindUnknown, match="No app does jobs of kind 'dance'; there are: job"):
