@@ -108,10 +108,11 @@ class Progress:
 
 
 def run_in_turn(job_id: int) -> str:
-    """Do the job whose turn it is in the queue of that one, for that one's message."""
+    """Do the job whose turn it is in the queue of that one, for that one's message; nothing where
+    none is due, such as where that one waits for another attempt."""
     for _ in range(MOST_TRIES):
         if (chosen := job_in_turn(job_id)) is None:
-            break
+            return "not queued"
         if running := claim(chosen):
             swap_messages(job_id=job_id, done=running.job)
             return _do(running)

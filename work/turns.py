@@ -37,6 +37,12 @@ def job_in_turn(job_id: int) -> int | None:
 
 
 def swap_messages(*, job_id: int, done: Job) -> None:
-    """Let the job whose message was taken for another one wait for that one's message."""
+    """Let the job whose message was taken for another one wait for that one's message.
+
+    It is the job that the message names, or, where that one was done for an earlier message, the
+    one that waits for its message since.
+    """
     if job_id != done.pk:
-        Job.objects.queued().filter(pk=job_id).update(task_id=done.task_id)
+        taken = Job.objects.filter(pk=job_id).values("task_id")
+        waits = Job.objects.queued().exclude(task_id="").filter(task_id__in=taken)
+        waits.update(task_id=done.task_id)

@@ -78,6 +78,28 @@ def test_each_job_that_waits_keeps_a_message(done, people, backend):
     assert len(waiting_ids(INTERACTIVE)) == n_messages
 
 
+def test_of_two_peoples_messages_each_is_waited_for_by_one_job(done, people, backend):
+    """Also once the messages come whose jobs were done for earlier ones."""
+    ada, bob, _ = people
+    jobs = [request(f"a{n}", ada) for n in range(8)] + [request(f"b{n}", bob) for n in range(4)]
+    messages = [job.task_id for job in jobs]
+    for n_taken, job in enumerate(jobs, start=1):
+        assert run_in_turn(job.pk) == "done"
+        waited_for = Job.objects.queued().values_list("task_id", flat=True)
+        assert sorted(waited_for) == sorted(messages[n_taken:])
+    assert done == ["a0", "b0", "a1", "b1", "a2", "b2", "a3", "b3", "a4", "a5", "a6", "a7"]
+
+
+def test_a_message_begins_no_attempt_before_its_time(done, people, backend):
+    """It is of a job that was done for another message, failed, and waits for another attempt."""
+    job = request("late", people[0])
+    Job.objects.update(run_after=timezone.now() + timedelta(minutes=2))
+    assert run_in_turn(job.pk) == "not queued"
+    assert done == []
+    Job.objects.update(run_after=timezone.now())
+    assert run_in_turn(job.pk) == "done"
+
+
 def test_a_message_of_a_job_that_is_done_or_stopped_does_what_waits(done, people, backend):
     ada, bob, _ = people
     over, stopped, waits = request("over", ada), request("stopped", bob), request("waits", ada)
