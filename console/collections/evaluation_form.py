@@ -262,7 +262,10 @@ class EvaluationForm(forms.Form):
             settings_of(self.rules)
         except RetrievalError as refused:
             text = str(refused)
-            self.add_error(self._field_at_fault(), text[:1].upper() + text[1:])
+            # others begin with a name, such as nDCG or rel, which is spelled as it is
+            if text.startswith(("measure ", "the ")):
+                text = text[:1].upper() + text[1:]
+            self.add_error(self._field_at_fault(), text)
         return data
 
     def _field_at_fault(self) -> str:

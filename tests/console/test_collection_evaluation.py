@@ -380,3 +380,16 @@ def test_what_is_wrong_with_measures_stands_at_the_field_that_is_wrong(
     errors = answer.context["form"].errors
     assert list(errors) == [field]
     assert errors[field][0][0].isupper()
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "said"),
+    [
+        ({"primary": "nDCG@7"}, "primary", "nDCG@7 is primary and no measure of this evaluation."),
+        ({"others": "nDCG(x=1)@7"}, "others", "nDCG has no setting 'x'"),
+        ({"others": "AP(rel=0)"}, "others", "rel must be a whole number"),
+    ],
+)
+def test_an_error_spells_a_name_that_it_begins_with_as_it_is(rosa, collection, more, field, said):
+    errors = rosa.post(PAGE, form_of(collection, **more)).context["form"].errors
+    assert errors[field][0].startswith(said)
