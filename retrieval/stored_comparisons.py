@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 COMPARE = "compare_collection_qrels"
-FORM = 5
+FORM = 6
 """Of the rows; those of another form are not taken for the same."""
 FEWEST = 2
 MOST_SWAPS = 3
