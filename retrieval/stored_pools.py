@@ -26,6 +26,7 @@ from retrieval.models import (
     PoolSlot,
     PoolSummary,
     SampledTarget,
+    VersionFile,
 )
 from retrieval.pools.catalogue import Catalogue
 from retrieval.pools.lint import PoolLint, lint_pool
@@ -244,7 +245,7 @@ def opened_source(
     return EmbeddingSource(name, vectors)
 
 
-def source_name(file: CollectionFile) -> str:
+def source_name(file: CollectionFile | VersionFile) -> str:
     """What a pool calls a file: names of sources have no white space in them."""
     return "_".join(file.name.split()) or file.kind
 

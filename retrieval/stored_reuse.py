@@ -146,7 +146,8 @@ def depth_of_pool(files: Sequence[CollectionFile]) -> int | None:
     """
     if (made := _pool_of(files)) is None:
         return None
-    slots = PoolSlot.objects.filter(topic__version=made, source__in=_source_names(files))
+    sources = _sources_of(files, made).values()
+    slots = PoolSlot.objects.filter(topic__version=made, source__in=sources)
     if depth := made.rules.get("depth"):
         deepest_rank = slots.aggregate(rank=Max("source_rank"))["rank"]
         return min(int(depth), deepest_rank or int(depth))
@@ -166,16 +167,18 @@ def provenance_of(files: Sequence[CollectionFile], outside: Sequence[str]) -> Pr
     made = _pool_of(files)
     if made is None or not made.rules.get("quotas"):
         return None
-    runs = {source_name(file): file.name for file in files if file.kind == Kind.RUN}
-    pooled = {source: name for source, name in runs.items() if name not in outside}
-    if foreign := [name for source, name in pooled.items() if source not in made.rules["quotas"]]:
+    sources = {
+        name: source for name, source in _sources_of(files, made).items() if name not in outside
+    }
+    if foreign := [name for name, source in sources.items() if source not in made.rules["quotas"]]:
         raise RunsUnfit(
             _(
                 "Pool {number}, which these qrels are of, took nothing from {run}. Tick it under "
                 "“Runs that were not pooled”, or type the “Depth of the pool”."
             ).format(number=made.number, run=foreign[0])
         )
-    depths: dict[str, dict[str, int]] = {name: {} for name in pooled.values()}
+    pooled = {source: name for name, source in sources.items()}
+    depths: dict[str, dict[str, int]] = {name: {} for name in sources}
     elsewhere: set[tuple[str, str]] = set()
     slots = PoolSlot.objects.filter(topic__version=made)
     passed = PoolReplacement.objects.filter(topic__version=made, reason="pooled")
@@ -198,8 +201,20 @@ def _pool_of(files: Sequence[CollectionFile]) -> CollectionVersion | None:
     return None if row is None else row.version
 
 
-def _source_names(files: Sequence[CollectionFile]) -> list[str]:
-    return [source_name(file) for file in files if file.kind == Kind.RUN]
+def _sources_of(files: Sequence[CollectionFile], made: CollectionVersion) -> dict[str, str]:
+    """What a pool calls each run: as it was called then, whatever it has been renamed to.
+
+    A run of other content that has the name now is none of the pool's where that one is here too.
+    """
+    then = {row.sha256: source_name(row) for row in made.files.filter(kind=Kind.RUN)}
+    runs = [file for file in files if file.kind == Kind.RUN]
+    sources = {run.name: then[run.sha256] for run in runs if run.sha256 in then}
+    taken = set(sources.values())
+    for run in runs:
+        if run.name not in sources:
+            name = source_name(run)
+            sources[run.name] = "" if name in taken else name
+    return sources
 
 
 def _depth_to_type(qrels: str) -> str:

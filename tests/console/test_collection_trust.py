@@ -655,12 +655,21 @@ def test_of_a_pool_by_quotas_a_run_is_left_out_with_what_the_pool_took_of_it(
     page = page_of(rosa, REUSE)
     assert "What a run brought is what the pool took of it, topic by topic" in page
     assert "The pool is shallow" not in page
-    rosa.post(REUSE, form | {"outside": [late.pk], "pool_depth": "500"})
-    assert "The pool cannot be 500 documents deep: no pooled run lists more than 20" in page_of(
-        rosa, REUSE
-    )
-    rosa.post(REUSE, form | {"outside": [late.pk], "pool_depth": "20"})
-    assert "The pool was hardly 20 documents deep" in page_of(rosa, REUSE)
+    for depth, said in (
+        ("500", "The pool cannot be 500 documents deep: no pooled run lists more than 20"),
+        ("20", "The pool was hardly 20 documents deep"),
+    ):
+        rosa.post(REUSE, form | {"outside": [late.pk], "pool_depth": depth})
+        assert said in page_of(rosa, REUSE)
+    pooled[0].name, late.name = "its new name", "bm25"  # the pool has what it was called then
+    pooled[0].save()
+    late.save()
+    rosa.post(REUSE, form | {"outside": [late.pk]})
+    renamed = CollectionVersion.objects.filter(kind="reuse").latest("pk").left_out
+    lost = reuse.left_out.get(name="bm25").n_judged_lost
+    assert renamed.get(name="its new name").n_judged_lost == lost
+    rosa.post(REUSE, form)
+    assert "took nothing from bm25." in page_of(rosa, REUSE)
 
 
 def test_a_depth_that_was_assumed_is_said_with_whose_relevant_documents_its_last_rank_brought(
