@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 MAKE_POOL = "make_pool"
-FORM = 1
+FORM = 2
 """Of the rows; those of another form are not taken for the same."""
 MOST_SLOTS = 1_000_000
 FUSION = ("fusion_constant", "fusion_depth")
