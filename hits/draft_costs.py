@@ -103,6 +103,7 @@ def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[RecruiterPay]:
     if not approved:
         return []
     studies = Recruitment.objects.filter(batch__in={batch for batch, _worker in approved})
+    studies = studies.exclude(state__in=Recruitment.OVER)
     # The last of a batch is the one that its participants came by, but for earlier ones.
     last = {one.batch_id: one for one in studies.select_related("recruiter").order_by("pk")}
     sums: dict[str, list[Decimal]] = {}

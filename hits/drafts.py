@@ -94,6 +94,7 @@ def _require_for_participants(draft: DraftDecision) -> None:
         require_possible(assignment, is_possible=False, message=message)
     if draft.action == Action.BONUS:
         recruitments = Recruitment.objects.filter(batch=assignment.hit.batch_id)
+        recruitments = recruitments.exclude(state__in=Recruitment.OVER)
         last = recruitments.select_related("recruiter").order_by("-pk").first()
         currency = last.recruiter.currency if last else "USD"
         message = _(

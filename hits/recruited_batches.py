@@ -88,11 +88,10 @@ def batches_without_study(batches: Iterable[Batch]) -> list[Batch]:
 
 
 def judgments_wanted(batch: Batch) -> int:
-    """Judgments that a batch's HITs want beyond those that are in."""
+    """Judgments that a batch's HITs want beyond those that are in; a rejected one is not asked for
+    again by itself."""
     n_offered: int = Hit.objects.of(batch).published().aggregate(n=Sum(SIZE, default=0))["n"]
-    collected = Assignment.objects.filter(hit__batch=batch)
-    n_collected = collected.exclude(status=Assignment.Status.REJECTED).count()
-    return max(0, n_offered - n_collected)
+    return max(0, n_offered - Assignment.objects.of(batch).count())
 
 
 def displayed(cost: Decimal) -> Decimal:

@@ -190,7 +190,17 @@ def _send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
             _note(intent, State.WRITTEN)
             raise
         except (Refused, ValueError) as problem:
-            _note(intent, State.REFUSED, str(problem))
+            _refused(intent, str(problem))
+
+
+@transaction.atomic
+def _refused(intent: Intent, problem: str) -> None:
+    """A participation whose approval was refused there is not approved, nor is it paid: it is
+    followed until somebody approves it there, or time does."""
+    _note(intent, State.REFUSED, problem)
+    if intent.kind == Kind.APPROVE:
+        approved = Session.objects.filter(pk=intent.session_id, state=Session.State.APPROVED)
+        approved.update(state=Session.State.FINISHED)
 
 
 def _send(intent: Intent, recruiter: Recruiter) -> None:

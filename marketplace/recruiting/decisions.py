@@ -132,8 +132,11 @@ def approve_overdue() -> int:
     """Write down for the recruiter what time has approved here; return of how many sessions."""
     others = SessionItem.objects.filter(session=OuterRef("pk"))
     others = others.exclude(assignment__status=Assignment.Status.APPROVED)
+    # One that was refused there stands among what somebody must look after.
+    written = Intent.objects.filter(session=OuterRef("pk"), kind=Kind.APPROVE)
     done = Session.objects.filter(state=State.FINISHED, outcome=Outcome.COMPLETED)
-    keys = list(done.filter(~Exists(others)).values_list("pk", flat=True))
+    done = done.filter(~Exists(others), ~Exists(written))
+    keys = list(done.values_list("pk", flat=True))
     for key in keys:
         with transaction.atomic():
             _decide(_locked(key), Kind.APPROVE, "", State.APPROVED)

@@ -45,7 +45,6 @@ MOST_EXCLUDED = 20
 CENT = Decimal("0.01")
 DEVICES = ("desktop", "tablet", "mobile")
 EXCLUDING = "participant_group_blocklist"
-GONE = (Assignment.Status.RETURNED, Assignment.Status.ABANDONED, Assignment.Status.REJECTED)
 # What participants read whose place is asked back, since there is nothing to pay for.
 RETURN_REASONS = {
     Outcome.NO_CONSENT: "You did not agree to take part.",
@@ -71,7 +70,7 @@ class Posting:
 def judgments_wanted(hit_type: HitType, annotation_prefix: str = "") -> list[int]:
     """How many judgments each open HIT still wants, those that want any."""
     study = RecruitedStudy(hit_type=hit_type, annotation_prefix=annotation_prefix)
-    taken = Count("assignments", filter=~Q(assignments__status__in=GONE))
+    taken = Count("assignments", filter=~Q(assignments__status__in=Assignment.GIVEN_UP_STATUSES))
     hits = hits_of(study).filter(expiration__gt=clock.now()).listed()
     rows = hits.annotate(taken=taken).values_list("max_assignments", "taken")
     return [wanted - taken for wanted, taken in rows if wanted > taken]

@@ -261,6 +261,7 @@ def _decided_state(session: Session) -> str:
     """How a participation stands that is finished: what was decided on its first HITs holds."""
     kinds = {Intent.Kind.APPROVE: State.APPROVED, Intent.Kind.REJECT: State.REJECTED}
     decisions = Intent.objects.filter(session=session, kind__in=kinds).order_by("-pk")
+    decisions = decisions.exclude(state=Intent.State.REFUSED)
     last = decisions.values_list("kind", flat=True).first()
     return kinds[Intent.Kind(last)] if last else State.FINISHED
 

@@ -14,7 +14,15 @@ from annotation.access import give_to_team
 from console.launch_view import LaunchView
 from console.recruit_forms import even_share
 from encryption import encrypt
-from hits.models import Batch, Connection, DraftDecision, Recruiter, RecruiterCall, Recruitment
+from hits.models import (
+    Assignment,
+    Batch,
+    Connection,
+    DraftDecision,
+    Recruiter,
+    RecruiterCall,
+    Recruitment,
+)
 from tests.annotation.studies import rating_study
 from tests.console.filled import NOON, add_assignment, add_batch, add_recruitment
 from tests.console.pages import words_of
@@ -183,6 +191,10 @@ def test_the_form_proposes_a_number_of_items_of_which_none_stay_over(rosa, study
     recruitment = add_recruitment(study, state="stopped", places=3)
     view = rosa.get(page(recruitment.batch)).context["recruiting"]
     assert "3 judgments are wanted" in str(view.form.fields["places"].help_text)
+    one = add_assignment(recruitment.batch.hits.order_by("pk")[0])
+    Assignment.objects.filter(pk=one.pk).update(status="Rejected")  # nobody does it again
+    view = rosa.get(page(recruitment.batch)).context["recruiting"]
+    assert "2 judgments are wanted" in str(view.form.fields["places"].help_text)
     assert (even_share(10, 24), even_share(10, 23), even_share(1, 5)) == (8, 10, 1)
 
 
@@ -280,6 +292,14 @@ def test_the_desk_says_who_pays_participants_and_how_much(rosa, study, recruitme
     assert "$0.00" not in desk
     for one in made:
         DraftDecision.objects.create(assignment=one, reviewer=researcher, action="approve")
+    Recruitment.objects.create(  # that nobody came by
+        batch=recruitment.batch,
+        recruiter=recruitment.recruiter,
+        reward=9,
+        minutes=10,
+        items=2,
+        state="discarded",
+    )
     words = words_of(rosa.get(reverse("console:review-send", args=["mine"])).content.decode())
     assert "2 participants are paid up to 3.00 GBP there" in words
     assert "Participants of a recruiter are decided on as a whole" in words

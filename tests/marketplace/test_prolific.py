@@ -29,6 +29,7 @@ from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from marketplace.recruiting.connections import connect_prolific, disconnect
+from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.drafts import Posting, draft_study, places_for
 from marketplace.recruiting.posting import (
     pause_study,
@@ -88,6 +89,12 @@ def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_typ
         "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
     )
     hand_in(fake, posted)
+    assert places_for(hit_type, 2) == 3
+
+
+def test_a_rejected_answer_frees_no_place(hit_type, fake, mturk, posted):
+    submission = hand_in(fake, posted)
+    mturk.reject_assignment(AssignmentId=assignments(submission)[0], RequesterFeedback=REASON)
     assert places_for(hit_type, 2) == 3
 
 
@@ -316,6 +323,26 @@ def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, s
     fake.world.approve(submission)  # by hand, at Prolific
     call_recruiters()
     assert Session.objects.get().state == "approved"
+
+
+def test_an_approval_that_was_refused_there_costs_nothing_until_it_is_made_there(
+    fake, mturk, posted
+):
+    submission = hand_in(fake, posted)
+    for public_id in assignments(submission):
+        mturk.approve_assignment(AssignmentId=public_id)
+    fake.fail_next("move_submission", "400")
+    for _minute in range(2):
+        call_recruiters()
+        assert approve_overdue() == 0
+    assert (submission.status, Intent.objects.get().state) == ("AWAITING REVIEW", "refused")
+    assert Session.objects.get().state == "finished"
+    assert not RecruiterCharge.objects.filter(kind="reward").exists()
+    fake.world.approve(submission)  # by hand, at Prolific
+    for _minute in range(2):
+        call_recruiters()
+    assert Session.objects.get().state == "approved"
+    assert RecruiterCharge.objects.filter(kind="reward").count() == 1
 
 
 def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, mturk, posted):
