@@ -55,7 +55,9 @@ def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
     """Delete undecided answers that their workers took back, with the judgments made of them;
     return how many. One that a bonus was paid for stays."""
     rows = assignments.filter(status=Assignment.Status.SUBMITTED, payments=None)
-    found = list(rows.select_related("hit__batch__study__team"))
+    # Held, since a collection may be making a submission of one just now.
+    held = rows.select_for_update(of=("self",)).order_by("pk")
+    found = list(held.select_related("hit__batch__study__team"))
     keys = [one.pk for one in found]
     Submission.objects.filter(assignment__in=keys).delete()
     Message.objects.filter(assignment__in=keys).update(assignment=None)
@@ -98,6 +100,8 @@ def _read_assignment(assignment: Assignment) -> bool:
         _write_submission(assignment, answer)
     except (AnswerUnreadable, AlreadyJudged) as problem:
         return _note_problem(assignment, str(problem))
+    except Assignment.DoesNotExist:
+        return False  # its worker took it back meanwhile
     except (ArithmeticError, DataError, RecursionError, ValueError) as error:
         # What no check has foreseen is one worker's answer too, and holds up nobody else's.
         logger.exception("Assignment %s cannot be read", assignment.assignment_id)

@@ -4,17 +4,22 @@ the marketplace says. Tokens, and who participants are, stay there."""
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 from typing import Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
 from annotation.models import Study
 from hits.models.batches import Batch
 from hits.models.connections import Connection
+
+# As long as a recruiter's approvals are followed by the marketplace.
+FOLLOWED_FOR = timedelta(days=30)
 
 
 def new_recruitment_key() -> str:
@@ -64,8 +69,11 @@ class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
         return self.filter(batch__study=study)
 
     def unfinished(self) -> Self:
-        """Those of which something is to come."""
+        """Those of which something is to come: also for a while after all is closed, since
+        participants take answers back, and submissions without their work are approved by time."""
+        recently = timezone.now() - FOLLOWED_FOR
         is_open = Q(batch__closed_at=None) | Q(state__in=Recruitment.LIVE)
+        is_open |= Q(batch__closed_at__gt=recently) & ~Q(public_id="")
         return self.filter(is_open).exclude(state__in=Recruitment.OVER)
 
     def live(self) -> Self:

@@ -18,12 +18,14 @@ from marketplace.hits.assignments import answer_document, submit_answer, submit_
 from marketplace.hits.late_answers import give_up, take_late_answer, withdraw
 from marketplace.models import (
     Assignment,
+    AssignmentDraft,
     Intent,
     Outcome,
     RecruitedStudy,
     Session,
     SessionDemographics,
     SessionItem,
+    SurplusAnswer,
     WorkerAccount,
 )
 from marketplace.qualifications.eligibility import require_acceptance
@@ -192,6 +194,7 @@ def return_session(*, session: Session) -> Session:
         _free(locked, Assignment.Status.RETURNED)
         if locked.study.discards_returned:
             _withdraw(locked)
+        SessionDemographics.objects.filter(session=locked).delete()
         _set_state(locked, State.RETURNED)
     return locked
 
@@ -280,6 +283,9 @@ def _free(session: Session, status: str) -> None:
 def _withdraw(session: Session) -> None:
     for assignment in _assignments(session, Assignment.Status.SUBMITTED):
         withdraw(public_id=assignment.public_id)
+    # Work that came late, or was begun and ran out of time.
+    SurplusAnswer.objects.filter(assignment__session_item__session=session).delete()
+    AssignmentDraft.objects.filter(assignment__session_item__session=session).delete()
 
 
 def _assignments(session: Session, status: str) -> list[Assignment]:

@@ -2,15 +2,18 @@
 calls a fake Prolific. Nothing moves in the ledger, and every press counts once."""
 
 import json
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Study, Submission
+from hits import submissions
 from hits.archive import unfinished_work
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site
@@ -203,6 +206,7 @@ def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
         address[:-1],
         address.split("?")[0],
         address.replace("key=", "key=X"),
+        address.replace("key=", "key=%00"),
         address + "&expires=99999999999",
     ):
         assert Client().get(changed).status_code == 403
@@ -235,6 +239,25 @@ def test_answers_that_were_taken_back_are_deleted_here_too(drafted, fake, ada, b
     assert AuditEntry.objects.get(action="submissions.withdraw").details == {"n": 1}
     collect_batch(batch=batch, client=client_of(connection))
     assert Assignment.objects.count() == 3
+
+
+def test_an_answer_that_is_taken_back_as_it_is_read_leaves_nothing(
+    drafted, fake, ada, batch, connection, monkeypatch
+):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    hand_in(fake, RecruitedStudy.objects.get())
+    collect_batch(batch=batch, client=client_of(connection))
+    Submission.objects.all().delete()
+    checks_on = submissions.checks_on
+
+    def deleted_meanwhile(hit):
+        submissions.delete_withdrawn(Assignment.objects.all())
+        return checks_on(hit)
+
+    monkeypatch.setattr(submissions, "checks_on", deleted_meanwhile)
+    assert submissions.read_assignments(batch=batch) == 0
+    assert not Assignment.objects.exists()
+    assert not Submission.objects.exists()
 
 
 def test_a_batch_for_participants_holds_no_money(batch, connection):
@@ -352,6 +375,16 @@ def test_an_uncertain_call_is_listed_and_settled(drafted, fake, ada):
     assert (job.state, RecruiterCall.objects.count()) == ("done", 0)
     intent.refresh_from_db()
     assert intent.state == "done"
+
+
+@pytest.mark.parametrize(("days", "is_followed"), [(29, True), (31, False)])
+def test_what_is_closed_is_followed_as_long_as_something_may_come(
+    drafted, connection, days, is_followed
+):
+    """A participant takes answers back, or a submission without its work waits to be paid."""
+    Recruitment.objects.update(state="stopped")
+    type(drafted.batch).objects.update(closed_at=timezone.now() - timedelta(days=days))
+    assert connections_to_follow() == ([connection] if is_followed else [])
 
 
 def test_what_is_over_is_not_followed_and_goes_with_its_study(drafted, ada, connection):

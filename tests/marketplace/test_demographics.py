@@ -89,6 +89,7 @@ def test_none_are_kept_of_who_did_not_consent_left_or_sent_nothing(fake, posted,
     arrive(fake, posted)  # and sends nothing
     fake.world.leave(left)
     call_recruiters()
+    assert SessionDemographics.objects.count() == 1
     assert fetch_demographics(study=posted) == 1
     assert SessionDemographics.objects.get().session.submission_id == asked.id
 

@@ -15,6 +15,7 @@ from marketplace import clock
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import (
     Assignment,
+    AssignmentDraft,
     HitType,
     Invitation,
     OutcomeCode,
@@ -23,6 +24,7 @@ from marketplace.models import (
     RecruiterConnection,
     Requester,
     Session,
+    SurplusAnswer,
     WorkerAccount,
 )
 from marketplace.people.erasure import erase_worker
@@ -441,6 +443,17 @@ def test_who_stops_is_asked_first_and_has_what_was_submitted_deleted(three):
     assert browser.get(path).headers["Location"] == f"/worker/studies/{session.public_id}/"
 
 
+def test_who_stops_reads_that_what_was_decided_on_stays(three):
+    browser = came(three, "p1", "x1")
+    work(browser, times=2)
+    decided = Assignment.objects.filter(status="Submitted").order_by("pk")[:1].get()
+    Assignment.objects.filter(pk=decided.pk).update(status="Approved")
+    path = f"/worker/studies/{Session.objects.get().public_id}/leave/"
+    assert "The page that you have submitted is deleted" in text_of(browser.get(path))
+    browser.post(path)
+    assert Assignment.objects.exclude(answer="").get() == decided
+
+
 def test_participants_are_shown_the_time_that_their_recruiter_gives(three):
     RecruitedStudy.objects.filter(pk=three.pk).update(maximum_seconds=1020)
     browser = came(three, "p1", "x1")
@@ -519,6 +532,21 @@ def test_on_return_the_study_says_whether_work_is_kept(three, discards):
     assert kept.count() == (0 if discards else 1)
     assert Assignment.objects.live().count() == (0 if discards else 1)
     assert Session.objects.get().state == "returned"
+
+
+def test_late_work_is_taken_back_with_the_rest(three):
+    RecruitedStudy.objects.filter(pk=three.pk).update(discards_returned=True)
+    came(three, "p1", "x1")
+    first, second, _third = Assignment.objects.order_by("pk")
+    AssignmentDraft.objects.create(assignment=second, content="{}", saved_at=clock.now())
+    clock.advance(timedelta(seconds=three.maximum_seconds) + GRACE + timedelta(seconds=1))
+    settle_sessions(clock.now())
+    for _ in range(2):
+        accept_hit(worker=new_participant("recruiter"), hit=first.hit)
+    Client().post("/mturk/externalSubmit", {"assignmentId": first.public_id, "rating": "4"})
+    assert (SurplusAnswer.objects.count(), AssignmentDraft.objects.count()) == (1, 1)
+    return_session(session=Session.objects.get())
+    assert (SurplusAnswer.objects.count(), AssignmentDraft.objects.count()) == (0, 0)
 
 
 def test_late_work_is_kept_and_no_item_over_assigned(three):

@@ -86,7 +86,8 @@ def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpR
     """
     row = _find(worker, session_id)
     if request.method != "POST" and sessions.next_assignment(row) is not None:
-        n_done = Assignment.objects.filter(session_item__session=row).handed_in().count()
+        undecided = Assignment.objects.filter(status=Assignment.Status.SUBMITTED)
+        n_done = undecided.filter(session_item__session=row).count()
         context = {"session": row, "hit_type": row.study.hit_type, "n_done": n_done}
         return render(request, "marketplace/leave.html", context | {"worker": worker})
     if request.method == "POST":
