@@ -74,7 +74,8 @@ class Offer:
 
 
 def batches_without_study(batches: Iterable[Batch]) -> list[Batch]:
-    """Those kept for participants that nobody comes to as they are: no study is drafted or open."""
+    """Those kept for participants that nobody comes to as they are: judgments are wanted, and no
+    study is drafted or open."""
     waiting = [one for one in batches if one.is_recruited and one.hit_type_id and not one.closed_at]
     if not waiting:
         return []
@@ -84,7 +85,7 @@ def batches_without_study(batches: Iterable[Batch]) -> list[Batch]:
             "batch", flat=True
         )
     )
-    return [one for one in waiting if one.pk not in drafted]
+    return [one for one in waiting if one.pk not in drafted and judgments_wanted(one)]
 
 
 def judgments_wanted(batch: Batch) -> int:

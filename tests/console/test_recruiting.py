@@ -23,6 +23,7 @@ from hits.models import (
     RecruiterCall,
     Recruitment,
 )
+from hits.recruited_batches import batches_without_study
 from tests.annotation.studies import rating_study
 from tests.console.filled import NOON, add_assignment, add_batch, add_recruitment
 from tests.console.pages import words_of
@@ -168,6 +169,15 @@ def test_the_researcher_is_led_to_the_study_that_participants_come_by(rosa, recr
     recruitment.calls.all().delete()
     recruitment.delete()
     assert hint in words_of(rosa.get(path).content.decode())
+
+
+def test_nobody_is_led_to_a_study_of_a_batch_that_is_answered(study, recruitment):
+    batch = recruitment.batch
+    Recruitment.objects.update(state="stopped")
+    assert batches_without_study([batch]) == [batch]
+    for worker in ("A1", "A2", "A3"):
+        add_assignment(batch.hits.order_by("pk")[0], worker)
+    assert batches_without_study([batch]) == []
 
 
 @pytest.mark.parametrize(
