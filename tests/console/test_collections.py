@@ -21,7 +21,7 @@ from work.execution import run_job
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
-MOST_STATEMENTS = 15
+MOST_STATEMENTS = 17
 
 
 @pytest.fixture

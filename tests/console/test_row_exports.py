@@ -56,7 +56,11 @@ def content_of(rosa, study, name, **query):
     return b"".join(answer.streaming_content)
 
 
-@pytest.mark.parametrize("base", sorted(set(ROW_DOWNLOADS) - {"qrels", "checks", "practice"}))
+# What not every study has: of documents, of checks, of practice.
+OF_SOME = {"qrels", "provenance", "checks", "practice"}
+
+
+@pytest.mark.parametrize("base", sorted(set(ROW_DOWNLOADS) - OF_SOME))
 def test_the_three_forms_hold_the_same_rows(rosa, full_study, base):
     as_csv = list(csv.reader(io.StringIO(content_of(rosa, full_study, f"{base}.csv").decode())))
     lines = content_of(rosa, full_study, f"{base}.jsonl").decode().splitlines()
@@ -80,6 +84,15 @@ def test_qrels_have_the_three_forms_as_well(rosa, researcher):
     written = [f"{row.topic} 0 {row.docno} {row.relevance}" for row in frame.itertuples()]
     assert written == lines
     assert frame["relevance"].dtype == "int64"
+
+
+def test_provenance_has_the_three_forms_as_well(rosa, researcher):
+    study = ticked_study(owner=researcher)
+    frame = pd.read_parquet(io.BytesIO(content_of(rosa, study, "provenance.parquet")))
+    rows = list(csv.DictReader(io.StringIO(content_of(rosa, study, "provenance.csv").decode())))
+    lines = content_of(rosa, study, "provenance.jsonl").decode().splitlines()
+    assert list(frame.columns) == list(rows[0]) == list(json.loads(lines[0]))
+    assert len(frame) == len(rows) == len(lines) > 0
 
 
 def test_columns_of_parquet_have_types_though_nothing_is_in_them(researcher):
