@@ -193,8 +193,8 @@ def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecomm
             )
         found[spec] = row
     # Rows of a result are told apart by name: one may be trained:05, or was called as another is.
-    names = [found[spec].name if spec in found else spec for spec in plan.recommenders]
-    if faults := [*named_twice(_("Recommender"), names)]:
+    known = [found[spec].name if spec in found else spec for spec in plan.recommenders]
+    if faults := [*named_twice(_("Recommender"), known)]:
         raise ExperimentUnfit(" ".join(faults))
     return found
 
