@@ -1082,8 +1082,12 @@ class Experiment:
         return record
 
     def table(self, name: str, number: int | None = None) -> pd.DataFrame:
-        """A table of a run: `results`, `comparisons`, `causes`, `switches`, `improvements`."""
-        return pd.DataFrame.from_records(self.result(number)["tables"][name])
+        """A table of a finished run: `results`, `comparisons`, `causes`, `switches`,
+        `improvements`."""
+        run = self.result(number)
+        if not run["is_finished"]:
+            raise LookupError(f"Run {run['number']} of {self.slug} is not finished yet.")
+        return pd.DataFrame.from_records(run["tables"][name])
 
     def turns(self, number: int | None = None) -> pd.DataFrame:
         """Every mean at every turn, with its interval."""

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Max
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
@@ -46,7 +46,7 @@ RUN_EXPERIMENT = "run_experiment"
 FORM = 3
 """Of the rows; those of another form are not taken for the same. Since the third each seed draws
 first items and random orders of its own."""
-LONGEST_SLUG, ROWS_AT_ONCE = 80, 2000
+LONGEST_SLUG, ROWS_AT_ONCE, MOST_TRIES = 80, 2000, 5
 MOST_JUDGMENTS = 500_000
 Judged = tuple[str, str, int]
 """A target, an item, and its grade in the target's place."""
@@ -76,10 +76,9 @@ def create_experiment(
         )
     _targets(catalogue, judgments, relevant_from=1)
     lines = "".join(f"{target} {item} {grade}\n" for target, item, grade in judgments)
-    row = StoredExperiment.objects.create(
+    row = _named(
+        name,
         team=team,
-        slug=_free_slug(name),
-        name=name.strip(),
         catalogue=catalogue,
         made_of=made_of[:250],
         study=study,
@@ -98,6 +97,20 @@ def create_experiment(
     )
     record(team=team, actor=actor, action="experiment.create", subject=row.slug)
     return row
+
+
+def _named(name: str, **fields: Any) -> StoredExperiment:
+    """The row under a short name that is free; another team's of the same name, which is not
+    committed yet, is seen once this one has waited for it."""
+    for _try in range(MOST_TRIES):
+        try:
+            with transaction.atomic():
+                return StoredExperiment.objects.create(
+                    slug=_free_slug(name), name=name.strip(), **fields
+                )
+        except IntegrityError:
+            continue
+    raise ExperimentUnfit(_("Others make experiments of this name at this moment. Try again."))
 
 
 def targets_of_experiment(experiment: StoredExperiment, plan: Plan) -> Targets:

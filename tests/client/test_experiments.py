@@ -55,4 +55,6 @@ def test_a_run_that_was_stopped_is_an_error_and_the_same_call_goes_on(client, ex
     with pytest.raises(JobUnsuccessful, match="stopped"):
         experiment.run(**SETTINGS)
     client.on_progress = work
+    with pytest.raises(LookupError, match="is not finished yet"):
+        experiment.table("results")
     assert experiment.run(**SETTINGS)["is_finished"]

@@ -1,8 +1,13 @@
 """Experiments in the database: the same numbers as at once, once for the same settings, and
 refusals that say what to change."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Barrier
+
 import numpy as np
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from accounts.models import AuditEntry, User
@@ -280,3 +285,18 @@ def test_a_training_that_is_requested_twice_is_one(team):
     with pytest.raises(ExperimentUnfit, match="is called Twice"):
         request_training(choices={"epochs": 3, "width": 8}, **settings)
     assert AuditEntry.objects.filter(action="recommender.train").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_teams_that_make_experiments_of_one_name_at_once_have_one_each():
+    teams = [create_team(name=f"Lab {n}", owner=User.objects.create_user(f"r{n}")) for n in "abc"]
+    barrier = Barrier(len(teams))
+
+    def make(team):
+        with closing(connection):
+            barrier.wait(timeout=30)
+            return stored_experiment(team, None, n_items=100, n_targets=5).slug
+
+    with ThreadPoolExecutor(len(teams)) as pool:
+        slugs = list(pool.map(make, teams))
+    assert sorted(slugs) == ["shoes", "shoes-2", "shoes-3"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -78,7 +79,9 @@ def new_recommender(request: HttpRequest) -> HttpResponse:
     return render(request, "console/experiments/new_recommender.html", context, status=status)
 
 
+@transaction.atomic
 def _request(request: HttpRequest, form: TrainingForm) -> StoredRecommender:
+    """The training of a form, requested; a refusal leaves no drawn catalogue behind."""
     data, actor = form.cleaned_data, person(request)
     kind, _colon, key = data["catalogue"].partition(":")
     if kind == DRAWN:
