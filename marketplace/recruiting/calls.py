@@ -228,6 +228,13 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if _is_left(intent.session, found):
         _leave_unpaid(intent, found)
         return
+    if intent.kind == Kind.APPROVE and intent.session.outcome == Outcome.NO_CONSENT:
+        text = _(
+            "The participant withdrew before this was approved there, and was told that nothing is "
+            "paid. If it is to be paid all the same, approve it there."
+        )
+        _note(intent, State.REFUSED, text)
+        return
     if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
         follow_submission(intent.session, found)
         _note(intent, State.REFUSED, _("It was approved there before: it is approved here, too."))

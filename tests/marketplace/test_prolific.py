@@ -38,6 +38,7 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
+from marketplace.recruiting.sessions import end_session
 from tests.marketplace.prolific import (  # noqa: F401
     FAULTS,
     REWARD,
@@ -323,6 +324,25 @@ def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, s
     fake.world.approve(submission)  # by hand, at Prolific
     call_recruiters()
     assert Session.objects.get().state == "approved"
+
+
+def test_an_approval_of_who_withdrew_before_it_was_made_there_pays_nothing(fake, mturk, posted):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    done = Assignment.objects.get(status=Assignment.Status.SUBMITTED)
+    mturk.approve_assignment(AssignmentId=done.public_id)
+    session = end_session(session=Session.objects.get(), outcome="no_consent")
+    fake.world.enter(submission, session.code)
+    for _minute in range(2):
+        call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("AWAITING REVIEW", [])
+    intent = Intent.objects.get()
+    assert (intent.state, "approve it there" in intent.problem) == ("refused", True)
+    assert not RecruiterCharge.objects.filter(kind="reward").exists()
+    fake.world.approve(submission)  # by hand, at Prolific
+    for _minute in range(2):
+        call_recruiters()
+    assert RecruiterCharge.objects.filter(kind="reward").count() == 1
 
 
 def test_an_approval_that_was_refused_there_costs_nothing_until_it_is_made_there(
