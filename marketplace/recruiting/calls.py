@@ -30,7 +30,12 @@ from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.doubts import settle_doubt
 from marketplace.recruiting.events import follow_events
 from marketplace.recruiting.groups import follow_blocks, follow_groups
-from marketplace.recruiting.outcomes_there import SAME, follow_submission, follow_submissions
+from marketplace.recruiting.outcomes_there import (
+    SAME,
+    follow_submission,
+    follow_submissions,
+    take_over,
+)
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.posting import follow_studies
 from marketplace.recruiting.problems import (
@@ -262,9 +267,10 @@ def _leave_unpaid(intent: Intent, found: Submission) -> None:
 
 
 def _decided(intent: Intent) -> None:
-    """The verdict stands there, and so here, whatever the participant was doing meanwhile."""
-    state = Session.State.APPROVED if intent.kind == Kind.APPROVE else Session.State.REJECTED
-    Session.objects.filter(pk=intent.session_id).update(state=state)
+    """The verdict stands there, and so here, on all that the participant handed in: they are paid
+    for it, or not, at once."""
+    is_approved = intent.kind == Kind.APPROVE
+    take_over(intent.session, Session.State.APPROVED if is_approved else Session.State.REJECTED)
     _note(intent, State.DONE)
 
 

@@ -71,9 +71,9 @@ def follow_submission(session: Session, there: Submission) -> bool:
     elif there.state == There.TIMED_OUT:
         after = time_out_session(session=session).state
     elif there.state == There.APPROVED:
-        after = _decided(session, State.APPROVED)
+        after = take_over(session, State.APPROVED)
     elif there.state == There.REJECTED:
-        after = _decided(session, State.REJECTED)
+        after = take_over(session, State.REJECTED)
     else:
         return False
     session.state = after
@@ -81,7 +81,7 @@ def follow_submission(session: Session, there: Submission) -> bool:
 
 
 @transaction.atomic
-def _decided(session: Session, state: str) -> str:
+def take_over(session: Session, state: str) -> str:
     """Approve or reject what was handed in, as the submission was; no money moves here."""
     rows = Session.objects.select_for_update(no_key=True, of=("self",))
     locked = rows.select_related("study__requester").get(pk=session.pk)

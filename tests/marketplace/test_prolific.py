@@ -367,7 +367,12 @@ def test_an_approval_that_was_refused_there_costs_nothing_until_it_is_made_there
 
 def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, mturk, posted):
     submission = hand_in(fake, posted)
-    (first, _second) = assignments(submission)
+    (first, second) = assignments(submission)
+
+    def statuses() -> set[str]:
+        rows = Assignment.objects.filter(public_id__in=[first, second])
+        return set(rows.values_list("status", flat=True))
+
     with pytest.raises(mturk.exceptions.RequestError, match="at least 100 characters"):
         mturk.reject_assignment(AssignmentId=first, RequesterFeedback="Too fast.")
     mturk.reject_assignment(AssignmentId=first, RequesterFeedback=REASON)
@@ -375,9 +380,12 @@ def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, 
     call_recruiters()
     call_recruiters()
     assert submission.status == "REJECTED"
+    # Nobody is paid for the other one, which would have been approved by itself here.
+    assert statuses() == {"Rejected"}
     mturk.approve_assignment(AssignmentId=first, OverrideRejection=True)
     call_recruiters()
     assert submission.status == "APPROVED"
+    assert statuses() == {"Approved"}
     assert paid(fake, "reward") == [200]
 
 
