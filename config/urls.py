@@ -7,6 +7,7 @@ from config.health import health, readiness
 from config.metrics import metrics
 
 handler400 = "config.bad_requests.bad_request"
+handler500 = "config.server_errors.server_error"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", front_page, name="front_page"),
     path("healthz", health, name="healthz"),

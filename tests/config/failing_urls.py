@@ -1,7 +1,11 @@
-"""The site's addresses, and one whose view breaks."""
+"""The site's addresses, one whose view breaks, and one whose database does not answer."""
 
 from django.contrib.auth.decorators import login_not_required
+from django.db import connection
+from django.db.utils import ConnectionHandler
 from django.urls import include, path
+
+from config import urls
 
 
 @login_not_required
@@ -9,4 +13,30 @@ def broken(request):
     raise RuntimeError("broken for the test")
 
 
-urlpatterns = [path("broken/", broken), path("", include("config.urls"))]
+@login_not_required
+def away(request):
+    """As any view fails whose first statement finds nobody there."""
+    nowhere = connection.settings_dict | {
+        "NAME": "/nowhere/assay",
+        "HOST": "127.0.0.1",
+        "PORT": "1",
+    }
+    ConnectionHandler({"default": nowhere})["default"].cursor()
+
+
+@login_not_required
+def late(request):
+    """A statement that is wrong: trying again is of no use."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM there_is_no_such_table")
+
+
+# Django looks for them here.
+handler400, handler500 = urls.handler400, urls.handler500
+urlpatterns = [
+    path("broken/", broken),
+    path("away/", away),
+    path("api/v1/away/", away),
+    path("late/", late),
+    path("", include("config.urls")),
+]
