@@ -12,11 +12,13 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 SECONDS_UNTIL_NEXT_TRY = 5
+"""About what PostgreSQL takes to start, and a balancer to notice."""
 # Of connections that were ended, refused for the time being, or too many (PostgreSQL, appendix A).
 AWAY = {"57P01", "57P02", "57P03", "53300"}
 OF_CONNECTIONS = "08"
 BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN}
 PRIMARY = 0xFF
+"""The byte of an extended code of SQLite that is the kind of error."""
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -34,7 +34,7 @@ SIGNIFICANT = 0.05
 LEAST_TARGETS = 20
 SAME = 1e-12
 COEFFICIENTS = ("tau_b", "tau_ap", "spa")
-TAUS: tuple[Similarity, Similarity] = ("tau_b", "tau_ap_b")
+TAUS: dict[str, Similarity] = {"tau_b": "tau_b", "tau_ap": "tau_ap_b"}
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _too_alike(gaps: Floats) -> str | None:
 
 def _t_limits(values: Floats, confidence: float) -> tuple[float, float, float]:
     mean, spread = float(values.mean()), float(values.std(ddof=1))
-    if spread < 1e-12:
+    if spread < SAME:
         return mean, nan, nan
     half = float(stats.t.ppf((1 + confidence) / 2, len(values) - 1)) * spread / len(values) ** 0.5
     return mean, mean - half, mean + half
@@ -173,25 +173,21 @@ def orders(
     The first user is what others are compared with (SimBase); p are two-sided, after Holm.
     """
     _require(human, simulated, recommenders, confidence)
-    rng = np.random.default_rng(seed)
     n_targets = human.shape[1]
-    drawn = rng.multinomial(n_targets, np.full(n_targets, 1 / n_targets), size=n_draws)
-    weights = np.vstack([np.ones(n_targets), drawn]).astype(np.float64)
     samples = topic_samples(n_targets, n_draws, seed)
+    weights = np.vstack([np.ones(n_targets), samples.bootstrap])
     base, tail = None, (1 - confidence) / 2
     rows, p = [], []
     for name, simulated_values in simulated.items():
         spa = _spa(human, simulated_values, weights)
-        values = {"spa": float(spa[0])}
-        limits = {"spa": _percentiles(spa[1:], tail)}
-        found = similarities_over_topics(
-            human, simulated_values, TAUS, samples=samples, confidence=confidence
+        taus = similarities_over_topics(
+            human, simulated_values, list(TAUS.values()), samples=samples, confidence=confidence
         )
-        for coefficient, one in zip(COEFFICIENTS, found, strict=False):
-            values[coefficient] = one.value
-            limits[coefficient] = one.ci_low, one.ci_high
-        pairs = zip(COEFFICIENTS, found, strict=False)
-        reasons = {coefficient: one.reason for coefficient, one in pairs if one.reason}
+        found = dict(zip(TAUS, taus, strict=True))
+        values = {each: one.value for each, one in found.items()} | {"spa": float(spa[0])}
+        limits = {each: (one.ci_low, one.ci_high) for each, one in found.items()}
+        limits["spa"] = _percentiles(spa[1:], tail)
+        reasons = {each: one.reason for each, one in found.items() if one.reason}
         decided = _decided(human, simulated_values)
         row = Order(name, values, limits, *decided, reasons=reasons)
         p.append(nan)

@@ -76,7 +76,7 @@ def create_experiment(
         )
     _targets(catalogue, judgments, relevant_from=1)
     lines = "".join(f"{target} {item} {grade}\n" for target, item, grade in judgments)
-    row = _named(
+    row = _create_row(
         name,
         team=team,
         catalogue=catalogue,
@@ -99,7 +99,7 @@ def create_experiment(
     return row
 
 
-def _named(name: str, **fields: Any) -> StoredExperiment:
+def _create_row(name: str, **fields: Any) -> StoredExperiment:
     """The row under a short name that is free; another team's of the same name, which is not
     committed yet, is seen once this one has waited for it."""
     for _try in range(MOST_TRIES):

@@ -24,9 +24,9 @@ from stats.inference.clustered_share import clustered_share
 from stats.inference.mixed_logistic import (
     INTERCEPT,
     LEAST_LEVELS,
-    Coefficient,
     MixedLogistic,
     mixed_logistic,
+    undefined_model,
 )
 from stats.inference.sign_flips import sign_flip_test
 from stats.significance.adjustments import holm
@@ -129,17 +129,9 @@ def _model(stayed: pd.DataFrame, confidence: float) -> MixedLogistic:
         columns = {"loss": loss}
     groups = {"worker": stayed["worker"], "target": stayed["target"]}
     if reason := _undecidable(stayed, columns):
-        rows = (Coefficient(name, *[np.nan] * 5) for name in (INTERCEPT, *columns))
-        return MixedLogistic(
-            coefficients=tuple(rows),
-            deviations=dict.fromkeys(groups, np.nan),
-            covariance=np.full((len(groups) + 1 + len(columns),) * 2, np.nan),
-            log_likelihood=np.nan,
-            levels={name: int(column.nunique()) for name, column in groups.items()},
-            n=len(stayed),
-            confidence=confidence,
-            reason=reason,
-        )
+        levels = {name: int(column.nunique()) for name, column in groups.items()}
+        names = [INTERCEPT, *columns]
+        return undefined_model(names, levels, len(stayed), confidence, reason)
     return mixed_logistic(stayed["choice"] == "switch", columns, groups, confidence=confidence)
 
 

@@ -24,6 +24,7 @@ from console.api import (
     own,
     protocols,
     results,
+    runs,
     scores,
     scoring,
     studies,
@@ -178,13 +179,13 @@ of_a_collection: list[URLPattern | URLResolver] = [
 
 of_an_experiment: list[URLPattern | URLResolver] = [
     path("", experiments.OneExperiment.as_view(), name="experiment"),
-    path("runs/", experiments.Runs.as_view(), name="runs"),
-    path("runs/<int:number>/", experiments.OneRun.as_view(), name="run"),
-    path("runs/<int:number>/stop/", experiments.StopRun.as_view(), name="run-stop"),
-    path("runs/<int:number>/resume/", experiments.ResumeRun.as_view(), name="run-resume"),
-    path("runs/<int:number>/turns/", experiments.Turns.as_view(), name="run-turns"),
-    path("runs/<int:number>/targets/", experiments.TargetValues.as_view(), name="run-targets"),
-    path("runs/<int:number>/choices/", experiments.Sensitivity.as_view(), name="run-choices"),
+    path("runs/", runs.Runs.as_view(), name="runs"),
+    path("runs/<int:number>/", runs.OneRun.as_view(), name="run"),
+    path("runs/<int:number>/stop/", runs.StopRun.as_view(), name="run-stop"),
+    path("runs/<int:number>/resume/", runs.ResumeRun.as_view(), name="run-resume"),
+    path("runs/<int:number>/turns/", runs.Turns.as_view(), name="run-turns"),
+    path("runs/<int:number>/targets/", runs.TargetValues.as_view(), name="run-targets"),
+    path("runs/<int:number>/choices/", runs.Sensitivity.as_view(), name="run-choices"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

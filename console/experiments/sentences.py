@@ -123,20 +123,16 @@ class ExperimentAnswer:
             row = rows[-1]
             if row.total_delta is None:
                 continue
-            yield (
-                self._of_cause(row)
-                .format(
-                    name=name,
-                    total=signed(row.total_delta),
-                    interval=interval_text(row.total_ci_low, row.total_ci_high),
-                    user=row.user.name,
-                    low=figure(row.base_target),
-                    high=figure(row.meta_all),
-                    qrels=signed(row.qrels_delta),
-                    user_part=signed(row.user_delta),
-                )
-                .replace(" .", ".")
-            )  # a change without an interval
+            interval = interval_text(row.total_ci_low, row.total_ci_high)
+            yield self._of_cause(row).format(
+                name=name,
+                change=f"{signed(row.total_delta)} {interval}".rstrip(),
+                user=row.user.name,
+                low=figure(row.base_target),
+                high=figure(row.meta_all),
+                qrels=signed(row.qrels_delta),
+                user_part=signed(row.user_delta),
+            )
 
     @staticmethod
     def _of_cause(row: CauseRow) -> str:
@@ -144,19 +140,18 @@ class ExperimentAnswer:
         if row.total_ci_low is not None and row.total_ci_low > 0:
             return _(
                 "Evaluation by the target alone, with SimBase, underestimates {name}: {low} "
-                "instead of {high} with {user} and alternatives, {total} {interval}. More relevant "
+                "instead of {high} with {user} and alternatives, {change}. More relevant "
                 "items make up {qrels} of it, what the user does {user_part}."
             )
         if row.total_ci_high is not None and row.total_ci_high < 0:
             return _(
                 "Evaluation by the target alone, with SimBase, overestimates {name}: {low} instead "
-                "of {high} with {user} and alternatives, {total} {interval}. More relevant items "
+                "of {high} with {user} and alternatives, {change}. More relevant items "
                 "make up {qrels} of it, what the user does {user_part}."
             )
         return _(
             "For {name}, evaluation by the target alone, with SimBase, and that with {user} and "
-            "alternatives do not differ by more than chance explains: {low} and {high}, {total} "
-            "{interval}."
+            "alternatives do not differ by more than chance explains: {low} and {high}, {change}."
         )
 
     def _users(self) -> Iterator[str]:

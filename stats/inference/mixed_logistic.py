@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, nan
 from typing import Any
@@ -206,13 +206,19 @@ def mixed_logistic(
     require_confidence(confidence)
     design, names, levels = _design(outcome, columns, groups)
     if design.outcome.min() == design.outcome.max():
-        return _undefined(names, levels, design, confidence, "all outcomes are the same")
+        return undefined_model(
+            names, levels, len(design.outcome), confidence, "all outcomes are the same"
+        )
     parameters, mode = _fit(design)
     covariance = _covariance(design, parameters, mode)
     beta, se = parameters[len(levels) :], np.sqrt(np.diag(covariance))[len(levels) :]
     if max(np.abs(beta).max(), se.max()) > WIDEST:
-        return _undefined(
-            names, levels, design, confidence, "the outcomes are separated by the columns"
+        return undefined_model(
+            names,
+            levels,
+            len(design.outcome),
+            confidence,
+            "the outcomes are separated by the columns",
         )
     student = stats.t(min(levels.values()) - 1)
     t = float(student.ppf((1 + confidence) / 2))
@@ -323,12 +329,33 @@ def _averaged(logits: Floats, spread: Floats) -> Floats:
     return np.asarray(shares @ WEIGHTS / WEIGHTS.sum())
 
 
-def _undefined(
-    names: list[str], levels: dict[str, int], design: Design, confidence: float, reason: str
+def undefined_model(
+    names: Sequence[str], levels: Mapping[str, int], n: int, confidence: float, reason: str
 ) -> MixedLogistic:
-    rows = tuple(Coefficient(name, nan, nan, nan, nan, nan) for name in names)
-    covariance = np.full((len(levels) + len(names),) * 2, nan)
-    deviations = dict.fromkeys(levels, nan)
+    """A model that cannot be fitted: all NaN, with the reason.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the coefficients, the intercept first.
+    levels : mapping of str to int
+        How many annotators, targets and so on there are.
+    n : int
+        Outcomes.
+    confidence : float
+    reason : str
+
+    Returns
+    -------
+    MixedLogistic
+    """
     return MixedLogistic(
-        rows, deviations, covariance, nan, levels, len(design.outcome), confidence, reason
+        coefficients=tuple(Coefficient(name, nan, nan, nan, nan, nan) for name in names),
+        deviations=dict.fromkeys(levels, nan),
+        covariance=np.full((len(levels) + len(names),) * 2, nan),
+        log_likelihood=nan,
+        levels=dict(levels),
+        n=n,
+        confidence=confidence,
+        reason=reason,
     )
