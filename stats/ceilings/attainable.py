@@ -253,7 +253,8 @@ def _with_limits(
     confidence: float,
 ) -> Ceiling:
     n_units = len(np.unique(unit))
-    if len(moved) != len(names) or np.isnan(moved).any() or isnan(one.split_half):
+    # Halves that disagree as two annotators can have no whole, and nothing that it moves by.
+    if len(moved) != len(names) or np.isnan(moved).any() or isnan(one.reliability):
         return replace(one, n_units=n_units)
     variance = cluster_variance(moved, unit)
     limits = z_t_limits(one.split_half, variance, n_units - 1, confidence)

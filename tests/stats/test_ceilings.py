@@ -115,6 +115,18 @@ def test_annotators_who_do_not_agree_leave_nothing_attainable():
     assert np.isnan(disattenuated(0.3, pilot.icc_mean))
 
 
+@pytest.mark.parametrize("coefficient", ["kendall", "pearson"])
+def test_two_who_order_two_systems_oppositely_have_no_ceiling(coefficient):
+    frame = pd.DataFrame(
+        [(i, s, a, float(s == a)) for i in range(5) for s in range(2) for a in range(2)],
+        columns=["item", "system", "annotator", "value"],
+    )
+    found = of(frame, level="system", coefficient=coefficient)
+    assert found.split_half == -1
+    assert np.isnan([found.reliability, found.attainable, found.attainable_low]).all()
+    assert found.moved_by is None
+
+
 def test_what_cannot_be_used_is_refused_by_name():
     frame, _ = crowd(n_items=3)
     with pytest.raises(ValueError, match="n_splits"):
