@@ -1,6 +1,5 @@
 """Where what is large is stored beside the database: a folder, or a bucket of an object storage."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,6 +7,8 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 EXAMPLES = "s3://BUCKET/FOLDER or file:///FOLDER"
+# What people sent is for the site's own user to read.
+OF_ITS_USER = {"file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
 S3 = "storages.backends.s3.S3Storage"
 
 
@@ -19,17 +20,12 @@ def object_storage(url: str, endpoint_url: str, folder: Path) -> dict[str, Any]:
     parts = urlsplit(url)
     if not url or (parts.scheme == "file" and parts.path and not parts.netloc):
         location = Path(parts.path) if url else folder
-        backend = "django.core.files.storage.FileSystemStorage"
-        return {"BACKEND": backend, "OPTIONS": {"location": str(location)}}
+        backend = "work.contents.objects.SyncedFolder"
+        return {"BACKEND": backend, "OPTIONS": {"location": str(location), **OF_ITS_USER}}
     if parts.scheme != "s3" or not parts.netloc or parts.query or "@" in parts.netloc:
         # Without the value, which may hold a password.
         raise ImproperlyConfigured(
             f"OBJECTS_URL is not the address of a storage, such as {EXAMPLES}."
-        )
-    if find_spec("storages") is None:
-        raise ImproperlyConfigured(
-            "OBJECTS_URL names a bucket, for which django-storages is needed: "
-            "pip install -r requirements-objects.txt."
         )
     options: dict[str, Any] = {
         "bucket_name": parts.netloc,

@@ -203,7 +203,7 @@ class Build:
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
     """Words and what follows them, without comments, continued lines joined."""
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     for line in "\n".join(lines).replace("\\\n", " ").splitlines():
         if line.strip():
             word, _, rest = line.strip().partition(" ")

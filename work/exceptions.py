@@ -7,6 +7,7 @@ WorkError
 ├── JobWaiting       what the job waits for is under way; it goes to the end of the queue
 ├── LeaseLost        the job was stopped or taken over; nothing more may be written for it
 ├── AddressUnfit     the site cannot be served there
+├── ContentMissing   an object that a row refers to is not in the site's storage
 └── PartFailed       a part of the site ends as soon as it is started
 
 WorkerStopping       the worker was asked to end: not an Exception, as no handler may catch it
@@ -42,6 +43,10 @@ class LeaseLost(WorkError):
 
 class AddressUnfit(WorkError):
     """The site cannot be served there."""
+
+
+class ContentMissing(WorkError):
+    """An object that a row refers to is not in the site's storage, or was changed there."""
 
 
 class PartFailed(WorkError):

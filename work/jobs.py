@@ -7,6 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from work.contents.columns import sweep_objects
 from work.execution import RunningJob
 from work.models import Job
 from work.queues import delete_taken
@@ -29,3 +30,14 @@ def clean_up(running: RunningJob) -> str:
     n_messages = delete_taken(before=now - DAY)
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
     return f"{n_jobs} old jobs and {n_messages} old messages deleted."
+
+
+@register(
+    "sweep_objects",
+    label=gettext_lazy("Deleting objects that no row refers to"),
+    queue=MARKETPLACE,
+    every_seconds=DAY.total_seconds(),
+)
+def sweep(running: RunningJob) -> str:
+    """Delete from the site's storage what was content of rows that are gone."""
+    return f"{sweep_objects()} objects deleted."

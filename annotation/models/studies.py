@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.cannot_judge import first_that_says_nothing
 from annotation.counts import counted
 from annotation.exceptions import QuestionUnknown, StudyUnknown
+from work.contents.field import ContentField
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -184,7 +185,7 @@ class Picture(models.Model):
 
     sha256 = models.CharField(max_length=64, unique=True)
     media_type = models.CharField(max_length=32)
-    content = models.BinaryField()
+    content = ContentField()
 
     def __str__(self) -> str:
         return self.sha256[:12]

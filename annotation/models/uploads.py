@@ -12,6 +12,7 @@ from django.db.models import Q
 from accounts.models import Membership
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models.studies import Study
+from work.contents.field import ContentField
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -94,7 +95,7 @@ class UploadPart(models.Model):
 
     upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="parts")
     position = models.PositiveIntegerField()
-    content = models.BinaryField()
+    content = ContentField()
 
     class Meta:
         ordering = ["upload", "position"]

@@ -17,6 +17,7 @@ from config.backups.checks import key_error
 from config.backups.making import LEFT_OUT
 from config.backups.rows import Digest, columns, read_lines, write_rows
 from config.exceptions import BackupUnreadable, RestoreFailed, RestoreRefused
+from config.new_database import is_empty, make_tables
 
 # What migrating and running workers put into a site that nobody has used.
 OF_AN_EMPTY_SITE = {
@@ -87,8 +88,11 @@ def _prepare_tables(manifest: Manifest) -> dict[str, type[Model]]:
             "The backup was made by an older version of the site, and the tables are those of "
             "this one already. Let DATABASE_URL name a database without tables."
         )
-    executor.migrate(targets)
     of_then = sorted(targets) != sorted(latest)
+    if not of_then and is_empty(connection):
+        make_tables(connection.alias)
+        executor = MigrationExecutor(connection)
+    executor.migrate(targets)
     apps: Apps = executor.loader.project_state(targets).apps if of_then else site_apps
     return {model._meta.label: model for model in apps.get_models(include_auto_created=True)}
 

@@ -10,10 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Field, JSONField, Model
+from django.db.models import BinaryField, Field, JSONField, Model
 from django.utils.duration import duration_string
 
 ROWS_AT_ONCE = 2000
+# Of tables with pieces of files, pictures or checkpoints, of a megabyte and more each.
+LARGE_ROWS_AT_ONCE = 8
 DIGEST_BYTES = 16
 Row = tuple[Any, ...]
 
@@ -44,11 +46,16 @@ def read_lines(model: type[Model]) -> Iterator[str]:
     names = [field.attname for field in fields]
     key = names.index(model._meta.pk.attname)
     rows = model._base_manager.order_by("pk").values_list(*names)
-    batch = list(rows[:ROWS_AT_ONCE])
+    at_once = _rows_at_once(fields)
+    batch = list(rows[:at_once])
     while batch:
         for row in batch:
             yield encode(fields, row)
-        batch = list(rows.filter(pk__gt=batch[-1][key])[:ROWS_AT_ONCE])
+        batch = list(rows.filter(pk__gt=batch[-1][key])[:at_once])
+
+
+def _rows_at_once(fields: "list[Field[Any, Any]]") -> int:
+    return LARGE_ROWS_AT_ONCE if any(isinstance(f, BinaryField) for f in fields) else ROWS_AT_ONCE
 
 
 def write_rows(model: type[Model], lines: Iterable[str]) -> None:
@@ -57,12 +64,13 @@ def write_rows(model: type[Model], lines: Iterable[str]) -> None:
     quoted = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
     marks = ", ".join(["%s"] * len(fields))
+    at_once = _rows_at_once(fields)
     statement = f"INSERT INTO {table} ({quoted}) VALUES ({marks})"
     with connection.cursor() as cursor:
         batch: list[Row] = []
         for line in lines:
             batch.append(decode(fields, line))
-            if len(batch) == ROWS_AT_ONCE:
+            if len(batch) == at_once:
                 cursor.executemany(statement, batch)
                 batch = []
         if batch:

@@ -7,6 +7,7 @@ from django.db import models
 
 from annotation.models import Study
 from retrieval.models.collections import Collection
+from work.contents.field import ContentField
 
 NAME_LENGTH = 100
 
@@ -140,7 +141,7 @@ class FilePart(models.Model):
 
     file = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="parts")
     position = models.PositiveIntegerField()
-    content = models.BinaryField()
+    content = ContentField()
 
     class Meta:
         ordering = ["file", "position"]

@@ -9,6 +9,7 @@ from django.db import models
 
 from accounts.models import Membership, Team
 from accounts.roles import SIGHTED_READERS
+from work.contents.field import ContentField
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -66,7 +67,7 @@ class CataloguePart(models.Model):
 
     catalogue = models.ForeignKey(StoredCatalogue, on_delete=models.CASCADE, related_name="parts")
     position = models.PositiveIntegerField()
-    content = models.BinaryField()
+    content = ContentField()
 
     class Meta:
         ordering = ["catalogue", "position"]

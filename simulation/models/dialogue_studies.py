@@ -7,6 +7,7 @@ from django.db import models
 
 from annotation.models import Item, Study
 from simulation.models.experiments import ExperimentVersion, StoredExperiment
+from work.contents.field import ContentField
 
 ID_LENGTH = 255
 
@@ -59,7 +60,7 @@ class DialogueLogPart(models.Model):
 
     dialogues = models.ForeignKey(DialogueStudy, on_delete=models.CASCADE, related_name="log_parts")
     position = models.PositiveIntegerField()
-    content = models.BinaryField()
+    content = ContentField()
 
     class Meta:
         ordering = ["dialogues", "position"]

@@ -13,6 +13,7 @@ from accounts.roles import SIGHTED_READERS, Role
 from annotation.models import Study
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue
 from simulation.models.recommenders import StoredRecommender
+from work.contents.field import ContentField
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -205,7 +206,7 @@ class DialoguePiece(models.Model):
     seed = models.PositiveBigIntegerField()
     first_user = models.PositiveSmallIntegerField()
     n_users = models.PositiveSmallIntegerField()
-    log = models.BinaryField(null=True, editable=False)
+    log = ContentField(null=True, editable=False)
     n_dialogues = models.PositiveIntegerField(default=0)
     seconds = models.FloatField(null=True)
     done_at = models.DateTimeField(null=True, blank=True)

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue
+from work.contents.field import ContentField
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -34,7 +35,7 @@ class StoredRecommender(models.Model):
         "self", on_delete=models.RESTRICT, null=True, blank=True, related_name="successors"
     )
     n_epochs = models.PositiveIntegerField(help_text="To be trained.")
-    checkpoint = models.BinaryField(null=True, blank=True, editable=False)
+    checkpoint = ContentField(null=True, blank=True, editable=False)
     sha256 = models.CharField(max_length=64, blank=True, help_text="Of the checkpoint.")
     finished_at = models.DateTimeField(null=True, blank=True)
     created_by = models.ForeignKey(

@@ -1,0 +1,197 @@
+"""What is large of a row is in the row, or an object of the site's storage; nobody who reads sees
+which."""
+
+import os
+import time
+from datetime import timedelta
+from io import StringIO
+
+import boto3
+import pytest
+from django.conf import settings as site
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from moto import mock_aws
+
+from accounts.models import User
+from annotation.models import Picture, UploadPart
+from annotation.uploads import store_upload, stored_file
+from config.backups.rows import read_lines, write_rows
+from config.objects import object_storage
+from simulation.models import CataloguePart, DialogueLogPart, DialoguePiece, StoredRecommender
+from tests.annotation.studies import rated_study
+from validation.models import ReportFile
+from work.contents.columns import content_columns, sweep_objects
+from work.contents.field import LARGE_BYTES, MARK, REFERENCE, REFERENCE_BYTES
+from work.exceptions import ContentMissing
+
+pytestmark = pytest.mark.django_db
+LARGE, SMALL = bytes(range(256)) * (LARGE_BYTES // 256), b"a small one"
+
+
+@pytest.fixture
+def folder(settings, tmp_path):
+    """The site's storage, a folder."""
+    storage = object_storage(f"file://{tmp_path}", "", site.BASE_DIR)
+    settings.STORAGES = settings.STORAGES | {"objects": storage}
+    settings.CONTENT_IN_OBJECTS = True
+    return tmp_path
+
+
+def picture(content: bytes, name: str = "a") -> Picture:
+    return Picture.objects.create(sha256=name * 64, media_type="image/png", content=content)
+
+
+def content_of(row: Picture) -> bytes:
+    return bytes(Picture.objects.values_list("content", flat=True).get(pk=row.pk))
+
+
+def column_of(row: Picture) -> bytes:
+    """What the database itself has."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT content FROM annotation_picture WHERE id = %s", [row.pk])
+        return bytes(cursor.fetchone()[0])
+
+
+def objects_in(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def make_old(folder):
+    then = time.time() - timedelta(days=3).total_seconds()
+    for path in objects_in(folder):
+        os.utime(path, (then, then))
+
+
+def move(to: str, **options) -> str:
+    printed = StringIO()
+    call_command("move_contents", to=to, stdout=printed, stderr=StringIO(), **options)
+    return printed.getvalue()
+
+
+def test_all_that_is_large_of_a_row_may_be_an_object():
+    assert {f"{one.model.__name__}.{one.field.name}" for one in content_columns()} == {
+        "Picture.content",
+        "UploadPart.content",
+        "FilePart.content",
+        "ReportFile.content",
+        "CataloguePart.content",
+        "DialogueLogPart.content",
+        "DialoguePiece.log",
+        "StoredRecommender.checkpoint",
+    }
+    of_these = Picture, UploadPart, ReportFile, CataloguePart, DialogueLogPart
+    assert {one.model for one in content_columns()} > {*of_these, DialoguePiece, StoredRecommender}
+
+
+def test_without_a_storage_all_is_in_the_database(settings, tmp_path):
+    storage = object_storage("", "", tmp_path)
+    settings.STORAGES = settings.STORAGES | {"objects": storage}
+    row = picture(LARGE)
+    assert (column_of(row), content_of(row), objects_in(tmp_path)) == (LARGE, LARGE, [])
+
+
+def test_a_large_content_is_an_object_and_a_small_one_is_not(folder):
+    large, small = picture(LARGE), picture(SMALL, "b")
+    assert len(column_of(large)) == REFERENCE_BYTES
+    assert column_of(small) == SMALL
+    (path,) = objects_in(folder)
+    assert path.read_bytes() == LARGE
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert [content_of(row) for row in (large, small)] == [LARGE, SMALL]
+    assert bytes(Picture.objects.get(pk=large.pk).content) == LARGE
+    # However it is written.
+    Picture.objects.filter(pk=small.pk).update(content=LARGE[::-1])
+    (third,) = Picture.objects.bulk_create([Picture(sha256="c" * 64, content=LARGE * 2)])
+    assert [content_of(row) for row in (small, third)] == [LARGE[::-1], LARGE * 2]
+    assert len(objects_in(folder)) == 3
+
+
+def test_who_sends_a_reference_gets_the_bytes_and_nobody_elses_object(folder, settings):
+    secret = picture(LARGE)
+    sent = picture(column_of(secret), "b")
+    assert content_of(sent) == column_of(secret) != LARGE
+    settings.CONTENT_IN_OBJECTS = False
+    for n, content in enumerate([column_of(secret), MARK, MARK + b"\x00", MARK + REFERENCE]):
+        assert content_of(picture(content, str(n))) == content
+
+
+def test_what_was_lost_or_changed_in_the_storage_is_said_and_not_shown(folder):
+    row = picture(LARGE)
+    (path,) = objects_in(folder)
+    path.write_bytes(LARGE[:-1])
+    with pytest.raises(ContentMissing, match="was changed or cut short"):
+        content_of(row)
+    path.unlink()
+    with pytest.raises(ContentMissing, match="must name the storage that it was written to"):
+        content_of(row)
+
+
+def test_only_old_objects_that_no_row_refers_to_are_swept(folder):
+    kept, deleted = picture(LARGE), picture(LARGE, "b")
+    with transaction.atomic():
+        picture(LARGE, "c")
+        transaction.set_rollback(True)
+    deleted.delete()
+    assert (len(objects_in(folder)), sweep_objects()) == (3, 0)
+    make_old(folder)
+    young = picture(LARGE, "d")
+    young.delete()
+    assert (sweep_objects(), len(objects_in(folder))) == (2, 2)
+    assert content_of(kept) == LARGE
+
+
+def test_contents_are_moved_into_the_storage_and_back(folder, settings):
+    settings.CONTENT_IN_OBJECTS = False
+    rows = [picture(LARGE), picture(SMALL, "b"), picture(MARK + LARGE, "c")]
+    contents = [content_of(row) for row in rows]
+    with pytest.raises(CommandError, match="Let OBJECTS_URL name the storage first"):
+        move("objects")
+    settings.CONTENT_IN_OBJECTS = True
+    assert move("objects", dry_run=True) == "2 contents to move.\n"
+    assert move("objects").startswith("2 contents moved, ")
+    assert [len(column_of(row)) for row in rows] == [REFERENCE_BYTES, len(SMALL), REFERENCE_BYTES]
+    assert [content_of(row) for row in rows] == contents
+    assert move("objects").startswith("0 contents moved")
+    printed = move("database")
+    assert printed.startswith("2 contents moved, ")
+    assert "start them without OBJECTS_URL" in printed
+    make_old(folder)
+    assert (sweep_objects(), objects_in(folder)) == (2, [])
+    assert [content_of(row) for row in rows] == contents
+
+
+def test_a_file_that_was_sent_is_read_back_whole_from_a_bucket(settings, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    storage = object_storage("s3://lab/assay", "", site.BASE_DIR)
+    settings.STORAGES = settings.STORAGES | {"objects": storage}
+    settings.CONTENT_IN_OBJECTS = True
+    text = b"item,system,response\n" + b"".join(b"i-%d,alpha,Yes.\n" % n for n in range(150_000))
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="lab")
+        study = rated_study()
+        ada = User.objects.create_user("ada")
+        upload = store_upload(
+            file=SimpleUploadedFile("responses.csv", text), uploaded_by=ada, study=study
+        )
+        keys = [one["Key"] for one in client.list_objects_v2(Bucket="lab")["Contents"]]
+        assert len(keys) == upload.parts.count() == 1
+        assert all(key.startswith("assay/contents/") for key in keys)
+        with stored_file(upload) as path:
+            assert path.read_bytes() == text
+        upload.delete()
+        assert sweep_objects() == 0
+        client.delete_object(Bucket="lab", Key=keys[0])
+
+
+def test_a_backup_holds_what_is_in_the_storage_for_a_site_that_has_none(folder, settings):
+    row = picture(LARGE)
+    lines = list(read_lines(Picture))
+    Picture.objects.all().delete()
+    settings.CONTENT_IN_OBJECTS = False
+    write_rows(Picture, lines)
+    assert column_of(row) == LARGE
