@@ -296,7 +296,7 @@ warnings.filterwarnings("ignore", "No directory at", UserWarning)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    # What is large and can be made again, beside the database (docs/operations.md).
+    # What is large, beside the database (docs/operations.md).
     "objects": object_storage(
         os.environ.get("OBJECTS_URL", ""),
         env.str("OBJECTS_ENDPOINT_URL", default=""),
@@ -304,6 +304,8 @@ STORAGES: dict[str, dict[str, Any]] = {
     ),
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
 }
+# Without a storage of its own a site has all but frozen frames in its database: one thing to keep.
+CONTENT_IN_OBJECTS = bool(os.environ.get("OBJECTS_URL"))
 WHITENOISE_USE_FINDERS = True
 
 REST_FRAMEWORK: dict[str, Any] = {
