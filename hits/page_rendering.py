@@ -47,6 +47,7 @@ def page_html(context: dict[str, Any]) -> str:
     turns = conversation(item.context) if display.context else ()
     kinds = {question["widget"] for question in questions}
     parts = tuple(_parts(context))
+    are_products = display.candidates == "product"
     is_one_turn = "sheet" in parts and len(item.context.strip().splitlines()) == 1
     return render_to_string(
         "worker_page/page.html",
@@ -68,6 +69,7 @@ def page_html(context: dict[str, Any]) -> str:
             "judges_each": any(each["about"] != "item" and not each["when"] for each in questions),
             "context": item.context if display.context else "",
             "turns": turns,
+            "are_products": are_products,
             "has_last_turn": "sheet" in parts,
             "is_one_turn": is_one_turn,
             "is_pinned_alone": is_one_turn and not _has_more_context(context),
@@ -86,7 +88,7 @@ def page_html(context: dict[str, Any]) -> str:
                 language,
                 context["study"].kind,
                 document.reason.rule,
-                frozenset({*kinds, *parts}),
+                frozenset({*kinds, *parts, *(["products"] if are_products else ())}),
             ),
         },
     )

@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import F, Q, Sum
+from django.db.models import Exists, F, OuterRef, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -40,6 +40,8 @@ from work.models import Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from django.db.models import QuerySet
 
     from accounts.models import User
     from work.execution import RunningJob
@@ -180,8 +182,19 @@ def follow_batch(batch: Batch) -> None:
 def connections_to_follow() -> list[Connection]:
     """Those over which participants may come, or a token is being tried."""
     of_batches = Q(batches__recruitments__in=Recruitment.objects.unfinished())
-    rows = Connection.objects.filter(of_batches | Q(recruiters__is_being_tried=True))
+    rows = Connection.objects.filter(
+        of_batches | Q(batches__in=_undecided_batches()) | Q(recruiters__is_being_tried=True)
+    )
     return list(rows.distinct())
+
+
+def _undecided_batches() -> QuerySet[Batch]:
+    """Participants' batches with answers that may be taken back still, though they come by links
+    that the marketplace's own pages gave, of which nothing is known here."""
+    undecided = Assignment.objects.filter(
+        hit__batch=OuterRef("pk"), status=Assignment.Status.SUBMITTED
+    )
+    return Batch.objects.filter(Exists(undecided), is_recruited=True)
 
 
 @transaction.atomic

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from statistics import median
+
+from django.core.cache import cache
 
 from marketplace.models import Assignment, HitType
 
 FEWEST_WORKERS = 10
 # The newest assignments of a group of HITs that are looked at.
 MOST_LOOKED_AT = 1_000
+# Of a group with so many, what was found holds for a minute: each page of each worker asks for it.
+KEPT_FROM = 200
+KEPT_SECONDS = 60
 HOUR_SECONDS = 3600
 
 
@@ -27,13 +33,27 @@ class Wage:
 
 def observed_wages(hit_types: Iterable[HitType]) -> dict[int, Wage]:
     """By the primary key of a HIT type; nothing where fewer than ten workers have worked."""
-    wages = {hit_type.pk: _observed_wage(hit_type) for hit_type in hit_types}
-    return {key: wage for key, wage in wages.items() if wage is not None}
+    by_key = {f"marketplace.wage.{hit_type.public_id}": hit_type for hit_type in hit_types}
+    # One that is not known yet is kept as False: None would be looked for again.
+    kept: dict[str, Wage | bool] = cache.get_many(by_key)
+    wages = {}
+    for key, hit_type in by_key.items():
+        wage = kept[key] if key in kept else _observed_wage(hit_type, key)
+        if isinstance(wage, Wage):
+            wages[hit_type.pk] = wage
+    return wages
 
 
-def _observed_wage(hit_type: HitType) -> Wage | None:
+def _observed_wage(hit_type: HitType, key: str) -> Wage | None:
     rows = Assignment.objects.handed_in().filter(hit__hit_type=hit_type).order_by("-pk")
-    times = rows.values_list("worker_id", "accepted_at", "submitted_at")[:MOST_LOOKED_AT]
+    times = list(rows.values_list("worker_id", "accepted_at", "submitted_at")[:MOST_LOOKED_AT])
+    wage = _wage_of(hit_type, times)
+    if len(times) >= KEPT_FROM:
+        cache.set(key, wage or False, KEPT_SECONDS)
+    return wage
+
+
+def _wage_of(hit_type: HitType, times: list[tuple[int, datetime, datetime | None]]) -> Wage | None:
     by_worker: dict[int, list[float]] = defaultdict(list)
     for worker, accepted_at, submitted_at in times:
         if submitted_at is not None:

@@ -22,6 +22,15 @@ from marketplace.models.money import (
     PayoutMethod,
 )
 from marketplace.models.notifications import Notification, NotificationSetting, Transport
+from marketplace.models.participations import (
+    ErasedSubmission,
+    Invitation,
+    Participant,
+    Session,
+    SessionDemographics,
+    SessionItem,
+    SurplusAnswer,
+)
 from marketplace.models.people import (
     AccessKey,
     AuditEntry,
@@ -40,22 +49,18 @@ from marketplace.models.qualifications import (
     QualificationRequirement,
     QualificationType,
 )
-from marketplace.models.recruiting import (
+from marketplace.models.recruiter_calls import (
     AttachedHitType,
     Intent,
-    Invitation,
-    Outcome,
-    OutcomeCode,
-    Participant,
-    RecruitedStudy,
     RecruiterCharge,
-    RecruiterConnection,
     RecruiterEvent,
     RecruitingRule,
-    Session,
-    SessionDemographics,
-    SessionItem,
-    SurplusAnswer,
+)
+from marketplace.models.recruiting import (
+    Outcome,
+    OutcomeCode,
+    RecruitedStudy,
+    RecruiterConnection,
 )
 from marketplace.models.reviews import Appeal, ReviewAction, ReviewPolicy, ReviewResult, SubjectType
 from marketplace.models.testing import ClockShift, Fault
@@ -72,6 +77,7 @@ __all__ = [
     "ClockShift",
     "Deposit",
     "DevicePrint",
+    "ErasedSubmission",
     "Fault",
     "Hit",
     "HitExtension",

@@ -8,6 +8,7 @@ because nobody could be paid afterwards.
 """
 
 import uuid
+from datetime import timedelta
 
 from allauth.usersessions.models import UserSession
 from django.db import transaction
@@ -17,12 +18,17 @@ from django.utils.translation import ngettext
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import ErasureRefused
-from marketplace.models import Assignment, PaidBy, Payout, WorkerAccount
+from marketplace.models import Assignment, Intent, PaidBy, Payout, WorkerAccount
 from marketplace.money import ledger
+from marketplace.people.erased_submissions import seal_submissions_of
 from marketplace.people.personal_data import TABLES
 from marketplace.users import User
 
 Status = Assignment.Status
+# Whose answer is not known, or which somebody still decides: what they say would be gone with them.
+OPEN_CALLS = (Intent.State.WRITTEN, Intent.State.SENT, Intent.State.UNCERTAIN)
+# Nobody is kept from erasure for longer by what nobody settles.
+CALLS_WAIT = timedelta(days=30)
 
 
 @transaction.atomic
@@ -38,6 +44,7 @@ def erase_worker(worker: WorkerAccount) -> None:
         raise ErasureRefused(" ".join(obstacles))
     for session in UserSession.objects.filter(user=user):
         session.end()
+    seal_submissions_of(locked)
     for table in TABLES:
         if table.is_deleted:
             table.rows(locked).delete()
@@ -70,6 +77,13 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
             n,
         )
         obstacles.append(text % {"n": n})
+    calls = Intent.objects.filter(session__worker=worker, state__in=OPEN_CALLS)
+    # Where nobody is called, the requester's file said it.
+    calls = calls.exclude(connection__encrypted_token="")
+    if calls.filter(created_at__gt=clock.now() - CALLS_WAIT).exists():
+        obstacles.append(
+            _("A decision on your work, a bonus or a message is not yet settled at your recruiter.")
+        )
     is_paid_here = worker.paid_by == PaidBy.LEDGER
     balance_usd = ledger.balance_of(ledger.earnings_account(worker)) if is_paid_here else None
     if balance_usd:

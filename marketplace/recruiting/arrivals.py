@@ -22,6 +22,7 @@ from marketplace.models import (
     Session,
     WorkerAccount,
 )
+from marketplace.people.erased_submissions import erased_among
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.devices import is_compatible
 from marketplace.recruiting.links import panel_of
@@ -83,6 +84,7 @@ def recognise(
 def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") -> Session:
     """The visitor's participation, begun at the first visit. `known` is who comes back to the
     same open invite link in the same browser."""
+    _require_not_erased(visit)
     _require_sent(visit)
     worker = _account(visit, known)
     if worker.user.has_usable_password():
@@ -97,6 +99,17 @@ def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") ->
         external_study_id=visit.study_id,
         is_compatible=is_compatible(visit.study, user_agent),
     )
+
+
+def _require_not_erased(visit: Visit) -> None:
+    """Refuse a participation of which the participant had everything erased here."""
+    if visit.session_id and erased_among(visit.study.connection, [visit.session_id]):
+        raise ParticipantUnknown(
+            _(
+                "You had what was here of this participation erased, so that it can't be taken up "
+                "again. Return your place at the recruiter, if you hold one."
+            )
+        )
 
 
 def _require_sent(visit: Visit) -> None:

@@ -55,6 +55,7 @@ from marketplace.recruiting.records import (
     SubmissionState,
     Verdict,
 )
+from marketplace.recruiting.sessions import leave_session
 from marketplace.recruiting.subscriptions import keep_subscribed
 
 # A claim of this age is of a process that was killed.
@@ -262,8 +263,9 @@ def _leave_unpaid(intent: Intent, found: Submission) -> None:
         "It is {state} there, so that it is neither approved nor rejected there and nothing is "
         "paid. If it is to be paid all the same, approve it there."
     )
-    _note(intent, State.REFUSED, text.format(state=found.state.value.replace("_", " ")))
-    Session.objects.filter(pk=intent.session_id).update(state=SAME[found.state])
+    with transaction.atomic():
+        leave_session(session=intent.session, state=SAME[found.state])
+        _note(intent, State.REFUSED, text.format(state=found.state.value.replace("_", " ")))
 
 
 def _decided(intent: Intent) -> None:

@@ -20,7 +20,7 @@ from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.recruiting.prolific import Prolific, Transport
 from marketplace.recruiting.records import Account
-from marketplace.recruiting.subscriptions import subscribe
+from marketplace.recruiting.subscriptions import subscribe, unsubscribe
 from marketplace.users import User
 
 Kind = RecruiterConnection.Kind
@@ -95,12 +95,17 @@ def try_offer(*, connection: RecruiterConnection) -> None:
     rows.update(encrypted_offer="", problem=problem)
 
 
-@transaction.atomic
 def disconnect(*, connection: RecruiterConnection) -> None:
-    """Forget the token: nobody is called any more, and studies that are open stay open there."""
-    rows = RecruiterConnection.objects.filter(pk=connection.pk)
-    rows.update(encrypted_token="", encrypted_offer="", encrypted_webhook_secret="", problem="")
-    note("recruiter.disconnect", subject=connection.name, requester=connection.requester)
+    """Forget the token: nobody is called any more, and studies that are open stay open there.
+    News is called off before; where that fails, the recruiter gives up sending after some days."""
+    recruiter = recruiter_of(connection, is_hurried=True)
+    if recruiter is not None:
+        with suppress(RecruiterProblem):
+            unsubscribe(connection, recruiter)
+    with transaction.atomic():
+        rows = RecruiterConnection.objects.filter(pk=connection.pk)
+        rows.update(encrypted_token="", encrypted_offer="", encrypted_webhook_secret="", problem="")
+        note("recruiter.disconnect", subject=connection.name, requester=connection.requester)
 
 
 def required_recruiter(connection: RecruiterConnection) -> Recruiter:

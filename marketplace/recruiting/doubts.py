@@ -16,6 +16,7 @@ from django.utils.translation import ngettext
 
 from marketplace import clock
 from marketplace.models import Assignment, Intent, Outcome, RecruitedStudy, Session
+from marketplace.people.erased_submissions import erased_among
 from marketplace.recruiting.participants import account_of, encrypted
 from marketplace.recruiting.records import RejectionCategory, Submission, SubmissionState
 
@@ -36,6 +37,9 @@ def follow_doubts(study: RecruitedStudy, submissions: Iterable[Submission]) -> i
     codes = {code: Outcome(outcome) for outcome, code in study.codes.values_list("outcome", "code")}
     waiting = {one.id: one for one in submissions if one.state == SubmissionState.AWAITING_REVIEW}
     known = {one.submission_id: one for one in Session.objects.filter(study=study)}
+    # Of who had all erased nobody is asked: time approves it there.
+    for key in erased_among(study.connection, waiting.keys() - known.keys()):
+        del waiting[key]
     doubtful = {
         key: one for key, one in waiting.items() if _is_doubtful(known.get(key), one, codes)
     }
@@ -51,6 +55,8 @@ def follow_doubts(study: RecruitedStudy, submissions: Iterable[Submission]) -> i
 @transaction.atomic
 def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
     """Leave it as it is, or have it rejected there."""
+    # Whatever else is decided on it meanwhile waits, or was before.
+    Session.objects.select_for_update(no_key=True).get(pk=doubt.session_id)
     Intent.objects.filter(pk=doubt.pk).update(state=State.DONE, done_at=clock.now())
     if is_left or _is_decided(doubt.session):
         return

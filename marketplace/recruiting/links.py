@@ -125,6 +125,9 @@ class Links:
     def subscribe(self, address: str) -> None:
         self._refuse()
 
+    def unsubscribe(self, address: str) -> None:
+        self._refuse()
+
     def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
         self._refuse()
 

@@ -116,6 +116,9 @@ class Recruiter(Protocol):
     def subscribe(self, address: str) -> None:
         """Have news sent to `address`; where they are sent already, nothing changes."""
 
+    def unsubscribe(self, address: str) -> None:
+        """Have no news sent to `address` any more."""
+
     def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
         """Return what the body received says, or raise `NotVerified`."""
 

@@ -209,6 +209,20 @@ def time_out_session(*, session: Session) -> Session:
     return locked
 
 
+@transaction.atomic
+def leave_session(*, session: Session, state: str) -> None:
+    """The participation was returned, or ran out of time, at its recruiter after a decision on
+    some of it here: that stays, and of the rest becomes what becomes of any other's."""
+    locked = _locked(session.pk)
+    is_returned = state == State.RETURNED
+    _free(locked, Assignment.Status.RETURNED if is_returned else Assignment.Status.ABANDONED)
+    if is_returned:
+        if locked.study.discards_returned:
+            _withdraw(locked)
+        SessionDemographics.objects.filter(session=locked).delete()
+    _set_state(locked, state)
+
+
 def settle_sessions(now: datetime) -> int:
     """Write down what time has done to sessions, and which are done though their last request
     was cut off; return to how many something was done."""

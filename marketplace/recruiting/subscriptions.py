@@ -33,6 +33,12 @@ def subscribe(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     connection.save(update_fields=["webhooks_checked_at"])
 
 
+def unsubscribe(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+    """Have no news sent here any more."""
+    if Capability.WEBHOOKS in recruiter.capabilities and connection.encrypted_webhook_secret:
+        recruiter.unsubscribe(_address(connection))
+
+
 def _is_reachable() -> bool:
     """Recruiters send to https alone; a fake on this machine isn't so particular."""
     ours, theirs = str(settings.SITE_URL), str(settings.PROLIFIC_URL)

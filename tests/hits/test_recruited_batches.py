@@ -44,14 +44,17 @@ from hits.review import decide, send_decisions
 from hits.statements import batch_report, fetch_statement
 from marketplace.models import (
     AccessKey,
+    HitType,
     Intent,
     LedgerTransaction,
     RecruitedStudy,
     RecruiterConnection,
+    Requester,
 )
 from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.fake_prolific.server import FakeProlific
+from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.console.work import work_off
 from tests.hits.work import answer_to
 from tests.marketplace.test_prolific import arrive
@@ -396,3 +399,23 @@ def test_what_is_over_is_not_followed_and_goes_with_its_study(drafted, ada, conn
     delete_study(study=batch.study, actor=ada)
     assert not Recruitment.objects.exists()
     assert Job.objects.of_kind("recruit_participants").count() == 0
+
+
+def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch, connection):
+    """The marketplace's own pages gave the links: no study of it is known here."""
+    assert connections_to_follow() == []
+    study = open_study(
+        requester=Requester.objects.get(),
+        hit_type=HitType.objects.get(),
+        values=StudyValues(name="Ours", kind="panel", items_per_session=2, **PROLIFIC),
+    )
+    browser = Client()
+    browser.post(f"/join/{study.token}/?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1")
+    session = study.sessions.get()
+    submit(session.items.first().assignment)
+    collect_batch(batch=batch, client=client_of(connection))
+    assert (Submission.objects.count(), connections_to_follow()) == (1, [connection])
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    run_job(request_job(kind="follow_recruiters").pk)
+    assert (Submission.objects.count(), Assignment.objects.count()) == (0, 0)
+    assert connections_to_follow() == []

@@ -24,7 +24,7 @@ from annotation.protocols.records import (
 from annotation.protocols.versions import freeze, save_draft
 from hits.answer_schema import answer_schema
 from hits.answers import read_answer
-from hits.page_texts import SOURCE, TABLES
+from hits.page_texts import SOURCE, TABLES, page_text
 from hits.questions import html_question, task_page
 from marketplace.documents.answer_schemas import answer_errors
 from marketplace.documents.json_schema import check_schema
@@ -375,6 +375,30 @@ def test_what_is_shown_of_an_item_is_what_its_protocol_says(framed):
     expect(page.get_by_text("Lisbon")).to_have_count(0)
     expect(page.locator("#context")).to_contain_text("Style: ironic")
     expect(page.locator("#instructions strong")).to_have_text("kind")
+
+
+@pytest.mark.parametrize("language", [SOURCE, *TABLES])
+def test_a_page_about_products_speaks_of_products(language):
+    item, document = published(
+        rating_item(), questions=(QUESTIONS["preference"],), language=language,
+        display=Display(candidates="product"),
+    )  # fmt: skip
+    page = task_page(item, document)
+    for text in ("Product {letter}", "{n} of {total} answers given"):
+        assert page_text(text, language) in page
+    for text in ("Response {letter}", "{n} of {total} ratings given"):
+        assert page_text(text, language) not in page
+
+
+def test_what_is_no_conversation_is_not_called_one():
+    item, document = published(rating_item(), questions=(QUESTIONS["likert"],))
+    assert "Whole conversation" in task_page(item, document)
+    item.context = "You look for: a red boot. Shown now: a black sandal."
+    page = task_page(item, document)
+    assert "Whole conversation" not in page
+    assert "All of the context" in page
+    item.context = "You look for \N{EM DASH} a red boot\nShown now \N{EM DASH} a black sandal"
+    assert "Last turn" not in task_page(item, document)
 
 
 # Size

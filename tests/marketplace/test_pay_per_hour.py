@@ -4,6 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from marketplace import clock
+from marketplace.hits import wages
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.hits.wages import observed_wages
 from marketplace.models import Hit, HitType
@@ -31,3 +32,30 @@ def test_pay_per_hour_is_the_reward_over_the_median_time_of_at_least_ten_workers
     assert wage.usd_per_hour == Decimal("18.90")  # $0.63 for two minutes
     assert "$18.90" in ada.get("/worker/").content.decode()
     assert "About $18.90 an hour" in ada.get(f"/worker/hits/{hit.public_id}/").content.decode()
+
+
+def test_pay_per_hour_of_a_group_with_much_work_is_looked_for_once_a_minute(
+    mturk, ada, make_worker, monkeypatch, django_assert_num_queries
+):
+    monkeypatch.setattr(wages, "KEPT_FROM", 10)
+    mturk.create_hit(**HIT, MaxAssignments=12)
+    hit = Hit.objects.get()
+    for number in range(10):
+        work(make_worker(f"w{number}"), hit, 120)
+    groups = list(HitType.objects.all())
+    known = observed_wages(groups)
+    with django_assert_num_queries(0):
+        assert observed_wages(groups) == known
+    assert [wage.n_workers for wage in known.values()] == [10]
+
+
+def test_that_pay_is_not_known_yet_is_not_looked_for_again_either(
+    mturk, make_worker, monkeypatch, django_assert_num_queries
+):
+    monkeypatch.setattr(wages, "KEPT_FROM", 1)
+    mturk.create_hit(**HIT, MaxAssignments=12)
+    work(make_worker("only"), Hit.objects.get(), 120)
+    groups = list(HitType.objects.all())
+    assert observed_wages(groups) == {}
+    with django_assert_num_queries(0):
+        assert observed_wages(groups) == {}

@@ -21,6 +21,7 @@ from marketplace.models import (
     AuditEntry,
     Intent,
     LedgerTransaction,
+    RecruitedStudy,
     RecruiterCharge,
     RecruiterConnection,
     Session,
@@ -38,7 +39,7 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from marketplace.recruiting.sessions import end_session
+from marketplace.recruiting.sessions import end_session, leave_session
 from tests.marketplace.prolific import (  # noqa: F401
     FAULTS,
     REWARD,
@@ -324,6 +325,24 @@ def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, s
     fake.world.approve(submission)  # by hand, at Prolific
     call_recruiters()
     assert Session.objects.get().state == "approved"
+
+
+def test_what_is_left_of_a_participation_that_was_approved_in_part_is_free_again(
+    fake, mturk, posted
+):
+    RecruitedStudy.objects.update(discards_returned=True)
+    _submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    done = Assignment.objects.get(status=Assignment.Status.SUBMITTED)
+    mturk.approve_assignment(AssignmentId=done.public_id)
+    session = Session.objects.get()
+    # It counts as approved here, so that it is not looked at there until the approval is sent.
+    Session.objects.update(state="approved")
+    leave_session(session=session, state="returned")
+    session.refresh_from_db()
+    assert session.state == "returned"
+    statuses = Assignment.objects.order_by("pk").values_list("status", flat=True)
+    assert list(statuses) == ["Approved", "Returned"]
 
 
 def test_an_approval_of_who_withdrew_before_it_was_made_there_pays_nothing(fake, mturk, posted):

@@ -2,6 +2,7 @@
 """News that Prolific sends: lost, doubled, late, overtaken or forged, the end is the same."""
 
 import base64
+import dataclasses
 import hashlib
 import hmac
 import json
@@ -16,7 +17,7 @@ from django.test import Client
 from marketplace import clock
 from marketplace.models import Assignment, RecruiterConnection, RecruiterEvent, Session
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.connections import connect_prolific
+from marketplace.recruiting.connections import connect_prolific, disconnect
 from marketplace.recruiting.events import delete_old_events, follow_all_events
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
@@ -82,6 +83,28 @@ def test_connecting_subscribes_once_with_the_workspaces_one_secret(fake, request
     assert again.pk == connection.pk
     assert (hooks.secret, len(hooks.subscriptions)) == (secret, 2)
     assert all(address_of(connection) in one.target_url for one in hooks.subscriptions.values())
+
+
+def test_disconnecting_ends_the_connections_own_subscriptions(fake, connection):
+    hooks = fake.world.hooks
+    others = dataclasses.replace(next(iter(hooks.subscriptions.values())), id="0" * 24)
+    others.target_url = "https://elsewhere.example/"
+    hooks.subscriptions[others.id] = others
+    connection.refresh_from_db()
+    disconnect(connection=connection)
+    assert list(hooks.subscriptions.values()) == [others]
+
+
+@pytest.mark.parametrize("fault", ["drop", "lose", "500"])
+@pytest.mark.parametrize("operation", ["subscriptions", "delete_subscription"])
+def test_a_recruiter_that_is_away_keeps_nobody_from_disconnecting(
+    fake, connection, operation, fault
+):
+    fake.fail_next(operation, *[fault] * 5)
+    connection.refresh_from_db()
+    disconnect(connection=connection)
+    connection.refresh_from_db()
+    assert (connection.encrypted_token, connection.encrypted_webhook_secret) == ("", "")
 
 
 @pytest.mark.parametrize("fault", ["drop", "lose", "500"])

@@ -16,7 +16,7 @@ from marketplace import clock
 from marketplace.hits.assignments import accept_hit
 from marketplace.hits.devices import delete_old_prints, note_device
 from marketplace.models import Assignment, DevicePrint, Hit, Requester
-from marketplace.people.enrolment import create_worker
+from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.marketplace.test_statement import create_hit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,9 +81,7 @@ def test_two_requesters_prints_of_one_device_differ(connection):
     own = send(worker, create_hit(client, "assay:one:1"), HOME, FIREFOX)
     digest = own.device_print.digest
     DevicePrint.objects.all().delete()
-    own.hit.requester = Requester(pk=own.hit.requester_id + 1)
-    with pytest.MonkeyPatch.context() as patch:
-        made = {}
-        patch.setattr(DevicePrint.objects, "get_or_create", lambda **fields: made.update(fields))
-        note_device(own, address=HOME, browser=FIREFOX)
-    assert made["defaults"]["digest"] != digest
+    issue_access_key(name="Another lab")
+    own.hit.requester = Requester.objects.get(name="Another lab")
+    note_device(own, address=HOME, browser=FIREFOX)
+    assert DevicePrint.objects.get().digest != digest

@@ -205,6 +205,9 @@ class Prolific:
     def subscribe(self, address: str) -> None:
         webhooks.subscribe(self._api, self._workspace, address)
 
+    def unsubscribe(self, address: str) -> None:
+        webhooks.unsubscribe(self._api, self._workspace, address)
+
     def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
         return webhooks.verify_event(self._webhook_secret, headers, body, now=now)
 

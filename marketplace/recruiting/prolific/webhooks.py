@@ -49,6 +49,14 @@ def subscribe(api: Transport, workspace: str, address: str) -> None:
         _make(api, workspace, kind, address)
 
 
+def unsubscribe(api: Transport, workspace: str, address: str) -> None:
+    """Have nothing sent to the address any more; other addresses of the workspace's stay."""
+    for kind in (SUBMISSION, STUDY):
+        for is_enabled in (True, False):
+            for row in _of_address(api, workspace, kind, address, is_enabled=is_enabled):
+                _delete(api, row["id"])
+
+
 def verify_event(secret: str, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
     """What the body says, as received, if it was signed with the secret not long ago."""
     sent_at, signature = headers.get(SENT_AT, ""), headers.get(SIGNATURE, "")

@@ -21,6 +21,7 @@ from marketplace.web.content_policy import in_any_frame, with_requesters_content
 from marketplace.web.worker.access import explain, for_participants, worker_of, worker_required
 from marketplace.web.worker.continuation import remember_choice
 from marketplace.web.worker.device import note_device_of
+from marketplace.web.worker.drafts import state_with_draft
 from marketplace.web.worker.tasks import task_for, work_context
 
 
@@ -63,13 +64,10 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
     if worker_assignment.status in Assignment.HANDED_IN_STATUSES:
         return redirect("marketplace:submitted", assignment_id)
     writes.require_accepted(worker_assignment)
-    draft, hit = draft_of(worker_assignment), worker_assignment.hit
+    hit = worker_assignment.hit
     task = task_for(request, hit, worker_assignment, worker)
-    context = work_context(request, worker_assignment, task)
-    context["state"] |= {
-        "draft": draft.content if draft else "",
-        "is_last": _is_last(worker_assignment),
-    }
+    state = state_with_draft(worker_assignment) | {"is_last": _is_last(worker_assignment)}
+    context = work_context(request, worker_assignment, task, state)
     context["is_working"] = task.frame is not None
     context["wage"] = observed_wages([hit.hit_type]).get(hit.hit_type_id)
     return render(request, "marketplace/assignment.html", context)

@@ -15,7 +15,7 @@ from marketplace.exceptions import DraftChanged, DraftTooLarge, RequestRefused
 from marketplace.hits.assignments import find_assignment_of, require_accepted
 from marketplace.hits.drafts import LARGEST_DRAFT, draft_of, report_problem, save_draft
 from marketplace.hits.more_time import add_time, offered_seconds
-from marketplace.models import Assignment, PaidBy, WorkerAccount
+from marketplace.models import Assignment, AssignmentDraft, PaidBy, WorkerAccount
 from marketplace.recruiting.sessions import due_at_of
 from marketplace.web.worker.access import worker_data
 
@@ -39,9 +39,7 @@ def draft(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> Js
             return JsonResponse(work_state(assignment))
         except DraftChanged:
             status = 409
-    saved = draft_of(assignment)
-    content = {"draft": saved.content if saved else ""}
-    return JsonResponse(work_state(assignment) | content, status=status)
+    return JsonResponse(state_with_draft(assignment), status=status)
 
 
 @require_POST
@@ -69,7 +67,17 @@ def report(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> J
 
 def work_state(assignment: Assignment) -> dict[str, Any]:
     """How things stand, by the server's clock."""
-    saved, due = draft_of(assignment), participants_due(assignment)
+    return _state(assignment, draft_of(assignment))
+
+
+def state_with_draft(assignment: Assignment) -> dict[str, Any]:
+    """The same, with what was entered so far."""
+    saved = draft_of(assignment)
+    return _state(assignment, saved) | {"draft": saved.content if saved else ""}
+
+
+def _state(assignment: Assignment, saved: AssignmentDraft | None) -> dict[str, Any]:
+    due = participants_due(assignment)
     return {
         "revision": saved.revision if saved else 0,
         "now": clock.now().isoformat(),

@@ -12,6 +12,7 @@ from marketplace.recruiting.sessions import hand_in_form
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import for_participants, worker_required
 from marketplace.web.worker.device import note_device_of
+from marketplace.web.worker.drafts import work_state
 from marketplace.web.worker.tasks import Task, filled_in, form_of, work_context
 
 
@@ -28,7 +29,7 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
     filled = filled_in(request, form_of(assignment.hit))
     if not filled.is_valid:
         writes.require_accepted(assignment)
-        context = work_context(request, assignment, Task(None, filled))
+        context = work_context(request, assignment, Task(None, filled), work_state(assignment))
         return render(request, "marketplace/assignment.html", context, status=422)
     answer = filled.to_xml()
     submitted = hand_in_form(public_id=assignment.public_id, answer=answer)

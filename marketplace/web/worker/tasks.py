@@ -11,7 +11,7 @@ from marketplace.exceptions import HitDoesNotExist
 from marketplace.models import Assignment, Hit, PaidBy, WorkerAccount
 from marketplace.recruiting.sessions import place_of
 from marketplace.web.worker.continuation import accepts_next_by_itself
-from marketplace.web.worker.drafts import participants_due, work_state
+from marketplace.web.worker.drafts import participants_due
 from marketplace.web.worker.frames import Frame, frame_for, question_of
 
 
@@ -32,7 +32,9 @@ def task_for(
     return Task(frame_for(request, hit, assignment, worker), None)
 
 
-def work_context(request: HttpRequest, assignment: Assignment, task: Task) -> dict[str, Any]:
+def work_context(
+    request: HttpRequest, assignment: Assignment, task: Task, state: dict[str, Any]
+) -> dict[str, Any]:
     """What the page to work on is made of, with its task as it stands."""
     return {
         "worker": assignment.worker,
@@ -40,7 +42,7 @@ def work_context(request: HttpRequest, assignment: Assignment, task: Task) -> di
         "hit": assignment.hit,
         "task": task,
         "auto_accept": accepts_next_by_itself(request),
-        "state": work_state(assignment),
+        "state": state,
         "due": participants_due(assignment),
         "place": place_of(assignment) if assignment.paid_by == PaidBy.RECRUITER else None,
     }

@@ -1,0 +1,173 @@
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from marketplace.identifiers import new_entity_id, new_token
+from marketplace.models.hits import Assignment
+from marketplace.models.people import Requester, WorkerAccount
+from marketplace.models.recruiting import Outcome, RecruitedStudy, RecruiterConnection
+
+
+class Invitation(models.Model):
+    """One participant's own link to a study of an own lab's."""
+
+    study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="invitations")
+    token = models.CharField(max_length=32, unique=True, default=new_token)
+    label = models.CharField(max_length=100, blank=True)
+    worker = models.ForeignKey(
+        WorkerAccount, null=True, on_delete=models.SET_NULL, related_name="invitations"
+    )
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.label or self.token
+
+
+class Participant(models.Model):
+    """The account that a recruiter's id stands for. Only a seal of the id is here, by which the
+    same id is recognised; it holds for one connection, because whoever knows the id comes in."""
+
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="participants"
+    )
+    seal = models.CharField(max_length=64)
+    worker = models.ForeignKey(
+        WorkerAccount, on_delete=models.CASCADE, related_name="participations"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["connection", "seal"], name="one_account_per_seal")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker} from {self.connection}"
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    def of(self, requester: Requester) -> Self:
+        """Those of one requester's studies."""
+        return self.filter(study__requester=requester)
+
+    def overdue(self, now: object) -> Self:
+        """Those whose time is over and who are not known to have ended."""
+        return self.filter(state=Session.State.STARTED, expires_at__lte=now)
+
+
+class Session(models.Model):
+    """One participation: what a recruiter calls a submission. The recruiter's id of the person
+    is nowhere else, and only encrypted here."""
+
+    class State(models.TextChoices):
+        STARTED = "started", _("Started")
+        FINISHED = "finished", _("Finished")
+        RETURNED = "returned", _("Returned")
+        TIMED_OUT = "timed_out", _("Timed out")
+        APPROVED = "approved", _("Approved")
+        REJECTED = "rejected", _("Rejected")
+        SCREENED_OUT = "screened_out", _("Screened out")
+
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="sessions"
+    )
+    study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="sessions")
+    submission_id = models.CharField(max_length=240)
+    encrypted_participant_id = models.TextField(blank=True)
+    # What the link called the study, for the way back.
+    external_study_id = models.CharField(max_length=200, blank=True)
+    worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="sessions")
+    state = models.CharField(max_length=12, choices=State, default=State.STARTED)
+    # Decided once: the code is shown again to whoever comes back.
+    outcome = models.CharField(max_length=20, choices=Outcome, blank=True)
+    code = models.CharField(max_length=64, blank=True)
+    arrived_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "submission_id"], name="one_session_per_submission"
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome="", code="") | ~Q(outcome="") & ~Q(code=""),
+                name="an_outcome_has_its_code",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["worker", "-id"], name="session_of_worker"),
+            models.Index(fields=["expires_at"], condition=Q(state="started"), name="session_open"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class SessionDemographics(models.Model):
+    """What a participant told the recruiter, encrypted; gone with the session."""
+
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="demographics")
+    encrypted_answers = models.TextField()
+    fetched_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "session demographics"
+
+    def __str__(self) -> str:
+        return f"Demographics of {self.session}"
+
+
+class SessionItem(models.Model):
+    """An assignment that was reserved for a session, in the order in which it is shown."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="items")
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.PROTECT, related_name="session_item"
+    )
+    position = models.PositiveSmallIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "position"], name="one_item_per_position")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.position} of {self.session}"
+
+
+class SurplusAnswer(models.Model):
+    """Work that came after its assignment was given up and another had taken its place."""
+
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.PROTECT, related_name="surplus_answer"
+    )
+    answer = models.TextField()
+    received_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"Surplus of {self.assignment}"
+
+
+class ErasedSubmission(models.Model):
+    """A participation whose participant had their data erased, while it may still be listed at its
+    recruiter. Only a seal of the recruiter's id is here, by which it is not taken for a new one."""
+
+    connection = models.ForeignKey(
+        RecruiterConnection, on_delete=models.CASCADE, related_name="erased_submissions"
+    )
+    seal = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "seal"], name="one_erased_submission_per_seal"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"An erased participation from {self.connection}"

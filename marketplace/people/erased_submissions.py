@@ -1,0 +1,51 @@
+"""Participations of people whose data was erased, known again at their recruiter by a seal alone.
+
+A recruiter goes on listing a submission that waits for review there, and its link may be opened
+once more. Neither must make an account, or a row with the person's id, of somebody who had all of
+that erased.
+"""
+
+from collections.abc import Collection
+
+from encryption import seals
+from marketplace.models import (
+    ErasedSubmission,
+    RecruiterConnection,
+    RecruiterEvent,
+    Session,
+    WorkerAccount,
+)
+
+PURPOSE = "erased submission"
+
+
+def seal_submissions_of(worker: WorkerAccount) -> None:
+    """Keep seals of all submissions of a worker whose sessions are about to be deleted, and
+    forget which news was about them."""
+    sessions = Session.objects.filter(worker=worker).select_related("connection")
+    for session in sessions:
+        RecruiterEvent.objects.filter(
+            connection=session.connection, submission_id=session.submission_id
+        ).update(submission_id="")
+    ErasedSubmission.objects.bulk_create(
+        [
+            ErasedSubmission(
+                connection=session.connection,
+                seal=_seals(session.connection, session.submission_id)[0],
+            )
+            for session in sessions
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def erased_among(connection: RecruiterConnection, submission_ids: Collection[str]) -> set[str]:
+    """Which of these were participations of people whose data was erased."""
+    sealed = {seal: one for one in submission_ids for seal in _seals(connection, one)}
+    rows = ErasedSubmission.objects.filter(connection=connection)
+    # All of them: a recruiter lists more submissions than people have themselves erased.
+    return {sealed[seal] for seal in rows.values_list("seal", flat=True) if seal in sealed}
+
+
+def _seals(connection: RecruiterConnection, submission_id: str) -> list[str]:
+    return seals(f"{connection.pk}:{submission_id}", purpose=PURPOSE)

@@ -1,0 +1,110 @@
+# ruff: noqa: F811 (fixtures)
+"""Participants who had everything erased, and are still listed at their recruiter."""
+
+from datetime import timedelta
+
+import pytest
+from cryptography.fernet import Fernet
+from django.test import Client
+
+from marketplace import clock
+from marketplace.exceptions import ErasureRefused
+from marketplace.models import (
+    Assignment,
+    ErasedSubmission,
+    Intent,
+    Participant,
+    RecruiterEvent,
+    Session,
+)
+from marketplace.people.erasure import erase_worker
+from marketplace.recruiting.calls import call_recruiters
+from tests.marketplace.prolific import (  # noqa: F401
+    arrive,
+    connection,
+    fake,
+    hand_in,
+    hit_type,
+    paid,
+    posted,
+)
+
+
+@pytest.fixture
+def erased(fake, posted):
+    """Somebody whose submission waits for review there though nothing of them is left here."""
+    submission = hand_in(fake, posted)
+    RecruiterEvent.objects.create(
+        connection=posted.connection,
+        event_id="e1",
+        submission_id=submission.id,
+        received_at=clock.now(),
+    )
+    Assignment.objects.update(status="Rejected")
+    erase_worker(Session.objects.get().worker)
+    return submission
+
+
+def open_again(fake, posted, submission):
+    query = (
+        f"PROLIFIC_PID={submission.participant}&STUDY_ID={posted.external_id}"
+        f"&SESSION_ID={submission.id}"
+    )
+    return Client().post(f"/join/{posted.token}/?{query}")
+
+
+def nobody_is_known():
+    return not Session.objects.exists() and not Participant.objects.exists()
+
+
+def test_what_their_recruiter_lists_brings_nobody_back(fake, posted, erased):
+    for _minute in range(3):
+        call_recruiters()
+    assert nobody_is_known()
+    assert not Intent.objects.exists()
+    fake.world.pass_time(timedelta(days=22))
+    call_recruiters()
+    assert (erased.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert nobody_is_known()
+
+
+def test_the_link_of_an_erased_participation_is_refused(fake, posted, erased):
+    answer = open_again(fake, posted, erased)
+    assert answer.status_code == 400
+    assert "erased" in answer.content.decode()
+    assert nobody_is_known()
+
+
+def test_nothing_that_is_kept_says_which_submission_it_was(fake, posted, erased, settings):
+    assert ErasedSubmission.objects.get().seal != erased.id
+    assert RecruiterEvent.objects.get().submission_id == ""
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
+    call_recruiters()
+    assert nobody_is_known()  # recognised by the earlier key, too
+
+
+def test_somebody_else_who_waits_there_is_still_put_before_a_person(fake, posted, erased):
+    other = fake.world.arrive(fake.world.studies[posted.external_id])
+    fake.world.enter(other, posted.codes.get(outcome="completed").code)
+    call_recruiters()
+    assert Intent.objects.get().session.submission_id == other.id
+
+
+@pytest.mark.parametrize("state", ["written", "sent", "uncertain"])
+def test_erasure_waits_for_a_decision_that_is_not_settled_there(fake, posted, state):
+    submission = hand_in(fake, posted)
+    Assignment.objects.update(status="Approved")
+    session = Session.objects.get(submission_id=submission.id)
+    Intent.objects.create(
+        connection=session.connection,
+        session=session,
+        kind="approve",
+        key="approve:1",
+        state=state,
+        created_at=clock.now(),
+    )
+    with pytest.raises(ErasureRefused, match="not yet settled at your recruiter"):
+        erase_worker(session.worker)
+    clock.advance(timedelta(days=31))
+    erase_worker(session.worker)
+    assert nobody_is_known()
