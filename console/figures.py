@@ -36,16 +36,18 @@ class Figure:
     url: str
 
 
-def figures_of(study: CountedStudy, progress: StudyProgress) -> list[Figure]:
+def figures_of(study: CountedStudy, progress: StudyProgress, kind: str) -> list[Figure]:
     """Sizes, progress, and the results that are stored; nothing is computed here."""
     return [
         Figure(label, value, rests_on, reverse(f"console:{page}", args=[study.slug]))
-        for label, value, rests_on, page in (*_sizes(study, progress), *_results(study))
+        for label, value, rests_on, page in (*_sizes(study, progress, kind), *_results(study))
     ]
 
 
-def _sizes(study: CountedStudy, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:
-    yield _("Items"), f"{study.n_items:,}", study.get_kind_display(), "items"
+def _sizes(
+    study: CountedStudy, progress: StudyProgress, kind: str
+) -> Iterator[tuple[str, str, str, str]]:
+    yield _("Items"), f"{study.n_items:,}", kind, "items"
     if progress.n_hits:
         basis = _("of %(total)s") % {"total": f"{progress.n_hits:,}"}
         yield _("HITs published"), f"{progress.n_published:,}", basis, "launch"

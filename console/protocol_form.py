@@ -46,7 +46,8 @@ def document_of(data: Data, before: ProtocolDocument) -> ProtocolDocument:
     values["consent"] = _consent(data)
     values["comment"] = "comment" in data
     values["display"] = _boxes(data, "display", ("context", "reference", "condition")) | {
-        "condition_label": data.get("display-condition_label", "").strip()
+        "condition_label": data.get("display-condition_label", "").strip(),
+        "candidates": data.get("display-candidates", before.display.candidates),
     }
     values["order"] = _group(data, "order", ("policy",), ("seed",))
     values["reason"] = _group(data, "reason", ("rule", "wording"), ("least_length",))

@@ -114,6 +114,7 @@ FIELDS: dict[str, Labels] = {
         "reference": gettext_lazy("The reference answer"),
         "condition": gettext_lazy("The condition, such as the style"),
         "condition_label": gettext_lazy("Name of the condition"),
+        "candidates": gettext_lazy("The candidates are"),
     },
     "order": {
         "policy": gettext_lazy("Order of the candidates"),

@@ -191,7 +191,9 @@ def _standing_counts() -> dict[str, Any]:
         RESULTS: Exists(HumanResults.objects.filter(study=OuterRef("pk"))),
         VALIDATION: Exists(outcomes.filter(name=VALIDATION)),
         "has_scores": Exists(ScoringRun.objects.filter(study=OuterRef("pk"))),
-        "has_dialogues": Exists(DialogueStudy.objects.filter(study=OuterRef("pk"))),
+        "kind_of_dialogues": Subquery(
+            DialogueStudy.objects.filter(study=OuterRef("pk")).values("kind")[:1]
+        ),
         "has_dialogue_report": Exists(
             DialogueReport.objects.filter(dialogues__study=OuterRef("pk"))
         ),
@@ -203,7 +205,7 @@ def _standing_counts() -> dict[str, Any]:
 
 def _dialogues(study: CountedStudy, standing: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """Of a study of recorded dialogues alone."""
-    if not standing["has_dialogues"]:
+    if standing["kind_of_dialogues"] is None:
         return []
     is_computed = standing["has_dialogue_report"]
     return [("dialogues", _("Simulated users"), *_result(bool(study.n_judgments), is_computed))]

@@ -50,7 +50,7 @@ from console.pages.collections import (
     targets,
     trust,
 )
-from console.pages.experiments import catalogues, experiment, recommenders
+from console.pages.experiments import catalogue, catalogues, experiment, recommenders
 from console.pages.experiments import downloads as experiment_downloads
 from console.pages.experiments import listing as experiments
 
@@ -295,6 +295,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("new-simulation/", experiments.new_experiment, name="new-experiment"),
     path("simulations/<slug:slug>/", include(of_an_experiment)),
     path("catalogues/", catalogues.catalogues, name="catalogues"),
+    path("catalogues/<int:key>/", catalogue.catalogue, name="catalogue"),
+    path("catalogues/<int:key>/<str:name>", catalogue.download, name="catalogue-download"),
     path("catalogues/<int:key>/delete/", catalogues.delete, name="catalogue-delete"),
     path("new-dialogue-study/", dialogue_studies.new_dialogue_study, name="new-dialogue-study"),
     path("recommenders/", recommenders.recommenders, name="recommenders"),

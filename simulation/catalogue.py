@@ -76,6 +76,12 @@ class Catalogue:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def words(self, item: int) -> str:
+        """What is said of an item: its caption, or its attributes; nothing where it has neither."""
+        if self.captions:
+            return self.captions[item]
+        return ", ".join(self.attributes.describe(item).values()) if self.attributes else ""
+
     @cached_property
     def number_of(self) -> dict[str, int]:
         """The position of each id."""

@@ -11,13 +11,16 @@ from presentation.theme import Picture, axis_title, height_of_rows
 FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
 LEGEND = alt.Legend(orient="top", columns=1, labelLimit=260)
 TICKS = alt.Axis(tickCount=5)
+# Choices tell users apart: each has a line of its own, as telephones are narrow.
+NAME_ENDS = ", "
+NAMES = alt.Axis(labelExpr=f"split(datum.label, '{NAME_ENDS}')", labelLimit=260)
 
 
 def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = None) -> Picture:
     """A point with its interval for each `name`, in their order; a line at a `reference`."""
     names = list(dict.fromkeys(rows["name"]))
     title = axis_title(axis)
-    base = alt.Chart(rows).encode(y=alt.Y("name:N", title=None, sort=names))
+    base = alt.Chart(rows).encode(y=alt.Y("name:N", title=None, sort=names, axis=NAMES))
     spans = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=2)
     points = base.mark_point(opacity=1, filled=True, size=60).encode(
         x=alt.X("value:Q", title=title, axis=TICKS)
@@ -26,7 +29,8 @@ def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = Non
     if reference is not None:
         line = alt.Chart(pd.DataFrame({"value": [reference]}))
         layers.insert(0, line.mark_rule(strokeDash=[4, 3]).encode(x="value:Q"))
-    height = height_of_rows(len(names), 1, step=16)
+    n_lines = max((1 + name.count(NAME_ENDS) for name in names), default=1)
+    height = height_of_rows(len(names), 1, step=16) + 14 * (n_lines - 1) * len(names)
     return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import altair as alt
@@ -13,9 +14,10 @@ from simulation.experiments import Experiment
 from simulation.users import MetaUser
 from stats.ranking import Measure
 
-FACET = alt.Facet("recommender:N", title=None)
 # Recommenders side by side, of the width that a page has.
 N_COLUMNS = 3
+# Of the theme's colours; with more lines, twenty that are less far apart.
+N_COLOURS = 8
 # Names of users are long, and tell users apart by their end.
 LEGEND = alt.Legend(orient="bottom", columns=2, labelLimit=0, symbolOpacity=1)
 
@@ -28,15 +30,16 @@ def by_turn(experiment: Experiment, measure: Measure) -> Picture:
 
 def turns_figure(rows: pd.DataFrame, measure: str, names: list[str]) -> Picture:
     """The same of rows of recommender, user, turn, mean, ci_low and ci_high."""
+    colour = alt.Color("user:N", title=None, sort=names, legend=LEGEND, **_wider(len(names)))
     base = alt.Chart(rows).encode(x=alt.X("turn:O", title=_("Turn"), axis=alt.Axis(labelAngle=0)))
     band = base.mark_area(opacity=0.12).encode(
         y=alt.Y("ci_low:Q", title=measure),
         y2="ci_high:Q",
-        color=alt.Color("user:N", title=None, sort=names, legend=LEGEND),
+        color=colour,
     )
     line = base.mark_line(point=True).encode(
         y=alt.Y("mean:Q", title=measure),
-        color=alt.Color("user:N", title=None, sort=names, legend=LEGEND),
+        color=colour,
         tooltip=[
             alt.Tooltip("user:N", title=_("User")),
             alt.Tooltip("turn:O", title=_("Turn")),
@@ -44,7 +47,7 @@ def turns_figure(rows: pd.DataFrame, measure: str, names: list[str]) -> Picture:
         ],
     )
     layered = alt.layer(band, line).properties(width=220, height=200)
-    return layered.facet(facet=FACET, columns=N_COLUMNS)
+    return _facets(layered, rows)
 
 
 def by_tolerance(experiment: Experiment, measure: Measure) -> Picture:
@@ -59,13 +62,13 @@ def by_p_switch(experiment: Experiment, measure: Measure) -> Picture:
 
 def pictures(experiment: Experiment) -> dict[str, Picture]:
     """All that the users have something to show in, by a name for a file."""
-    kinds = {user.kind for user in experiment.users if isinstance(user, MetaUser)}
+    users = [user for user in experiment.users if isinstance(user, MetaUser)]
     charts: dict[str, Picture] = {}
     for measure in experiment.settings.measures:
         charts[f"turns-{measure.name}"] = by_turn(experiment, measure)
-        if kinds & {"tol", "prob"}:
+        if has_several(users, "tolerance"):
             charts[f"tolerance-{measure.name}"] = by_tolerance(experiment, measure)
-        if "prob" in kinds:
+        if has_several(users, "p_switch"):
             charts[f"p-switch-{measure.name}"] = by_p_switch(experiment, measure)
     return charts
 
@@ -93,13 +96,34 @@ def _against(
 
 def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> Picture:
     """Rows of recommender, mean, ci_low and ci_high with a line's `kind`, against a field."""
+    axis = alt.Axis(tickMinStep=1, format="d") if field == "tolerance" else alt.Axis()
     base = alt.Chart(rows).encode(
-        x=alt.X(f"{field}:Q", title=title), color=alt.Color("kind:N", title=None, legend=LEGEND)
+        x=alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(padding=8)),
+        color=alt.Color("kind:N", title=None, legend=LEGEND, **_wider(rows["kind"].nunique())),
     )
     spans = base.mark_rule().encode(y=alt.Y("ci_low:Q", title=measure), y2="ci_high:Q")
     line = base.mark_line(point=True).encode(y=alt.Y("mean:Q", title=measure))
     layered = alt.layer(spans, line).properties(width=220, height=200)
-    return layered.facet(facet=FACET, columns=N_COLUMNS)
+    return _facets(layered, rows)
+
+
+def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
+    """Recommenders in the order that the rows, and so the tables, have them in."""
+    order = list(dict.fromkeys(rows["recommender"]))
+    facet = alt.Facet("recommender:N", title=None, sort=order)
+    picture: Picture = layered.facet(facet=facet, columns=N_COLUMNS)
+    return picture
+
+
+def _wider(n_lines: int) -> dict[str, Any]:
+    """The scale of so many lines, where the theme's colours would come twice."""
+    return {"scale": alt.Scale(scheme="tableau20")} if n_lines > N_COLOURS else {}
+
+
+def has_several(users: Iterable[Choices], field: str) -> bool:
+    """Whether there is anything to see against a field: users that differ in it."""
+    kinds = ("prob",) if field == "p_switch" else ("tol", "prob")
+    return len({getattr(user, field) for user in users if user.kind in kinds}) > 1
 
 
 class Choices(Protocol):

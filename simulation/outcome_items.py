@@ -201,8 +201,14 @@ def outcome_items(
 
 
 def _drawn_targets(targets: Sequence[str], n: int | None, rng: np.random.Generator) -> list[str]:
-    if n is None or n >= len(targets):
+    if n is None or n == len(targets):
         return list(targets)
+    if n > len(targets):
+        raise DialoguesUnfit(
+            _("There are dialogues about {there} targets, not about {n}.").format(
+                there=f"{len(targets):,}", n=f"{n:,}"
+            )
+        )
     if n < LEAST_TARGETS:
         raise DialoguesUnfit(
             _("An outcome study needs {least} targets, not {n}.").format(least=LEAST_TARGETS, n=n)

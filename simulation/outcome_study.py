@@ -118,6 +118,8 @@ def biases(
     Outcomes are (n_recommenders, n_targets): shares of annotators, and a user's values.
     """
     _require(human, simulated, recommenders, confidence)
+    if not 0 < margin < 1:
+        raise ValueError(f"margin must be above 0 and below 1, not {margin:g}")
     rows = []
     for user, values in simulated.items():
         gaps = values - human
@@ -266,8 +268,9 @@ def _percentiles(draws: Floats, tail: float) -> tuple[float, float]:
 class Counterfactual:
     """A user chosen on some recommenders, predicting others.
 
-    `error` is its mean absolute bias on the others, `base_error` the first user's; `gain` the
-    difference, with percentiles over targets drawn again, the choice being made in each draw.
+    `error` is its root mean squared bias on the others, without what chance adds to it, and 0
+    where that is all; `base_error` the first user's. `gain` is the difference of the mean squares,
+    with limits over targets by the jackknife.
     """
 
     chosen: str
@@ -293,7 +296,9 @@ def counterfactual(
 ) -> Counterfactual:
     """Choose the user with the least bias on some recommenders, and test it on all others.
 
-    `chosen_in` is the share of draws in which each user is chosen.
+    `chosen_in` is the share of draws of targets in which each user is chosen. Squares, since a
+    mean of absolute biases is raised by chance, the more the truer a user is: percentiles of the
+    difference held the truth in .63 of studies where they should in .95.
     """
     _require(human, simulated, recommenders, confidence)
     is_known = np.isin(recommenders, chosen_on)
@@ -303,22 +308,51 @@ def counterfactual(
     drawn = np.random.default_rng(seed).multinomial(
         n_targets, np.full(n_targets, 1 / n_targets), size=n_draws
     )
-    weights = np.vstack([np.ones(n_targets), drawn]) / n_targets
-    biases_of = np.stack([np.abs((values - human) @ weights.T) for values in simulated.values()])
-    known, others = biases_of[:, is_known].mean(axis=1), biases_of[:, ~is_known].mean(axis=1)
-    best = known.argmin(axis=0)
-    error = np.take_along_axis(others, best[None], axis=0)[0]
-    gain = others[0] - error
-    names = list(simulated)
+    weights = np.vstack([np.ones(n_targets), drawn])
+    known = np.stack(
+        [_squared_bias((values - human)[is_known], weights) for values in simulated.values()]
+    )
+    best, names = known.argmin(axis=0), list(simulated)
+    chosen = names[best[0]]
+    # All targets, and all but each.
+    left_out = np.vstack([np.ones(n_targets), 1 - np.eye(n_targets)])
+    base, own = (
+        _squared_bias((simulated[name] - human)[~is_known], left_out) for name in (names[0], chosen)
+    )
+    gain = base - own
     counts = np.bincount(best[1:], minlength=len(names)) / n_draws
     return Counterfactual(
-        chosen=names[best[0]],
+        chosen=chosen,
         chosen_in=dict(zip(names, counts.tolist(), strict=True)),
-        error=float(error[0]),
-        base_error=float(others[0, 0]),
+        error=_root(own[0]),
+        base_error=_root(base[0]),
         gain=float(gain[0]),
-        gain_limits=_percentiles(gain[1:], (1 - confidence) / 2),
+        gain_limits=_jackknife_limits(gain, confidence),
     )
+
+
+def _squared_bias(gaps: Floats, weights: Floats) -> Floats:
+    """(n_weights,) The mean over recommenders of the squared bias, without bias of its own: of
+    products of two targets' gaps, which (n_recommenders, n_targets) are, under weights of targets.
+    """
+    n = weights.sum(axis=1)
+    products = (weights @ gaps.T) ** 2 - weights @ (gaps**2).T
+    return np.asarray(products.mean(axis=1) / (n * (n - 1)))
+
+
+def _root(square: float) -> float:
+    return float(np.sqrt(max(square, 0.0)))
+
+
+def _jackknife_limits(values: Floats, confidence: float) -> tuple[float, float]:
+    """Limits by Student's t of a value, which is the first, and it without each target."""
+    without = values[1:]
+    n = len(without)
+    error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
+    if error < SAME:
+        return nan, nan
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * error
+    return float(values[0]) - half, float(values[0]) + half
 
 
 @dataclass(frozen=True)

@@ -126,8 +126,7 @@ def _never_switching(plan: Plan) -> Iterator[str]:
     beside SimBase is no such row, since it ends its dialogues at what else it accepts."""
     alike: dict[tuple[str, float], list[MetaUser]] = {}
     for user in plan.users:
-        is_spared = user.n_spared >= plan.settings.n_turns
-        if user.kind == "base" or is_spared or (user.kind == "prob" and user.p_switch == 0):
+        if _keeps_to_target(user, plan.settings.n_turns):
             alike.setdefault((user.accepts, user.leave_hazard), []).append(user)
     for users in alike.values():
         names = list(dict.fromkeys(user.name for user in users))
@@ -137,6 +136,22 @@ def _never_switching(plan: Plan) -> Iterator[str]:
                 "within {turns} turns. Leave one of them out, or choose a lower tolerance, more "
                 "turns or P above 0."
             ).format(first=names[0], other=names[1], turns=plan.settings.n_turns)
+
+
+def _keeps_to_target(user: MetaUser, n_turns: int) -> bool:
+    # Before the first critique nothing was lost or gained.
+    n_spared = max(user.n_spared, 1 if user.waits_for_a_change else 0)
+    never = user.kind == "base" or (user.kind == "prob" and user.p_switch == 0)
+    return never or n_spared >= n_turns
+
+
+def controls(plan: Plan) -> list[str]:
+    """Users beside SimBase who never have another item in mind, but accept one."""
+    return [
+        user.name
+        for user in plan.users
+        if user.kind != "base" and _keeps_to_target(user, plan.settings.n_turns)
+    ]
 
 
 def named_twice(what: str, names: Sequence[str]) -> Iterator[str]:

@@ -50,6 +50,11 @@ def log_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str,
         ) from None
 
 
+def require_log(name: str, first_line: str) -> None:
+    """Refuse a file whose first line is no line of a log."""
+    _row(Path(name), 1, first_line, ("recommender", "user", "seed", "target", "turn", "shown"))
+
+
 def _row(path: Path, number: int, line: str, needed: Sequence[str]) -> dict[str, Any]:
     at = f"{path.name}, line {number}"
     try:

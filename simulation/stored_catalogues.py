@@ -182,6 +182,15 @@ def packed(members: dict[str, bytes]) -> bytes:
     return content.getvalue()
 
 
+def pictures_zip(catalogue: Catalogue) -> bytes:
+    """The pictures of all items, each by its id."""
+    assert catalogue.picture is not None
+    pictures = ((one, catalogue.picture(number)) for number, one in enumerate(catalogue.ids))
+    return packed(
+        {f"{one}.{'png' if data.startswith(PNG) else 'svg'}": data for one, data in pictures}
+    )
+
+
 @contextmanager
 def _unpacked(content: bytes) -> Iterator[Path]:
     """The known files of a zip, in a folder."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from work.models import Job
 
 REPORT_DIALOGUES = "report_dialogues"
-FORM = 3
+FORM = 5
 """Of the rows; those of another form are not taken for the same."""
 ROWS_AT_ONCE = 2000
 

@@ -21,6 +21,7 @@ from simulation.experiment_dialogues import LOG_NAME, log_lines
 from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
 from simulation.outcome_items import outcome_items
 from simulation.plans import plan_of
+from simulation.recorded_dialogues import require_log
 from simulation.stored_catalogues import read_stored
 from simulation.switching_items import switching_items
 
@@ -52,6 +53,10 @@ def request_dialogue_study(
     if file is not None:
         require_size(file)
     name = plain_file_name(file.name) if file else f"{experiment.slug}-{LOG_NAME}"
+    if file is not None:
+        # The rest is read in the background; another file altogether is noticed at once.
+        first_line = next(iter(file.chunks(PART_BYTES)), b"").partition(b"\n")[0]
+        require_log(name, first_line.decode(errors="replace"))
     with transaction.atomic():
         study = begin_study(title=title, owner=actor, team=experiment.team, template=kind)
         dialogues = DialogueStudy.objects.create(

@@ -68,7 +68,7 @@ class SwitchingStudy:
     probabilities at the mean turn, or, where it is undefined, shares of decisions with an interval
     over workers; `estimated_by` says which. `nearest_excess` is by how much more often switchers
     took the alternative nearest to what was shown than 1 in all alternatives; `leaves` the share
-    who left.
+    of decisions to leave, with an interval over workers.
     """
 
     model: MixedLogistic
@@ -109,13 +109,13 @@ def switching_study(
     _require_columns(decisions)
     stayed = decisions[decisions["choice"] != "leave"]
     model = _model(stayed, confidence)
-    left: Floats = np.asarray(decisions["choice"] == "leave", dtype=np.float64)
+    left = decisions["choice"] == "leave"
     return SwitchingStudy(
         model=model,
         after_loss=_p_switch(model, stayed[stayed["delta"] < 0], 1.0, seed),
         after_gain=_p_switch(model, stayed[stayed["delta"] >= 0], 0.0, seed),
         nearest_excess=_nearest_excess(decisions, confidence),
-        leaves=share_over_workers(decisions["worker"], left, confidence),
+        leaves=_share(left, decisions["worker"], confidence),
     )
 
 
@@ -156,8 +156,12 @@ def _p_switch(model: MixedLogistic, stayed: pd.DataFrame, loss: float, seed: int
     if model.reason is None:
         one = model.probability({"loss": loss}, rng=seed)
         return Share(one.value, one.ci_low, one.ci_high, model.n)
-    switched = stayed["choice"] == "switch"
-    share = clustered_share(switched, stayed["worker"], confidence=model.confidence)
+    return _share(stayed["choice"] == "switch", stayed["worker"], model.confidence)
+
+
+def _share(outcome: pd.Series[Any], workers: pd.Series[Any], confidence: float) -> Share:
+    """The share of decisions that are so, with limits between 0 and 1 over workers."""
+    share = clustered_share(outcome, workers, confidence=confidence)
     reason = None
     if np.isnan(share.ci_low):
         reason = f"a share of {share.n:,} decisions of one worker" if share.n else "no decisions"

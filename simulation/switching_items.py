@@ -28,7 +28,16 @@ from simulation.recorded_dialogues import (
 )
 
 NEEDED = ("recommender", "user", "seed", "target", "turn", "shown", "delta")
-WIDTH, HEIGHT = 130, 120
+NAMES = "You look for", "Shown before", "Shown now"
+# A line each. No colon behind the names: it would be a conversation of three speakers.
+CONTEXT = "\n".join(f"{name} \N{EM DASH} {{}}" for name in NAMES)
+WIDTH, HEIGHT, NAME_HEIGHT, GAP = 130, 120, 18, 10
+# What is looked for in the middle above, and below it what was shown, from left to right.
+CORNERS = (
+    ((WIDTH + GAP) // 2, 0),
+    (0, NAME_HEIGHT + HEIGHT + GAP),
+    (WIDTH + GAP, NAME_HEIGHT + HEIGHT + GAP),
+)
 NOTHING_YET = (-2, "")
 """The turn and the item of a dialogue before its first line, which no turn follows."""
 
@@ -232,19 +241,22 @@ def _item(
     return ItemDraft(
         key=f"turn-{number}",
         line=number,
-        context="You look for: {}. Shown before: {}. Shown now: {}.".format(*words),
-        picture=side_by_side([one for one in pictures if one]) if all(pictures) else None,
+        context=CONTEXT.format(*words),
+        picture=one_picture([one for one in pictures if one]) if all(pictures) else None,
         candidates=tuple(product_candidate(catalogue, one) for one in others),
     )
 
 
-def side_by_side(pictures: Sequence[PictureDraft]) -> PictureDraft:
-    """One drawing of several pictures, from left to right; each keeps its own ids inside."""
+def one_picture(pictures: Sequence[PictureDraft]) -> PictureDraft:
+    """One drawing of the three products, each under its name, as large as a telephone lets them be;
+    each keeps its own ids inside."""
     parts = [
-        f'<image x="{place * (WIDTH + 10)}" width="{WIDTH}" height="{HEIGHT}" '
+        f'<text x="{x + WIDTH / 2:g}" y="{y + 12}" text-anchor="middle" font-size="11" '
+        f'font-family="sans-serif">{name}</text>'
+        f'<image x="{x}" y="{y + NAME_HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'href="data:{one.media_type};base64,{b64encode(one.content).decode()}"/>'
-        for place, one in enumerate(pictures)
+        for name, (x, y), one in zip(NAMES, CORNERS, pictures, strict=True)
     ]
-    width = len(pictures) * (WIDTH + 10) - 10
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}">'
+    size = f"0 0 {2 * WIDTH + GAP} {2 * (NAME_HEIGHT + HEIGHT) + GAP}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}">'
     return PictureDraft("image/svg+xml", "".join([head, *parts, "</svg>"]).encode())

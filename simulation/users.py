@@ -141,6 +141,11 @@ class MetaUser:
         """Critiques that are of the target whatever happens."""
         return self.tolerance + 1 - self.turn_base
 
+    @property
+    def waits_for_a_change(self) -> bool:
+        """Whether they switch after a loss or a gain alone."""
+        return self.kind == "prob" and self.on_equal != "switch"
+
     def in_force(self, situation: Situation, catalogue: Catalogue) -> Integers:
         """The item each user has in mind: the original target, or an alternative."""
         target = situation.targets.target

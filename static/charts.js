@@ -1,6 +1,8 @@
 // Draws every chart of a page that can be seen from its specification, in the page's light or dark.
 // Expressions are interpreted, never compiled, so that the page needs no `unsafe-eval`.
 
+const NARROW = 560;
+const FACET_WIDTH = 280;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 async function draw(place) {
@@ -9,14 +11,32 @@ async function draw(place) {
   try {
     const answer = await fetch(where, { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(`the site answered ${answer.status}`);
-    await vegaEmbed(place, await answer.json(), {
+    await vegaEmbed(place, fitted(await answer.text(), place.clientWidth), {
       ast: true, actions: false, renderer: "svg", defaultStyle: false,
       tooltip: { disableDefaultStyle: true },
     });
     place.dataset.drawn = dark.matches ? "dark" : "light";
+    reachable(place.parentElement);
   } catch (problem) {
     place.textContent = `The chart could not be drawn: ${problem.message}. Its data are below.`;
   }
+}
+
+// Charts side by side go below one another, and names in a legend too, where they would be cut off.
+function fitted(text, width) {
+  const isNarrow = width < NARROW;
+  const chart = JSON.parse(text, (key, value) =>
+    isNarrow && key === "legend" && value ? { ...value, columns: 1 } : value);
+  if (chart.columns) {
+    chart.columns = Math.max(1, Math.min(chart.columns, Math.floor(width / FACET_WIDTH)));
+  }
+  return chart;
+}
+
+// What is wider all the same scrolls, by keys too.
+function reachable(frame) {
+  if (frame.scrollWidth > frame.clientWidth) frame.tabIndex = 0;
+  else frame.removeAttribute("tabindex");
 }
 
 // What is folded has no width to fill: it is drawn once it is unfolded.

@@ -123,7 +123,7 @@ def _is_in_a_picture(node: dict) -> bool:
 
     Such a chart is a picture with a name, and its table or data stands beside it.
     """
-    return node["html"].startswith("<text ") and _contrast_key(node) == "imgNode"
+    return node["html"].startswith(("<text ", "<tspan")) and _contrast_key(node) == "imgNode"
 
 
 def _is_cut_off(page: Page, node: dict) -> bool:

@@ -132,12 +132,14 @@ class Consent:
 
 @dataclass(frozen=True)
 class Display:
-    """What is shown of an item beside its candidates. A system's name never is."""
+    """What is shown of an item beside its candidates, and what those are called. A system's name
+    never is."""
 
     context: bool = boolean("The dialogue, or the target's title.", default=True)
     reference: bool = boolean("The reference answer.")
     condition: bool = boolean("The item's condition, such as the style it was written in.")
     condition_label: str = text("Before the condition, such as Style.", most=64)
+    candidates: str = choice("What the page calls the candidates.", "response", "product")
 
 
 @dataclass(frozen=True)

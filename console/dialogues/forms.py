@@ -35,11 +35,11 @@ class NewDialogueStudyForm(forms.Form):
         choices=[
             (
                 KIND.OUTCOMES,
-                gettext_lazy("which of the items that dialogues ended with would do"),
+                gettext_lazy("Outcomes: which of the dialogues' final items would do?"),
             ),
             (
                 KIND.SWITCHING,
-                gettext_lazy("at a turn: keep looking, take another, or leave"),
+                gettext_lazy("Switching: at a turn, keep looking, take another, or leave?"),
             ),
         ],
         widget=forms.RadioSelect,
@@ -48,21 +48,24 @@ class NewDialogueStudyForm(forms.Form):
     dialogues = forms.ChoiceField(
         label=gettext_lazy("Dialogues"),
         help_text=gettext_lazy(
-            "Catalogue and judgments are the experiment's, of a log that you send, too."
+            "Catalogue and judgments are those of the experiment, for a log that you send as well."
         ),
     )
     file = forms.FileField(
         label=gettext_lazy("Log of dialogues"),
         required=False,
-        help_text=gettext_lazy("JSON Lines, as “simulate --log” and the downloads write them."),
+        help_text=gettext_lazy(
+            "Only where Dialogues has “the log that I send”: JSON Lines, as “simulate --log” and "
+            "the downloads write them."
+        ),
     )
     final_user = forms.CharField(
         label=gettext_lazy("Whose final items"),
         required=False,
         max_length=255,
         help_text=gettext_lazy(
-            "Of the items that would do: the simulated user's name as the log has it; its first "
-            "where this is empty."
+            "Outcomes only: the simulated user's name as the log has it; its first where this is "
+            "empty."
         ),
     )
     most_targets = forms.IntegerField(
@@ -70,14 +73,14 @@ class NewDialogueStudyForm(forms.Form):
         required=False,
         min_value=LEAST_TARGETS,
         max_value=100_000,
-        help_text=gettext_lazy("Of the items that would do; all where this is empty."),
+        help_text=gettext_lazy("Outcomes only; all where this is empty."),
     )
     per_target = forms.IntegerField(
         label=gettext_lazy("Turns of each target"),
         initial=2,
         min_value=1,
         max_value=20,
-        help_text=gettext_lazy("Of whether people switch: losses and gains in turns."),
+        help_text=gettext_lazy("Switching only: a loss and a gain by turns."),
     )
     seed = forms.IntegerField(
         label=gettext_lazy("Seed of what is drawn"), initial=0, min_value=0, max_value=MOST_SEED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -46,7 +46,7 @@ def tables_of(report: StoredReport) -> dict[str, Table]:
 
 
 def number(row: DialogueEstimate, decimals: int = 3) -> Number:
-    return Number(row.value, decimals, row.ci_low, row.ci_high, reason=row.reason)
+    return Number(row.value, decimals, row.ci_low, row.ci_high, row.reason, no_interval=row.reason)
 
 
 def shares_table(report: StoredReport) -> Table:
@@ -54,16 +54,7 @@ def shares_table(report: StoredReport) -> Table:
     rows = [(str(SHARES[row.name]), number(row)) for row in report.part(SHARE)]
     note = _("P(switch) is of those who stayed: who left decided nothing about the product.")
     title = _("How often people switch, and leave")
-    return Table("shares", title, columns, rows, note=_noted(note, report.part(SHARE)))
-
-
-def _noted(note: str, rows: Sequence[DialogueEstimate]) -> str:
-    """The note, and why intervals are missing where there is a value."""
-    missing = [row.reason for row in rows if row.value is not None and row.ci_low is None]
-    if reasons := list(dict.fromkeys(reason for reason in missing if reason)):
-        text = _("{note} No interval where there is none: {reasons}.")
-        return text.format(note=note, reasons="; ".join(reasons))
-    return note
+    return Table("shares", title, columns, rows, note=note)
 
 
 def model_table(report: StoredReport) -> Table:
@@ -106,11 +97,8 @@ def users_table(report: StoredReport) -> Table:
             Column(_("p, Holm")),
         ),
         rows,
-        note=_noted(
-            _("The first is {user}. Intervals and tests are over workers.").format(
-                user=_first(report)
-            ),
-            [row for row in report.part(FIT, "gain") if row.p is not None],
+        note=_("The first is {user}. Intervals and tests are over workers.").format(
+            user=_first(report)
         ),
     )
 
@@ -144,13 +132,10 @@ def order_table(report: StoredReport) -> Table:
             Column(_("not decided"), group=_("Pairs that people decide")),
         ),
         rows,
-        note=_noted(
-            _(
-                "The first is {user}. Intervals are over {n} targets. SPA: soft pairwise accuracy. "
-                "Attainable: by a user who knows what people would say; halves of them are too few."
-            ).format(user=_first(report), n=f"{report.report.n_targets:,}"),
-            report.part(ORDER),
-        ),
+        note=_(
+            "The first is {user}. Intervals are over {n} targets. SPA: soft pairwise accuracy. "
+            "Attainable: by a user who knows what people would say; halves of them are too few."
+        ).format(user=_first(report), n=f"{report.report.n_targets:,}"),
     )
 
 
@@ -214,8 +199,9 @@ def counterfactual_table(report: StoredReport) -> Table:
     known = ", ".join(row.recommender for row in report.part(COUNTERFACTUAL, "chosen_on"))
     error, base = (report.part(COUNTERFACTUAL, name)[0] for name in ("error", "base_error"))
     text = _(
-        "Chosen on {known}: {user}. Its mean bias on the other recommenders is {error}, the "
-        "first user's {base}; the difference is {gain}."
+        "Chosen on {known}: {user}. Its error on the other recommenders is {error}, the first "
+        "user's {base} (root mean squared bias, without what chance adds); the squares differ by "
+        "{gain}."
     )
     return Table(
         "counterfactual",

@@ -15,9 +15,10 @@ from console.experiments.catalogues import SENT
 from console.experiments.sources import Source
 from simulation.exceptions import ExperimentUnfit
 from simulation.models.catalogues import NAME_LENGTH
-from simulation.plans import EMBEDDING, MOST_TOLERANCE, RANDOM, Plan, plan_of
+from simulation.names import named_user
+from simulation.plans import EMBEDDING, MOST_TOLERANCE, RANDOM, Plan, controls, plan_of
 from simulation.stored_catalogues import MOST_DRAWN
-from simulation.users import NAMES, Kind
+from simulation.users import NAMES, Kind, Mode
 
 COMMON = ("nDCG@10", "RR@10", "Success@1", "nDCG@5", "P@5", "Success@10")
 DEFAULT_MEASURES = ("nDCG@10", "RR@10", "Success@1")
@@ -27,6 +28,8 @@ NEEDED: tuple[tuple[Kind, str], ...] = (
     (TOL, "tolerances"), (PROB, "tolerances"), (PROB, "p_switch")
 )  # fmt: skip
 MOST_NUMBER = 2**31 - 1
+# In standard deviations: what is certain to switch lies far below.
+MOST_EFFECT = 10
 CATALOGUE_FILES = gettext_lazy(
     "A zip of ids.txt (an id a line) and embeddings.npy (a row an id), with attributes.csv and "
     "captions.txt where there are any; or of a .npy with Shoes' eval_im_names.txt or FashionIQ's "
@@ -48,9 +51,10 @@ class RunForm(forms.Form):
         label=gettext_lazy("Users beside SimBase, who keeps to the target"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("They are content with an alternative from the first turn on."),
         choices=[
-            (TOL, gettext_lazy("MetaSimTol: takes an alternative once its tolerance is spent")),
-            (PROB, gettext_lazy("MetaSimProb: then only with probability P, after a loss")),
+            (TOL, gettext_lazy("MetaSimTol: asks for an alternative once its tolerance is spent")),
+            (PROB, gettext_lazy("MetaSimProb: does so only with probability P, after a loss")),
         ],
         initial=[TOL, PROB],
     )
@@ -67,8 +71,8 @@ class RunForm(forms.Form):
         required=False,
         max_length=200,
         help_text=gettext_lazy(
-            "Of MetaSimProb, numbers with commas between. Fix it before you look: the best of "
-            "several is above their mean even if all are equal."
+            "Of MetaSimProb, numbers with commas between, or effect sizes as in d=0.62. Fix it "
+            "before you look: the best of several is above their mean even if all are equal."
         ),
     )
     n_turns = forms.IntegerField(label=gettext_lazy("Turns"), initial=10, min_value=1, max_value=50)
@@ -142,7 +146,9 @@ class RunForm(forms.Form):
         return self._numbers("tolerances", whole=True, most=MOST_TOLERANCE)
 
     def clean_p_switch(self) -> str:
-        return self._numbers("p_switch", most=1)
+        text: str = self.cleaned_data["p_switch"]
+        probabilities(text)  # says which part is none
+        return text
 
     def clean_seeds(self) -> str:
         return self._numbers("seeds", whole=True)
@@ -156,7 +162,7 @@ class RunForm(forms.Form):
         data = super().clean() or {}
         for kind, name in NEEDED:
             is_wanted = kind in data.get("kinds", ()) and name in data
-            if is_wanted and not numbers(data[name], whole=name == "tolerances"):
+            if is_wanted and not parts(data[name]):
                 text = _("{user} needs a number here, or take it from the users.")
                 self.add_error(name, text.format(user=NAMES[kind]))
         if self.errors:
@@ -168,11 +174,16 @@ class RunForm(forms.Form):
         return data
 
     @property
+    def controls(self) -> list[str]:
+        """Users of the plan who only end their dialogues otherwise than SimBase."""
+        return controls(self.plan) if self.plan else []
+
+    @property
     def rules(self) -> dict[str, Any]:
         """The settings as they are stored with what comes of them."""
         data = self.cleaned_data
         return {
-            "users": self._users(),
+            "users": self.users(),
             "mode": data["mode"],
             "recommenders": data["recommenders"],
             "n_turns": data["n_turns"],
@@ -184,7 +195,7 @@ class RunForm(forms.Form):
             "relevant_from": data["relevant_from"],
         }
 
-    def _users(self) -> list[str]:
+    def users(self) -> list[str]:
         """Users as a command line names them."""
         data = self.cleaned_data
         own = f",leave_hazard={data['leave_hazard']:g}" if data["leave_hazard"] else ""
@@ -194,8 +205,8 @@ class RunForm(forms.Form):
         if TOL in data["kinds"]:
             users += [f"tol:{tolerance}{own}" for tolerance in tolerances]
         if PROB in data["kinds"]:
-            values = numbers(data["p_switch"])
-            users += [f"prob:{tolerance}:{p:g}{own}" for tolerance in tolerances for p in values]
+            values = probabilities(data["p_switch"])
+            users += [f"prob:{tolerance}:{p}{own}" for tolerance in tolerances for p in values]
         return users
 
 
@@ -264,9 +275,7 @@ class ExperimentForm(RunForm):
 def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[float]:
     """Numbers of a field, each once; ValidationError names the one that is none."""
     values: dict[float, None] = {}
-    for part in (one.strip() for one in text.split(",")):
-        if not part:
-            continue
+    for part in parts(text):
         try:
             value = float(part)
         except ValueError:
@@ -277,6 +286,41 @@ def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[
             raise forms.ValidationError(text.format(part=part, kind=kind, most=f"{most:,}"))
         values[value] = None
     return list(values)
+
+
+def probabilities(text: str) -> list[str]:
+    """Probabilities as the name of a user has them, an effect size behind `d=`; ValidationError
+    names what is neither."""
+    named: dict[str, None] = {}
+    for part in parts(text):
+        effect = part.removeprefix("d=")
+        if effect == part:
+            [value] = numbers(part, most=1)
+            named[f"{value:g}"] = None
+        else:
+            [value] = numbers(effect, most=MOST_EFFECT)
+            named[f"d={value:g}"] = None
+    return list(named)
+
+
+def parts(text: str) -> list[str]:
+    """What stands between the commas."""
+    return [part for one in text.split(",") if (part := one.strip())]
+
+
+def users_again(rules: Mapping[str, Any]) -> list[str]:
+    """The users of another run by what the fields hold of one that was run: those of that run, but
+    where a program requested what the fields cannot say."""
+    form = RunForm((), initial_of(rules))
+    form.is_valid()
+    return form.users()
+
+
+def are_same_users(names: Sequence[str], others: Sequence[str], *, mode: Mode) -> bool:
+    """Whether they behave alike, however they are named."""
+    return {named_user(name, mode=mode) for name in names} == {
+        named_user(name, mode=mode) for name in others
+    }
 
 
 def initial_of(rules: Mapping[str, Any]) -> dict[str, Any]:

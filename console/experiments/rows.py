@@ -106,8 +106,9 @@ class StoredRun:
         return {(row.user.name, row.recommender.name, row.measure): row for row in rows}
 
     def by_turn(self, measure: str) -> list[TurnResult]:
-        """All turns of a measure."""
-        return list(self._named(self.version.results.filter(measure=measure)))
+        """All turns of a measure, recommenders in their own order."""
+        rows = self._named(self.version.results.filter(measure=measure))
+        return sorted(rows, key=lambda row: self.names.index(row.recommender.name))
 
     @cached_property
     def comparisons(self) -> list[ComparisonRow]:

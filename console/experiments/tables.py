@@ -6,10 +6,22 @@ from collections.abc import Mapping, Sequence
 from math import isclose
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from console.experiments.rows import StoredRun
 from simulation.models import ImprovementRow, SensitivityRow, TurnResult
 from validation.documents.documents import Cell, Column, Number, P, Table
+
+BOLD = gettext_lazy(
+    "Bold: the highest of its column, unless all rows are equal. Percentages are of the "
+    "best user beside SimBase, whom the last row names, against SimBase: % of base is 100 "
+    "(best − base) / base; symmetric % is 200 (best − base) / (best + base), which the "
+    "article prints as “% Improv.”."
+)
+METHODS = {
+    "Student's t": gettext_lazy("Student's t of {measures}"),
+    "Wilson": gettext_lazy("Wilson's of {measures}, each target being a success or none"),
+}
 
 
 def results_table(run: StoredRun) -> Table:
@@ -28,12 +40,7 @@ def results_table(run: StoredRun) -> Table:
         ),
         columns,
         rows,
-        note=_(
-            "Bold: the highest of its column, unless all rows are equal. Percentages are of the "
-            "best user beside SimBase, whom the last row names, against SimBase: % of base is 100 "
-            "(best − base) / base; symmetric % is 200 (best − base) / (best + base), which the "
-            "article prints as “% Improv.”."
-        ),
+        note=f"{BOLD} {_methods(run)}".rstrip(),
     )
 
 
@@ -41,7 +48,25 @@ def _mean(run: StoredRun, user: str, name: str, measure: str) -> Cell:
     row = run.last[user, name, measure]
     means = [run.last[one, name, measure].mean or 0.0 for one in run.user_names]
     is_best = row.mean is not None and is_tied(row.mean, max(means)) and not is_tied(*_ends(means))
-    return Number(row.mean, 3, row.ci_low, row.ci_high, reason=row.reason, is_best=is_best)
+    return Number(
+        row.mean,
+        3,
+        row.ci_low,
+        row.ci_high,
+        row.reason,
+        is_best=is_best,
+        no_interval=row.reason,
+    )
+
+
+def _methods(run: StoredRun) -> str:
+    """How the intervals were computed, where not all were alike."""
+    of: dict[str, list[str]] = {}
+    for (_user, _name, measure), row in run.last.items():
+        if row.ci_method in METHODS and measure not in of.setdefault(row.ci_method, []):
+            of[row.ci_method].append(measure)
+    said = (METHODS[method].format(measures=", ".join(measures)) for method, measures in of.items())
+    return _("Intervals over targets: {methods}.").format(methods="; ".join(said)) if of else ""
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
@@ -78,6 +103,15 @@ def _best_of(run: StoredRun, row: ImprovementRow) -> str:
     return _("{user}, best of {n}").format(user=row.best_user, n=row.best_of)
 
 
+def _measure_column(measures: Sequence[str]) -> list[Column]:
+    """Where there is more than one; a page is of one, and says it above."""
+    return [Column(_("Measure"), is_number=False)] if len(measures) > 1 else []
+
+
+def _measure_cell(measures: Sequence[str], measure: str) -> list[str]:
+    return [measure] if len(measures) > 1 else []
+
+
 def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
     """Every two means that were compared."""
     what = {"users": _("users"), "recommenders": _("recommenders")}
@@ -85,7 +119,7 @@ def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
         "comparisons",
         _("Comparisons at turn {turn}").format(turn=run.last_turn),
         (
-            Column(_("Measure"), is_number=False),
+            *_measure_column(measures),
             Column(_("Of"), is_number=False),
             Column(_("within"), is_number=False),
             Column(_("A"), is_number=False),
@@ -97,12 +131,12 @@ def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
         ),
         [
             (
-                row.measure,
+                *_measure_cell(measures, row.measure),
                 what[row.what],
                 row.within,
                 row.a,
                 row.b,
-                Number(row.delta, 3, row.ci_low, row.ci_high, reason=row.reason),
+                Number(row.delta, 3, row.ci_low, row.ci_high, row.reason, no_interval=row.reason),
                 row.test,
                 P(row.p),
                 P(row.p_adjusted),
@@ -125,7 +159,7 @@ def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
         (
             Column(_("Recommender"), is_number=False),
             Column(_("User"), is_number=False),
-            Column(_("Measure"), is_number=False),
+            *_measure_column(measures),
             Column(_("target"), group="SimBase"),
             Column(_("with alternatives"), group="SimBase"),
             Column(_("target"), group=_("the user")),
@@ -139,7 +173,7 @@ def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
             (
                 row.recommender.name,
                 row.user.name,
-                row.measure,
+                *_measure_cell(measures, row.measure),
                 *(
                     Number(value, 3)
                     for value in (row.base_target, row.base_all, row.meta_target, row.meta_all)
@@ -153,9 +187,9 @@ def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
             if row.measure in measures
         ],
         note=_(
-            "More relevant items raise measures by themselves. Of the qrels: SimBase's change when "
-            "alternatives count; of the user: the change from SimBase to the user when they count; "
-            "together their sum. Interaction: how much more the user does where they count."
+            "More relevant items change measures by themselves. Of the qrels: SimBase's change "
+            "when alternatives count; of the user: the change from SimBase to the user when they "
+            "count; together their sum. Interaction: how much more the user does where they count."
         ),
     )
 
@@ -192,8 +226,8 @@ def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
     turns = list(range(1, run.last_turn + 1))
     cells = {(row.recommender.name, row.user.name, row.turn): row for row in rows}
     return Table(
-        "turns",
-        _("Turn by turn"),
+        "every-turn",
+        _("Every turn"),
         (
             Column(_("Recommender"), is_number=False),
             Column(_("User"), is_number=False),

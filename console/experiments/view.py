@@ -22,7 +22,7 @@ from console.experiments.tables import (
     turns_table,
 )
 from presentation.theme import Picture
-from simulation.figures import choices_figure, line_of, turns_figure
+from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import StoredCatalogue, TurnResult
 from validation.documents.documents import Table
 
@@ -112,12 +112,12 @@ class ExperimentView:
     @cached_property
     def figures(self) -> dict[str, Figure]:
         """The charts that the users have something to show in, by name."""
-        kinds = {user.kind for user in self.run.users.values()}
+        users = self.run.users.values()
         figures = [self._turns()]
-        if kinds & {"tol", "prob"}:
+        if has_several(users, "tolerance"):
             title = _("By tolerance, at the last turn")
             figures.append(self._against(TOLERANCE, "tolerance", title, _("Tolerance, turns")))
-        if "prob" in kinds:
+        if has_several(users, "p_switch"):
             title = _("By P(switch), at the last turn")
             axis = _("Probability of switching")
             figures.append(self._against(P_SWITCH, "p_switch", title, axis))
@@ -128,7 +128,8 @@ class ExperimentView:
         names = self.run.user_names
         words = _(
             "{measure} of each recommender at turns 1 to {turn}, a line for each of {n} users with "
-            "its 95 % interval."
+            "its 95 % interval. Lines that coincide hide one another; the table “Every turn” has "
+            "each."
         ).format(measure=self.measure, turn=self.run.last_turn, n=len(names))
         return Figure(
             TURNS,

@@ -19,6 +19,7 @@ from console.figures import figures_of
 from console.home import Home
 from console.pages.study import page_permissions, person, study_for, study_page
 from console.stages import stage_facts
+from console.study_kinds import kind_of
 from console.tables import page_of, search_words, sort_key
 from hits.archive import archive_study, restore_study, unfinished_work
 from hits.exceptions import HitsError
@@ -63,10 +64,12 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     row = study_for(request, slug)
     progress = stage_facts(row).progress
     jobs = list(jobs_of(row).exclude(kind=RESULT).latest_of_each_kind())
+    kind = kind_of(row)
     context = {
+        "kind": kind,
         "progress": progress,
         "decisions": decisions_of(row, progress, jobs, page_permissions(request)),
-        "figures": figures_of(row, progress),
+        "figures": figures_of(row, progress, kind),
         "jobs": jobs,
     }
     if row.kind != Study.Kind.RATING:

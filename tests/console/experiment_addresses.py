@@ -10,7 +10,8 @@ PAGES_OF_AN_EXPERIMENT = {
     **dict.fromkeys(["experiment", "experiment-progress", "experiment-picture"], Permission.VIEW),
     "experiment-download": Permission.EXPORT,
     "experiment-delete": Permission.OWN,
-    **dict.fromkeys(["recommender", "recommender-progress"], Permission.VIEW),
+    **dict.fromkeys(["recommender", "recommender-progress", "catalogue"], Permission.VIEW),
+    "catalogue-download": Permission.EXPORT,
 }
 ACTIONS_OF_AN_EXPERIMENT = {
     **dict.fromkeys(["experiment-stop", "experiment-again"], Permission.ANALYSE),
@@ -28,7 +29,7 @@ PARTS: dict[str, dict[str, object]] = {
     "experiment-download": {"name": "results.csv"},
 }
 OF_AN_EXPERIMENT = {
-    name: {"key": 1}
+    name: {"key": 1} | ({"name": "items.csv"} if name == "catalogue-download" else {})
     if name.startswith(("recommender", "catalogue"))
     else {"slug": "shoes"} | PARTS.get(name, {})
     for name in PAGES_OF_AN_EXPERIMENT | ACTIONS_OF_AN_EXPERIMENT

@@ -28,6 +28,7 @@ from tests.console.dialogue_addresses import (
 from tests.console.test_role_matrix import browser
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
+from validation.documents.documents import note_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MOST_STATEMENTS = 15
@@ -105,12 +106,30 @@ def test_a_log_that_is_sent_gives_the_same_items_and_is_forgotten(rosa, experime
     assert not sent.log_parts.exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"nothing\n", "log.jsonl, line 1: not a JSON object"),
+        (b'{"topic": "t1"}\n', "log.jsonl, line 1: recommender is missing"),
+        (b"\xff\xfe\n", "log.jsonl, line 1: not a JSON object"),
+        (b"", "The submitted file is empty"),
+    ],
+)
+def test_a_file_that_is_no_log_makes_no_study(rosa, experiment, content, problem):
+    file = BytesIO(content)
+    file.name = "log.jsonl"
+    answer = rosa.post(NEW, FORM | {"dialogues": f"log:{experiment.pk}", "file": file})
+    assert (answer.status_code, problem in answer.content.decode()) == (422, True)
+    assert not Study.objects.exists()
+
+
 def test_a_log_that_cannot_be_used_says_why_on_the_studys_page(rosa, experiment):
-    file = BytesIO(b"nothing\n")
+    lines = [*log_lines(experiment.versions.get())][:1]
+    file = BytesIO(f"{lines[0].strip()}\nnothing\n".encode())
     file.name = "log.jsonl"
     data = FORM | {"dialogues": f"log:{experiment.pk}", "file": file}
     page = rosa.post(NEW, data, follow=True).content.decode()
-    assert "log.jsonl, line 1: not a JSON object" in page
+    assert "log.jsonl, line 2: not a JSON object" in page
     assert "Make another study of dialogues" in page
     assert not Study.objects.get().items.exists()
 
@@ -195,6 +214,9 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     data = chosen | {"title": "Switching", "kind": "switching"}
     assert rosa.post(NEW, data).status_code == 302
     study = Study.objects.get(slug="switching")
+    overview = rosa.get(reverse("console:study", args=["switching"])).content.decode()
+    assert "Keep, take another or leave" in overview
+    assert "Rating of responses" not in overview
     answer_switching(study)
     where = reverse("console:dialogues", args=["switching"])
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
@@ -348,7 +370,9 @@ def test_so_few_workers_that_no_answer_could_tell_users_apart_are_named():
     said = " ".join(ReportAnswer(stored).details)
     assert "of the 34 decisions in which they stayed" in said
     assert "No answers of 5 workers could show who is truer: p is never below 0.125." in said
-    assert "No interval where there is none: fewer than 6 workers." in shares_table(stored).note
+    table = shares_table(stored)
+    assert note_of(table).endswith("Without an interval; a: fewer than 6 workers.")
+    assert table.records()[0]["Share, what is missing"] == "fewer than 6 workers"
 
 
 def test_why_an_order_has_no_interval_is_said_below_it():
@@ -364,5 +388,6 @@ def test_why_an_order_has_no_interval_is_said_below_it():
         DialogueEstimate(part="decided", name=name, user="SimBase", value=1)
         for name in ("alike", "opposite", "undecided")
     ]
-    note = order_table(stored).note
-    assert note.endswith("No interval where there is none: no spread.")
+    table = order_table(stored)
+    assert note_of(table).endswith("Without an interval; a: no spread.")
+    assert [cell.letter for cell in next(table.cells)].count("a") == 2

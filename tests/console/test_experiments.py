@@ -1,8 +1,10 @@
 """Experiments on pages: made from judgments, run, shown, taken away, deleted; by whom."""
 
+import csv
 import json
 from collections.abc import Iterator
-from io import BytesIO
+from io import BytesIO, StringIO
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ from simulation.models import (
     StoredExperiment,
     StoredRecommender,
 )
-from simulation.stored_catalogues import drawn_products, packed
+from simulation.stored_catalogues import drawn_products, packed, read_stored
 from simulation.stored_experiments import request_run
 from simulation.stored_training import request_training
 from tests.annotation.studies import rate, rating_study
@@ -331,6 +333,25 @@ def test_a_control_that_accepts_more_and_never_switches_is_run(rosa, experiment)
     answer = rosa.post(where, FORM | {"kinds": ["tol"], "tolerances": "2, 5"})
     assert answer.url == f"{where}?version=2"
     assert experiment.versions.get(number=2).finished_at is not None
+    check = {"kinds": ["tol"], "tolerances": "2, 5", "check": "1"}
+    page = rosa.post(where, FORM | check).content.decode()
+    assert "MetaSimTol tolerance 5 never has an alternative in mind" in page
+    assert "MetaSimTol tolerance 2 never" not in page
+
+
+def test_a_probability_may_be_named_by_its_effect_size(rosa, experiment):
+    where = reverse("console:experiment", args=["shoes"])
+    assert rosa.post(where, FORM | {"p_switch": "d=0.62, .5"}).status_code == 302
+    version = experiment.versions.get(number=2)
+    assert version.rules["users"][3:] == [
+        f"prob:{tolerance}:{p}" for tolerance in (2, 3) for p in ("d=0.62", "0.5")
+    ]
+    page = rosa.get(f"{where}?version=2").content.decode()
+    assert "P 0.755" in page
+    assert 'value="d=0.62, 0.5"' in page
+    assert "cannot say" not in page
+    answer = rosa.post(where, FORM | {"p_switch": "d=much"})
+    assert b"much is not a number from 0 to 10." in answer.content
 
 
 def test_checking_another_run_refuses_what_running_would(rosa, experiment):
@@ -361,10 +382,10 @@ def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, 
     file = BytesIO(packed({"ids.txt": b"a\nb\nc\n", "embeddings.npy": array.getvalue()}))
     file.name = "boots.zip"
     assert rosa.post(where, {"team": team.pk, "file": file}).status_code == 302
-    page = rosa.get(where).content.decode()
-    assert "boots.zip” is stored" in page
-    assert "Delete boots.zip" in page
     row = StoredCatalogue.objects.get(name="boots.zip")
+    page = rosa.get(reverse("console:catalogue", args=[row.pk])).content.decode()
+    assert "boots.zip” is stored" in page
+    assert "Delete boots.zip" in rosa.get(where).content.decode()
     asked = rosa.get(reverse("console:catalogue-delete", args=[row.pk])).content.decode()
     assert "With it go 3 items" in asked
     assert StoredCatalogue.objects.filter(pk=row.pk).exists()
@@ -379,6 +400,32 @@ def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, 
     assert (answer.status_code, b"not a zip" in answer.content) == (422, True)
 
 
+def test_a_drawn_catalogue_gives_ids_and_pictures_for_a_study_that_judges_it(rosa, team):
+    where = reverse("console:catalogues")
+    answer = rosa.post(where, {"draw": "1", "team": team.pk, "n_items": "60", "seed": "3"})
+    row = StoredCatalogue.objects.get(name="60 drawn shoes, seed 3")
+    assert answer.url == reverse("console:catalogue", args=[row.pk])
+    page = rosa.get(f"{answer.url}?page=2").content.decode()
+    items = read_stored(row)
+    assert ("shoe-000059" in page, "shoe-000049" in page) == (True, False)
+    assert items.words(59) in page
+
+    def content(name):
+        return rosa.get(reverse("console:catalogue-download", args=[row.pk, name])).getvalue()
+
+    table = list(csv.DictReader(StringIO(content("items.csv").decode("utf-8-sig"))))
+    assert [one["id"] for one in table] == list(items.ids)
+    assert table[7]["heel"] == items.attributes.describe(7)["heel"]
+    with ZipFile(BytesIO(content("pictures.zip"))) as pictures:
+        assert pictures.namelist() == [f"{one}.svg" for one in items.ids]
+        assert pictures.read("shoe-000007.svg") == items.picture(7)
+    exports = AuditEntry.objects.filter(action="export").order_by("pk")
+    assert [one.details["file"] for one in exports] == ["items.csv", "pictures.zip"]
+    assert rosa.get(reverse("console:catalogue-download", args=[row.pk, "else"])).status_code == 404
+    refused = rosa.post(where, {"draw": "1", "team": team.pk, "n_items": "1", "seed": "3"})
+    assert (refused.status_code, b"greater than or equal to 2" in refused.content) == (422, True)
+
+
 def test_another_run_begins_with_the_settings_of_the_one_before(rosa, experiment):
     where = reverse("console:experiment", args=["shoes"])
     initial = rosa.get(where).context["form"].initial
@@ -390,6 +437,28 @@ def test_another_run_begins_with_the_settings_of_the_one_before(rosa, experiment
         "tol:1",
         "prob:1:0.75",
     ]
+
+
+@pytest.mark.parametrize(
+    ("users_of_run", "again"),
+    [
+        (["base,leave_hazard=0.1", "tol:2,leave_hazard=0.1,sticky=yes"], ""),
+        (["base", "prob:2:0.5,turn_base=1"], ""),
+        (
+            ["base", "prob:2:0.5", "prob:3:0.75"],
+            "base; prob:2:0.5; prob:2:0.75; prob:3:0.5; prob:3:0.75",
+        ),
+        (["base", "prob:2:0.5,turn_base=0"], "base; prob:2:0.5"),
+        (["base", "tol:2,mode=released", "tol:3,sticky=yes"], "base; tol:2,sticky=yes; tol:3"),
+    ],
+)
+def test_users_that_the_settings_cannot_say_are_named(rosa, users, experiment, users_of_run, again):
+    request_run(experiment=experiment, rules=RULES | {"users": users_of_run}, actor=users["owner"])
+    page = rosa.get(address_of_experiment("experiment")).content.decode()
+    said = page.partition("Another run by the settings below would be of:")[2].partition("</p>")[0]
+    assert again in said
+    assert bool(said) == bool(again)
+    assert not again or "; ".join(users_of_run) in page
 
 
 def test_an_experiment_is_deleted_when_its_short_name_is_typed(rosa, experiment):

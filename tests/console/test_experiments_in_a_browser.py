@@ -52,6 +52,7 @@ def test_every_page_fits_a_desk_and_a_telephone(page, researcher):
         "experiment": reverse("console:experiment", args=["shoes"]),
         "experiment-delete": reverse("console:experiment-delete", args=["shoes"]),
         "catalogues": reverse("console:catalogues"),
+        "catalogue": reverse("console:catalogue", args=[experiment.catalogue_id]),
         "recommenders": reverse("console:recommenders"),
         "new-recommender": reverse("console:new-recommender"),
         "recommender": reverse("console:recommender", args=[trained.pk]),
@@ -71,3 +72,22 @@ def test_every_page_fits_a_desk_and_a_telephone(page, researcher):
                 problems.append((name, width, "the page scrolls sideways"))
             problems += [(name, width, one) for one in accessibility_problems(page)]
     assert problems == []
+
+
+def test_what_has_the_keyboard_is_outlined(page, researcher):
+    team = create_team(name="Lab", owner=researcher)
+    filled_collection(team, researcher)
+    page.goto(reverse("console:new-experiment"))
+    outlines: dict[str, set[str]] = {}
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        kind, outline = page.evaluate(
+            """() => {
+                const one = document.activeElement, style = getComputedStyle(one);
+                return [one.type || one.localName, `${style.outlineWidth} ${style.outlineStyle}`];
+            }"""
+        )
+        outlines.setdefault(kind, set()).add(outline)
+    assert {"checkbox", "text", "number", "select-one", "submit"} <= outlines.keys()
+    outlines.pop("body", None)
+    assert {one for each in outlines.values() for one in each} == {"3px solid"}

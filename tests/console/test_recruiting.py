@@ -98,8 +98,13 @@ def test_each_role_sees_and_does_what_it_may(study, recruitment, signed_in, role
     browser = colleague_as(role, study, signed_in)
     words = words_of(browser.get(page(recruitment.batch)).content.decode())
     assert ("1.50 GBP" in words, "Stop for good" in words) == (sees_pay, acts)
-    assert ("A1IDENTIFIABLE" in words, "5f5f5f5f" in words) == (acts, acts)
+    assert ("A1IDENTIFIABLE" in words, "5f5f5f5f" in words) == (acts, False)
     assert press(browser, recruitment, "stop").status_code == (302 if acts else 403)
+
+
+def test_only_an_owner_is_told_which_submission_a_worker_is_of(rosa, recruitment):
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "A1IDENTIFIABLE · submission 5f5f5f5f" in words
 
 
 def test_another_study_of_the_batch_hides_nothing_of_the_one_before(rosa, study, recruitment):

@@ -232,7 +232,8 @@ def ask_for_more_and_pause(rosa):
     rosa.finish_job()
     rosa.see("5 participants in all: 2.00 GBP more")
     look_at_both(rosa, "more")
-    rosa.submit("Stop for good")
+    rosa.page.locator("summary", has_text="Stop for good").click()
+    rosa.submit("Stop the study")
     rosa.finish_job()
     rosa.see("Closed at Prolific.")
 

@@ -114,11 +114,18 @@ def test_choices_of_one_user_and_the_order_under_all_others(qrels: Path, tmp_pat
 
 def test_pictures_are_files(qrels: Path, tmp_path: Path) -> None:
     folder = tmp_path / "figures"
-    output("--catalogue", DRAWN, "--qrels", qrels, "--turns", 4, "--figures", folder)
+    users = [part for user in ("tol:2", "prob:3:0.5", "prob:3:0.75") for part in ("--user", user)]
+    output("--catalogue", DRAWN, "--qrels", qrels, "--turns", 4, *users, "--figures", folder)
     names = sorted(path.name for path in folder.iterdir())
     assert len(names) == 9
     assert "turns-nDCG@10.svg" in names
     assert all(path.read_text().startswith("<svg") for path in folder.iterdir())
+
+
+def test_users_of_one_tolerance_have_no_picture_against_it(qrels: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "figures"
+    output("--catalogue", DRAWN, "--qrels", qrels, "--turns", 4, "--figures", folder)
+    assert {path.name.split("-")[0] for path in folder.iterdir()} == {"turns"}
 
 
 def test_first_items_are_those_of_a_file(qrels: Path, tmp_path: Path) -> None:

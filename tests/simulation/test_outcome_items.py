@@ -70,6 +70,13 @@ def test_final_items_are_blind_and_their_origin_is_stored(files: tuple[Path, Pat
 
 
 @pytest.mark.django_db
+def test_more_targets_than_the_log_has_are_refused(files: tuple[Path, Path]) -> None:
+    with pytest.raises(DialoguesUnfit, match="about 24 targets, not about 5,000"):
+        imported(files[0], targets=5000)
+    assert not Study.objects.exists()
+
+
+@pytest.mark.django_db
 def test_a_seed_draws_the_same_targets_and_order_again(files: tuple[Path, Path]) -> None:
     for slug, seed in (("one", 4), ("same", 4), ("other", 5)):
         imported(files[0], study=slug, seed=seed, targets=20)

@@ -189,7 +189,7 @@ def test_a_user_chosen_on_some_recommenders_predicts_the_others() -> None:
     found = counterfactual(human, outcomes_of_users(4), NAMES, NAMES[:3])
     assert found.chosen == "true"
     assert found.chosen_in["true"] > 0.95
-    assert found.gain == pytest.approx(found.base_error - found.error)
+    assert found.gain == pytest.approx(found.base_error**2 - found.error**2)
     assert found.gain_limits[0] > 0
     # Bias that is another on those recommenders misleads, and the test on the others says so.
     fitted = outcomes_of_users(4)
@@ -210,3 +210,29 @@ def test_outcomes_that_do_not_fit_are_refused() -> None:
         orders(human[:, :5], {"u": human[:, :5]}, NAMES)
     with pytest.raises(ValueError, match="ratings must have at least two annotators"):
         ceiling(ratings(0, 1))
+
+
+def test_the_error_of_a_true_user_has_nothing_of_chance_in_it() -> None:
+    rng = np.random.default_rng(5)
+    means = np.linspace(0.3, 0.7, 4)[:, None]
+    gains, held, errors = [], [], []
+    for _ in range(200):
+        human = rng.binomial(5, means, (4, 60)) / 5
+        users = {
+            "generous": rng.binomial(1, means + 0.15, (4, 60)).astype(float),
+            "true": rng.binomial(1, means, (4, 60)).astype(float),
+        }
+        found = counterfactual(human, users, list("abcd"), ["a", "b"], n_draws=20)
+        gains.append(found.gain)
+        errors.append(found.base_error)
+        truth = 0.15**2 if found.chosen == "true" else 0.0
+        held.append(found.gain_limits[0] <= truth <= found.gain_limits[1])
+    assert np.mean(errors) == pytest.approx(0.15, abs=0.01)
+    assert np.mean(held) > 0.92
+
+
+@pytest.mark.parametrize("margin", [-0.05, 0.0, 1.0, 2.0, float("nan")])
+def test_a_margin_that_no_difference_of_shares_can_have_is_refused(margin: float) -> None:
+    human = ratings(0).mean(axis=2)
+    with pytest.raises(ValueError, match="margin must be above 0 and below 1"):
+        biases(human, {"same": human}, NAMES, margin=margin)

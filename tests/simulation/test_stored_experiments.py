@@ -194,6 +194,8 @@ def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
     [
         ({"users": ["base", "tol:7", "prob:2:0"]}, "MetaSimTol tolerance 7 and MetaSimProb toler"),
         ({"users": ["base", "tol:7,accepts=target"]}, "would have the same row"),
+        # Nothing is lost or gained before the first critique.
+        ({"users": ["base", "prob:0:0.5", "prob:0:0.75"], "n_turns": 1}, "would have the same row"),
         ({"relevant_from": 2}, "The highest grade is 1: choose a lower one"),
         ({"users": ["tol:2", "base"]}, "The first user must be SimBase"),
         ({"users": ["base", "base"]}, "User SimBase is named twice"),

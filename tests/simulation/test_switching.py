@@ -153,6 +153,15 @@ def test_a_true_simulator_ranks_above_a_false_one() -> None:
     assert turned[0].user == "MetaSimProb tolerance 1, P 0.75, as released"
 
 
+def test_few_who_left_have_limits_between_none_and_all() -> None:
+    decisions = crowd(5, leaves=0.01, n_workers=7)
+    left = switching_study(decisions).leaves
+    assert 0 <= left.ci_low <= left.value <= left.ci_high <= 1
+    nobody = switching_study(decisions[decisions["choice"] != "leave"]).leaves
+    assert (nobody.value, nobody.ci_low) == (0, 0)
+    assert 0 < nobody.ci_high < 0.5
+
+
 def test_a_share_over_workers_is_not_that_of_independent_decisions() -> None:
     workers = pd.Series(np.repeat(np.arange(10), 50))
     values = np.repeat(np.arange(10) % 2, 50).astype(float)

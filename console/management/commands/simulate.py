@@ -41,23 +41,85 @@ class Command(BaseCommand):
             metavar="FILE",
             help="Fashion-AlterEval's alternatives and first items, by position in the catalogue",
         )
-        parser.add_argument("--starts", type=Path, metavar="FILE", help="CSV of target and start")
         parser.add_argument(
-            "--captions", type=Path, metavar="FILE", help="critiques in these words"
+            "--starts",
+            type=Path,
+            metavar="FILE",
+            help="CSV of target and start: the item shown first (one at random)",
         )
-        parser.add_argument("--recommender", action="append", metavar="NAME", help=RECOMMENDERS)
-        parser.add_argument("--user", action="append", metavar="NAME", help=USERS)
-        parser.add_argument("--mode", choices=get_args(Mode), default="paper")
-        parser.add_argument("--turn-base", type=int, choices=(0, 1))
-        parser.add_argument("--sticky", action="store_true", help="who switched stays with it")
-        parser.add_argument("--leave-hazard", type=float, default=0.0, metavar="P")
-        parser.add_argument("--turns", type=positive, default=10)
-        parser.add_argument("--seed", type=natural, action="append")
-        parser.add_argument("--evaluate", choices=get_args(Qrels), default=get_args(Qrels)[1])
-        parser.add_argument("--carry", choices=get_args(Carry), default=get_args(Carry)[0])
-        parser.add_argument("--measure", action="append", metavar="NAME")
+        parser.add_argument(
+            "--captions",
+            type=Path,
+            metavar="FILE",
+            help="people's relative captions, as JSON: critiques are in these words",
+        )
+        parser.add_argument(
+            "--recommender",
+            action="append",
+            metavar="NAME",
+            help=f"{RECOMMENDERS}; again for another (embedding)",
+        )
+        parser.add_argument(
+            "--user",
+            action="append",
+            metavar="NAME",
+            help=f"{USERS}; again for another (base, tol:3 and prob:3:0.75)",
+        )
+        parser.add_argument(
+            "--mode",
+            choices=get_args(Mode),
+            default="paper",
+            help="users as Fashion-AlterEval's article has them, or as its program does (paper)",
+        )
+        parser.add_argument(
+            "--turn-base",
+            type=int,
+            choices=(0, 1),
+            help="the first turn's number, which tolerances are counted from (the mode's)",
+        )
+        parser.add_argument(
+            "--sticky",
+            action="store_true",
+            help="who switched stays with it (an item is chosen anew each turn)",
+        )
+        parser.add_argument(
+            "--leave-hazard",
+            type=float,
+            default=0.0,
+            metavar="P",
+            help="the probability of leaving after each turn (0)",
+        )
+        parser.add_argument("--turns", type=positive, default=10, help="of each dialogue (10)")
+        parser.add_argument(
+            "--seed",
+            type=natural,
+            action="append",
+            help="again for another: all is simulated once a seed (0)",
+        )
+        parser.add_argument(
+            "--evaluate",
+            choices=get_args(Qrels),
+            default=get_args(Qrels)[1],
+            help=f"which items count as right ({get_args(Qrels)[1]})",
+        )
+        parser.add_argument(
+            "--carry",
+            choices=get_args(Carry),
+            default=get_args(Carry)[0],
+            help=f"what counts at turns after a dialogue's end ({get_args(Carry)[0]})",
+        )
+        parser.add_argument(
+            "--measure",
+            action="append",
+            metavar="NAME",
+            help="again for another (nDCG@10, RR@10 and Success@1)",
+        )
         parser.add_argument("--no-repeats", action="store_true", help="no item is shown twice")
-        parser.add_argument("--sensitivity", action="store_true", help="in --json")
+        parser.add_argument(
+            "--sensitivity",
+            action="store_true",
+            help="how conclusions move with qrels, carry, turn, share judged and user; in --json",
+        )
         parser.add_argument(
             "--other-qrels",
             type=Path,
@@ -68,7 +130,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--log", type=Path, metavar="FILE", help="every turn as JSON Lines")
         parser.add_argument("--figures", type=Path, metavar="FOLDER", help="SVGs, by measure")
-        parser.add_argument("--json", action="store_true")
+        parser.add_argument("--json", action="store_true", help="all numbers, for programs")
 
     def handle(self, *args: Any, log: Path | None, figures: Path | None, **options: Any) -> None:
         try:

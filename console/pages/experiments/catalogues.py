@@ -1,4 +1,4 @@
-"""Catalogues that experiments recommend from: those one may see, one sent, one deleted."""
+"""Catalogues that experiments recommend from: those one may see, one sent or drawn, one deleted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from console.pages.study import person, refusal_of, within_scopes
 from console.tables import page_of
 from simulation.exceptions import SimulationError
 from simulation.models import StoredCatalogue
-from simulation.stored_catalogues import delete_catalogue, uploaded
+from simulation.stored_catalogues import MOST_DRAWN, delete_catalogue, drawn_products, uploaded
 
 
 class CatalogueForm(forms.Form):
@@ -43,23 +43,51 @@ class CatalogueForm(forms.Form):
         field.queryset = Team.objects.filter(pk__in=[one.pk for one in teams]).order_by("name")
 
 
+class DrawnForm(forms.Form):
+    """How many shoes are drawn, and whose they are to be."""
+
+    team = forms.ModelChoiceField(
+        label=gettext_lazy("Team"), queryset=Team.objects.none(), empty_label=None
+    )
+    n_items = forms.IntegerField(
+        label=gettext_lazy("Drawn shoes"), initial=5000, min_value=2, max_value=MOST_DRAWN
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed of what is drawn"), initial=0, min_value=0, max_value=2**31 - 1
+    )
+
+    def __init__(self, teams: list[Team], *args: Any, **kwargs: Any) -> None:
+        # Another form on the page has a team too.
+        super().__init__(*args, **{"label_suffix": "", "auto_id": "id_drawn_%s"} | kwargs)
+        field = self.fields["team"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = Team.objects.filter(pk__in=[one.pk for one in teams]).order_by("name")
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def catalogues(request: HttpRequest) -> HttpResponse:
     """Access: signed in; lists those of one's teams, but for who adjudicates blind. Those who may
-    analyse a team's studies send one."""
+    analyse a team's studies send one, or have one drawn."""
     teams = teams_that_may_simulate(person(request))
-    data = (request.POST, request.FILES) if request.method == "POST" else ()
-    form = CatalogueForm(teams, *data)
-    if request.method == "POST" and form.is_valid() and (row := _sent(request, form)) is not None:
+    is_drawn = "draw" in request.POST
+    is_sent = request.method == "POST" and not is_drawn
+    form = CatalogueForm(teams, *((request.POST, request.FILES) if is_sent else ()))
+    drawn_form = DrawnForm(teams, *((request.POST,) if is_drawn else ()))
+    row = None
+    if is_sent and form.is_valid():
+        row = _sent(request, form)
+    elif is_drawn and drawn_form.is_valid():
+        row = drawn_products(**drawn_form.cleaned_data, actor=person(request))
+    if row is not None:
         text = _("“{title}” is stored: experiments and recommenders can use it.")
         messages.success(request, text.format(title=row.name))
-        return redirect("console:catalogues")
+        return redirect("console:catalogue", row.pk)
     page = page_of(request, _visible_to(person(request)))
     roles = _roles(person(request))
     for row in page:
         row.may_delete = _may_delete(row, roles.get(row.team_id))
-    context = {"page": page, "form": form, "teams": teams}
-    status = 422 if form.errors else 200
+    context = {"page": page, "form": form, "drawn_form": drawn_form, "teams": teams}
+    status = 422 if form.errors or drawn_form.errors else 200
     return render(request, "console/experiments/catalogues.html", context, status=status)
 
 
@@ -96,17 +124,26 @@ def _may_delete(row: StoredCatalogue, role: Role | None) -> bool:
     return not is_used and role is not None and Permission.EDIT in PERMISSIONS[role]
 
 
+def catalogue_for(request: HttpRequest, key: int, permission: Permission) -> StoredCatalogue:
+    """The catalogue of that number: 404 for whoever may not see it, 403 where their role is too
+    small."""
+    row: StoredCatalogue = get_object_or_404(_visible_to(person(request)), pk=key)
+    role = _roles(person(request)).get(row.team_id)
+    roles = [role] if role else []
+    permissions = within_scopes(request, permissions_of(*roles))
+    if permission not in permissions:
+        raise PermissionDenied(refusal_of(roles, permission))
+    request.permissions = permissions  # type: ignore[attr-defined]
+    return row
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, key: int) -> HttpResponse:
     """First a question, then doing it.
 
     Access: those who may edit; not while an experiment or a recommender rests on it.
     """
-    row = get_object_or_404(_visible_to(person(request)), pk=key)
-    role = _roles(person(request)).get(row.team_id)
-    roles = [role] if role else []
-    if Permission.EDIT not in within_scopes(request, permissions_of(*roles)):
-        raise PermissionDenied(refusal_of(roles, Permission.EDIT))
+    row = catalogue_for(request, key, Permission.EDIT)
     if request.method != "POST":
         return render(request, "console/experiments/delete_catalogue.html", {"catalogue": row})
     try:

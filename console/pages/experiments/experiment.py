@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.roles import Permission, permissions_of
-from console.experiments.forms import RunForm, initial_of
+from console.experiments.forms import RunForm, are_same_users, initial_of, users_again
 from console.experiments.rows import StoredRun
 from console.experiments.standing import standing_of_run
 from console.experiments.view import ExperimentView
@@ -130,6 +130,7 @@ def _page(
         "view": ExperimentView(StoredRun(finished), request.GET) if finished else None,
         "standing": None if version is None or finished else standing_of_run(version),
         "form": form,
+        "other_users": _other_users(version) if form is not None and not form.is_bound else (),
         "table_names": ("results", "comparisons", "causes", "switches"),
         "row_names": (
             ("turns", _("Every turn:")),
@@ -142,6 +143,14 @@ def _page(
     }
     status = 422 if form is not None and form.errors else 200
     return render(request, "console/experiments/experiment.html", context, status=status)
+
+
+def _other_users(version: ExperimentVersion | None) -> list[str]:
+    """Users of another run by the settings offered, where they are not those of the version."""
+    if version is None:
+        return []
+    users, mode = users_again(version.rules), version.rules["mode"]
+    return [] if are_same_users(users, version.rules["users"], mode=mode) else users
 
 
 @require_safe

@@ -65,8 +65,8 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
         gain["ci_high"] = other["gain_limits"][1]
         yield (
             f"chosen on {', '.join(other['chosen_on'])}: {other['chosen']}, whose error on the "
-            f"others is {number(other['error'])}; "
-            + estimate("smaller than the first user's by", gain)
+            f"others is {number(other['error'])}, the first user's "
+            f"{number(other['base_error'])}; " + estimate("the squares differ by", gain)
         )
 
 
