@@ -12,6 +12,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -128,10 +129,16 @@ def run(command: str) -> tuple[str, str]:
 
 
 def _is_in(block: Block, output: str) -> bool:
-    """Whether the lines that the page shows come in the output, in that order; … is any others."""
+    """Whether the lines that the page shows come in the output, in that order; … is any others, and
+    within a line whatever goes by chance."""
     printed = iter(line.rstrip() for line in output.splitlines())
     wanted = (line.rstrip() for line in (block.printed or "").splitlines())
-    return all(line in printed for line in wanted if line.strip() not in ("", LEFT_OUT))
+    patterns = [
+        re.compile(".*".join(map(re.escape, line.split(LEFT_OUT))))
+        for line in wanted
+        if line.strip() not in ("", LEFT_OUT)
+    ]
+    return all(any(pattern.fullmatch(line) for line in printed) for pattern in patterns)
 
 
 def _write(page: Path, outputs: list[tuple[Block, str]]) -> None:

@@ -48,6 +48,7 @@ HELD = {
     "export_user": "tests/accounts/test_erasure.py",
     "fake_prolific": "it runs until it is ended; tests/marketplace/test_fake_prolific.py",
     "freeze_judgments": "tests/annotation/test_frozen_frames.py",
+    "move_contents": "tests/work/test_contents.py",
     "geval_steps": "an endpoint of a language model; tests/metrics/test_judge_commands.py",
     "import_crsarena_eval": "a dataset of others; tests/annotation/test_importing_crsarena_eval.py",
     "import_golden_answers": "tests/replications",

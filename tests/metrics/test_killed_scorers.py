@@ -2,6 +2,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from tests.metrics.scoring_process import BATCH_SIZE, SLUG
 pytestmark = pytest.mark.long
 N_OUTPUTS = len(build("rouge1").outputs)
 N_ITEMS, SYSTEMS = 5000, ("alpha", "beta", "gamma", "delta")
+LEASE_SECONDS = 1
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -84,21 +87,28 @@ class Database:
         }
 
 
-def start(database, log, *arguments):
-    return subprocess.Popen(
+@contextmanager
+def started(database, log, *arguments):
+    process = subprocess.Popen(
         [sys.executable, "-m", "tests.metrics.scoring_process", log, *arguments],
         cwd=PROJECT,
-        env=os.environ | {"DATABASE_URL": database.url, "WORK_LEASE_SECONDS": "1"},
+        env=os.environ | {"DATABASE_URL": database.url, "WORK_LEASE_SECONDS": str(LEASE_SECONDS)},
         stdout=subprocess.PIPE,
         text=True,
     )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-def kill_when_it_waits(process):
-    assert process.stdout.readline() == "now\n"
-    process.kill()
-    assert process.wait() == -9
-    process.stdout.close()
+def start_and_kill(database, log, *arguments):
+    """A process that is killed where it waits; its lease lapses before anybody goes on."""
+    with started(database, log, *arguments) as process:
+        assert process.stdout.readline() == "now\n"
+    assert process.returncode == -9
+    time.sleep(LEASE_SECONDS)
 
 
 def lines(log):
@@ -111,19 +121,19 @@ def test_a_run_of_20000_candidates_that_is_killed_twice_scores_nothing_twice(tmp
     database = Database(tmp_path)
     logs = [tmp_path / name for name in ("first", "second", "third")]
 
-    kill_when_it_waits(start(database, logs[0], "measuring", "8"))
+    start_and_kill(database, logs[0], "measuring", "8")
     after_first = database.scores()
     assert len(after_first) >= N_OUTPUTS * 7 * BATCH_SIZE
 
-    kill_when_it_waits(start(database, logs[1], "writing", "5"))
+    start_and_kill(database, logs[1], "writing", "5")
     after_second = database.scores()
     assert after_first.items() < after_second.items()
     assert database.rows("select state from metrics_scoringrun where leader_id is null") == [
         ("running",)
     ]
 
-    last = start(database, logs[2])
-    output = last.communicate()[0]
+    with started(database, logs[2]) as last:
+        output = last.communicate()[0]
     assert last.returncode == 0
     assert f"{len(after_second) // N_OUTPUTS:,} were scored already" in output
     scores = database.scores()

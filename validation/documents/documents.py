@@ -27,8 +27,9 @@ DASH = "–"
 class Number:
     """A number as it is shown: rounded, with its limits, and whence it comes.
 
-    An undefined one is None, with the reason. `signature` says what it was computed from and
-    by which rules; `is_best` sets it off from its column.
+    An undefined one is None, with the reason; `no_interval` is why a defined one has no limits.
+    `signature` says what it was computed from and by which rules; `is_best` sets it off from its
+    column.
     """
 
     value: float | None
@@ -38,6 +39,14 @@ class Number:
     reason: str = ""
     signature: str = ""
     is_best: bool = False
+    no_interval: str = ""
+
+    @property
+    def missing(self) -> str:
+        """Why the value is undefined or, of a defined one, why it has no limits."""
+        if self.value is None:
+            return self.reason
+        return self.no_interval if self.low is None or self.high is None else ""
 
     @property
     def text(self) -> str:
@@ -59,6 +68,11 @@ class P:
     reason: str = ""
     signature: str = ""
     is_best: bool = False
+
+    @property
+    def missing(self) -> str:
+        """Why it is undefined."""
+        return self.reason if self.value is None else ""
 
     @property
     def text(self) -> str:
@@ -91,6 +105,10 @@ class Column:
     is_code: bool = False
 
 
+# Between a number and the interval behind it.
+INTERVAL = " ["
+
+
 @dataclass(frozen=True)
 class DisplayedCell:
     """A cell as a page shows it."""
@@ -100,6 +118,17 @@ class DisplayedCell:
     letter: str = ""
     signature: str = ""
     is_best: bool = False
+
+    @property
+    def value(self) -> str:
+        """A number without its interval."""
+        return self.text.partition(INTERVAL)[0] if self.column.is_number else self.text
+
+    @property
+    def interval(self) -> str:
+        """A number's interval, which a narrow column has below the number."""
+        _value, begins, rest = self.text.partition(INTERVAL)
+        return f"[{rest}" if begins and self.column.is_number else ""
 
 
 @dataclass(frozen=True)
@@ -128,14 +157,26 @@ class Table:
 
     @cached_property
     def letters(self) -> dict[str, str]:
-        """A letter for each reason why a number is undefined, in order of appearance."""
+        """A letter for each reason why a number is undefined or has no interval, in order of
+        appearance."""
         reasons = dict.fromkeys(
-            cell.reason
+            cell.missing
             for row in self.rows
             for cell in row
-            if isinstance(cell, Number | P) and cell.value is None and cell.reason
+            if isinstance(cell, Number | P) and cell.missing
         )
         return {reason: _letter(number) for number, reason in enumerate(reasons)}
+
+    def reasons(self, *, is_defined: bool) -> list[str]:
+        """By its letter, each reason why a defined number has no interval, or why one is
+        undefined."""
+        of = {
+            cell.missing
+            for row in self.rows
+            for cell in row
+            if isinstance(cell, Number | P) and (cell.value is not None) == is_defined
+        }
+        return [f"{letter}: " + _(one) for one, letter in self.letters.items() if one in of]
 
     @property
     def cells(self) -> Iterator[list[DisplayedCell]]:
@@ -184,6 +225,8 @@ class Table:
             if number in with_interval:
                 fields.append((_("{title}, lower limit").format(title=name), number, _low))
                 fields.append((_("{title}, upper limit").format(title=name), number, _high))
+            if any(_missing(row[number]) for row in self.rows):
+                fields.append((_("{title}, what is missing").format(title=name), number, _missing))
         return fields
 
 
@@ -248,15 +291,17 @@ def beside(table: Table) -> str:
 
 def note_of(table: Table) -> str:
     """What stands under a table: its note, and why numbers are undefined, by letter."""
-    reasons = [f"{letter}: " + _(reason) for reason, letter in table.letters.items()]
-    undefined = _("– undefined; %(reasons)s.") % {"reasons": "; ".join(reasons)} if reasons else ""
-    return " ".join(part for part in (table.note, undefined) if part)
+    parts = [table.note]
+    if reasons := table.reasons(is_defined=False):
+        parts.append(_("– undefined; %(reasons)s.") % {"reasons": "; ".join(reasons)})
+    if reasons := table.reasons(is_defined=True):
+        parts.append(_("Without an interval; %(reasons)s.") % {"reasons": "; ".join(reasons)})
+    return " ".join(part for part in parts if part)
 
 
 def letter_of(table: Table, cell: Cell) -> str:
-    """The letter of the reason why a cell is undefined, if it is."""
-    undefined = isinstance(cell, Number | P) and cell.value is None
-    return table.letters.get(cell.reason, "") if undefined else ""  # type: ignore[union-attr]
+    """The letter of the reason why a cell is undefined, or has no interval."""
+    return table.letters.get(cell.missing, "") if isinstance(cell, Number | P) else ""
 
 
 def _displayed(table: Table, column: Column, cell: Cell) -> DisplayedCell:
@@ -289,6 +334,11 @@ def _plain(cell: Cell) -> Any:
 
 def _has_interval(cell: Cell) -> bool:
     return isinstance(cell, Number) and (cell.low is not None or cell.high is not None)
+
+
+def _missing(cell: Cell) -> str:
+    """Why a number is undefined, or has no interval."""
+    return _(cell.missing) if isinstance(cell, Number | P) and cell.missing else ""
 
 
 def _low(cell: Cell) -> float | None:

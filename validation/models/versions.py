@@ -8,6 +8,7 @@ from django.db import models
 from annotation.models import Study
 from metrics.exceptions import ValidationUnknown
 from validation.models.fields import code_field, name_field
+from work.contents.field import ContentField
 
 
 class ValidationVersionQuerySet(models.QuerySet["ValidationVersion"]):
@@ -91,7 +92,7 @@ class ReportFile(models.Model):
 
     version = models.ForeignKey(ValidationVersion, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=64)
-    content = models.BinaryField()
+    content = ContentField()
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
