@@ -119,13 +119,24 @@ def texts(language: str, kind: str, reason_rule: str, parts: frozenset[str]) -> 
 
 
 def field_html(
-    question: dict[str, Any], identity: str, language: str, candidates: list[dict[str, Any]]
+    question: dict[str, Any],
+    identity: str,
+    language: str,
+    candidates: list[dict[str, Any]],
+    *,
+    are_products: bool = False,
 ) -> SafeString:
     """A question with its widget. One that doesn't show the candidates is the same on every
     page."""
     if question["about"] == "all":
-        values = {"question": question, "id": identity, "candidates": candidates}
-        return render_to_string("worker_page/question.html", values | {"language": language})
+        values = {
+            "question": question,
+            "id": identity,
+            "candidates": candidates,
+            "language": language,
+            "are_products": are_products,
+        }
+        return render_to_string("worker_page/question.html", values)
     return _field_of_any_page(question["record"], identity, language)
 
 

@@ -50,7 +50,7 @@ GERMAN = {
     "Tick at least one, or “None of these would do”":
         "Kreuzen Sie mindestens eine an, oder „Keine davon käme in Frage“",
     "None would do": "Keine käme in Frage",
-    "{n} of {total} chosen": "{n} von {total} gewählt",
+    "{n} chosen": "{n} gewählt",
     "Why would this one do? {title}": "Warum käme diese in Frage? {title}",
     "Your reason has {n} of at least {least} characters":
         "Ihre Begründung hat {n} von mindestens {least} Zeichen",
@@ -168,7 +168,7 @@ ARABIC = {
     "{n} of {total} ratings given": "أُعطي {n} من {total} تقييمات",
     "Tick at least one, or “None of these would do”": "ضع علامة على واحد على الأقل، أو «لا يصلح أي منها»",
     "None would do": "لا يصلح أي منها",
-    "{n} of {total} chosen": "اختير {n} من {total}",
+    "{n} chosen": "اختير {n}",
     "Why would this one do? {title}": "لماذا يصلح هذا؟ {title}",
     "Your reason has {n} of at least {least} characters": "في تعليلك {n} من {least} حرفًا على الأقل",
     "The picture did not load": "لم تُحمَّل الصورة",

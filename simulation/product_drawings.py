@@ -28,12 +28,25 @@ PATTERNS = {
     '<rect x="4" y="4" width="4" height="4" fill="#fff" fill-opacity=".55"/>',
 }
 STRAPS = {
-    "without a strap": "",
-    "strapped": '<path d="M30 60 L72 56" stroke="#1d2329" stroke-width="4"/>',
-    "buckled": '<path d="M30 60 L72 56" stroke="#1d2329" stroke-width="4"/>'
-    '<rect x="48" y="53" width="9" height="9" fill="none" stroke="#d4b106" stroke-width="2"/>',
-    "laced": '<path d="M56 48 L68 56 M54 56 L70 52 M60 62 L74 58" stroke="#fdfdfd" '
-    'stroke-width="2" fill="none"/>',
+    "sneaker": ("M58 74 L78 56", (68, 65)),
+    "ankle boot": ("M36 52 L70 52", (58, 52)),
+    "knee boot": ("M40 50 L70 50", (58, 50)),
+    "pump": ("M19 58 Q40 42 72 65", (43, 52)),
+    "sandal": ("M22 63 Q50 36 85 61", (52, 49)),
+    "flat": ("M18 63 Q42 46 74 67", (44, 56)),
+    "clog": ("M17 76 Q16 56 54 62", (30, 63)),
+    "loafer": ("M58 74 L76 55", (67, 65)),
+}
+"""Over each kind of shoe, and where its buckle is."""
+LACES = {
+    "sneaker": "M58 52 L70 48 M64 58 L77 53 M70 64 L84 59",
+    "ankle boot": "M58 36 L71 32 M58 45 L71 41 M60 54 L72 50",
+    "knee boot": "M58 22 L72 18 M58 34 L72 30 M58 46 L71 42",
+    "pump": "M62 71 L72 65 M70 73 L81 64 M78 75 L90 64",
+    "sandal": "M32 66 L78 72 M32 74 L79 64 M34 81 L76 79",
+    "flat": "M60 76 L68 68 M68 77 L78 66 M76 78 L88 66",
+    "clog": "M54 60 L68 52 M62 66 L78 53 M70 71 L87 57",
+    "loafer": "M54 62 L66 54 M60 68 L74 56 M67 73 L82 59",
 }
 MATERIALS = {
     "leather": 'stroke-width="1.5"',
@@ -44,10 +57,14 @@ MATERIALS = {
 
 
 def title(attributes: Mapping[str, str]) -> str:
-    """The product in words."""
+    """The product in words: all that the picture shows, for who does not see it."""
     kept = ("colour", "pattern", "material", "category")
-    heel = "" if attributes["heel"] == "none" else f", {attributes['heel']} heel"
-    return " ".join(attributes[name] for name in kept) + f", {attributes['toe']} toe{heel}"
+    heel = "no" if attributes["heel"] == "none" else attributes["heel"]
+    return (
+        " ".join(attributes[name] for name in kept)
+        + f", {attributes['toe']} toe, {heel} heel, {attributes['sole']} sole, "
+        + attributes["strap"]
+    )
 
 
 def drawing(attributes: Mapping[str, str]) -> str:
@@ -67,5 +84,27 @@ def drawing(attributes: Mapping[str, str]) -> str:
         f"{MATERIALS[attributes['material']]}/>{overlay}"
         f'<path d="M{left} 84 H114 V{84 + sole} H{left} Z" fill="#bfc5cb" stroke="#1d2329"/>'
         f'<path d="M{left} {84 + sole} h14 l-4 {heel} h-8 Z" fill="#1d2329"/>'
-        f'<g transform="translate({(left - 14) // 2} 0)">{STRAPS[attributes["strap"]]}</g></svg>\n'
+        f"{_strap(attributes)}</svg>\n"
+    )
+
+
+def _strap(attributes: Mapping[str, str]) -> str:
+    if attributes["strap"] == "without a strap":
+        return ""
+    if attributes["strap"] == "laced":
+        # Dark below white: they are seen on shoes of any colour.
+        laces = LACES[attributes["category"]]
+        return "".join(
+            f'<path d="{laces}" stroke="{colour}" stroke-width="{width}" stroke-linecap="round"/>'
+            for colour, width in (("#1d2329", 4), ("#fdfdfd", 2))
+        )
+    path, (x, y) = STRAPS[attributes["category"]]
+    strap = f'<path d="{path}" fill="none" stroke="#1d2329" stroke-width="5"/>'
+    # A strap on black is told from it by a light edge.
+    edge = f'<path d="{path}" fill="none" stroke="#f6f7f9" stroke-width="7"/>'
+    if attributes["strap"] == "strapped":
+        return edge + strap
+    return (
+        edge + strap + f'<rect x="{x - 5}" y="{y - 5}" width="10" height="10" fill="#1d2329" '
+        'stroke="#f0c419" stroke-width="2.5"/>'
     )

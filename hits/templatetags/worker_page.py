@@ -21,4 +21,10 @@ def say(context: Context, text: str, **values: Any) -> str:
 def field(context: Context, question: dict[str, Any], candidate: int | None = None) -> SafeString:
     """A question with its widget, of the candidate with this number, or of the whole item."""
     identity = question["id"] if candidate is None else f"{candidate}-{question['id']}"
-    return field_html(question, identity, context["language"], context["candidates"])
+    return field_html(
+        question,
+        identity,
+        context["language"],
+        context["candidates"],
+        are_products=context["are_products"],
+    )

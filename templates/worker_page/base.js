@@ -8,6 +8,7 @@ const make = (name, properties, ...children) => {
   element.append(...children);
   return element;
 };
+const attribute = (element, name, value) => value ? element.setAttribute(name, value) : element.removeAttribute(name);
 const task = JSON.parse(find("#task").textContent);
 const texts = find("#texts").content;
 // A text of the page with its values, {like} this.

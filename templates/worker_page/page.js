@@ -238,6 +238,8 @@ function mark(left) {
   for (const note of all(".needed")) {
     const field = note.closest(".field, .words, .choices"), isLeft = left.some(({ node }) => node === field);
     note.hidden = !isLeft;
+    // Ticks have no group with a role of its own to be marked: who comes to them hears the note.
+    if (field.matches("fieldset")) attribute(field, "aria-describedby", isLeft && note.id);
     const marked = field.getAttribute("role") === "radiogroup" ? [field] : all("[type=range], [type=number], [type=text], textarea, select, [role=radiogroup]", field);
     for (const each of marked) each.ariaInvalid = isLeft;
   }

@@ -23,6 +23,8 @@ function enlarge(image, card) {
 function larger(isOn) {
   pair.classList.toggle("larger", isOn);
   find("#larger").ariaPressed = isOn;
+  // From the middle on, where the product is.
+  for (const box of all("figure > div", pair)) box.scrollTo((box.scrollWidth - box.clientWidth) / 2, (box.scrollHeight - box.clientHeight) / 2);
 }
 for (const button of all(".enlarge")) {
   const card = cardOf(button);

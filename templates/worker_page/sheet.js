@@ -16,7 +16,9 @@ const sheet = find("#sheet"), whole = find("#whole");
   const turns = all(".turns li", find("#context")), last = turns[turns.length - 1];
   const lines = (last ? find(".text", last) : find("#context > .text")).textContent.trim().split("\n");
   const text = find(".last .text");
-  text.textContent = last ? lines.join("\n") : lines[lines.length - 1];
+  // What products are held against stands in the first line: what is looked for.
+  const isHeldAgainst = !last && lines.length > 1 && "first" in text.parentNode.dataset;
+  text.textContent = last ? lines.join("\n") : [...(isHeldAgainst ? lines.slice(0, 1) : []), lines[lines.length - 1]].join("\n");
   if (last) find(".last .speaker").textContent = find(".who", last).textContent;
   const offer = () => { whole.hidden = text.scrollHeight <= text.clientHeight; };
   if (find("#context > .pinned")) { addEventListener("resize", offer); offer(); }

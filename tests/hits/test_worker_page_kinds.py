@@ -30,7 +30,7 @@ from marketplace.documents.answer_schemas import answer_errors
 from marketplace.documents.json_schema import check_schema
 from tests.accessibility import CONTROLS, GROUPS, Node, accessibility_problems, accessible_nodes
 from tests.hits.frames import Frame, counts, frame_of
-from tests.hits.samples import alternatives_item, rating_item
+from tests.hits.samples import RESPONSES, alternatives_item, rating_item
 from tests.hits.test_answers import xml_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
@@ -388,6 +388,21 @@ def test_a_page_about_products_speaks_of_products(language):
         assert page_text(text, language) in page
     for text in ("Response {letter}", "{n} of {total} ratings given"):
         assert page_text(text, language) not in page
+
+
+def test_a_product_to_choose_is_named_by_its_title_and_what_is_looked_for_stays_in_view(framed):
+    item, document = published(
+        rating_item(), questions=(QUESTIONS["preference"],), display=Display(candidates="product")
+    )
+    lines = ("You look for a red boot", "Shown before: a clog", "Shown now: a black sandal")
+    item.context = "\n".join(lines)
+    _, page = framed(item, document, "task")
+    page.set_viewport_size({"width": 390, "height": 844})
+    named = re.compile(rf"^Product [A-D] {re.escape(RESPONSES[0])}$")
+    expect(page.get_by_role("radio", name=named)).to_have_count(1)
+    expect(page.locator(".last .text")).to_have_text(f"{lines[0]}\n{lines[2]}")
+    page.locator("footer").scroll_into_view_if_needed()
+    expect(page.locator(".last .text")).to_be_in_viewport()
 
 
 def test_what_is_no_conversation_is_not_called_one():

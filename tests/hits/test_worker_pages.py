@@ -445,7 +445,7 @@ def test_alternatives_are_chosen_by_keyboard_alone_in_a_sandboxed_frame(
     for number in (0, 3):
         tab_to(page, boxes.nth(number))
         page.keyboard.press("Space")
-    expect(task.locator("#progress")).to_have_text(counts(2, 14))
+    expect(task.locator("#progress")).to_have_text("2 chosen")
     tab_to(page, task.locator("#justification"))
     page.keyboard.type("Both of them are lamps as well.")
     tab_to(page, task.locator("#send [type=submit]"))
@@ -500,8 +500,12 @@ def test_no_choice_and_a_short_reason_are_both_named(alternatives_frame, open_pa
     problems = page.locator("#problems")
     expect(problems.get_by_role("listitem")).to_have_count(2)
     expect(problems.get_by_role("link").nth(1)).to_have_text(counts(9, 20))
+    choices = page.locator("fieldset.choices")
+    expect(choices).to_have_accessible_description(re.compile("Needs an answer"))
     problems.get_by_role("link").first.click()
     expect(page.locator(".grid input").nth(0)).to_be_focused()
+    page.locator(".grid input").nth(0).check()
+    expect(choices).to_have_accessible_description("")
     assert alternatives_frame.posts == []
 
 
@@ -530,6 +534,12 @@ def test_a_picture_is_enlarged_by_key_and_by_button(alternatives_frame, open_pag
     page.keyboard.press("z")
     expect(dialog).to_be_visible()
     expect(dialog).to_contain_text(title)
+    dialog.get_by_role("button", name="Larger").click()
+    for shown in dialog.locator("figure > div").all():
+        # The middle of each picture, where the product is, not an empty corner.
+        assert shown.evaluate(
+            "box => Math.abs(box.scrollLeft + box.clientWidth / 2 - box.scrollWidth / 2) < 2"
+        )
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(box).to_be_focused()

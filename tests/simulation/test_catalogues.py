@@ -14,6 +14,7 @@ from simulation.critics import AttributeCritic, DirectionCritic
 from simulation.dialogues import simulate
 from simulation.drawn_products import KINDS, drawn_catalogue, stand_in_catalogue
 from simulation.exceptions import CatalogueUnfit, TargetsUnfit
+from simulation.product_drawings import title
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender
 from simulation.recommenders.nearest import nearest_items
 from simulation.sprites import read_sprite
@@ -28,6 +29,22 @@ def test_a_smaller_drawn_catalogue_is_the_beginning_of_a_larger_one() -> None:
     assert large.ids[:50] == small.ids
     assert (large.embeddings[:50] == small.embeddings).all()
     assert not (drawn_catalogue(50, seed=1).embeddings == small.embeddings).any()
+
+
+def test_the_words_of_a_drawn_product_name_each_of_its_attributes() -> None:
+    """Who listens judges the same product as who looks."""
+    attributes = drawn_catalogue(400).attributes
+    assert attributes is not None
+    for item in range(400):
+        described = attributes.describe(item)
+        parts = {
+            " ".join(described[name] for name in ("colour", "pattern", "material", "category")),
+            f"{described['toe']} toe",
+            f"{'no' if described['heel'] == 'none' else described['heel']} heel",
+            f"{described['sole']} sole",
+            described["strap"],
+        }
+        assert set(title(described).split(", ")) == parts
 
 
 def test_every_value_of_every_attribute_can_be_drawn_as_a_picture() -> None:
