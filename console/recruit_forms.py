@@ -26,6 +26,23 @@ PROPOSED_ITEMS = 10
 PROPOSED_HOURLY = Decimal(9)
 CENT = Decimal("0.01")
 AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,4})?")
+MOST_FILTERS, LONGEST_FILTER = 30, 1000
+FILTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=\s*\S.*")
+LABELS = (
+    ("annotation", gettext_lazy("Annotation")),
+    ("ai_annotation", gettext_lazy("AI: annotation")),
+    ("ai_evaluation", gettext_lazy("AI: evaluation")),
+    ("ai_fact_checking", gettext_lazy("AI: fact checking")),
+    ("ai_reasoning", gettext_lazy("AI: reasoning")),
+    ("ai_safety", gettext_lazy("AI: safety")),
+    ("ai_other", gettext_lazy("AI: other")),
+    ("decision_making_task", gettext_lazy("Decision-making task")),
+    ("survey", gettext_lazy("Survey")),
+    ("writing_task", gettext_lazy("Writing task")),
+    ("interview", gettext_lazy("Interview")),
+    ("other", gettext_lazy("Other")),
+)
+"""What Prolific lists a study under."""
 DEVICES = (
     ("desktop", gettext_lazy("Computers")),
     ("tablet", gettext_lazy("Tablets")),
@@ -40,6 +57,8 @@ class MoneyField(forms.CharField):
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value).strip()
+        if not text:
+            return None
         if not AMOUNT.fullmatch(text):
             raise ValidationError(_("Type an amount such as 12.50."))
         return Decimal(text)
@@ -76,6 +95,37 @@ class OfferForm(forms.Form):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("None chosen: any."),
+    )
+    filters = forms.CharField(
+        label=gettext_lazy("Whom the recruiter invites"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=gettext_lazy(
+            "Prolific’s filters by their names there, one a line: age = 18..65, or handedness = "
+            "1, 2. Empty: whoever it has. It refuses a name or a value that it does not know."
+        ),
+    )
+    labels = forms.MultipleChoiceField(
+        label=gettext_lazy("Listed there as"),
+        choices=LABELS,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("None chosen: annotation."),
+    )
+    screen_out_reward = MoneyField(
+        label=gettext_lazy("Pay of who may not take part"),
+        required=False,
+        help_text=gettext_lazy(
+            "For who is blocked or lacks a qualification, and less than the reward. Empty: they "
+            "are asked to return their place, and get nothing."
+        ),
+    )
+    screen_out_places = forms.IntegerField(
+        label=gettext_lazy("For so many of them at most"),
+        min_value=1,
+        max_value=MOST_PLACES,
+        required=False,
+        help_text=gettext_lazy("Then Prolific pauses the study. The price has all of it in."),
     )
     excluded = forms.ModelMultipleChoiceField(
         Recruitment.objects.none(),
@@ -114,6 +164,32 @@ class OfferForm(forms.Form):
             raise ValidationError(_("The reward is an amount of whole pence or cents above 0."))
         return reward
 
+    def clean_filters(self) -> list[str]:
+        lines = [line.strip() for line in self.cleaned_data["filters"].splitlines()]
+        lines = [line for line in lines if line]
+        for line in lines:
+            if len(line) > LONGEST_FILTER or not FILTER.fullmatch(line):
+                text = _("A filter is a name and its values, as in age = 18..65, not “%(line)s”.")
+                raise ValidationError(text % {"line": line[:80]})
+        if len(lines) > MOST_FILTERS:
+            raise ValidationError(_("A study has at most %(n)s filters.") % {"n": MOST_FILTERS})
+        return lines
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        pay, places = data.get("screen_out_reward"), data.get("screen_out_places")
+        if "screen_out_reward" in self.errors or "screen_out_places" in self.errors:
+            return data
+        if pay is not None and not places:
+            self.add_error("screen_out_places", _("Say how many get it at most."))
+        elif places and pay is None:
+            self.add_error("screen_out_reward", _("Say how much each of them gets."))
+        elif pay is not None and not (0 < pay < data.get("reward", pay + 1)):
+            self.add_error("screen_out_reward", _("It is more than 0 and less than the reward."))
+        elif pay is not None and pay != pay.quantize(CENT):
+            self.add_error("screen_out_reward", _("It is an amount of whole pence or cents."))
+        return data
+
     @property
     def offer(self) -> Offer:
         data = self.cleaned_data
@@ -124,6 +200,10 @@ class OfferForm(forms.Form):
             items=data["items"],
             places=data["places"] or 0,
             devices=data["devices"],
+            filters=data["filters"],
+            labels=data["labels"],
+            screen_out_reward=data["screen_out_reward"],
+            screen_out_places=data["screen_out_places"] or 0,
             excluded=list(data["excluded"]),
         )
 

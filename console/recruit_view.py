@@ -108,6 +108,11 @@ class RecruitView:
         if last := next(iter(self.studies), None):  # refused, or discarded for another price
             terms = {"items": last.items, "minutes": last.minutes, "reward": last.reward}
             initial |= terms | {"devices": last.devices, "recruiter": last.recruiter_id}
+            initial |= {"filters": "\n".join(last.filters), "labels": last.labels}
+            initial |= {
+                "screen_out_reward": last.screen_out_reward,
+                "screen_out_places": last.screen_out_places or None,
+            }
         return OfferForm(self.batch, initial=initial)
 
     @property

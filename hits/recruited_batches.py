@@ -72,6 +72,10 @@ class Offer:
     items: int
     places: int = 0
     devices: Sequence[str] = ()
+    filters: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    screen_out_reward: Decimal | None = None
+    screen_out_places: int = 0
     excluded: Sequence[Recruitment] = ()
 
 
@@ -116,6 +120,10 @@ def request_draft(*, batch: Batch, offer: Offer, actor: User) -> Recruitment:
         items=offer.items,
         places=offer.places,
         devices=list(offer.devices),
+        filters=list(offer.filters),
+        labels=list(offer.labels),
+        screen_out_reward=offer.screen_out_reward,
+        screen_out_places=offer.screen_out_places,
         created_by=actor,
     )
     recruitment.excluded.set(offer.excluded)

@@ -135,6 +135,14 @@ def draft(recruitment: Recruitment) -> None:
         "devices": recruitment.devices,
         "excluded": list(recruitment.excluded.values_list("public_id", flat=True)),
     }
+    # Only what is said: a marketplace of an earlier version knows none of it.
+    if recruitment.filters:
+        content["filters"] = recruitment.filters
+    if recruitment.labels:
+        content["labels"] = recruitment.labels
+    if recruitment.screen_out_reward is not None:
+        content["screen_out_reward"] = f"{recruitment.screen_out_reward:.2f}"
+        content["screen_out_places"] = recruitment.screen_out_places
     _ask(batch.connection, "/draft", content)
 
 

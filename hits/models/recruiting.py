@@ -109,6 +109,16 @@ class Recruitment(models.Model):
     items = models.PositiveSmallIntegerField(help_text="HITs that a participant does.")
     places = models.PositiveIntegerField(default=0, help_text="0: as many as judgments need.")
     devices = models.JSONField(default=list, blank=True)
+    filters = models.JSONField(default=list, blank=True, help_text="Whom the recruiter invites.")
+    labels = models.JSONField(default=list, blank=True, help_text="The recruiter's, of the study.")
+    screen_out_reward = models.DecimalField(
+        max_digits=10,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        help_text="Of whoever may not take part.",
+    )
+    screen_out_places = models.PositiveIntegerField(default=0)
     excluded = models.ManyToManyField("self", symmetrical=False, blank=True)
     state = models.CharField(max_length=9, choices=State, default=State.REQUESTED)
     quoted_places = models.PositiveIntegerField(null=True, blank=True)

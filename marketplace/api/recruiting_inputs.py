@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from marketplace.exceptions import ChannelDoesNotExist, HitTypeDoesNotExist, InvalidParameter
 from marketplace.models import Hit, HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.recruiting.drafts import MOST_EXCLUDED, Posting
+from marketplace.recruiting.filters import LABELS, LONGEST_LINE, MOST_FILTERS
 from marketplace.recruiting.studies import MOST_ITEMS, find_study
 
 MOST_AMOUNT = Decimal(10_000_000)
@@ -42,10 +43,10 @@ class Body:
             raise InvalidParameter(f"'{name}' must be a text of 1 to {most} characters.")
         return value
 
-    def texts(self, name: str, *, most: int) -> list[str]:
+    def texts(self, name: str, *, most: int, longest: int = LONGEST_ID) -> list[str]:
         values = self._value(name, [])
         are_texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
-        if not are_texts or len(values) > most or any(len(one) > LONGEST_ID for one in values):
+        if not are_texts or len(values) > most or any(len(one) > longest for one in values):
             raise InvalidParameter(f"'{name}' must be a list of at most {most} short texts.")
         return list(values)
 
@@ -66,6 +67,10 @@ class Body:
         if value not in known:
             raise InvalidParameter(f"'{name}' must be one of: {', '.join(known)}.")
         return str(value)
+
+    def amount_if_any(self, name: str) -> Decimal | None:
+        """An amount of money, or None where the body says none."""
+        return None if self._value(name, None) is None else self.amount(name)
 
     def amount(self, name: str) -> Decimal:
         """An amount of money, as a text such as 12.50."""
@@ -132,6 +137,10 @@ def posting_of(requester: Requester, body: Body) -> Posting:
         items_per_session=body.integer("items", least=1, most=MOST_ITEMS, default=1),
         places=body.integer("places", least=0, most=100_000, default=0),
         devices=tuple(body.texts("devices", most=3)),
+        filters=tuple(body.texts("filters", most=MOST_FILTERS, longest=LONGEST_LINE)),
+        labels=tuple(body.texts("labels", most=len(LABELS))),
+        screen_out_reward=body.amount_if_any("screen_out_reward"),
+        screen_out_places=body.integer("screen_out_places", least=0, most=100_000, default=0),
         annotation_prefix=body.text("annotation_prefix", most=255, default=""),
         excluded=_studies_of(requester, body.texts("excluded", most=MOST_EXCLUDED)),
     )

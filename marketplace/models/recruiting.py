@@ -105,6 +105,12 @@ class RecruitedStudy(models.Model):
     minutes = models.PositiveSmallIntegerField(null=True)
     places = models.PositiveIntegerField(default=0)
     devices = models.JSONField(default=list, blank=True)
+    # Whom the recruiter invites, a filter a line, and under which labels it lists the study.
+    filters = models.JSONField(default=list, blank=True)
+    labels = models.JSONField(default=list, blank=True)
+    # What it pays whoever is screened out at the door, and how many of them at most.
+    screen_out_reward = models.DecimalField(max_digits=10, decimal_places=2, null=True)
+    screen_out_places = models.PositiveIntegerField(default=0)
     # Whose participants may not take part.
     excluded = models.ManyToManyField(
         "self", symmetrical=False, blank=True, related_name="excluded_by"

@@ -28,22 +28,36 @@ MEANINGS = {
     Kind.STUDY: gettext_lazy("set aside for its places"),
     Kind.REWARD: gettext_lazy("of what was set aside, paid for approved participations"),
     Kind.BONUS: gettext_lazy("paid in bonuses"),
-    Kind.SCREEN_OUT: Kind.SCREEN_OUT.label,
+    Kind.SCREEN_OUT: gettext_lazy("paid to who was screened out"),
 }
 
 
 def charge_rewards(connection: RecruiterConnection, recruiter: Recruiter) -> int:
-    """Write down what each approved participation cost, once; return of how many."""
+    """Write down what each approved participation cost, and each that was screened out for pay,
+    once; return of how many."""
+    return _charge(connection, recruiter, Kind.REWARD, "reward", _approved(connection)) + _charge(
+        connection, recruiter, Kind.SCREEN_OUT, "screen_out_reward", _screened_out(connection)
+    )
+
+
+def _charge(
+    connection: RecruiterConnection,
+    recruiter: Recruiter,
+    kind: RecruiterCharge.Kind,
+    amount: str,
+    sessions: QuerySet[Session],
+) -> int:
+    """Each session's pay, which is this amount of its study."""
     n = 0
-    waiting = _uncharged(connection)
-    studies = RecruitedStudy.objects.filter(pk__in=waiting.values("study"), reward__isnull=False)
-    for study in studies.order_by("pk"):
-        assert study.reward is not None
-        cost = recruiter.cost(study.reward, 1)
+    charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=kind)
+    waiting = sessions.filter(~Exists(charged))
+    priced = RecruitedStudy.objects.exclude(**{amount: None})
+    for study in priced.filter(pk__in=waiting.values("study")).order_by("pk"):
+        cost = recruiter.cost(getattr(study, amount), 1)
         for session in waiting.filter(study=study):
             _row, is_new = RecruiterCharge.objects.get_or_create(
                 connection=connection,
-                kind=Kind.REWARD,
+                kind=kind,
                 external_id=session.submission_id[:100],
                 defaults={
                     "study": study,
@@ -65,11 +79,14 @@ def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
         yield str(MEANINGS[Kind(kind)]), cents if cents == total else total, currency
 
 
-def _uncharged(connection: RecruiterConnection) -> QuerySet[Session]:
+def _screened_out(connection: RecruiterConnection) -> QuerySet[Session]:
+    return Session.objects.filter(connection=connection, state=Session.State.SCREENED_OUT)
+
+
+def _approved(connection: RecruiterConnection) -> QuerySet[Session]:
     """Those approved there, by time or by hand or because it was said from here."""
     approvals = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.APPROVE)
     open_ones = approvals.exclude(state__in=[Intent.State.DONE, Intent.State.REFUSED])
-    charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=Kind.REWARD)
     approved = Session.objects.filter(connection=connection, state=Session.State.APPROVED)
     posted = approved.exclude(study__external_id="")
-    return posted.filter(~Exists(open_ones), ~Exists(charged))
+    return posted.filter(~Exists(open_ones))

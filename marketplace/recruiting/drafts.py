@@ -24,11 +24,13 @@ from marketplace.models import (
     Assignment,
     HitType,
     Outcome,
+    OutcomeCode,
     RecruitedStudy,
     RecruiterConnection,
 )
 from marketplace.recruiting.codes import create_codes
 from marketplace.recruiting.connections import required_recruiter
+from marketplace.recruiting.filters import EXCLUDING, LABELS, filters_of
 from marketplace.recruiting.groups import blocked_group_of, group_of
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
@@ -44,7 +46,6 @@ MOST_REWARD = Decimal(100_000)
 MOST_EXCLUDED = 20
 CENT = Decimal("0.01")
 DEVICES = ("desktop", "tablet", "mobile")
-EXCLUDING = "participant_group_blocklist"
 # What participants read whose place is asked back, since there is nothing to pay for.
 RETURN_REASONS = {
     Outcome.NO_CONSENT: "You did not agree to take part.",
@@ -63,6 +64,10 @@ class Posting:
     items_per_session: int = 1
     places: int = 0  # 0: as many as the judgments that are wanted need
     devices: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()  # lines, such as age = 18..65
+    labels: tuple[str, ...] = ()
+    screen_out_reward: Decimal | None = None  # of whoever may not take part; None: nothing
+    screen_out_places: int = 0  # how many are paid so at most
     annotation_prefix: str = ""  # of the HIT type's HITs those whose annotation begins so
     excluded: tuple[RecruitedStudy, ...] = ()  # whose participants may not take part
 
@@ -129,6 +134,10 @@ def write_draft(
         minutes=values.minutes,
         places=places,
         devices=list(values.devices),
+        filters=list(values.filters),
+        labels=list(values.labels),
+        screen_out_reward=values.screen_out_reward,
+        screen_out_places=values.screen_out_places,
         request_token=request_token,
         created_at=clock.now(),
         **columns,
@@ -144,7 +153,7 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
     recruiter = required_recruiter(study.connection)
     assert study.reward is not None
     try:
-        cost = recruiter.cost(study.reward, study.places)
+        cost = with_screen_outs(study, recruiter, recruiter.cost(study.reward, study.places))
         if not study.external_id:
             study.external_id = _posted(recruiter, study).id
     except RecruiterProblem as problem:
@@ -152,6 +161,14 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
     study.quoted_places, study.quoted_cost = study.places, cost.total
     study.save(update_fields=["external_id", "quoted_places", "quoted_cost"])
     return cost
+
+
+def with_screen_outs(study: RecruitedStudy, recruiter: Recruiter, cost: Cost) -> Cost:
+    """A study's cost with the most that is paid to whoever is screened out."""
+    if study.screen_out_reward is None:
+        return cost
+    most = recruiter.cost(study.screen_out_reward, study.screen_out_places)
+    return Cost(cost.total + most.total, cost.currency)
 
 
 def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
@@ -193,7 +210,28 @@ def _check(
         raise InvalidParameter(_("The reward is an amount of whole pence or cents above 0."))
     if not set(values.devices) <= set(DEVICES):
         raise InvalidParameter(_("Devices are %(names)s.") % {"names": ", ".join(DEVICES)})
+    _check_invited(values)
+    _check_screen_out(values)
     _check_excluded(connection, values)
+
+
+def _check_invited(values: Posting) -> None:
+    filters_of(values.filters)
+    if unknown := sorted(set(values.labels) - set(LABELS)):
+        text = _("There is no label %(name)s; labels are %(names)s.")
+        raise InvalidParameter(text % {"name": unknown[0], "names": ", ".join(LABELS)})
+
+
+def _check_screen_out(values: Posting) -> None:
+    pay, places = values.screen_out_reward, values.screen_out_places
+    if pay is None and not places:
+        return
+    if pay is None or not 1 <= places <= MOST_PLACES:
+        text = _("Pay for who is screened out is an amount, and how many get it at most.")
+        raise InvalidParameter(text)
+    if not 0 < pay < values.reward or pay != pay.quantize(CENT):
+        text = _("Pay for who is screened out is less than the reward, in whole pence or cents.")
+        raise InvalidParameter(text)
 
 
 def _check_excluded(connection: RecruiterConnection, values: Posting) -> None:
@@ -220,7 +258,7 @@ def _posted(recruiter: Recruiter, study: RecruitedStudy) -> PostedStudy:
 def _filters(recruiter: Recruiter, study: RecruitedStudy) -> tuple[Filter, ...]:
     groups = [group_of(recruiter, one) for one in study.excluded.order_by("pk")]
     blocked = blocked_group_of(recruiter, study.connection)
-    return (Filter(EXCLUDING, values=(*groups, blocked)),)
+    return (*filters_of(study.filters), Filter(EXCLUDING, values=(*groups, blocked)))
 
 
 def _draft_of(study: RecruitedStudy, project: str, filters: tuple[Filter, ...]) -> StudyDraft:
@@ -235,16 +273,21 @@ def _draft_of(study: RecruitedStudy, project: str, filters: tuple[Filter, ...]) 
         places=study.places,
         minutes=study.minutes,
         maximum_minutes=most_minutes(study.minutes),
-        codes=tuple(
-            Code(
-                Outcome(one.outcome),
-                one.code,
-                request_return=RETURN_REASONS.get(Outcome(one.outcome), ""),
-            )
-            for one in study.codes.order_by("pk")
-        ),
+        codes=tuple(_code(study, one) for one in study.codes.order_by("pk")),
         project=project,
         devices=tuple(study.devices),
         filters=filters,
-        labels=("annotation",),
+        labels=tuple(study.labels) or ("annotation",),
     )
+
+
+def _code(study: RecruitedStudy, code: OutcomeCode) -> Code:
+    outcome = Outcome(code.outcome)
+    if outcome == Outcome.SCREENED_OUT and study.screen_out_reward is not None:
+        return Code(
+            outcome,
+            code.code,
+            screen_out_pay=study.screen_out_reward,
+            screen_out_slots=study.screen_out_places,
+        )
+    return Code(outcome, code.code, request_return=RETURN_REASONS.get(outcome, ""))

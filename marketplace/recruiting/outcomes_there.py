@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from marketplace import clock
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits import review
-from marketplace.models import Assignment, RecruitedStudy, RecruiterConnection, Session
+from marketplace.models import Assignment, Outcome, RecruitedStudy, RecruiterConnection, Session
 from marketplace.recruiting.doubts import follow_doubts
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound
@@ -29,6 +29,7 @@ SAME = {
     There.TIMED_OUT: State.TIMED_OUT,
     There.APPROVED: State.APPROVED,
     There.REJECTED: State.REJECTED,
+    There.SCREENED_OUT: State.SCREENED_OUT,
 }
 
 
@@ -74,6 +75,9 @@ def follow_submission(session: Session, there: Submission) -> bool:
         after = take_over(session, State.APPROVED)
     elif there.state == There.REJECTED:
         after = take_over(session, State.REJECTED)
+    elif there.state == There.SCREENED_OUT and session.outcome == Outcome.SCREENED_OUT:
+        Session.objects.filter(pk=session.pk).update(state=State.SCREENED_OUT)
+        after = State.SCREENED_OUT
     else:
         return False
     session.state = after

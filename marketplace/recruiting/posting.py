@@ -19,7 +19,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.hits.payers import let_recruiter_pay
 from marketplace.models import PaidBy, RecruitedStudy, RecruiterCharge, RecruiterConnection
 from marketplace.recruiting.connections import required_recruiter
-from marketplace.recruiting.drafts import MOST_PLACES
+from marketplace.recruiting.drafts import MOST_PLACES, with_screen_outs
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.records import Cost, StudyState
@@ -42,7 +42,10 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
     recruiter = required_recruiter(study.connection)
     try:
         posted = recruiter.study(study.external_id)
-        cost = _quote(study, recruiter, posted.places, posted.places)
+        of_places = _quote(study, recruiter, posted.places, posted.places)
+        cost = with_screen_outs(study, recruiter, of_places)
+        study.quoted_cost = cost.total
+        study.save(update_fields=["quoted_cost"])
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem)) from problem
     _require_confirmed(study, cost, confirmed)
@@ -52,7 +55,8 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
         note("study.publish", subject=study.name, user=user, requester=study.requester)
     if posted.state == StudyState.DRAFT:
         _done(study, recruiter, recruiter.publish, PUBLISHED)
-    _charge(study, cost, study.external_id)
+    # Whoever is screened out is charged for one by one, if anybody is.
+    _charge(study, of_places, study.external_id)
     follow_study(study, recruiter)
     return cost
 

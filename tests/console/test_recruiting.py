@@ -125,9 +125,23 @@ def test_another_study_of_the_batch_hides_nothing_of_the_one_before(rosa, study,
 
 def test_a_study_is_drafted_once_by_what_the_form_says(rosa, study, recruitment):
     Recruitment.objects.update(state="stopped")
-    answer = draft(rosa, recruitment, devices=["desktop"], places="3")
+    answer = draft(
+        rosa,
+        recruitment,
+        devices=["desktop"],
+        places="3",
+        filters="age = 18..65\n\n  handedness = 1, 2 ",
+        labels=["ai_evaluation"],
+        screen_out_reward="0.20",
+        screen_out_places="5",
+    )
     assert answer.status_code == 302
     made = Recruitment.objects.latest("pk")
+    assert (made.filters, made.labels) == (
+        ["age = 18..65", "handedness = 1, 2"],
+        ["ai_evaluation"],
+    )
+    assert (made.screen_out_reward, made.screen_out_places) == (Decimal("0.20"), 5)
     assert (made.reward, made.items, made.places, made.devices) == (
         Decimal("1.50"),
         2,
@@ -154,11 +168,15 @@ def test_a_study_is_drafted_once_by_what_the_form_says(rosa, study, recruitment)
         ("places", "0"),
         ("recruiter", "999999"),
         ("devices", "fridge"),
+        ("filters", "age"),
+        ("labels", "fridge"),
+        ("screen_out_reward", "9.00"),
     ],
 )
 def test_an_offer_that_cannot_be_is_said_at_its_field(rosa, recruitment, field, value):
     Recruitment.objects.update(state="stopped")
-    answer = draft(rosa, recruitment, **{field: value})
+    others = {"screen_out_places": "5"} if field == "screen_out_reward" else {}
+    answer = draft(rosa, recruitment, **{field: value}, **others)
     assert answer.status_code == 200
     assert field in answer.context["recruiting"].form.errors
     assert requested() == []

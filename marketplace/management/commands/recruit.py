@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
 from marketplace.recruiting.drafts import Posting, discard_draft, draft_study, judgments_wanted
+from marketplace.recruiting.filters import LABELS
 from marketplace.recruiting.posting import (
     pause_study,
     publish_study,
@@ -49,6 +50,27 @@ class Command(BaseCommand):
         parser.add_argument(
             "--places", type=int, default=0, help="in all (default: as judgments need)"
         )
+        parser.add_argument(
+            "--filter",
+            action="append",
+            default=[],
+            metavar="LINE",
+            dest="filters",
+            help="whom it invites, such as 'age = 18..65'; several times for several",
+        )
+        parser.add_argument(
+            "--label",
+            action="append",
+            default=[],
+            dest="labels",
+            choices=LABELS,
+            metavar="LABEL",
+            help=f"of the study there (default: annotation): {', '.join(LABELS)}",
+        )
+        parser.add_argument("--screen-out-reward", type=amount, help="of whoever may not take part")
+        parser.add_argument(
+            "--screen-out-places", type=int, default=0, help="how many are paid so at most"
+        )
         parser.add_argument("--confirm", type=amount, metavar="AMOUNT", help="the cost: publish")
         for name in MOVES:
             parser.add_argument(f"--{name}", action="store_true")
@@ -76,6 +98,10 @@ def _draft(options: dict[str, Any]) -> dict[str, Any]:
             minutes=options["minutes"],
             items_per_session=options["items"],
             places=options["places"],
+            filters=tuple(options["filters"]),
+            labels=tuple(options["labels"]),
+            screen_out_reward=options["screen_out_reward"],
+            screen_out_places=options["screen_out_places"],
         ),
     )
     shares = {

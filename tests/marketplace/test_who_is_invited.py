@@ -1,0 +1,121 @@
+# ruff: noqa: F811 (fixtures)
+"""Whom Prolific is asked to invite, under which labels, and pay for who is screened out."""
+
+from decimal import Decimal
+
+import pytest
+
+from marketplace.exceptions import InvalidParameter
+from marketplace.models import HitType, LedgerTransaction, RecruiterCharge, Session
+from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.charges import totals_of
+from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.filters import filter_of
+from marketplace.recruiting.posting import price_places, publish_study
+from marketplace.recruiting.records import Filter
+from tests.marketplace.conftest import HIT
+from tests.marketplace.prolific import (  # noqa: F401
+    REWARD,
+    arrive,
+    connection,
+    fake,
+    hit_type,
+    paid,
+)
+from tests.marketplace.test_worker_site import text_of
+
+
+def posting(**changed) -> Posting:
+    return Posting(reward=REWARD, minutes=10, items_per_session=2, **changed)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("age = 18..65", Filter("age", lower=Decimal(18), upper=Decimal(65))),
+        ("approval_rate=95..", Filter("approval_rate", lower=Decimal(95))),
+        ("age = ..40.5", Filter("age", upper=Decimal("40.5"))),
+        ("handedness = 1, 2", Filter("handedness", values=("1", "2"))),
+    ],
+)
+def test_a_line_says_a_filter_as_people_write_it(line, meant):
+    assert filter_of(line) == meant
+
+
+def test_filters_and_labels_are_in_the_draft_beside_who_is_excluded(connection, hit_type, fake):
+    values = posting(filters=("age = 18..65", "handedness = 1, 2"), labels=("ai_evaluation",))
+    study, _cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    facts = fake.world.studies[study.external_id].facts
+    age, hand, blocked = facts["filters"]
+    assert age == {"filter_id": "age", "selected_range": {"lower": 18, "upper": 65}}
+    assert hand == {"filter_id": "handedness", "selected_values": ["1", "2"]}
+    assert blocked["filter_id"] == "participant_group_blocklist"
+    assert facts["study_labels"] == ["ai_evaluation"]
+
+
+def test_without_any_it_is_listed_as_annotation_for_all(connection, hit_type, fake):
+    study, _cost = draft_study(connection=connection, hit_type=hit_type, values=posting())
+    facts = fake.world.studies[study.external_id].facts
+    assert [one["filter_id"] for one in facts["filters"]] == ["participant_group_blocklist"]
+    assert facts["study_labels"] == ["annotation"]
+
+
+@pytest.fixture
+def screened(connection, mturk):
+    """A study that wants a qualification, and pays 20 pence to up to two who lack it."""
+    made = mturk.create_qualification_type(
+        Name="Careful", Description="By hand.", QualificationTypeStatus="Active"
+    )
+    wants = {
+        "QualificationTypeId": made["QualificationType"]["QualificationTypeId"],
+        "Comparator": "Exists",
+    }
+    for _ in range(4):
+        created = mturk.create_hit(**HIT, MaxAssignments=2, QualificationRequirements=[wants])
+    hit_type = HitType.objects.get(public_id=created["HIT"]["HITTypeId"])
+    values = posting(screen_out_reward=Decimal("0.20"), screen_out_places=2)
+    return draft_study(connection=connection, hit_type=hit_type, values=values)
+
+
+def test_the_price_has_the_most_that_screening_out_may_cost(screened, fake):
+    study, cost = screened
+    # 4 places of 1.50 and 2 of 0.20, with a fee of a third.
+    assert cost.displayed == Decimal("8.53")
+    with pytest.raises(InvalidParameter, match=r"asks 8\.53 GBP"):
+        publish_study(study=study, confirmed=Decimal("8.00"))
+    publish_study(study=study, confirmed=Decimal("8.53"))
+    study.refresh_from_db()
+    assert study.state == "active"
+    # More places are no more people to be screened out.
+    assert price_places(study=study, total=5).displayed == Decimal("2.00")
+
+
+def test_who_is_screened_out_is_paid_there_once_and_charged_once(screened, fake):
+    study, cost = screened
+    publish_study(study=study, confirmed=cost.total)
+    movements = LedgerTransaction.objects.count()
+    submission, browser, _answer = arrive(fake, study)
+    words = text_of(browser.get("/worker/study/", follow=True))
+    assert "You are paid for coming" in words
+    session = Session.objects.get()
+    assert (session.outcome, session.items.count()) == ("screened_out", 0)
+    fake.world.enter(submission, session.code)
+    for _minute in range(3):
+        call_recruiters()
+    session.refresh_from_db()
+    assert (submission.status, session.state) == ("SCREENED OUT", "screened_out")
+    assert len(paid(fake, "screen-out")) == 1
+    charge = RecruiterCharge.objects.get(kind="screen_out")
+    assert (charge.amount.quantize(Decimal("0.01")), charge.session) == (Decimal("0.27"), session)
+    assert [text for text, _amount, _currency in totals_of(study)] == [
+        "paid to who was screened out",
+        "set aside for its places",
+    ]
+    assert LedgerTransaction.objects.count() == movements
+
+
+def test_without_pay_a_place_is_asked_back_as_before(connection, hit_type, fake):
+    study, _cost = draft_study(connection=connection, hit_type=hit_type, values=posting())
+    codes = fake.world.studies[study.external_id].facts["completion_codes"]
+    (screening,) = (one for one in codes if one["code_type"] == "FIXED_SCREENOUT")
+    assert [one["action"] for one in screening["actions"]] == ["REQUEST_RETURN"]
