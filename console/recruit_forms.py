@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from hits.models import Hit, Recruiter, Recruitment
+from hits.models import Assignment, Hit, Recruiter, Recruitment
 from hits.recruited_batches import Offer, displayed, judgments_wanted
 from hits.wages import Duration
 
@@ -43,6 +43,7 @@ LABELS = (
     ("other", gettext_lazy("Other")),
 )
 """What Prolific lists a study under."""
+MORE = ("labels", "screen_out_reward", "screen_out_places", "excluded")
 DEVICES = (
     ("desktop", gettext_lazy("Computers")),
     ("tablet", gettext_lazy("Tablets")),
@@ -145,6 +146,20 @@ class OfferForm(forms.Form):
         self.fields["excluded"].queryset = earlier  # type: ignore[attr-defined]
         self.fields["excluded"].label_from_instance = _earlier_name  # type: ignore[attr-defined]
 
+    @property
+    def offered(self) -> list[forms.BoundField]:
+        """Fields that most studies need."""
+        return [field for field in self if field.name not in MORE]
+
+    @property
+    def more(self) -> list[forms.BoundField]:
+        """Fields that are folded away until they say something."""
+        return [self[name] for name in MORE]
+
+    @property
+    def is_more_said(self) -> bool:
+        return any(field.value() or field.errors for field in self.more)
+
     def clean_items(self) -> int:
         items: int = self.cleaned_data["items"]
         if items > self._n_hits:
@@ -218,6 +233,39 @@ class PriceForm(ActionForm):
     places = forms.IntegerField(
         label=gettext_lazy("Participants in all"), min_value=1, max_value=MOST_PLACES
     )
+
+
+class BonusForm(ActionForm):
+    """A bonus for a participant, in the currency of the recruiter's account."""
+
+    worker_id = forms.CharField(
+        label=gettext_lazy("Participant, by Worker ID"),
+        max_length=64,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    amount = MoneyField(label=gettext_lazy("Bonus"))
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=500,
+        help_text=gettext_lazy("It stands in the audit log; the recruiter sends none."),
+    )
+
+    def __init__(self, batch: Batch, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._batch = batch
+
+    def clean_worker_id(self) -> str:
+        worker_id: str = self.cleaned_data["worker_id"].strip()
+        answers = Assignment.objects.of(self._batch)
+        if not answers.filter(worker__worker_id=worker_id).exists():
+            raise ValidationError(_("Nobody of this Worker ID has answered in the batch."))
+        return worker_id
+
+    def clean_amount(self) -> Decimal:
+        amount: Decimal = self.cleaned_data["amount"]
+        if not amount or amount != amount.quantize(CENT):
+            raise ValidationError(_("A bonus is an amount of whole pence or cents above 0."))
+        return amount.quantize(CENT)
 
 
 class AmountForm(ActionForm):

@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
-from console.recruit_forms import ActionForm, AmountForm, OfferForm, PriceForm, proposed
+from console.recruit_forms import (
+    ActionForm,
+    AmountForm,
+    BonusForm,
+    OfferForm,
+    PriceForm,
+    proposed,
+)
 from hits.models import Recruiter, RecruiterCall, Recruitment
 from hits.recruited_batches import (
+    BONUS,
     DISCARD,
     PAUSE,
     PLACES,
@@ -131,6 +139,11 @@ class RecruitView:
         )
 
     @property
+    def bonus_form(self) -> BonusForm:
+        given = self.data if self.action == BONUS else None
+        return BonusForm(self.batch, given, auto_id="id_bonus_%s", label_suffix="")
+
+    @property
     def is_extension_priced(self) -> bool:
         """Whether the recruiter has said what more places cost than there are."""
         study, latest = self.study, self.job
@@ -217,12 +230,12 @@ def _counted(counts: Mapping[str, int], labels: Mapping[str, str]) -> list[tuple
     return [(label, n) for label, n in known if n]
 
 
-def action_form(
-    recruitment: Recruitment, action: str, data: Mapping[str, Any]
-) -> ActionForm | AmountForm | PriceForm:
+def action_form(recruitment: Recruitment, action: str, data: Mapping[str, Any]) -> ActionForm:
     """The form that a press of this button fills in."""
     if action in AMOUNT_NEEDED:
         return AmountForm(recruitment.quoted_cost, data)
+    if action == BONUS:
+        return BonusForm(recruitment.batch, data)
     return PriceForm(data) if action == PRICE else ActionForm(data)
 
 
@@ -233,6 +246,10 @@ def action_values(recruitment: Recruitment, action: str, form: ActionForm) -> di
         values["places"] = form.cleaned_data["places"]
     if action == PLACES:
         values["places"] = recruitment.quoted_places
+    if action == BONUS:
+        values["worker_id"] = form.cleaned_data["worker_id"]
+        values["amount"] = f"{form.cleaned_data['amount']:f}"
+        values["reason"] = form.cleaned_data["reason"]
     if action in AMOUNT_NEEDED:
         values["confirmed"] = f"{form.cleaned_data['confirmed']:f}"
     return values

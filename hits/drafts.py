@@ -99,7 +99,7 @@ def _require_for_participants(draft: DraftDecision) -> None:
         currency = last.recruiter.currency if last else "USD"
         message = _(
             "The account at the recruiter is in {currency}, and bonuses here are in dollars: pay "
-            "this one at the recruiter."
+            "this one on the batch's page, under Participants, or at the recruiter."
         ).format(currency=currency)
         require_possible(assignment, currency == "USD", message)
 

@@ -51,9 +51,9 @@ State = Recruitment.State
 CENT = Decimal("0.01")
 DRAFT, PRICE, PUBLISH, PLACES = "draft", "price", "publish", "places"
 PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "settle"
-DEMOGRAPHICS = "demographics"
+DEMOGRAPHICS, BONUS = "demographics", "bonus"
 # What can be requested of a study however it stands.
-ANYTIME = (SETTLE, DEMOGRAPHICS)
+ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS)
 POSSIBLE = {
     State.DRAFT: (PUBLISH, DISCARD),
     State.ACTIVE: (PAUSE, STOP, PRICE, PLACES),
@@ -271,13 +271,19 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> None:
         recruiter_api.draft(recruitment)
     elif action == DEMOGRAPHICS:
         recruiter_api.ask_demographics(recruitment)
+    elif action == BONUS:
+        bonus = {name: arguments[name] for name in ("worker_id", "amount", "reason")}
+        recruiter_api.pay_bonus(recruitment, _token(recruitment, arguments), **bonus)
     elif action == SETTLE:
         number, was_done = arguments["call"], arguments["was_done"]
         recruiter_api.settle(recruitment, number=number, was_done=was_done)
     else:
         values = {name: arguments[name] for name in ("places", "confirmed") if name in arguments}
-        token = f"{recruitment.key}:{arguments['number']}"
-        recruiter_api.act(recruitment, action, token, values)
+        recruiter_api.act(recruitment, action, _token(recruitment, arguments), values)
+
+
+def _token(recruitment: Recruitment, arguments: Mapping[str, Any]) -> str:
+    return f"{recruitment.key}:{arguments['number']}"
 
 
 def _note_sent(job: Job, *, is_sent: bool) -> None:
@@ -352,6 +358,8 @@ def _report(recruitment: Recruitment, action: str) -> str:
         return text.format(**facts)
     if action == SETTLE:
         return _("It is settled.")
+    if action == BONUS:
+        return _("The bonus is written down; the recruiter pays it within a minute.")
     if action == DEMOGRAPHICS:
         return _("The recruiter is asked for demographics; the file has them in a minute.")
     return _("The study is: {state}.").format(state=recruitment.get_state_display().lower())

@@ -152,6 +152,21 @@ def act(recruitment: Recruitment, action: str, token: str, values: Mapping[str, 
     _ask(recruitment.batch.connection, "/act", content | dict(values))
 
 
+def pay_bonus(
+    recruitment: Recruitment, token: str, *, worker_id: str, amount: str, reason: str
+) -> None:
+    """Have a participant paid a bonus in the currency of the account, once under this token."""
+    content = {
+        "study": recruitment.public_id,
+        "request_token": token,
+        "worker_id": worker_id,
+        "amount": amount,
+        "currency": recruitment.recruiter.currency,
+        "reason": reason,
+    }
+    _ask(recruitment.batch.connection, "/bonus", content)
+
+
 def ask_demographics(recruitment: Recruitment) -> None:
     """Have the recruiter asked what a study's participants told it about themselves."""
     _ask(recruitment.batch.connection, "/demographics", {"study": recruitment.public_id})

@@ -120,6 +120,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         recruiting_api.sessions,
         name="recruiting_sessions",
     ),
+    path("marketplace-api/v1/recruiting/bonus", recruiting_api.bonus, name="recruiting_bonus"),
     path("marketplace-api/v1/recruiting/settle", recruiting_api.settle, name="recruiting_settle"),
     path(
         "marketplace-api/v1/recruiting/demographics",

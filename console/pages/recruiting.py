@@ -16,6 +16,7 @@ from console.recruit_view import RecruitView, action_form, action_values
 from hits.exceptions import HitsError
 from hits.models import RecruiterCall, Recruitment
 from hits.recruited_batches import (
+    BONUS,
     DEMOGRAPHICS,
     DISCARD,
     PAUSE,
@@ -30,7 +31,7 @@ from hits.recruited_batches import (
 )
 from hits.recruited_files import FILES, file_address
 
-ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD, DEMOGRAPHICS)
+ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD, DEMOGRAPHICS, BONUS)
 
 
 @require_POST

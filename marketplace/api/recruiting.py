@@ -7,6 +7,7 @@
     POST /marketplace-api/v1/recruiting/draft       {"request_token", "recruiter", "hit_type_id", …}
     POST /marketplace-api/v1/recruiting/act         {"study", "action", "places", "confirmed", …}
     POST /marketplace-api/v1/recruiting/sessions    {"study", "after"}
+    POST /marketplace-api/v1/recruiting/bonus       {"study", "worker_id", "amount", "currency", …}
     POST /marketplace-api/v1/recruiting/settle      {"call", "was_done"}
     POST /marketplace-api/v1/recruiting/demographics  {"study"}
 
@@ -25,6 +26,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruitedStudy, Requester
 from marketplace.recruiting.calls import decide_uncertain
 from marketplace.recruiting.connections import disconnect
+from marketplace.recruiting.decisions import request_bonus_in
 from marketplace.recruiting.demographics import request_demographics
 from marketplace.recruiting.requests import (
     Action,
@@ -161,6 +163,25 @@ def demographics(request: HttpRequest, requester: Requester) -> JsonResponse:
     study = study_of(requester, Body(request))
     request_demographics(study=study)
     return JsonResponse({"study": study.token})
+
+
+@requester_signed
+def bonus(request: HttpRequest, requester: Requester) -> JsonResponse:
+    """Have a participant of a study paid a bonus in the currency of the recruiter's account, once
+    under the request token.
+
+    Access: whoever holds an access key; of its requester's studies alone.
+    """
+    body = Body(request)
+    intent = request_bonus_in(
+        body.text("currency", most=3),
+        study=study_of(requester, body),
+        worker_id=body.text("worker_id", most=64),
+        bonus=body.amount("amount"),
+        reason=body.text("reason", most=4096),
+        token=body.text("request_token", most=64),
+    )
+    return JsonResponse({"call": intent.pk, "state": intent.state})
 
 
 @requester_signed

@@ -22,6 +22,7 @@ from marketplace.models import (
     Intent,
     Outcome,
     PaidBy,
+    RecruitedStudy,
     RecruiterConnection,
     Requester,
     Session,
@@ -97,6 +98,28 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
         raise DuplicateRequest("bonus payment", str(known.pk))
     _write(session, Kind.BONUS, key, text=bonus.reason, amount=bonus.amount_usd, currency=currency)
     return True
+
+
+@transaction.atomic
+def request_bonus_in(
+    currency: str, *, study: RecruitedStudy, worker_id: str, bonus: Decimal, reason: str, token: str
+) -> Intent:
+    """Write down a bonus in the currency of the recruiter's account, once under a token, for the
+    latest participation of a worker in the study."""
+    there = study.connection.settings.get("currency", "")
+    if currency != there or not currency:
+        raise InvalidParameter(f"The account at {study.connection.name} is in {there}.")
+    if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
+        raise InvalidParameter(f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents.")
+    sessions = Session.objects.filter(study=study, worker__worker_id=worker_id)
+    key = sessions.order_by("-pk").values_list("pk", flat=True).first()
+    if key is None:
+        raise InvalidParameter(f"{worker_id} is no participant of this study.")
+    session, name = _locked(key), f"bonus:{token}"
+    known = Intent.objects.filter(connection=session.connection, key=name).first()
+    if known is not None:
+        return known
+    return _write(session, Kind.BONUS, name, text=reason, amount=bonus, currency=currency)
 
 
 @transaction.atomic
@@ -181,7 +204,7 @@ def _write(
     text: str,
     amount: Decimal | None = None,
     currency: str = "",
-) -> None:
+) -> Intent:
     intent = Intent(
         connection=session.connection,
         session=session,
@@ -197,6 +220,7 @@ def _write(
             intent.save(force_insert=True)
     except IntegrityError as error:  # the same token came in on another connection
         raise DuplicateRequest("request", key) from error
+    return intent
 
 
 def _contradiction(session: Session, decision: str) -> str:

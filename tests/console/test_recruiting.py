@@ -19,6 +19,7 @@ from hits.models import (
     Batch,
     Connection,
     DraftDecision,
+    Hit,
     Recruiter,
     RecruiterCall,
     Recruitment,
@@ -409,3 +410,20 @@ def test_one_payer_of_a_batch(study):
     batch = add_batch(study)
     with pytest.raises(Exception, match="one_payer_of_a_batch"):
         Batch.objects.filter(pk=batch.pk).update(is_recruited=True)
+
+
+def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa, recruitment):
+    hit = Hit.objects.of(recruitment.batch).first()
+    worker = add_assignment(hit).worker
+    facts = {"amount": "0.75", "reason": "Careful reasons."}
+    refused = press(rosa, recruitment, "bonus", worker_id="NOBODY", **facts)
+    assert "Nobody of this Worker ID" in words_of(refused.content.decode())
+    assert requested() == []
+    given = facts | {"worker_id": worker.worker_id}
+    assert press(rosa, recruitment, "bonus", **given).status_code == 302
+    [asked] = requested()
+    assert (asked["action"], asked["amount"]) == ("bonus", "0.75")
+    assert (asked["worker_id"], asked["reason"]) == (worker.worker_id, "Careful reasons.")
+    again = press(rosa, recruitment, "bonus", **given)
+    assert "Something was requested of it since" in words_of(again.content.decode())
+    assert len(requested()) == 1
