@@ -37,6 +37,7 @@ from tests.console.experiment_addresses import (
     PAGES_OF_AN_EXPERIMENT,
     address_of_experiment,
 )
+from tests.console.pages import rows_alike
 from tests.console.test_role_matrix import browser, status_of
 from tests.retrieval.collections import filled_collection
 from tests.simulation.stored import RULES, stored_experiment
@@ -179,6 +180,13 @@ def test_a_list_or_a_form_asks_the_database_a_few_things(rosa, experiment, recom
     with CaptureQueriesContext(connection) as queries:
         assert rosa.get(where).status_code == 200
     assert len(queries) <= MOST_STATEMENTS
+
+
+def test_the_headers_of_rows_tell_them_apart(rosa, experiment):
+    page = rosa.get(reverse("console:experiment", args=["shoes"])).content.decode()
+    for name in ("every-turn", "causes", "switches", "comparisons", "sensitivity"):
+        assert f'id="{name}"' in page
+    assert rows_alike(page) == []
 
 
 def test_pictures_have_the_rows_that_they_show(rosa, experiment):

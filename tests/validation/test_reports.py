@@ -508,6 +508,24 @@ def test_a_table_too_wide_for_paper_is_a_file_beside_it(form):
     assert [name for name in files if name.endswith(".csv")] == ["tables/wide.csv"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "n_headers"),
+    [
+        ([("random", "SimBase", 1), ("GRU", "SimBase", 2)], 1),
+        ([("random", "SimBase", 1), ("random", "MetaSimTol", 2)], 2),
+        ([("random", "SimBase", 1), ("random", "SimBase", 2)], 1),
+        ([("random", "", 1), ("random", "MetaSimTol", 2)], 2),
+    ],
+)
+def test_the_headers_of_a_row_together_tell_it_from_all_others(rows, n_headers):
+    columns = [Column(title, is_number=False) for title in ("Recommender", "User")]
+    table = Table("t", "T", [*columns, Column("Mean")], rows)
+    html = FORMATS["html"](Document("D", [Section("S", [table])]))["report.html"].decode()
+    body = html[html.index("<tbody>") :].splitlines()[: len(rows)]
+    headers = [re.findall(r'<th scope="row">(.*?)</th>', row) for row in body]
+    assert headers == [[word for word in row[:n_headers] if word] for row in rows]
+
+
 def test_words_of_a_table_over_pages_do_not_run_into_the_next_column(tmp_path):
     titles = ["Question", "Condition", "Metric", "Candidates", "Scored", "Groups"]
     columns = [Column(title, is_number=at > 2) for at, title in enumerate(titles)]

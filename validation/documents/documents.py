@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from string import ascii_lowercase
 from typing import Any
 
@@ -118,6 +119,7 @@ class DisplayedCell:
     letter: str = ""
     signature: str = ""
     is_best: bool = False
+    is_header: bool = False
 
     @property
     def value(self) -> str:
@@ -183,9 +185,18 @@ class Table:
         """The rows, each cell as it is shown."""
         for row in self.rows:
             yield [
-                _displayed(self, column, cell)
-                for column, cell in zip(self.columns, row, strict=True)
+                _displayed(self, column, cell, is_header=number < self.n_headers)
+                for number, (column, cell) in enumerate(zip(self.columns, row, strict=True))
             ]
+
+    @cached_property
+    def n_headers(self) -> int:
+        """How many columns say what a row is of: the fewest of the first ones, up to a number's,
+        that tell rows apart as well as all of these do."""
+        n_words = len(list(takewhile(lambda column: not column.is_number, self.columns)))
+        words = [tuple(cell_text(cell) for cell in row[:n_words]) for row in self.rows]
+        counts = [len({row[:n] for row in words}) for n in range(1, n_words + 1)]
+        return next((n for n, count in enumerate(counts, 1) if count == counts[-1]), 0)
 
     @property
     def full_note(self) -> str:
@@ -304,10 +315,11 @@ def letter_of(table: Table, cell: Cell) -> str:
     return table.letters.get(cell.missing, "") if isinstance(cell, Number | P) else ""
 
 
-def _displayed(table: Table, column: Column, cell: Cell) -> DisplayedCell:
+def _displayed(table: Table, column: Column, cell: Cell, *, is_header: bool) -> DisplayedCell:
     text = cell_text(cell)
     if not isinstance(cell, Number | P):
-        return DisplayedCell(column, text)
+        # A header without words is no header.
+        return DisplayedCell(column, text, is_header=is_header and bool(text))
     letter = letter_of(table, cell)
     text = text.replace("-", "\N{MINUS SIGN}")
     return DisplayedCell(column, text, letter, cell.signature, cell.is_best)
