@@ -10,7 +10,12 @@ from django.utils.translation import gettext_lazy
 
 from accounts.names import require_visible
 from console.upload_forms import teams_to_import_into
-from simulation.models import DialogueStudy, ExperimentVersion, StoredExperiment
+from simulation.models import (
+    DialogueReport,
+    DialogueStudy,
+    ExperimentVersion,
+    StoredExperiment,
+)
 from simulation.names import named_user
 from simulation.outcome_study import LEAST_TARGETS, MARGIN
 from simulation.switching_report import DEFAULT_USERS
@@ -246,12 +251,25 @@ class OutcomeReportForm(forms.Form):
 ReportForm = SwitchingReportForm | OutcomeReportForm
 
 
-def report_form(dialogues: DialogueStudy, data: Any = None) -> ReportForm:
-    """The form of a study's report, with the users and recommenders of its dialogues."""
+def report_form(
+    dialogues: DialogueStudy, report: DialogueReport | None, data: Any = None
+) -> ReportForm:
+    """The form of a study's report, with the users and recommenders of its dialogues; it begins
+    with the settings of the report that is shown."""
+    options: dict[str, Any] = {"label_suffix": "", "initial": initial_of(report) if report else {}}
     if dialogues.kind == KIND.SWITCHING:
-        return SwitchingReportForm(data, label_suffix="")
+        return SwitchingReportForm(data, **options)
     pairs = dialogues.simulated_outcomes.order_by("pk").values_list("user", "recommender")
     rows = list(pairs.filter(item=dialogues.simulated_outcomes.values("item")[:1]))
     users = list(dict.fromkeys(user for user, _recommender in rows))
     recommenders = list(dict.fromkeys(recommender for _user, recommender in rows))
-    return OutcomeReportForm(users, recommenders, data, label_suffix="")
+    return OutcomeReportForm(users, recommenders, data, **options)
+
+
+def initial_of(report: DialogueReport) -> dict[str, Any]:
+    """What the fields hold for the settings of a report."""
+    rules = report.rules
+    if report.dialogues.kind == KIND.SWITCHING:
+        return {"users": "; ".join(rules["users"]), "seed": rules["seed"]}
+    names = ("chosen_on", "margin", "seed")
+    return {"first": rules["users"][0]} | {name: rules[name] for name in names}

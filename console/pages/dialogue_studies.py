@@ -17,7 +17,7 @@ from accounts.roles import Permission
 from annotation.audit import record_in
 from annotation.exceptions import AnnotationError
 from annotation.study_jobs import jobs_of
-from console.dialogues.forms import NewDialogueStudyForm, ReportForm, report_form
+from console.dialogues.forms import NewDialogueStudyForm, report_form
 from console.dialogues.rows import StoredReport
 from console.dialogues.tables import tables_of
 from console.dialogues.view import ReportView
@@ -84,24 +84,27 @@ def dialogues(request: HttpRequest, slug: str) -> HttpResponse:
     have a report computed."""
     is_post = request.method == "POST"
     study, row = dialogues_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
+    reports = list(row.reports.order_by("-number"))
+    report = report_in(request, row, reports)
     form = None
     if row.made_at is not None and may(request, Permission.ANALYSE):
-        form = report_form(row, request.POST if is_post else None)
+        form = report_form(row, report, request.POST if is_post else None)
     if is_post and form is not None and form.is_valid():
         made = request_report(dialogues=row, rules=form.rules, actor=person(request))
         number = f"?report={made.number}" if isinstance(made, DialogueReport) else ""
         return redirect(f"{request.path}{number}")
-    context = _context(request, study, row, form)
+    context = _context(study, row, reports, report) | {"form": form}
     response = study_page(request, study, "dialogues", context)
     response.status_code = 422 if form is not None and form.errors else 200
     return response
 
 
 def _context(
-    request: HttpRequest, study: CountedStudy, row: DialogueStudy, form: ReportForm | None
+    study: CountedStudy,
+    row: DialogueStudy,
+    reports: list[DialogueReport],
+    report: DialogueReport | None,
 ) -> dict[str, Any]:
-    reports = list(row.reports.order_by("-number"))
-    report = report_in(request, row, reports)
     is_current = report is None or report.judgments_version == study.judgments_version
     return {
         "dialogues": row,
@@ -110,7 +113,6 @@ def _context(
         "report": report,
         "is_current": is_current,
         "view": ReportView(StoredReport(report)) if report else None,
-        "form": form,
         "row_forms": list(ROW_FORMS),
     }
 

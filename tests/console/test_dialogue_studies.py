@@ -201,6 +201,19 @@ def test_a_report_never_changes_and_says_when_answers_came_in_since(rosa, report
     assert DialogueReport.objects.count() == 2
 
 
+def test_a_report_is_computed_anew_from_the_settings_of_the_one_that_is_shown(rosa, reported):
+    where = address_of_dialogues("dialogues")
+    others = {"first": "MetaSimTol tolerance 3", "chosen_on": ["embedding"], "margin": "0.1"}
+    rosa.post(where, REPORT | others | {"seed": "7"})
+
+    def settings(number: int) -> dict[str, object]:
+        form = rosa.get(f"{where}?report={number}").context["form"]
+        return {name: form[name].value() for name in REPORT}
+
+    assert settings(1) == REPORT | {"margin": 0.05, "seed": 0}
+    assert settings(2) == others | {"margin": 0.1, "seed": 7}
+
+
 def test_a_report_that_cannot_be_computed_says_why(rosa, outcomes):
     where = address_of_dialogues("dialogues")
     page = rosa.post(where, REPORT, follow=True).content.decode()
@@ -225,6 +238,8 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     assert "MetaSimProb tolerance 0, P 0.75 is truer than SimBase" in page
     assert "could show who is truer" not in page
     assert "P(switch) is of those who stayed" in page
+    form = rosa.get(where).context["form"]
+    assert form["users"].value() == "base; prob:0:0.75"
     twice = rosa.post(where, {"users": "base; base", "seed": "0"})
     assert (twice.status_code, b"SimBase is named twice" in twice.content) == (422, True)
     picture = reverse("console:dialogues-picture", args=["switching", "errors", "csv"])
