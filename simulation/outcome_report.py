@@ -34,6 +34,8 @@ from stats.arguments import Floats
 from stats.ranking.topic_means import TopicMean, mean_over_topics
 
 WOULD_DO = "would_do"
+FEW_RECOMMENDERS = 5
+"""An order of fewer says little: any order of three is people's in one case of six."""
 
 
 @dataclass(frozen=True)

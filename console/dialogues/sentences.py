@@ -11,10 +11,10 @@ from console.collections.evaluation_sentences import figure, interval_text
 from console.dialogues.rows import StoredReport
 from simulation.dialogue_estimates import BIAS, CHOICE, COEFFICIENT, FIT, ORDER, SHARE
 from simulation.models import DialogueEstimate, DialogueStudy
+from simulation.outcome_report import FEW_RECOMMENDERS
 from validation.documents.terms import listed
 
 SIGNIFICANT = 0.05
-FEW_RECOMMENDERS = 5
 
 
 def _text(row: DialogueEstimate) -> str:
@@ -109,34 +109,58 @@ class ReportAnswer:
         said = text.format(user=listed([row.user for row in alike]), spa=_text(best))
         top = self.report.attainable("spa")
         if top is None:
-            return _("{said}.").format(said=said)
-        text = _("{said}, where a user who knows what people would say has about {top}.")
-        return text.format(said=said, top=figure(top))
+            return _("{said}. {basis}").format(said=said, basis=self._n_pairs)
+        text = _("{said}, where a user who knows what people would say has about {top}. {basis}")
+        return text.format(said=said, top=figure(top), basis=self._n_pairs)
+
+    @property
+    def _n_pairs(self) -> str:
+        """How many pairs an order rests on, and whether it says anything."""
+        n = len({row.recommender for row in self.report.part(BIAS)})
+        n_pairs = n * (n - 1) // 2
+        if n >= FEW_RECOMMENDERS:
+            return _("That rests on {n} pairs of recommenders.").format(n=f"{n_pairs:,}")
+        return ngettext(
+            "That rests on %(n)s pair of recommenders, which says little: compare ten or more "
+            "variants.",
+            "That rests on %(n)s pairs of recommenders, which says little: compare ten or more "
+            "variants.",
+            n_pairs,
+        ) % {"n": n_pairs}
 
     def _order_details(self) -> Iterator[str]:
         if truest := self._truest(self.report.part(ORDER, "spa_gain")):
             yield truest
         for user in (row.user for row in self.report.part(ORDER, "spa")):
             yield self._biased(user)
-        n = len({row.recommender for row in self.report.part(BIAS)})
-        if n < FEW_RECOMMENDERS:
-            text = _("An order of {n} recommenders says little: compare ten or more variants.")
-            yield text.format(n=n)
 
     def _biased(self, user: str) -> str:
         rows = [row for row in self.report.part(BIAS, "bias") if row.user == user]
         low = [row.recommender for row in rows if row.ci_high is not None and row.ci_high < 0]
         high = [row.recommender for row in rows if row.ci_low is not None and row.ci_low > 0]
-        n_equal = sum(bool(row.is_equivalent) for row in rows)
         parts = []
         if low:
             parts.append(_("underestimates {names}").format(names=listed(low)))
         if high:
             parts.append(_("overestimates {names}").format(names=listed(high)))
-        equal = _("is shown to be within ± {margin} of people on {n} of {total}").format(
-            margin=self.report.report.rules["margin"], n=n_equal, total=len(rows)
-        )
-        return _("{user} {verdicts}.").format(user=user, verdicts="; ".join([*parts, equal]))
+        verdicts = "; ".join([*parts, self._equivalent(rows)])
+        return _("{user} {verdicts}.").format(user=user, verdicts=verdicts)
+
+    def _equivalent(self, rows: list[DialogueEstimate]) -> str:
+        """On how many recommenders, of those on which it could be tested."""
+        tested = [row.is_equivalent for row in rows if row.is_equivalent is not None]
+        text = _("is shown to be within ± {margin} of people on {n} of {total} recommenders")
+        if not tested:
+            text = _(
+                "could be tested for being within ± {margin} of people on 0 of {total} recommenders"
+            )
+        elif len(tested) < len(rows):
+            text = _(
+                "is shown to be within ± {margin} of people on {n} of {n_tested} recommenders on "
+                "which that could be tested, of {total}"
+            )
+        margin = self.report.report.rules["margin"]
+        return text.format(margin=margin, n=sum(tested), n_tested=len(tested), total=len(rows))
 
 
 def _is_known(rows: list[DialogueEstimate]) -> bool:

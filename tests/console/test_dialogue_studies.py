@@ -25,6 +25,7 @@ from tests.console.dialogue_addresses import (
     PAGES_OF_DIALOGUES,
     address_of_dialogues,
 )
+from tests.console.pages import rows_alike
 from tests.console.test_role_matrix import browser
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
@@ -175,9 +176,10 @@ def test_a_report_is_stored_once_and_says_what_may_be_concluded(rosa, experiment
     page = rosa.get(where).content.decode()
     first = page.index('class="said-first"')
     assert "by soft pairwise accuracy" in page[first : first + 300]
-    assert "An order of 2 recommenders says little" in page
+    assert "That rests on 1 pair of recommenders, which says little" in page[first : first + 400]
     assert "halves of the annotators" in page
-    assert "is shown to be within ± 0.05 of people on" in page
+    assert "could be tested for being within ± 0.05 of people on 0 of 2 recommenders" in page
+    assert rows_alike(page) == []
     assert report.fingerprint[:12] in page
     same = rosa.post(where, REPORT)
     assert same.url == f"{where}?report=1"
@@ -406,3 +408,49 @@ def test_why_an_order_has_no_interval_is_said_below_it():
     table = order_table(stored)
     assert note_of(table).endswith("Without an interval; a: no spread.")
     assert [cell.letter for cell in next(table.cells)].count("a") == 2
+
+
+def outcome_answer(equivalent: list[bool | None]) -> ReportAnswer:
+    """A report of a user whose bias is tested for so many recommenders."""
+    dialogues = DialogueStudy(kind=DialogueStudy.Kind.OUTCOMES)
+    report = DialogueReport(dialogues=dialogues, rules={"users": ["SimBase"], "margin": 0.05})
+    stored = StoredReport(report)
+    stored.estimates = [
+        DialogueEstimate(part="order", name="spa", user="SimBase", value=0.75),
+        *(
+            DialogueEstimate(
+                part="bias", name="bias", user="SimBase", recommender=f"r{n}", is_equivalent=one
+            )
+            for n, one in enumerate(equivalent)
+        ),
+    ]
+    return ReportAnswer(stored)
+
+
+@pytest.mark.parametrize(
+    ("equivalent", "pairs", "within"),
+    [
+        (
+            [None, None],
+            "1 pair of recommenders, which says little: compare ten or more variants.",
+            "could be tested for being within ± 0.05 of people on 0 of 2 recommenders.",
+        ),
+        (
+            [True, None, False],
+            "3 pairs of recommenders, which says little: compare ten or more variants.",
+            "is shown to be within ± 0.05 of people on 1 of 2 recommenders on which that could be "
+            "tested, of 3.",
+        ),
+        (
+            [True] * 4 + [False] * 6,
+            "45 pairs of recommenders.",
+            "is shown to be within ± 0.05 of people on 4 of 10 recommenders.",
+        ),
+    ],
+)
+def test_an_order_says_how_many_pairs_it_rests_on_and_a_bias_where_it_was_tested(
+    equivalent, pairs, within
+):
+    answer = outcome_answer(equivalent)
+    assert answer.said_first.endswith(f"accuracy 0.750. That rests on {pairs}")
+    assert answer.details == [f"SimBase {within}"]

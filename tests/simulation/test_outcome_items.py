@@ -188,5 +188,6 @@ def test_the_user_who_is_true_is_found_through_the_loop(
     text = command_output("outcome_report", "outcomes", user=[ACCEPTING])
     assert f"{ACCEPTING}: tau_b" in text
     assert "chosen on" not in text
+    assert "of recommenders: an order of so few says little, compare ten or more" in text
     with pytest.raises(DialoguesUnfit, match="There is no recommender 'nobody'"):
         command_output("outcome_report", "outcomes", chosen_on=["nobody"])

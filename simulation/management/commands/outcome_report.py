@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural
 from annotation.models import Study
-from simulation.outcome_report import outcome_record
+from simulation.outcome_report import FEW_RECOMMENDERS, outcome_record
 from simulation.outcome_study import COEFFICIENTS, MARGIN
 from simulation.report_text import estimate, number
 
@@ -52,6 +52,8 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
         f"{record['n_answers']:,} answers of {record['n_annotators']:,} annotators about "
         f"{record['n_targets']:,} targets."
     )
+    if (n := len(record["recommenders"])) < FEW_RECOMMENDERS:
+        yield f"{_pairs(n)} of recommenders: an order of so few says little, compare ten or more"
     for one in record["recommenders"]:
         yield estimate(f"people would take what {one['recommender']} ended with", one)
     yield estimate("people would take an item at random", record["item_at_random"])
@@ -68,6 +70,11 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
             f"others is {number(other['error'])}, the first user's "
             f"{number(other['base_error'])}; " + estimate("the squares differ by", gain)
         )
+
+
+def _pairs(n_recommenders: int) -> str:
+    n_pairs = n_recommenders * (n_recommenders - 1) // 2
+    return "1 pair" if n_pairs == 1 else f"{n_pairs} pairs"
 
 
 def _of_user(record: dict[str, Any], user: str) -> Iterator[str]:
