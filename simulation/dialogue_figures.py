@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import altair as alt
 import pandas as pd
 from django.utils.translation import gettext as _
@@ -9,15 +11,25 @@ from django.utils.translation import gettext as _
 from presentation.theme import Picture, axis_title, height_of_rows
 
 FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
-LEGEND = alt.Legend(orient="top", columns=1, labelLimit=260)
 TICKS = alt.Axis(tickCount=5)
-# Choices tell users apart: each has a line of its own, as telephones are narrow.
-NAME_ENDS = ", "
-NAMES = alt.Axis(labelExpr=f"split(datum.label, '{NAME_ENDS}')", labelLimit=260)
+# Choices tell users apart: each has a line of its own, and what is longer than a telephone is wide
+# goes on below.
+CHOICE_ENDS, LINE_ENDS = ", ", "\n"
+NAME_WIDTH = 24
+LINES = r"split(datum.label, '\n')"
+NAMES = alt.Axis(labelExpr=LINES, labelLimit=260)
+LEGEND = alt.Legend(orient="top", columns=1, labelExpr=LINES, labelLimit=260)
+
+
+def in_lines(name: str) -> str:
+    """A name in as many lines as a narrow page needs."""
+    choices = name.split(CHOICE_ENDS)
+    return LINE_ENDS.join(line for one in choices for line in textwrap.wrap(one, NAME_WIDTH))
 
 
 def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = None) -> Picture:
     """A point with its interval for each `name`, in their order; a line at a `reference`."""
+    rows = rows.assign(name=rows["name"].map(in_lines))
     names = list(dict.fromkeys(rows["name"]))
     title = axis_title(axis)
     base = alt.Chart(rows).encode(y=alt.Y("name:N", title=None, sort=names, axis=NAMES))
@@ -29,13 +41,15 @@ def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = Non
     if reference is not None:
         line = alt.Chart(pd.DataFrame({"value": [reference]}))
         layers.insert(0, line.mark_rule(strokeDash=[4, 3]).encode(x="value:Q"))
-    n_lines = max((1 + name.count(NAME_ENDS) for name in names), default=1)
+    n_lines = max((1 + name.count(LINE_ENDS) for name in names), default=1)
     height = height_of_rows(len(names), 1, step=16) + 14 * (n_lines - 1) * len(names)
     return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
 
 
 def outcomes_figure(rows: pd.DataFrame, whose: list[str]) -> Picture:
     """The outcome of each `recommender` with people and with simulated users, by `who`."""
+    rows = rows.assign(who=rows["who"].map(in_lines))
+    whose = [in_lines(one) for one in whose]
     names = list(dict.fromkeys(rows["recommender"]))
     title = axis_title(_("Share whose final item would do"))
     base = alt.Chart(rows).encode(

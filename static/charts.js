@@ -22,11 +22,13 @@ async function draw(place) {
   }
 }
 
-// Charts side by side go below one another, and names in a legend too, where they would be cut off.
+// Charts side by side go below one another, and names in a legend too, where they would be cut off;
+// a legend above a chart ends where the chart does, and has the width of the axis's names as well.
 function fitted(text, width) {
   const isNarrow = width < NARROW;
   const chart = JSON.parse(text, (key, value) =>
     isNarrow && key === "legend" && value ? { ...value, columns: 1 } : value);
+  if (isNarrow && chart.config?.legend) chart.config.legend.layout = { top: { anchor: "end" } };
   if (chart.columns) {
     chart.columns = Math.max(1, Math.min(chart.columns, Math.floor(width / FACET_WIDTH)));
   }

@@ -18,3 +18,12 @@ def control(field: BoundField) -> SafeString:
     widget.attrs.pop("placeholder", None)
     style = next((name for kind, name in CLASSES if isinstance(widget, kind)), "form-control")
     return field.as_widget(attrs={"class": style})
+
+
+@register.filter
+def control_id(field: BoundField) -> str:
+    """The id that an error leads to: of a group of boxes or radios that of the first, as the group
+    itself takes no keyboard."""
+    return field.id_for_label or (
+        field.subwidgets[0].id_for_label if field.subwidgets else field.auto_id
+    )

@@ -9,6 +9,8 @@ from urllib.parse import urlencode
 import pandas as pd
 from django.utils.translation import gettext as _
 
+from console.chart_summaries import range_in_words, values_in_words
+from console.collections.evaluation_sentences import figure
 from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
 from console.dialogues.tables import SHARES, tables_of
@@ -51,6 +53,7 @@ class ReportView:
                 "switching",
                 _("How often people switch"),
                 _("P(switch) of people after a loss and after a gain, with 95 % intervals."),
+                values_in_words(shares),
                 shares,
                 lambda: spans_figure(shares, _("P(switch)")),
             ),
@@ -58,6 +61,7 @@ class ReportView:
                 "errors",
                 _("How far simulated users are from people"),
                 _("The mean squared error of each user's rule; less is truer."),
+                values_in_words(errors),
                 errors,
                 lambda: spans_figure(errors, _("Mean squared error")),
             ),
@@ -76,6 +80,7 @@ class ReportView:
                 "order",
                 _("Whose order of the recommenders is people's"),
                 words,
+                values_in_words(orders),
                 orders,
                 lambda: spans_figure(orders, _("Soft pairwise accuracy"), reference=top),
             ),
@@ -86,6 +91,7 @@ class ReportView:
                     "The share of final items that would do: with people, with its 95 % interval, "
                     "and with each simulated user."
                 ),
+                _in_words(outcomes, whose[0]),
                 outcomes,
                 lambda: outcomes_figure(outcomes, whose),
             ),
@@ -111,6 +117,21 @@ class ReportView:
             for row in biases
         ]
         return pd.DataFrame(rows), [people, *dict.fromkeys(row.user for row in biases)]
+
+
+def _in_words(outcomes: pd.DataFrame, people: str) -> str:
+    """Of each recommender the share with people, and those with simulated users."""
+    is_people = outcomes["who"] == people
+    simulated = outcomes[~is_people].groupby("recommender", sort=False)["value"]
+    ranges = {name: range_in_words(values) for name, values in simulated}
+    said = []
+    for row in outcomes[is_people].to_dict(orient="records"):
+        name, users = row["recommender"], ranges.get(row["recommender"])
+        text = _("{name}: people {people}, simulated users {users}")
+        if users is None:
+            text = _("{name}: people {people}")
+        said.append(text.format(name=name, people=figure(row["value"]), users=users))
+    return "{values}.".format(values="; ".join(said))
 
 
 def _numbers(row: DialogueEstimate) -> dict[str, float | None]:

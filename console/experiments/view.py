@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pandas as pd
 from django.utils.translation import gettext as _
 
+from console.chart_summaries import ranges_in_words
 from console.experiments.rows import StoredRun
 from console.experiments.sentences import ExperimentAnswer
 from console.experiments.tables import (
@@ -32,11 +33,13 @@ FRAME = ("turn", "mean", "ci_low", "ci_high")
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, as `console/_chart.html` and the addresses of pictures read it."""
+    """A chart, as `console/_chart.html` and the addresses of pictures read it; `summary` says its
+    values to who does not see it, as `words` below it do not."""
 
     name: str
     title: str
     words: str
+    summary: str
     frame: pd.DataFrame
     picture: Any
 
@@ -135,6 +138,7 @@ class ExperimentView:
             TURNS,
             _("Turn by turn"),
             words,
+            self._summary(frame),
             frame,
             lambda: turns_figure(frame, self.measure, names),
         )
@@ -151,7 +155,22 @@ class ExperimentView:
         words = _("{measure} at turn {turn} against: {axis}. A point is a user, with its interval.")
         text = words.format(measure=self.measure, turn=self.run.last_turn, axis=axis)
         return Figure(
-            name, title, text, frame, lambda: choices_figure(frame, self.measure, field, axis)
+            name,
+            title,
+            text,
+            self._summary(frame),
+            frame,
+            lambda: choices_figure(frame, self.measure, field, axis),
+        )
+
+    def _summary(self, frame: pd.DataFrame) -> str:
+        """The last turn's values, from the lowest user's to the highest's."""
+        text = _("{measure} at turn {turn}, over users: {ranges}. The table “{table}” has each.")
+        return text.format(
+            measure=self.measure,
+            turn=self.run.last_turn,
+            ranges=ranges_in_words(frame[frame["turn"] == self.run.last_turn]),
+            table=self.turns.caption,
         )
 
 

@@ -4,6 +4,7 @@ stored, taken away; by whom."""
 import json
 from io import BytesIO
 
+import pandas as pd
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -14,6 +15,7 @@ from accounts.roles import PERMISSIONS, Permission, Role, is_blind
 from accounts.teams import create_team, set_role
 from annotation.models import Study
 from annotation.protocols.versions import current_document
+from console.chart_summaries import values_in_words
 from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
 from console.dialogues.tables import order_table, shares_table
@@ -454,3 +456,20 @@ def test_an_order_says_how_many_pairs_it_rests_on_and_a_bias_where_it_was_tested
     answer = outcome_answer(equivalent)
     assert answer.said_first.endswith(f"accuracy 0.750. That rests on {pairs}")
     assert answer.details == [f"SimBase {within}"]
+
+
+def test_charts_say_their_values_to_who_does_not_see_them(rosa, reported):
+    figures = rosa.get(address_of_dialogues("dialogues")).context["view"].figures
+    assert figures["order"].summary.startswith("SimBase 1.000 [1.000, 1.000]; MetaSimTol")
+    first, second, third = figures["outcomes"].summary.split("; ")
+    assert first.startswith("random: people 0.")
+    assert ", simulated users 0." in second
+    assert third.startswith("an item at random: people 0.")
+    assert "users" not in third
+
+
+def test_of_many_values_a_chart_says_the_ends():
+    names = [f"user {n}" for n in range(20)]
+    rows = pd.DataFrame({"name": names, "value": range(20), "ci_low": None, "ci_high": None})
+    said = "Of 20 values the lowest and the highest: user 0 0.000; user 19 19.000."
+    assert values_in_words(rows) == said

@@ -10,7 +10,7 @@ from simulation.models import DialogueStudy
 from simulation.stored_dialogue_reports import request_report
 from simulation.stored_dialogues import request_dialogue_study
 from simulation.stored_experiments import request_run
-from tests.accessibility import accessibility_problems
+from tests.accessibility import accessibility_problems, accessible_nodes
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.test_layout_in_a_browser import sideways
@@ -26,6 +26,15 @@ pytestmark = [
 WIDTHS = (1280, 390)
 COMMON = {"seed": 0, "confidence": 0.95}
 USERS = ["base", "tol:3", "base,accepts=target and alternatives"]
+# Words of charts that are shortened, or not all within their chart.
+CUT_OFF = """() => [...document.querySelectorAll(".drawn svg")].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].filter((text) => {
+    const own = text.getBoundingClientRect();
+    const isOut = own.left < box.left - 1 || own.right > box.right + 1;
+    return isOut || text.textContent.includes("…");
+  }).map((text) => `cut off: ${text.textContent}`);
+})"""
 
 
 @pytest.fixture
@@ -55,8 +64,8 @@ def reported(researcher) -> None:
         study = Study.objects.get(pk=made.study_id)
         if kind == DialogueStudy.Kind.OUTCOMES:
             answer_outcomes(study, experiment)
-            rules = {"users": ["SimBase", "MetaSimTol tolerance 3"], "chosen_on": ["random"]}
-            rules |= {"margin": 0.05}
+            users = list(version.users.order_by("position").values_list("name", flat=True))
+            rules = {"users": users, "chosen_on": ["random"], "margin": 0.05}
         else:
             answer_switching(study)
             rules = {"users": ["base", "prob:0:0.75"]}
@@ -79,8 +88,32 @@ def test_every_page_fits_a_desk_and_a_telephone(page, researcher):
             expect(page.get_by_role("heading", level=1)).to_be_visible()
             if name != "new-dialogue-study":
                 expect(page.locator(".drawn svg, .drawn canvas")).to_have_count(2)
+                problems += [(name, width, one) for one in page.evaluate(CUT_OFF)]
             keep_picture(page)
             if "HTML" in sideways(page):  # tables of many columns scroll by themselves
                 problems.append((name, width, "the page scrolls sideways"))
             problems += [(name, width, one) for one in accessibility_problems(page)]
     assert problems == []
+
+
+def test_who_listens_hears_values_and_no_signs(page, researcher):
+    reported(researcher)
+    page.goto(reverse("console:dialogues", args=["outcomes"]))
+    expect(page.locator(".drawn svg, .drawn canvas")).to_have_count(2)
+    pictures = [one.name for one in accessible_nodes(page, {"image"})]
+    assert "SimBase 1.000 [1.000, 1.000]" in pictures[0]
+    assert "random: people 0." in pictures[1]
+    summaries = accessible_nodes(page, {"DisclosureTriangle"})
+    assert "Compute it anew" in [one.name for one in summaries]
+    assert not [one.name for one in summaries if {"▸", "▾"} & set(one.name)]
+
+
+def test_an_error_leads_to_the_first_box_of_its_group(page, researcher):
+    reported(researcher)
+    page.goto(reverse("console:dialogues", args=["outcomes"]))
+    page.get_by_text("Compute it anew").click()
+    for box in page.get_by_role("checkbox", checked=True).all():
+        box.uncheck()
+    page.get_by_role("button", name="Compute the report").click()
+    page.get_by_role("link", name="Choose a user on these recommenders").click()
+    expect(page.get_by_role("checkbox", name="random")).to_be_focused()

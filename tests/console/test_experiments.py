@@ -189,6 +189,16 @@ def test_the_headers_of_rows_tell_them_apart(rosa, experiment):
     assert rows_alike(page) == []
 
 
+def test_charts_say_their_values_to_who_does_not_see_them(rosa, experiment):
+    view = rosa.get(reverse("console:experiment", args=["shoes"])).context["view"]
+    last = [row for row in view.run.last.values() if row.measure == view.measure]
+    for chart in view.figures.values():
+        assert f"{view.measure} at turn 7, over users: random 0." in chart.summary
+        assert chart.summary.endswith("The table “Every turn” has each.")
+    highest = max(row.mean for row in last if row.recommender.name == "embedding")
+    assert f" to {highest:.3f}. The table" in view.figures["turns"].summary
+
+
 def test_pictures_have_the_rows_that_they_show(rosa, experiment):
     for chart, n_rows in (("turns", 2 * 5 * 7), ("tolerance", 2 * 4), ("p-switch", 2 * 2)):
         where = reverse("console:experiment-picture", args=["shoes", chart, "csv"])
