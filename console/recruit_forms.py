@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from hits.models import Assignment, Hit, Recruiter, Recruitment
-from hits.recruited_batches import Offer, displayed, judgments_wanted
+from hits.recruited_batches import Offer, displayed, judgments_wanted, places_wanted
 from hits.wages import Duration
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class OfferForm(forms.Form):
         recruiters = Recruiter.objects.usable().filter(connection=batch.connection_id)
         earlier = Recruitment.objects.of(batch.study).exclude(public_id="").exclude(batch=batch)
         earlier = earlier.filter(recruiter__connection=batch.connection_id)
-        self._n_hits = Hit.objects.of(batch).count()
+        self._batch, self._n_hits = batch, Hit.objects.of(batch).count()
         self.fields["places"].help_text = _places_help(judgments_wanted(batch))
         self.fields["recruiter"].queryset = recruiters  # type: ignore[attr-defined]
         self.fields["excluded"].queryset = earlier  # type: ignore[attr-defined]
@@ -192,6 +192,7 @@ class OfferForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or self.cleaned_data
+        self._check_places(data.get("places"), data.get("items"))
         pay, places = data.get("screen_out_reward"), data.get("screen_out_places")
         if "screen_out_reward" in self.errors or "screen_out_places" in self.errors:
             return data
@@ -204,6 +205,10 @@ class OfferForm(forms.Form):
         elif pay is not None and pay != pay.quantize(CENT):
             self.add_error("screen_out_reward", _("It is an amount of whole pence or cents."))
         return data
+
+    def _check_places(self, places: int | None, items: int | None) -> None:
+        if places and items and places > (needed := places_wanted(self._batch, items)):
+            self.add_error("places", too_many(judgments_wanted(self._batch), needed))
 
     @property
     def offer(self) -> Offer:
@@ -315,6 +320,24 @@ def _places_help(n_judgments: int) -> str:
         n_judgments,
     )
     return text % {"n": f"{n_judgments:,}"}
+
+
+def wanted_help(n_judgments: int, n_participants: int) -> str:
+    """For how many participants there is work."""
+    text = ngettext("%(n)s judgment is not in yet", "%(n)s judgments are not in yet", n_judgments)
+    needed = ngettext(
+        "%(judgments)s: work for %(n)s participant, those at work included.",
+        "%(judgments)s: work for %(n)s participants, those at work included.",
+        n_participants,
+    )
+    facts = {"judgments": text % {"n": f"{n_judgments:,}"}, "n": f"{n_participants:,}"}
+    return needed % facts
+
+
+def too_many(n_judgments: int, n_participants: int) -> str:
+    """What is said of more."""
+    text = _("Whoever else came would find nothing to do.")
+    return f"{wanted_help(n_judgments, n_participants)} {text}"
 
 
 def _earlier_name(recruitment: Recruitment) -> str:

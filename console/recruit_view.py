@@ -17,6 +17,8 @@ from console.recruit_forms import (
     OfferForm,
     PriceForm,
     proposed,
+    too_many,
+    wanted_help,
 )
 from hits.models import Recruiter, RecruiterCall, Recruitment
 from hits.recruited_batches import (
@@ -30,6 +32,7 @@ from hits.recruited_batches import (
     STOP,
     jobs_of_batch,
     judgments_wanted,
+    places_wanted,
 )
 from hits.texts import study_texts
 from hits.wages import duration_of
@@ -126,7 +129,9 @@ class RecruitView:
     @property
     def price_form(self) -> PriceForm:
         given = self.data if self.action == PRICE else None
-        return PriceForm(given, auto_id="id_price_%s", label_suffix="")
+        form = PriceForm(given, auto_id="id_price_%s", label_suffix="")
+        form.fields["places"].help_text = wanted_help(self.n_wanted, self.n_needed)
+        return form
 
     @property
     def amount_form(self) -> AmountForm:
@@ -142,6 +147,29 @@ class RecruitView:
     def bonus_form(self) -> BonusForm:
         given = self.data if self.action == BONUS else None
         return BonusForm(self.batch, given, auto_id="id_bonus_%s", label_suffix="")
+
+    @property
+    def refused_form(self) -> OfferForm | PriceForm | AmountForm | BonusForm | None:
+        """The form that was pressed, where it was filled in wrongly."""
+        if self.data is None or self.problem:
+            return None
+        form: OfferForm | PriceForm | AmountForm | BonusForm
+        if self.action == "draft":
+            form = self.form
+        elif self.action == PRICE:
+            form = self.price_form
+        elif self.action in AMOUNT_NEEDED:
+            form = self.amount_form
+        elif self.action == BONUS:
+            form = self.bonus_form
+        else:
+            return None
+        return form if form.errors else None
+
+    @property
+    def too_many(self) -> str:
+        """How many participants of a draft's there is work for, where it is not all."""
+        return too_many(self.n_wanted, self.n_needed)
 
     @property
     def is_extension_priced(self) -> bool:
@@ -161,13 +189,37 @@ class RecruitView:
         return (self.study.reward * 60 / self.study.minutes).quantize(CENT)
 
     @cached_property
+    def n_wanted(self) -> int:
+        """Judgments that are not in yet."""
+        return judgments_wanted(self.batch)
+
+    @cached_property
+    def n_needed(self) -> int:
+        """Participants whom those need, each doing as much as in this study."""
+        return places_wanted(self.batch, self.study.items) if self.study else 0
+
+    @property
+    def has_too_many(self) -> bool:
+        """Whether some participants of the draft would find nothing to do."""
+        is_draft = self.study is not None and self.study.state == State.DRAFT
+        return bool(is_draft and self.study and self.study.places > self.n_needed)
+
+    @property
+    def is_in_vain(self) -> bool:
+        """Whether the study is open though nothing is left to do for who comes."""
+        study = self.study
+        if study is None or study.state != State.ACTIVE or self.n_wanted:
+            return False
+        return study.places > study.outcomes.get("completed", 0)
+
+    @cached_property
     def rest(self) -> int:
         """Of a draft, the judgments that are left for the last participant when all others have
         done theirs; more than one does where some stay over."""
         if self.study is None or self.study.state != State.DRAFT:
             return 0
         others = self.study.items * (self.study.places - 1)
-        return judgments_wanted(self.batch) - others
+        return self.n_wanted - others
 
     @property
     def n_of_last(self) -> int:

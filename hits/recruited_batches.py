@@ -7,13 +7,14 @@ second time. `key:number` is the token under which the marketplace does it once.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -52,6 +53,8 @@ CENT = Decimal("0.01")
 DRAFT, PRICE, PUBLISH, PLACES = "draft", "price", "publish", "places"
 PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "settle"
 DEMOGRAPHICS, BONUS = "demographics", "bonus"
+# What nobody needs of a batch whose judgments are all in.
+WANTS_JUDGMENTS = (PUBLISH, PRICE, PLACES)
 # What can be requested of a study however it stands.
 ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS)
 POSSIBLE = {
@@ -99,6 +102,14 @@ def judgments_wanted(batch: Batch) -> int:
     again by itself."""
     n_offered: int = Hit.objects.of(batch).published().aggregate(n=Sum(SIZE, default=0))["n"]
     return max(0, n_offered - Assignment.objects.of(batch).count())
+
+
+def places_wanted(batch: Batch, items: int) -> int:
+    """Participants of so many items each whom those judgments need: as many as a single item does,
+    since nobody does one twice."""
+    hits = Hit.objects.of(batch).published().annotate(n_in=Count("assignments"), size=SIZE)
+    wanted = [n for size, n_in in hits.values_list("size", "n_in") if (n := size - n_in) > 0]
+    return max(math.ceil(sum(wanted) / items), max(wanted, default=0))
 
 
 def displayed(cost: Decimal) -> Decimal:
@@ -149,6 +160,8 @@ def request_change(
     if action not in ANYTIME and action not in POSSIBLE.get(State(locked.state), ()):
         text = _("The study is not in a state for this: {state}.")
         raise RecruitingRefused(text.format(state=locked.get_state_display()))
+    if action in WANTS_JUDGMENTS:
+        _require_wanted(locked.batch)
     return _request(recruitment, action, values or {}, actor)
 
 
@@ -233,6 +246,14 @@ def _require_recruitable(batch: Batch, offer: Offer) -> None:
     over = [State.STOPPED, *Recruitment.OVER]
     if Recruitment.objects.filter(batch=batch).exclude(state__in=over).exists():
         raise RecruitingRefused(_("A study of this batch is drafted or open already."))
+    _require_wanted(batch)
+
+
+def _require_wanted(batch: Batch) -> None:
+    if not judgments_wanted(batch):
+        raise RecruitingRefused(
+            _("All judgments of the batch are in: whoever came would find nothing to do.")
+        )
 
 
 def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], actor: User) -> Job:

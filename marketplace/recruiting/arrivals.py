@@ -17,6 +17,7 @@ from marketplace import clock
 from marketplace.exceptions import ChannelClosed, ParticipantUnknown
 from marketplace.models import (
     Invitation,
+    PaidBy,
     RecruitedStudy,
     RecruiterConnection,
     Session,
@@ -188,6 +189,20 @@ def _closed() -> str:
 def came_before(study: RecruitedStudy, worker: WorkerAccount) -> bool:
     """Whether this worker has come to this study."""
     return Session.objects.filter(study=study, worker=worker).exists()
+
+
+def study_at(
+    *, session_id: str = "", assignment_id: str = "", hit_type_id: str = ""
+) -> RecruitedStudy | None:
+    """The study that a participant's page with one of these ids is of, where there is one."""
+    if session_id:
+        rows = RecruitedStudy.objects.filter(sessions__public_id=session_id)
+    elif assignment_id:
+        rows = RecruitedStudy.objects.filter(sessions__items__assignment__public_id=assignment_id)
+    else:
+        rows = RecruitedStudy.objects.filter(hit_type__public_id=hit_type_id)
+        rows = rows.filter(hit_type__paid_by=PaidBy.RECRUITER)
+    return rows.select_related("connection").order_by("-pk").first()
 
 
 def way_back(session: Session) -> str:

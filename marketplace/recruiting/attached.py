@@ -21,13 +21,8 @@ from marketplace.models import (
     RecruiterConnection,
     RecruitingRule,
 )
-from marketplace.recruiting.drafts import (
-    MOST_PLACES,
-    Posting,
-    places_needed,
-    send_draft,
-    write_draft,
-)
+from marketplace.recruiting.drafts import MOST_PLACES, Posting, send_draft, write_draft
+from marketplace.recruiting.needed_places import places_needed
 from marketplace.recruiting.posting import price_places, publish_study, set_places, stop_study
 from marketplace.recruiting.problems import RecruiterProblem
 

@@ -13,7 +13,6 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -21,7 +20,6 @@ from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
-    Assignment,
     HitType,
     Outcome,
     OutcomeCode,
@@ -32,10 +30,10 @@ from marketplace.recruiting.codes import create_codes
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.filters import EXCLUDING, LABELS, filters_of
 from marketplace.recruiting.groups import blocked_group_of, group_of
+from marketplace.recruiting.needed_places import places_for, require_work
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.records import Code, Cost, Filter, PostedStudy, StudyDraft, StudyState
-from marketplace.recruiting.reservations import hits_of
 from marketplace.recruiting.studies import MOST_ITEMS, PROLIFIC
 from marketplace.users import User
 
@@ -70,27 +68,6 @@ class Posting:
     screen_out_places: int = 0  # how many are paid so at most
     annotation_prefix: str = ""  # of the HIT type's HITs those whose annotation begins so
     excluded: tuple[RecruitedStudy, ...] = ()  # whose participants may not take part
-
-
-def judgments_wanted(hit_type: HitType, annotation_prefix: str = "") -> list[int]:
-    """How many judgments each open HIT still wants, those that want any."""
-    study = RecruitedStudy(hit_type=hit_type, annotation_prefix=annotation_prefix)
-    taken = Count("assignments", filter=~Q(assignments__status__in=Assignment.GIVEN_UP_STATUSES))
-    hits = hits_of(study).filter(expiration__gt=clock.now()).listed()
-    rows = hits.annotate(taken=taken).values_list("max_assignments", "taken")
-    return [wanted - taken for wanted, taken in rows if wanted > taken]
-
-
-def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str = "") -> int:
-    """Places for all judgments that are still wanted."""
-    wanted = judgments_wanted(hit_type, annotation_prefix)
-    return places_needed(sum(wanted), max(wanted, default=0), items_per_session)
-
-
-def places_needed(n_judgments: int, most_of_a_hit: int, items_per_session: int) -> int:
-    """The judgments divided by a participant's HITs, the last of whom may have fewer; and as many
-    as a single HIT wants, since a participant judges it once."""
-    return max(math.ceil(n_judgments / items_per_session), most_of_a_hit)
 
 
 def draft_study(
@@ -200,9 +177,7 @@ def _check(
         raise InvalidParameter(_("A study is of a HIT type of the requester's own."))
     if not 1 <= values.items_per_session <= MOST_ITEMS:
         raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
-    if places < 1:
-        raise InvalidParameter(_("Nothing is left to be judged: no place is needed."))
-    if places > MOST_PLACES:
+    if not 0 <= places <= MOST_PLACES:
         raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
     if values.minutes < 1 or most_minutes(values.minutes) > MOST_MINUTES:
         raise InvalidParameter(_("A participation takes from a minute to less than a day."))
@@ -213,6 +188,12 @@ def _check(
     _check_invited(values)
     _check_screen_out(values)
     _check_excluded(connection, values)
+    study = RecruitedStudy(
+        hit_type=hit_type,
+        annotation_prefix=values.annotation_prefix,
+        items_per_session=values.items_per_session,
+    )
+    require_work(study, max(1, places))
 
 
 def _check_invited(values: Posting) -> None:

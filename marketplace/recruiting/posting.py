@@ -20,6 +20,7 @@ from marketplace.hits.payers import let_recruiter_pay
 from marketplace.models import PaidBy, RecruitedStudy, RecruiterCharge, RecruiterConnection
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, with_screen_outs
+from marketplace.recruiting.needed_places import require_work
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.records import Cost, StudyState
@@ -42,6 +43,8 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
     recruiter = required_recruiter(study.connection)
     try:
         posted = recruiter.study(study.external_id)
+        if posted.state == StudyState.DRAFT:  # and not by a try before, whose answer was lost
+            require_work(study, posted.places)
         of_places = _quote(study, recruiter, posted.places, posted.places)
         cost = with_screen_outs(study, recruiter, of_places)
         study.quoted_cost = cost.total
@@ -145,6 +148,8 @@ def _n_more(study: RecruitedStudy, recruiter: Recruiter, total: int) -> int:
         raise InvalidParameter(
             _("It has %(n)s places, and places can only grow.") % {"n": f"{present:,}"}
         )
+    if total > present:
+        require_work(study, total - present, n_present=present)
     return total - present
 
 

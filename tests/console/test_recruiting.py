@@ -232,6 +232,52 @@ def test_the_form_proposes_a_number_of_items_of_which_none_stay_over(rosa, study
     assert (even_share(10, 24), even_share(10, 23), even_share(1, 5)) == (8, 10, 1)
 
 
+def test_where_all_judgments_are_in_nobody_else_is_asked_for(rosa, recruitment):
+    """Who came on one more place would find nothing to do, and be sent back unpaid."""
+    hit = recruitment.batch.hits.order_by("pk")[0]
+    for worker in ("A1", "A2", "A3"):
+        add_assignment(hit, worker)
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "no more participants are needed" in words
+    assert "whoever comes finds nothing to do. Stop the study." in words
+    assert "Ask what more cost" not in words
+    assert "All judgments of the batch are in" in words_of(
+        press(rosa, recruitment, "price", places="5").content.decode()
+    )
+    Recruitment.objects.update(state="draft")
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "whoever came would find nothing to do. Discard the draft." in words
+    assert "Publish the study" not in words
+    answer = press(rosa, recruitment, "publish", confirmed="8.00")
+    assert "All judgments of the batch are in" in words_of(answer.content.decode())
+    Recruitment.objects.update(state="stopped")
+    assert "Draft another study" not in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    answer = draft(rosa, recruitment)
+    assert "All judgments of the batch are in" in words_of(answer.content.decode())
+    assert requested() == []
+
+
+def test_a_draft_with_more_places_than_judgments_need_is_not_published(rosa, study):
+    recruitment = add_recruitment(study, state="draft", items=3, places=4)
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "3 judgments are not in yet: work for 3 participants, those at work included." in words
+    assert "Discard the draft, and draft it anew." in words
+    assert "Publish the study" not in words
+
+
+def test_a_form_that_is_refused_says_so_first_and_takes_the_focus(rosa, recruitment):
+    Recruitment.objects.update(state="stopped")
+    text = draft(rosa, recruitment, minutes="701", places="4").content.decode()
+    [summary] = re.findall('(?s)role="alert" tabindex="-1" autofocus>.*?</div>', text)
+    words = words_of(f"<p {summary}")
+    assert "Minutes for all of them : Ensure this value is less than or equal to 700." in words
+    assert "Participants : 3 judgments are not in yet: work for 3 participants" in words
+    assert 'href="#id_minutes"' in summary
+    Recruitment.objects.update(state="active")
+    text = press(rosa, recruitment, "price", places="x").content.decode()
+    assert 'href="#id_price_places">Participants in all</a>' in text
+
+
 def test_a_draft_is_published_for_the_amount_that_is_typed(rosa, study, recruitment):
     Recruitment.objects.update(state="draft")
     for amount in ("", "7.99", "8,00", "free"):
@@ -248,7 +294,7 @@ def test_a_draft_is_published_for_the_amount_that_is_typed(rosa, study, recruitm
 
 
 @pytest.mark.parametrize(
-    ("state", "action", "places"), [("draft", "publish", 4), ("active", "places", 6)]
+    ("state", "action", "places"), [("draft", "publish", 3), ("active", "places", 6)]
 )
 def test_the_amount_that_the_page_shows_is_the_one_to_type(
     rosa, recruitment, state, action, places
@@ -256,6 +302,7 @@ def test_the_amount_that_the_page_shows_is_the_one_to_type(
     press(rosa, recruitment, "price", places="6")
     Job.objects.update(state="done")
     facts = {"state": state, "quoted_places": places, "quoted_cost": "9.3350", "n_requests": 0}
+    facts["places"] = places if state == "draft" else 4
     Recruitment.objects.update(is_under_way=False, **facts)
     recruitment.refresh_from_db()
     assert "9.34 GBP" in words_of(rosa.get(page(recruitment.batch)).content.decode())
@@ -368,6 +415,38 @@ def test_a_team_connects_prolific_with_a_token_that_is_kept_encrypted(rosa, stud
     assert "s3cret" not in str(AuditEntry.objects.get(action="recruiter.connect").details)
     text = rosa.get(reverse("console:connections", args=[study.team.slug])).content.decode()
     assert "s3cret" not in text
+
+
+def test_a_token_that_was_refused_is_said_once_at_its_field_and_the_rest_is_kept(rosa, study):
+    there = Connection.objects.create(team=study.team, name="There", marketplace="local")
+    where = reverse("console:recruiter-connect", args=[study.team.slug])
+    form = {"connection": there.pk, "name": "Lab", "token": "s3cret", "workspace": "5f5f"}
+    answer = rosa.post(where, form | {"workspace": "../../etc"})
+    text = answer.content.decode()
+    assert 'href="#id_recruiter_workspace">Workspace</a>' in text
+    assert re.search(
+        'value="../../etc"[^>]*aria-describedby="[^"]*id_recruiter_workspace_error', text
+    )
+    assert "s3cret" not in text
+    rosa.post(where, form)
+    refusal = "Prolific does not accept the token."
+    Job.objects.of_kind("connect_to_recruiter").update(state="failed", message=refusal)
+    Recruiter.objects.create(
+        connection=there, public_id="R", name="Lab", problem=refusal, fetched_at=NOON
+    )
+    text = rosa.get(reverse("console:connections", args=[study.team.slug])).content.decode()
+    assert text.count(refusal) == 1
+    token = re.search('<input type="password" name="token"[^>]*>', text)[0]
+    assert 'aria-invalid="true"' in token
+    assert 'aria-describedby="connecting-recruiter id_recruiter_token_helptext"' in token
+    assert 'id="connecting-recruiter" role="alert"' in text
+    assert re.search('name="workspace" value="5f5f"', text)
+    assert "s3cret" not in text
+    unknown = "Prolific has no workspace 5f5f that this token may use."
+    Job.objects.of_kind("connect_to_recruiter").update(message=unknown)
+    text = rosa.get(reverse("console:connections", args=[study.team.slug])).content.decode()
+    assert "aria-invalid" not in re.search('<input type="password" name="token"[^>]*>', text)[0]
+    assert "aria-invalid" in re.search('<input[^>]* name="workspace"[^>]*>', text)[0]
 
 
 def test_another_teams_marketplace_and_recruiter_are_not_there(rosa, study, colleague):

@@ -57,6 +57,7 @@ from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.console.work import work_off
 from tests.hits.work import answer_to
+from tests.marketplace.prolific import ask_for_more
 from tests.marketplace.test_prolific import arrive
 from work.execution import run_job
 from work.models import Job
@@ -277,6 +278,9 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     job = change(drafted, PUBLISH, ada, confirmed="4.00")
     assert (job.state, drafted.state, drafted.problem) == ("done", "active", "")
     assert unfinished_work(drafted.batch.study)[1] == "1 study is open at a recruiter. Stop it."
+    job = change(drafted, PRICE, ada, places=4)
+    assert (job.state, "2 places of the study are free" in job.message) == ("failed", True)
+    ask_for_more(client_of(drafted.batch.connection), HitType.objects.get(), 2)
     change(drafted, PRICE, ada, places=4)
     assert (drafted.places, drafted.quoted_places, drafted.quoted_cost) == (2, 4, 4)
     change(drafted, PLACES, ada, places=4, confirmed="4.00")
@@ -286,6 +290,23 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
         assert drafted.state == state
     actions = AuditEntry.objects.filter(action__startswith="recruitment.")
     assert actions.values_list("action", flat=True).distinct().count() == 7
+
+
+def test_where_no_judgment_is_left_nobody_else_is_paid_for(drafted, fake, ada, batch, recruiter):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    for _participant in range(2):
+        hand_in(fake, RecruitedStudy.objects.get())
+    job = change(drafted, PRICE, ada, places=3)  # before the answers are collected
+    assert (job.state, "No judgment is left to give" in job.message) == ("failed", True)
+    collect_batch(batch=batch, client=client_of(batch.connection))
+    facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
+    for action in (PRICE, PLACES):
+        with pytest.raises(RecruitingRefused, match="All judgments of the batch are in"):
+            request_change(action=action, values={"places": 3, "confirmed": "2.00"}, **facts)
+    change(drafted, STOP, ada)
+    offer = Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=3, places=1)
+    with pytest.raises(RecruitingRefused, match="All judgments of the batch are in"):
+        request_draft(batch=batch, offer=offer, actor=ada)
 
 
 def test_a_button_pressed_twice_requests_once(drafted, fake, ada):

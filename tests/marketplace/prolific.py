@@ -76,6 +76,14 @@ def hand_in(fake, study):
     return submission
 
 
+def ask_for_more(mturk, hit_type, n=1):
+    """Every HIT of the type wants so many judgments more."""
+    for hit in hit_type.hits.all():
+        mturk.create_additional_assignments_for_hit(
+            HITId=hit.public_id, NumberOfAdditionalAssignments=n
+        )
+
+
 def assignments(submission):
     rows = Assignment.objects.filter(session_item__session__submission_id=submission.id)
     return list(rows.order_by("pk").values_list("public_id", flat=True))

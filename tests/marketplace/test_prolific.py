@@ -31,9 +31,11 @@ from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from marketplace.recruiting.connections import connect_prolific, disconnect
 from marketplace.recruiting.decisions import approve_overdue
-from marketplace.recruiting.drafts import Posting, draft_study, places_for
+from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.needed_places import places_for
 from marketplace.recruiting.posting import (
     pause_study,
+    price_places,
     publish_study,
     resume_study,
     set_places,
@@ -44,6 +46,7 @@ from tests.marketplace.prolific import (  # noqa: F401
     FAULTS,
     REWARD,
     arrive,
+    ask_for_more,
     assignments,
     connection,
     fake,
@@ -98,6 +101,55 @@ def test_a_rejected_answer_frees_no_place(hit_type, fake, mturk, posted):
     submission = hand_in(fake, posted)
     mturk.reject_assignment(AssignmentId=assignments(submission)[0], RequesterFeedback=REASON)
     assert places_for(hit_type, 2) == 3
+
+
+def test_no_more_places_are_priced_or_published_than_judgments_need(
+    hit_type, fake, connection, mturk
+):
+    facts = {"reward": REWARD, "minutes": 10, "items_per_session": 2}
+    with pytest.raises(InvalidParameter, match="8 judgments are left to give, which need 4 places"):
+        draft_study(connection=connection, hit_type=hit_type, values=Posting(places=5, **facts))
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=Posting(**facts))
+    late, _cost = draft_study(connection=connection, hit_type=hit_type, values=Posting(**facts))
+    publish_study(study=study, confirmed=cost.total)
+    hand_in(fake, study)
+    with pytest.raises(InvalidParameter, match=r"need 3 places; .* 3 places of the study are free"):
+        price_places(study=study, total=5)
+    with pytest.raises(InvalidParameter, match="6 judgments are left to give, which need 3 places"):
+        publish_study(study=late, confirmed=cost.total)
+    for _place in range(3):
+        hand_in(fake, study)
+    for refused in (
+        lambda: publish_study(study=late, confirmed=cost.total),
+        lambda: price_places(study=study, total=5),
+        lambda: set_places(study=study, total=5),
+        lambda: draft_study(
+            connection=connection, hit_type=hit_type, values=Posting(places=1, **facts)
+        ),
+    ):
+        with pytest.raises(InvalidParameter, match="No judgment is left to give"):
+            refused()
+    assert [one.places for one in fake.world.studies.values()] == [4, 4]
+    set_places(study=study, total=4)  # as many as there are
+    ask_for_more(mturk, hit_type)
+    assert price_places(study=study, total=6).total == 4
+    with pytest.raises(InvalidParameter, match="4 judgments are left to give, which need 2 places"):
+        price_places(study=study, total=7)
+
+
+def test_a_place_that_was_given_back_is_not_bought_again(hit_type, fake, posted):
+    there, _browser, _answer = arrive(fake, posted)
+    fake.world.leave(there)
+    call_recruiters()
+    with pytest.raises(InvalidParameter, match="4 places of the study are free already"):
+        price_places(study=posted, total=5)
+
+
+def test_a_study_published_by_a_try_whose_answer_was_lost_is_not_refused(hit_type, fake, posted):
+    for _place in range(4):
+        hand_in(fake, posted)
+    assert places_for(hit_type, 2) == 0
+    assert publish_study(study=posted, confirmed=Decimal(8)).total == 8
 
 
 def test_every_place_that_is_paid_for_has_work(hit_type, fake, connection):
@@ -169,9 +221,10 @@ def test_without_its_token_nobody_new_is_let_in(fake, posted, connection):
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "change_study", "study"])
 def test_one_study_with_the_right_places_whatever_is_lost(
-    connection, hit_type, fake, operation, fault
+    connection, hit_type, fake, mturk, operation, fault
 ):
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    ask_for_more(mturk, hit_type, 2)
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2, places=6)
     fake.fail_next(operation, fault)
     for _press in range(3):
         try:
@@ -182,12 +235,12 @@ def test_one_study_with_the_right_places_whatever_is_lost(
     for _press in range(3):
         try:
             publish_study(study=study, confirmed=cost.total)
-            set_places(study=study, total=5)
+            set_places(study=study, total=7)
             break
         except InvalidParameter:
             continue
     there = fake.world.studies[study.external_id]
-    assert (there.status, there.places) == ("ACTIVE", 5)
+    assert (there.status, there.places) == ("ACTIVE", 7)
     assert sum(one.status == "ACTIVE" for one in fake.world.studies.values()) == 1
     assert len(fake.world.studies) == 1 or fault == "lose"
     study.refresh_from_db()

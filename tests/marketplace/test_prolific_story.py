@@ -27,6 +27,7 @@ from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.posting import publish_study, set_places, stop_study
 from tests.marketplace.prolific import (  # noqa: F401
     REWARD,
+    ask_for_more,
     assignments,
     fake,
     hit_type,
@@ -121,6 +122,7 @@ def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, opera
     movements = LedgerTransaction.objects.count()  # what was held was released
     good, bad, late, left = participated(fake, study)
     decided(mturk, connection, good, bad, late)
+    ask_for_more(mturk, hit_type)
     pressed(lambda: set_places(study=study, total=6))
     for _minute in range(5):
         call_recruiters()

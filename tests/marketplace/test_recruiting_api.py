@@ -22,6 +22,7 @@ from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 from tests.marketplace.conftest import HIT
+from tests.marketplace.prolific import ask_for_more
 from tests.marketplace.test_prolific import arrive, hand_in
 from work.execution import run_job
 from work.models import Job
@@ -147,8 +148,13 @@ def test_only_the_hits_of_the_batch_are_reserved(ask, fake, drafted):
     assert annotations == {"assay:one:0", "assay:one:1", "assay:one:2"}
 
 
-def test_more_places_are_priced_and_then_paid_for_once(ask, fake, drafted):
+def test_more_places_are_priced_and_then_paid_for_once(ask, fake, drafted, mturk, hit_type):
     act(ask, drafted, "publish", confirmed="6.00")
+    act(ask, drafted, "price", places=5)
+    problem = study_there(ask)["problem"]
+    assert "6 judgments are left to give, which need 3 places" in problem
+    assert "3 places of the study are free already" in problem
+    ask_for_more(mturk, HitType.objects.get(public_id=hit_type), 2)
     act(ask, drafted, "price", places=5)
     study = study_there(ask)
     assert (study["places"], study["quoted_places"], study["quoted_cost"]) == (3, 5, "4.00")
@@ -308,7 +314,7 @@ def test_what_cannot_be_is_refused_in_words(ask, path, content, said):
         ({"screen_out_reward": "0.10"}, "how many get it at most"),
         ({"screen_out_places": 5}, "how many get it at most"),
         ({"screen_out_reward": "1.50", "screen_out_places": 5}, "less than the reward"),
-        ({"annotation_prefix": "assay:none:"}, "Nothing is left"),
+        ({"annotation_prefix": "assay:none:"}, "No judgment is left"),
     ],
 )
 def test_a_draft_that_cannot_be_is_refused_and_leaves_nothing(

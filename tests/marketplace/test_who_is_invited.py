@@ -17,6 +17,7 @@ from tests.marketplace.conftest import HIT
 from tests.marketplace.prolific import (  # noqa: F401
     REWARD,
     arrive,
+    ask_for_more,
     connection,
     fake,
     hit_type,
@@ -77,7 +78,7 @@ def screened(connection, mturk):
     return draft_study(connection=connection, hit_type=hit_type, values=values)
 
 
-def test_the_price_has_the_most_that_screening_out_may_cost(screened, fake):
+def test_the_price_has_the_most_that_screening_out_may_cost(screened, fake, mturk):
     study, cost = screened
     # 4 places of 1.50 and 2 of 0.20, with a fee of a third.
     assert cost.displayed == Decimal("8.53")
@@ -86,6 +87,7 @@ def test_the_price_has_the_most_that_screening_out_may_cost(screened, fake):
     publish_study(study=study, confirmed=Decimal("8.53"))
     study.refresh_from_db()
     assert study.state == "active"
+    ask_for_more(mturk, study.hit_type)
     # More places are no more people to be screened out.
     assert price_places(study=study, total=5).displayed == Decimal("2.00")
 

@@ -6,8 +6,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
-from marketplace.recruiting.drafts import Posting, discard_draft, draft_study, judgments_wanted
+from marketplace.recruiting.drafts import Posting, discard_draft, draft_study
 from marketplace.recruiting.filters import LABELS
+from marketplace.recruiting.needed_places import judgments_wanted
 from marketplace.recruiting.posting import (
     pause_study,
     publish_study,

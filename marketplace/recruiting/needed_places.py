@@ -1,0 +1,80 @@
+"""How many places at a recruiter the judgments need that are still wanted; more are refused, since
+whoever came on one would find nothing to do, and be sent back unpaid."""
+
+from __future__ import annotations
+
+import math
+
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter
+from marketplace.models import Assignment, ErasedSubmission, HitType, RecruitedStudy, Session
+from marketplace.recruiting.reservations import hits_of
+
+
+def judgments_wanted(hit_type: HitType, annotation_prefix: str = "") -> list[int]:
+    """How many judgments each open HIT still wants, those that want any."""
+    study = RecruitedStudy(hit_type=hit_type, annotation_prefix=annotation_prefix)
+    taken = Count("assignments", filter=~Q(assignments__status__in=Assignment.GIVEN_UP_STATUSES))
+    hits = hits_of(study).filter(expiration__gt=clock.now()).listed()
+    rows = hits.annotate(taken=taken).values_list("max_assignments", "taken")
+    return [wanted - taken for wanted, taken in rows if wanted > taken]
+
+
+def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str = "") -> int:
+    """Places for all judgments that are still wanted."""
+    wanted = judgments_wanted(hit_type, annotation_prefix)
+    return places_needed(sum(wanted), max(wanted, default=0), items_per_session)
+
+
+def places_needed(n_judgments: int, most_of_a_hit: int, items_per_session: int) -> int:
+    """The judgments divided by a participant's HITs, the last of whom may have fewer; and as many
+    as a single HIT wants, since a participant judges it once."""
+    return max(math.ceil(n_judgments / items_per_session), most_of_a_hit)
+
+
+def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> None:
+    """Refuse so many places beyond the present ones where that is more than judgments need."""
+    wanted = judgments_wanted(study.hit_type, study.annotation_prefix)
+    if not wanted:
+        raise InvalidParameter(
+            _(
+                "No judgment is left to give: the HITs are done, promised to participants at work, "
+                "or expired. No place is needed; whoever came would find nothing to do."
+            )
+        )
+    n_needed = places_needed(sum(wanted), max(wanted), study.items_per_session)
+    n_free = max(0, n_present - _n_taken(study)) if n_present else 0
+    if n_more > max(0, n_needed - n_free):
+        raise InvalidParameter(_too_many(sum(wanted), n_needed, n_free))
+
+
+def _too_many(n_judgments: int, n_needed: int, n_free: int) -> str:
+    places = ngettext("%(n)s place", "%(n)s places", n_needed) % {"n": f"{n_needed:,}"}
+    text = ngettext(
+        "%(n)s judgment is left to give, which needs %(places)s; whoever came on another would "
+        "find nothing to do.",
+        "%(n)s judgments are left to give, which need %(places)s; whoever came on another would "
+        "find nothing to do.",
+        n_judgments,
+    ) % {"n": f"{n_judgments:,}", "places": places}
+    if not n_free:
+        return text
+    free = ngettext(
+        "%(n)s place of the study is free already.",
+        "%(n)s places of the study are free already.",
+        n_free,
+    )
+    return f"{text} {free % {'n': f'{n_free:,}'}}"
+
+
+def _n_taken(study: RecruitedStudy) -> int:
+    """Places that somebody has or had and that are not free again, or may not be: a submission that
+    ran out of time here may have been in time there, and of those that were erased nobody knows
+    any more of which study they were."""
+    erased = ErasedSubmission.objects.filter(connection=study.connection_id)
+    sessions = Session.objects.filter(study=study).exclude(state=Session.State.RETURNED)
+    return sessions.count() + erased.count()
