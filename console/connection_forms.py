@@ -13,12 +13,15 @@ from accounts.models import Membership, Team
 from accounts.roles import PERMISSIONS, Permission
 from console.amount_fields import UsdField
 from hits.models import Connection
+from work.models import Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accounts.models import User
 
+# The notice that says how connecting a recruiter ended.
+REFUSED_ID = "connecting-recruiter"
 MAY_EDIT = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT in permissions]
 
 
@@ -106,8 +109,36 @@ class RecruiterForm(forms.Form):
         help_text=gettext_lazy("The id of the project for new studies. Empty: the first."),
     )
 
-    def __init__(self, team: Team, data: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, team: Team, data: Mapping[str, Any] | None = None, *, last: Job | None = None
+    ) -> None:
+        """`last` is the last try: where it failed, all but the token is proposed again."""
         super().__init__(data, label_suffix="", auto_id="id_recruiter_%s")
         usable = Connection.objects.of(team).usable()
         self.fields["connection"].queryset = usable  # type: ignore[attr-defined]
         self.fields["connection"].initial = usable.first()
+        if (
+            data is None
+            and last
+            and last.state == Job.State.FAILED
+            and "ends" not in last.arguments
+        ):
+            self._propose_again(last)
+
+    def _propose_again(self, last: Job) -> None:
+        kept = ("connection", "name", "workspace", "project")
+        self.initial.update({name: last.arguments[name] for name in kept})
+        if not (field := _refused_field(last)):
+            return
+        attributes = {
+            "aria-invalid": "true",
+            "aria-describedby": f"{REFUSED_ID} id_recruiter_{field}_helptext",
+        }
+        self.fields[field].widget.attrs.update(attributes)
+
+
+def _refused_field(last: Job) -> str:
+    """The field whose value the refusal names; the token itself is in none."""
+    named = (one for one in ("workspace", "project") if last.arguments[one])
+    named = (one for one in named if last.arguments[one] in last.message)
+    return next(named, "token" if "token" in last.message else "")

@@ -206,11 +206,12 @@ class RecruitView:
 
     @property
     def is_in_vain(self) -> bool:
-        """Whether the study is open though nothing is left to do for who comes."""
+        """Whether the study is open, or may be again, though who comes finds nothing to do."""
         study = self.study
-        if study is None or study.state != State.ACTIVE or self.n_wanted:
+        if study is None or not study.is_live or self.n_wanted:
             return False
-        return study.places > study.outcomes.get("completed", 0)
+        n_completed: int = study.outcomes.get("completed", 0)
+        return study.places > n_completed
 
     @cached_property
     def rest(self) -> int:

@@ -108,7 +108,8 @@ def places_wanted(batch: Batch, items: int) -> int:
     """Participants of so many items each whom those judgments need: as many as a single item does,
     since nobody does one twice."""
     hits = Hit.objects.of(batch).published().annotate(n_in=Count("assignments"), size=SIZE)
-    wanted = [n for size, n_in in hits.values_list("size", "n_in") if (n := size - n_in) > 0]
+    rows = hits.values_list("size", "n_in")
+    wanted: list[int] = [size - n_in for size, n_in in rows if size > n_in]
     return max(math.ceil(sum(wanted) / items), max(wanted, default=0))
 
 

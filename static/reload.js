@@ -6,6 +6,8 @@
 const QUIET_MS = 1000;
 // A form or link leads elsewhere; until that page is here, a reload would call it off.
 const LEAVING_MS = 30000;
+// Of which job a page saw the end when it was loaded anew.
+const ENDED = "assay:ended";
 
 const held = new Set();
 const typed = new Set();
@@ -64,7 +66,18 @@ document.addEventListener("htmx:beforeOnLoad", (event) => {
   const waits = [...typed].some((field) => field.isConnected && isUnsent(field));
   if (waits || isUnderHand(performance.now())) event.preventDefault();
   document.querySelector("#news")?.toggleAttribute("hidden", !waits);
+  if (!event.defaultPrevented) sessionStorage.setItem(ENDED, `${location.pathname}#${event.detail.elt.id}`);
 });
+
+// The page that was loaded anew has its focus on what the job came to, so that a screen reader
+// reads it; where the page was scrolled to, it stays.
+const [path, id] = sessionStorage.getItem(ENDED)?.split("#") ?? [];
+sessionStorage.removeItem(ENDED);
+const ended = path === location.pathname && id && document.getElementById(id);
+if (ended && document.activeElement === document.body) {
+  ended.tabIndex = -1;
+  ended.focus({ preventScroll: true });
+}
 
 // Where the session has ended, what comes in answer is the page on which one logs in: it is not
 // put into this page, which says so, and keeps what has been written to be copied.

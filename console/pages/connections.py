@@ -28,24 +28,31 @@ from hits.recruiter_accounts import recruiter_jobs
 @never_cache
 def connections(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team who may see money."""
-    return _page(request, *team_for(request, slug, Permission.VIEW_MONEY), ConnectionForm())
+    return connections_page(request, *team_for(request, slug, Permission.VIEW_MONEY))
 
 
-def _page(
-    request: HttpRequest, team: Team, permissions: frozenset[Permission], form: ConnectionForm
+def connections_page(
+    request: HttpRequest,
+    team: Team,
+    permissions: frozenset[Permission],
+    *,
+    form: ConnectionForm | None = None,
+    recruiter_form: RecruiterForm | None = None,
 ) -> HttpResponse:
+    """The page, with the form that was filled in wrongly."""
     budget = Budget.objects.filter(team=team).first()
     rows = list(Connection.objects.of(team))
+    recruiter_job = recruiter_jobs(team).first()
     context = {
         "team": team,
         "connections": rows,
         "has_this_site": any(each.is_on_this_site and not each.closed_at for each in rows),
-        "form": form,
+        "form": form or ConnectionForm(),
         "budget_form": BudgetForm(initial={"cap_usd": budget.cap_usd if budget else None}),
         "may_manage": Permission.MANAGE in permissions,
         "recruiters": Recruiter.objects.of(team).select_related("connection"),
-        "recruiter_form": RecruiterForm(team),
-        "recruiter_job": recruiter_jobs(team).first(),
+        "recruiter_form": recruiter_form or RecruiterForm(team, last=recruiter_job),
+        "recruiter_job": recruiter_job,
     }
     return render(request, "console/connections.html", context | connecting_context(team))
 
@@ -77,7 +84,7 @@ def connect(request: HttpRequest, slug: str) -> HttpResponse:
     team, permissions = team_for(request, slug, Permission.MANAGE)
     form = ConnectionForm(request.POST)
     if not form.is_valid():
-        return _page(request, team, permissions, form)
+        return connections_page(request, team, permissions, form=form)
     data = form.cleaned_data
     request_connection(
         team=team,

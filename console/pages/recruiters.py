@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from accounts.roles import Permission
 from console.connection_forms import RecruiterForm
-from console.forms import problems_of
+from console.pages.connections import connections_page
 from console.pages.study import person
 from console.pages.teams import team_for
 from hits.models import Recruiter
@@ -19,12 +18,11 @@ from hits.recruiter_accounts import request_end, request_recruiter
 @require_POST
 def connect(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: managers of the team. The token is tried in the background."""
-    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    team, permissions = team_for(request, slug, Permission.MANAGE)
     form = RecruiterForm(team, request.POST)
-    if form.is_valid():
-        request_recruiter(**form.cleaned_data, actor=person(request))
-    else:
-        messages.error(request, problems_of(form))
+    if not form.is_valid():
+        return connections_page(request, team, permissions, recruiter_form=form)
+    request_recruiter(**form.cleaned_data, actor=person(request))
     return redirect("console:connections", slug)
 
 
