@@ -75,6 +75,8 @@ def test_a_user_who_is_no_worker_is_informed(db):
         "/worker/hits/H1/",
         "/worker/groups/G1/",
         "/worker/assignments/A1/",
+        "/worker/payout/",
+        "/worker/your-data/erase/",
     ],
 )
 def test_pages_of_workers_ask_to_sign_in_there(db, path):

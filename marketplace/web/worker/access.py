@@ -2,19 +2,26 @@
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.decorators import login_not_required, login_required
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from marketplace.exceptions import Missing, WorkRefused
 from marketplace.models import PaidBy, WorkerAccount
+from marketplace.recruiting.arrivals import study_at
 
 P = ParamSpec("P")
 View = TypeVar("View", bound=Callable[..., HttpResponse])
 PARTICIPANTS_VIEWS: set[Callable[..., HttpResponse]] = set()
+PARTICIPANTS_ALONE: set[Callable[..., HttpResponse]] = set()
+# By what the address of a participant's page says which study it is of.
+IDS = ("session_id", "assignment_id", "hit_type_id")
 
 
 def worker_of(request: HttpRequest) -> WorkerAccount | None:
@@ -31,12 +38,11 @@ def worker_required(
     """A view of the signed-in worker's; others are asked to sign in, or shown that
     theirs is no worker account. What is refused is explained, not raised."""
 
-    @login_required(login_url="marketplace:login")
     @wraps(view)
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         worker = worker_of(request)
         if worker is None:
-            return render(request, "marketplace/not_a_worker.html", status=403)
+            return _for_nobody(request, view, {name: str(kwargs.get(name, "")) for name in IDS})
         if worker.paid_by == PaidBy.RECRUITER and view not in PARTICIPANTS_VIEWS:
             return redirect("marketplace:your_study")
         try:
@@ -44,13 +50,43 @@ def worker_required(
         except (Missing, WorkRefused) as error:
             return explain(request, error)
 
-    return guarded
+    # Participants have nothing to sign in with.
+    if _may_be_of_a_study(view):
+        return login_not_required(guarded)
+    return login_required(login_url="marketplace:login")(guarded)
+
+
+def _may_be_of_a_study(view: Callable[..., HttpResponse]) -> bool:
+    names = signature(view).parameters
+    return view in PARTICIPANTS_ALONE or (
+        view in PARTICIPANTS_VIEWS and any(name in names for name in IDS)
+    )
+
+
+def _for_nobody(
+    request: HttpRequest, view: Callable[..., HttpResponse], ids: dict[str, str]
+) -> HttpResponse:
+    """For whoever is not signed in as a worker: how to come in."""
+    if _may_be_of_a_study(view):
+        study = study_at(**ids) if any(ids.values()) else None
+        if study is not None or view in PARTICIPANTS_ALONE:
+            context = {"study": study, "is_arrival": True}
+            return render(request, "marketplace/come_back.html", context, status=403)
+    if request.user.is_authenticated:
+        return render(request, "marketplace/not_a_worker.html", status=403)
+    return redirect_to_login(request.get_full_path(), reverse("marketplace:login"))
 
 
 def for_participants(view: View) -> View:
     """A page for participants of recruiters too; all others lead them to their study."""
     PARTICIPANTS_VIEWS.add(view)
     return view
+
+
+def for_participants_alone(view: View) -> View:
+    """A page for participants of recruiters, to which nothing leads any other worker."""
+    PARTICIPANTS_ALONE.add(view)
+    return for_participants(view)
 
 
 def worker_data(

@@ -1,5 +1,7 @@
 """Signing up, in and out; and the worker's profile."""
 
+from typing import Any
+
 from allauth.account.utils import perform_login
 from allauth.account.views import LoginView
 from allauth.decorators import rate_limit
@@ -15,10 +17,11 @@ from django.views.decorators.http import require_http_methods
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import Payout, PayoutMethod, WorkerAccount
+from marketplace.models import PaidBy, Payout, PayoutMethod, WorkerAccount
 from marketplace.money import ledger
 from marketplace.money.payout_methods import details_of, next_payout_date
-from marketplace.web.worker.access import worker_required
+from marketplace.recruiting.sessions import latest_session
+from marketplace.web.worker.access import worker_of, worker_required
 from marketplace.web.worker.device import country_of
 from marketplace.web.worker.forms import PayoutMethodForm, ProfileForm, SignupForm
 
@@ -44,7 +47,21 @@ login = LoginView.as_view(
     template_name="marketplace/login.html",
     success_url=reverse_lazy("marketplace:groups"),
 )
-logout = LogoutView.as_view(next_page="marketplace:login")
+
+
+class Logout(LogoutView):
+    """Leads participants to how they come back: they have no account to sign in to."""
+
+    next_page = "marketplace:login"
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        worker = worker_of(request)
+        left = latest_session(worker) if worker and worker.paid_by == PaidBy.RECRUITER else None
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return redirect("marketplace:session", left.public_id) if left else response
+
+
+logout = Logout.as_view()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

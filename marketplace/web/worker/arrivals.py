@@ -15,7 +15,12 @@ from marketplace.exceptions import ChannelClosed, WorkRefused
 from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAccount
 from marketplace.recruiting import arrivals, sessions
 from marketplace.recruiting.devices import is_compatible
-from marketplace.web.worker.access import explain, for_participants, worker_of, worker_required
+from marketplace.web.worker.access import (
+    explain,
+    for_participants_alone,
+    worker_of,
+    worker_required,
+)
 
 State = Session.State
 
@@ -52,7 +57,7 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
 
 @require_safe
 @worker_required
-@for_participants
+@for_participants_alone
 def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpResponse:
     """What the participant does in this study: how much there is to do, or how it ended.
 
@@ -77,7 +82,7 @@ def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> Htt
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @worker_required
-@for_participants
+@for_participants_alone
 def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpResponse:
     """Ask whether to end this participation without consent, and end it: what is reserved is free
     again, what was handed in is deleted.
@@ -97,7 +102,7 @@ def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpR
 
 @require_safe
 @worker_required
-@for_participants
+@for_participants_alone
 def your_study(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """Leads a participant to the study they take part in.
 
@@ -111,7 +116,7 @@ def your_study(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 @require_safe
 @worker_required
-@for_participants
+@for_participants_alone
 def finish(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
     """The former address of the completion page.
 
