@@ -1,12 +1,14 @@
 """Signing in, the profile, earnings and messages."""
 
+import re
 from datetime import timedelta
 
 import pytest
 from django.test import Client
 
 from marketplace import clock
-from marketplace.models import WorkerMessage
+from marketplace.hits.assignments import accept_hit
+from marketplace.models import Hit, WorkerMessage
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.test_worker_site import text_of
 
@@ -125,6 +127,19 @@ def test_a_workers_record_is_nobody_elses(mturk, ada, worker, make_worker, brows
         page = text_of(eve.get(f"/worker/{path}/"))
         for secret in ("Rate eight", "My own words", "Well done", "Just you", worker.worker_id):
             assert secret not in page
+
+
+def test_the_dashboard_leads_to_an_accepted_hit_first(mturk, ada, worker):
+    assert "Find a HIT to start with" in text_of(ada.get("/worker/dashboard/"))
+    hit = Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
+    assignment = accept_hit(worker=worker, hit=hit)
+    clock.advance(timedelta(minutes=1))
+    for path in ("/worker/dashboard/", "/worker/"):
+        page = text_of(ada.get(path))
+        assert "You are working on" in page
+        assert f'href="/worker/assignments/{assignment.public_id}/"' in page
+        assert "Find a HIT to start with" not in page
+        assert re.search("1[89] min( [0-9]+ s)? left, until", page)
 
 
 def test_the_dashboard_counts_days_and_can_be_narrowed(mturk, ada, worker):

@@ -13,7 +13,7 @@ from marketplace.hits import lifecycle
 from marketplace.hits.assignments import find_group, find_hit_for, find_next
 from marketplace.hits.requester_records import requester_record
 from marketplace.hits.wages import observed_wages
-from marketplace.models import Assignment, Hit, WorkerAccount
+from marketplace.models import Hit, WorkerAccount
 from marketplace.qualifications.eligibility import (
     qualifies,
     require_preview,
@@ -23,7 +23,7 @@ from marketplace.qualifications.eligibility import (
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.continuation import accepts_next_by_itself
-from marketplace.web.worker.lookups import SORTS, grant, read_wish
+from marketplace.web.worker.lookups import SORTS, assignments_at_hand, grant, read_wish
 from marketplace.web.worker.tasks import task_for
 
 GROUPS_PER_PAGE = 25
@@ -45,15 +45,13 @@ def groups(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     page = Paginator(hit_types, GROUPS_PER_PAGE).get_page(request.GET.get("page"))
     unmet = unmet_by_hit_type(worker, page.object_list)
     wages = observed_wages(page.object_list)
-    mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
-    assignments = mine.select_related("hit__hit_type", "draft").order_by("deadline")
     context = {
         "worker": worker,
         "page": page,
         "rows": [(group, unmet[group.pk], wages.get(group.pk)) for group in page],
         "wish": wish,
         "sorts": [(name, label) for name, (label, _) in SORTS.items()],
-        "held": assignments,
+        "held": assignments_at_hand(worker, now),
     }
     return render(request, "marketplace/groups.html", context)
 

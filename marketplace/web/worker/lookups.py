@@ -1,6 +1,8 @@
-"""Which groups of HITs a worker asks to see, in which order: all of it is in the address."""
+"""Which groups of HITs a worker asks to see, in which order: all of it is in the address; and what
+the worker is at already."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -8,7 +10,13 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.exceptions import InvalidAmount
-from marketplace.models import HitType, QualificationRequirement, WorkerAccount, WorkerBlock
+from marketplace.models import (
+    Assignment,
+    HitType,
+    QualificationRequirement,
+    WorkerAccount,
+    WorkerBlock,
+)
 from marketplace.money.amounts import parse_amount
 from marketplace.qualifications.eligibility import unmet_by_hit_type
 
@@ -19,6 +27,14 @@ SORTS = {
     "shortest": (_("Least time allotted"), "assignment_duration_seconds"),
     "expires": (_("Expires soonest"), "last_expiration"),
 }
+
+
+def assignments_at_hand(worker: WorkerAccount, now: datetime) -> list[tuple[Assignment, int]]:
+    """What the worker has accepted and not handed in, with the seconds that are left for it, that
+    with the fewest first."""
+    mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
+    rows = mine.select_related("hit__hit_type", "draft").order_by("deadline")
+    return [(one, int((one.deadline - now).total_seconds())) for one in rows]
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from marketplace.money import ledger
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import for_participants, worker_required
 from marketplace.web.worker.frames import question_of
+from marketplace.web.worker.lookups import assignments_at_hand
 from marketplace.web.worker.tasks import task_for
 
 ROWS_PER_PAGE = 50
@@ -40,17 +41,19 @@ STATUSES = Assignment.HANDED_IN_STATUSES
 @require_safe
 @worker_required
 def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
-    """What the worker has handed in, by day and status.
+    """What the worker is at, and has handed in, by day and status.
 
     Access: workers, each their own.
     """
-    lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
+    now = clock.now()
+    lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=now)
     handed_in = Assignment.objects.by(worker).handed_in()
     status = request.GET.get("status", "")
     rows = handed_in.filter(status=status) if status in STATUSES else handed_in
     rows = rows.select_related("hit__hit_type__requester", "appeal").order_by("-pk")
     context = {
         "worker": worker,
+        "held": assignments_at_hand(worker, now),
         "earned_usd": ledger.balance_of(ledger.earnings_account(worker)),
         "pending_usd": _pending_usd(handed_in),
         "counts": handed_in.aggregate(
