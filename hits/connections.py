@@ -124,11 +124,13 @@ def connect_this_site(
 ) -> Connection:
     """Make the team a requester at this site's own marketplace.
 
-    Its requester account bears the team's name, with a number where another has that.
+    Its requester account bears the team's name, which participants read, and its short name,
+    which no other team has.
     """
     key = enrol_requester(
         site_url=settings.SITE_URL,
         name=f"{team.name} ({team.slug})",
+        display_name=team.name,
         test_funds_usd=test_funds_usd,
     )
     return connect_marketplace(team=team, name=name, key=key, actor=actor)

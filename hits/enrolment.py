@@ -22,11 +22,14 @@ from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
 
 
 def enrol_requester(
-    *, site_url: str, name: str, test_funds_usd: Decimal | None = None
+    *, site_url: str, name: str, display_name: str = "", test_funds_usd: Decimal | None = None
 ) -> AccessKey:
-    """A new key for the requester of this name, who is enrolled first where unknown."""
-    funds = {"test_funds_usd": f"{test_funds_usd:f}"} if test_funds_usd else {}
-    content = _post(site_url, "/requesters", {"name": name} | funds)
+    """A new key for the requester of this name, who is enrolled first where unknown; participants
+    read the display name instead, where there is one."""
+    optional = {"test_funds_usd": f"{test_funds_usd:f}" if test_funds_usd else ""}
+    optional["display_name"] = display_name
+    given = {key: value for key, value in optional.items() if value}
+    content = _post(site_url, "/requesters", {"name": name} | given)
     return AccessKey(content["access_key_id"], content["secret_access_key"])
 
 

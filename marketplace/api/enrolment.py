@@ -7,6 +7,7 @@ Both are signed with the operator secret (`operator_signature`); docs/marketplac
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -38,11 +39,11 @@ def requesters(request: HttpRequest) -> JsonResponse:
 
     Access: whoever holds the operator secret.
     """
-    name, funds = _texts(request, "name", optional="test_funds_usd")
+    name, funds, display_name = _texts(request, "name", optional=("test_funds_usd", "display_name"))
     if funds is not None and not settings.MARKETPLACE_TEST_FUNDS:
         raise InvalidParameter("This marketplace has no test funds (MARKETPLACE_TEST_FUNDS).")
     deposit_usd = None if funds is None else parse_amount(funds)
-    key = issue_access_key(name=name, deposit_usd=deposit_usd)
+    key = issue_access_key(name=name, display_name=display_name or "", deposit_usd=deposit_usd)
     balance_usd = ledger.balance_of(ledger.available_account(key.requester))
     content = {
         "requester": key.requester.name,
@@ -66,7 +67,7 @@ def workers(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"username": username, "worker_id": worker.worker_id}, status=201)
 
 
-def _texts(request: HttpRequest, *names: str, optional: str | None = None) -> list[Any]:
+def _texts(request: HttpRequest, *names: str, optional: Sequence[str] = ()) -> list[Any]:
     """These members of the body, which is a JSON object of texts and has no others."""
     try:
         body = json.loads(request.body)
@@ -76,7 +77,7 @@ def _texts(request: HttpRequest, *names: str, optional: str | None = None) -> li
         raise InvalidParameter("The body is not JSON.") from error
     if not isinstance(body, dict) or not all(isinstance(value, str) for value in body.values()):
         raise InvalidParameter("The body is not a JSON object of texts.")
-    known = [*names, *([optional] if optional else [])]
+    known = [*names, *optional]
     if unknown := sorted(set(body) - set(known)):
         raise InvalidParameter(f"The body has unknown members: {', '.join(unknown)}.")
     if missing := [name for name in names if name not in body]:

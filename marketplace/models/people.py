@@ -19,6 +19,8 @@ class Requester(models.Model):
 
     public_id = models.CharField(max_length=14, unique=True, default=new_person_id)
     name = models.CharField(max_length=150, unique=True)
+    # What participants read in its place, to whom nobody else's HITs are offered; empty: the name.
+    display_name = models.CharField(max_length=150, blank=True)
     users = models.ManyToManyField(
         settings.AUTH_USER_MODEL, blank=True, related_name="marketplace_requesters"
     )
@@ -34,6 +36,10 @@ class Requester(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def name_for_participants(self) -> str:
+        return self.display_name or self.name
 
 
 class AccessKey(models.Model):

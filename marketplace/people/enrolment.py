@@ -19,11 +19,17 @@ BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 
 @transaction.atomic
-def issue_access_key(*, name: str, deposit_usd: Decimal | None = None) -> IssuedKey:
+def issue_access_key(
+    *, name: str, display_name: str = "", deposit_usd: Decimal | None = None
+) -> IssuedKey:
     """A key for the requester of this name, who is enrolled first where unknown."""
     now = clock.now()
     check_name(name)
     requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
+    if display_name:
+        check_name(display_name)
+        requester.display_name = display_name
+        requester.save(update_fields=["display_name"])
     if deposit_usd is not None:
         deposit(requester=requester, amount_usd=deposit_usd)
     key = create_key(requester=requester, at=now)

@@ -29,6 +29,7 @@ from hits.exceptions import (
 from hits.marketplaces import marketplace_at
 from hits.models import Connection
 from hits.profiles import PROFILES
+from marketplace.models import Requester
 from marketplace.people.enrolment import issue_access_key
 from work.execution import run_job
 from work.models import Job
@@ -67,6 +68,8 @@ def test_a_team_is_a_requester_on_this_site_in_one_step(site, team, ada):
     )
     assert connection.is_on_this_site
     assert balance_usd(client_of(connection)) == 20
+    requester = Requester.objects.get()
+    assert (requester.name, requester.name_for_participants) == ("Lab (lab)", "Lab")
 
 
 def test_two_teams_of_this_site_have_separate_money(site, team, ada):

@@ -57,6 +57,12 @@ def test_a_requester_who_is_known_gets_another_key(live_server):
     first, second = (enrol_requester(site_url=live_server.url, name="Vision lab") for _ in "ab")
     assert first != second
     assert Requester.objects.get().access_keys.count() == 2
+    named = {"name": "Vision lab", "display_name": "Vision"}
+    assert post(named).status_code == 201
+    assert Requester.objects.get().name_for_participants == "Vision"
+    assert post(named | {"display_name": "\u2800"}).status_code == 400
+    enrol_requester(site_url=live_server.url, name="Vision lab")
+    assert Requester.objects.get().name_for_participants == "Vision"
     for key in (first, second):
         assert in_process_client(vars(key)).get_account_balance()["AvailableBalance"] == "0.00"
 

@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 from datetime import timedelta
+from importlib import import_module
 from urllib.parse import urlsplit
 
 import pytest
 from cryptography.fernet import Fernet
+from django.apps import apps
 from django.test import Client
 
 from accounts.models import User
@@ -87,6 +89,27 @@ def test_an_invite_link_lets_a_participant_in_under_a_number(lab):
     assert worker.worker_id in text_of(browser.get(response.headers["Location"]))
     invitation.refresh_from_db()
     assert invitation.worker == worker
+
+
+def test_participants_read_the_name_of_who_asks_and_not_the_short_name_beside_it(lab, requester):
+    Requester.objects.filter(pk=requester.pk).update(name="Travel Lab (travel-lab)")
+    assert "A study by Travel Lab (travel-lab):" in text_of(Client().get(f"/join/{lab.token}/"))
+    other = Requester.objects.create(name="Lab (Oxford)", created_at=clock.now())
+    import_module("marketplace.migrations.0030_display_names").leave_out_short_names(apps, None)
+    browser = Client()
+    page = text_of(browser.get(f"/join/{lab.token}/"))
+    assert "A study by Travel Lab:" in page
+    assert "Travel Lab sees the number" in page
+    assert "travel-lab" not in page
+    enter(lab.token, browser=browser)
+    address = f"/worker/assignments/{Assignment.objects.get().public_id}/"
+    assert "A study by Travel Lab." in text_of(browser.get(address))
+    work(browser)
+    page = text_of(browser.get(f"{address}submitted/"))
+    assert "Travel Lab" in page
+    assert "travel-lab" not in page
+    other.refresh_from_db()
+    assert other.name_for_participants == "Lab (Oxford)"
 
 
 def test_looking_at_a_link_makes_no_account(lab):
@@ -206,6 +229,44 @@ def test_a_participant_cannot_sign_in_with_a_password(lab):
     browser = Client()
     browser.post("/worker/login/", {"username": name, "password": "!"})
     assert browser.get("/worker/").status_code == 302
+
+
+def test_who_is_not_in_the_study_here_is_led_back_to_its_link(prolific, hit_type, worker):
+    """Participants have no account to sign in with."""
+    browser = enter(prolific.token, FROM_PROLIFIC)
+    session = Session.objects.get()
+    assignment = Assignment.objects.get()
+    left = browser.post("/worker/logout/")
+    assert left.headers["Location"] == f"/worker/studies/{session.public_id}/"
+    researcher = Client()
+    researcher.force_login(User.objects.create_user("researcher"))
+    for visitor in (browser, Client(), researcher):
+        for path in (
+            left.headers["Location"],
+            f"/worker/assignments/{assignment.public_id}/",
+            f"/worker/groups/{hit_type.public_id}/next/",
+            f"/worker/groups/{hit_type.public_id}/finish/",
+        ):
+            answer = visitor.get(path)
+            assert (answer.status_code, answer.headers.get("Location")) == (403, None)
+            page = text_of(answer)
+            assert "Go back to Prolific, and open the study’s link there again." in page
+            assert "/worker/login/" not in page
+            assert "/worker/signup/" not in page
+            assert PID not in page
+        for path in ("/worker/study/", "/worker/studies/NONE/"):
+            assert "Open the link again that you were sent" in text_of(visitor.get(path))
+    assert "open the study’s link there again" in text_of(Client().get("/worker/login/"))
+    enter(prolific.token, FROM_PROLIFIC, browser=browser)
+    assert "reserved for you" in text_of(browser.get("/worker/study/", follow=True))
+
+
+def test_a_participant_of_a_lab_is_led_back_to_the_link_they_were_sent(lab):
+    (invitation,) = invite(study=lab, labels=["P 1"])
+    browser = enter(invitation.token)
+    page = text_of(browser.post("/worker/logout/", follow=True))
+    assert "Open the link again that you were sent." in page
+    assert "You need no account and no password here." in page
 
 
 def test_a_worker_who_is_signed_in_is_warned_and_not_taken_over(lab, ada, worker):
