@@ -46,7 +46,11 @@ class Body:
     def texts(self, name: str, *, most: int, longest: int = LONGEST_ID) -> list[str]:
         values = self._value(name, [])
         are_texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
-        if not are_texts or len(values) > most or any(len(one) > longest for one in values):
+        if (
+            not are_texts
+            or len(values) > most
+            or any(not _is_short(one, longest) for one in values)
+        ):
             raise InvalidParameter(f"'{name}' must be a list of at most {most} short texts.")
         return list(values)
 
@@ -88,6 +92,11 @@ class Body:
         if value is MISSING:
             raise InvalidParameter(f"The body lacks '{name}'.")
         return value
+
+
+def _is_short(text: str, longest: int) -> bool:
+    """A database keeps no NUL in its texts."""
+    return len(text) <= longest and "\x00" not in text
 
 
 def recruiter_of(requester: Requester, body: Body) -> RecruiterConnection:

@@ -51,7 +51,8 @@ def filters_of(lines: Iterable[str]) -> tuple[Filter, ...]:
 def filter_of(line: str) -> Filter:
     """One filter: its name, and values by commas or a range of numbers."""
     name, _equals, right = (part.strip() for part in line.partition("="))
-    if not NAME.fullmatch(name) or not right or len(line) > LONGEST_LINE:
+    is_line = right and len(line) <= LONGEST_LINE and line.isprintable()
+    if not NAME.fullmatch(name) or not is_line:
         text = _("A filter is a name and its values, as in age = 18..65, not “%(line)s”.")
         raise InvalidParameter(text % {"line": line[:80]})
     if name == EXCLUDING:
