@@ -7,12 +7,12 @@ Both are signed like the Requester API. An appeal is granted by ApproveAssignmen
 OverrideRejection; the answer is what the worker reads beside it.
 """
 
-import json
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
 from marketplace.api.authentication import requester_signed
+from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import InvalidParameter
 from marketplace.hits.appeals import answer_appeal
 from marketplace.models import Appeal, Requester
@@ -37,20 +37,12 @@ def answer(request: HttpRequest, requester: Requester) -> JsonResponse:
 
     Access: whoever holds an access key; of its requester's HITs alone.
     """
-    body = _body(request)
+    body = read_object(request)
     assignment_id, text = body.get("assignment_id"), body.get("answer")
     if not isinstance(assignment_id, str) or not isinstance(text, str):
         raise InvalidParameter("'assignment_id' and 'answer' must be texts.")
     answered = answer_appeal(requester=requester, assignment_id=assignment_id, answer=text)
     return JsonResponse(_described(answered))
-
-
-def _body(request: HttpRequest) -> dict[str, Any]:
-    try:
-        body = json.loads(request.body)
-    except (ValueError, RecursionError) as error:
-        raise InvalidParameter("The body is not JSON.") from error
-    return body if isinstance(body, dict) else {}
 
 
 def _described(appeal: Appeal) -> dict[str, Any]:

@@ -6,7 +6,6 @@
 Both are signed with the operator secret (`operator_signature`); docs/marketplace.md has it all.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 
 from marketplace.api.operator_signature import View, operator_signed
+from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import InvalidParameter, MarketplaceError, NameTaken
 from marketplace.money import ledger
 from marketplace.money.amounts import parse_amount
@@ -69,13 +69,8 @@ def workers(request: HttpRequest) -> JsonResponse:
 
 def _texts(request: HttpRequest, *names: str, optional: Sequence[str] = ()) -> list[Any]:
     """These members of the body, which is a JSON object of texts and has no others."""
-    try:
-        body = json.loads(request.body)
-        # Half a character, such as "\ud800", is JSON and no text.
-        json.dumps(body, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise InvalidParameter("The body is not JSON.") from error
-    if not isinstance(body, dict) or not all(isinstance(value, str) for value in body.values()):
+    body = read_object(request)
+    if not all(isinstance(value, str) for value in body.values()):
         raise InvalidParameter("The body is not a JSON object of texts.")
     known = [*names, *optional]
     if unknown := sorted(set(body) - set(known)):

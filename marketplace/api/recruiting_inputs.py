@@ -3,13 +3,13 @@ they name."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.http import HttpRequest
 
+from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import ChannelDoesNotExist, HitTypeDoesNotExist, InvalidParameter
 from marketplace.models import Hit, HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.recruiting.drafts import MOST_EXCLUDED, Posting
@@ -25,32 +25,20 @@ class Body:
     """The members of a request's JSON object."""
 
     def __init__(self, request: HttpRequest) -> None:
-        try:
-            content = json.loads(request.body)
-            # Half a character, such as "\ud800", is JSON and no text.
-            json.dumps(content, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as error:
-            raise InvalidParameter("The body is not JSON.") from error
-        if not isinstance(content, dict):
-            raise InvalidParameter("The body is not a JSON object.")
-        self._content = content
+        self._content = read_object(request)
 
     def text(self, name: str, *, most: int, default: Any = MISSING) -> str:
         value = self._value(name, default)
         if value == default:
             return str(value)
-        if not isinstance(value, str) or not 0 < len(value) <= most or "\x00" in value:
+        if not isinstance(value, str) or not 0 < len(value) <= most:
             raise InvalidParameter(f"'{name}' must be a text of 1 to {most} characters.")
         return value
 
     def texts(self, name: str, *, most: int, longest: int = LONGEST_ID) -> list[str]:
         values = self._value(name, [])
         are_texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
-        if (
-            not are_texts
-            or len(values) > most
-            or any(not _is_short(one, longest) for one in values)
-        ):
+        if not are_texts or len(values) > most or any(len(one) > longest for one in values):
             raise InvalidParameter(f"'{name}' must be a list of at most {most} short texts.")
         return list(values)
 
@@ -92,11 +80,6 @@ class Body:
         if value is MISSING:
             raise InvalidParameter(f"The body lacks '{name}'.")
         return value
-
-
-def _is_short(text: str, longest: int) -> bool:
-    """A database keeps no NUL in its texts."""
-    return len(text) <= longest and "\x00" not in text
 
 
 def recruiter_of(requester: Requester, body: Body) -> RecruiterConnection:

@@ -5,7 +5,6 @@
 It covers the HITs whose RequesterAnnotation begins so, and is signed like the Requester API.
 """
 
-import json
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.http import HttpRequest, JsonResponse
 
 from marketplace.api.authentication import requester_signed
+from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Assignment, Hit, LedgerAccount, LedgerEntry, Requester
 from marketplace.models.money import LedgerTransaction
@@ -36,11 +36,7 @@ def statement(request: HttpRequest, requester: Requester) -> JsonResponse:
 
 def annotation_prefix(request: HttpRequest) -> str:
     """With which the RequesterAnnotation of the HITs begins that a request is about."""
-    try:
-        body = json.loads(request.body)
-    except (ValueError, RecursionError) as error:
-        raise InvalidParameter("The body is not JSON.") from error
-    prefix = body.get("annotation_prefix") if isinstance(body, dict) else None
+    prefix = read_object(request).get("annotation_prefix")
     if not isinstance(prefix, str) or not 0 < len(prefix) <= LONGEST_PREFIX:
         raise InvalidParameter(
             f"'annotation_prefix' must be a text of 1 to {LONGEST_PREFIX} characters."

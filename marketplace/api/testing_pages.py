@@ -1,7 +1,6 @@
 """The pages at /testing/, through which a program under test sets the marketplace's clock and
 asks for faults. Where MARKETPLACE_TESTING is off there are none."""
 
-import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
@@ -15,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from marketplace import clock
 from marketplace.api import fault_injection
+from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import InvalidParameter
 from marketplace.hits import lifecycle
 from marketplace.models import Fault
@@ -54,7 +54,7 @@ def clock_page(request: HttpRequest) -> JsonResponse:
     if request.method == "DELETE":
         fault_injection.reset_clock()
     elif request.method == "POST":
-        _move_clock(_body(request))
+        _move_clock(read_object(request))
     return JsonResponse({"now": clock.now().isoformat()})
 
 
@@ -68,7 +68,7 @@ def faults_page(request: HttpRequest) -> JsonResponse:
     if request.method == "DELETE":
         fault_injection.clear_faults()
     elif request.method == "POST":
-        fault_injection.add_fault(_fault(_body(request)))
+        fault_injection.add_fault(_fault(read_object(request)))
     faults = Fault.objects.filter(remaining__gt=0).order_by("pk")
     fields = ("operation", "kind", "remaining", "delay_seconds")
     return JsonResponse({"faults": list(faults.values(*fields))})
@@ -106,13 +106,3 @@ def _fault(parameters: dict[str, Any]) -> fault_injection.FaultValues:
         )
     except (ValueError, TypeError) as error:
         raise InvalidParameter("times and delay_seconds are numbers.") from error
-
-
-def _body(request: HttpRequest) -> dict[str, Any]:
-    try:
-        body = json.loads(request.body)
-    except ValueError as error:
-        raise InvalidParameter("The body is not JSON.") from error
-    if not isinstance(body, dict):
-        raise InvalidParameter("The body is not a JSON object.")
-    return body

@@ -6,11 +6,10 @@
 It is signed like the Requester API.
 """
 
-import json
-
 from django.http import HttpRequest, JsonResponse
 
 from marketplace.api.authentication import requester_signed
+from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Requester
 from marketplace.people import webhook_secrets
@@ -22,11 +21,7 @@ def webhook_secret(request: HttpRequest, requester: Requester) -> JsonResponse:
 
     Access: whoever holds an access key; that of its requester alone.
     """
-    try:
-        body = json.loads(request.body)
-    except (ValueError, RecursionError) as error:
-        raise InvalidParameter("The body is not JSON.") from error
-    renew = body.get("renew", False) if isinstance(body, dict) else None
+    renew = read_object(request).get("renew", False)
     if not isinstance(renew, bool):
-        raise InvalidParameter("The body must be an object, with 'renew' true, false or absent.")
+        raise InvalidParameter("'renew' must be true, false or absent.")
     return JsonResponse({"secret": webhook_secrets.webhook_secret(requester, renew=renew)})
