@@ -1,4 +1,5 @@
-"""The page of an unexpected error; where the database does not answer, that it is worth waiting."""
+"""The page of an unexpected error; where the database or Redis does not answer, that it is worth
+waiting."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import sys
 from http import HTTPStatus
 
 import psycopg
+import redis
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -31,8 +33,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Whether the database did not answer, and may in a moment; a statement that is wrong, or that
-    ran out of its time, is another matter."""
+    """Whether the database or Redis did not answer, and may in a moment; a statement that is wrong,
+    or that ran out of its time, is another matter."""
+    if isinstance(error, redis.ConnectionError | redis.TimeoutError):
+        return True
     if not isinstance(error, OperationalError | InterfaceError):
         return False
     cause = error.__cause__

@@ -1,6 +1,7 @@
-"""The site's addresses, one whose view breaks, and one whose database does not answer."""
+"""The site's addresses, one whose view breaks, and those whose database or cache is away."""
 
 from django.contrib.auth.decorators import login_not_required
+from django.core.cache import cache
 from django.db import connection
 from django.db.utils import ConnectionHandler
 from django.urls import include, path
@@ -25,6 +26,12 @@ def away(request):
 
 
 @login_not_required
+def cached(request):
+    """As any view fails that looks into a cache where nobody answers."""
+    cache.get("anything")
+
+
+@login_not_required
 def late(request):
     """A statement that is wrong: trying again is of no use."""
     with connection.cursor() as cursor:
@@ -38,5 +45,6 @@ urlpatterns = [
     path("away/", away),
     path("api/v1/away/", away),
     path("late/", late),
+    path("cached/", cached),
     path("", include("config.urls")),
 ]

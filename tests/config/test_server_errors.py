@@ -1,4 +1,4 @@
-"""Where the database does not answer, pages and programs are told to try again."""
+"""Where the database or the cache does not answer, pages and programs are told to try again."""
 
 import pytest
 from django.test import Client
@@ -22,6 +22,13 @@ def test_a_page_says_that_the_database_is_away_and_when_to_come_back():
     answer = asked("/away/")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert "try again in some seconds" in words_of(answer.content.decode())
+
+
+def test_a_cache_that_is_away_is_worth_waiting_for_too(settings):
+    redis_cache = "django.core.cache.backends.redis.RedisCache"
+    settings.CACHES = {"default": {"BACKEND": redis_cache, "LOCATION": "redis://127.0.0.1:1/0"}}
+    answer = asked("/cached/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
 
 
 def test_a_program_is_told_in_json():
