@@ -24,6 +24,13 @@ from accounts.audit_seals import (
 from accounts.models import AuditChain, AuditEntry, Team, User, chain_of
 
 
+def name_for_good(user: User) -> str:
+    """What the log, which forgets nothing, calls somebody that something was done to: whoever is in
+    no team, a worker above all, may be erased, and is a number from the beginning."""
+    is_known = user.is_staff or user.memberships.exists()
+    return user.get_username() if is_known else f"account {user.pk}"
+
+
 @transaction.atomic(savepoint=False)
 def record(
     *,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.audit import record
+from accounts.audit import name_for_good, record
 from accounts.links import password_link
 from accounts.models import User
 
@@ -36,6 +36,8 @@ def password_links(request: HttpRequest) -> HttpResponse:
                 _("For this account no link is made here. Use the command password_link."),
             )
         else:
-            record(team=None, actor=actor, action="member.password_link", subject=user.username)
+            record(
+                team=None, actor=actor, action="member.password_link", subject=name_for_good(user)
+            )
             context["link"] = password_link(user)
     return render(request, "accounts/password_links.html", context)

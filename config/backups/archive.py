@@ -101,6 +101,11 @@ def opened_archive(path: Path) -> Iterator[tuple[ZipFile, Manifest]]:
 def read_table(archive: ZipFile, table: StoredTable) -> Iterator[str]:
     """A table's lines; BackupUnreadable at the end where they are not what the manifest says."""
     digest = Digest()
+    if table.member not in archive.namelist():
+        raise BackupUnreadable(
+            f"{archive.filename} lacks {table.member}, which its manifest names. Use another "
+            "backup."
+        )
     with archive.open(table.member) as file, TextIOWrapper(file, "utf-8", newline="\n") as text:
         for line in text:
             digest.add(line.rstrip("\n"))

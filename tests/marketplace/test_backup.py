@@ -128,6 +128,17 @@ def test_no_row_is_written_where_one_is_not_what_the_manifest_says(used_site, tm
     assert not User.objects.exists()
 
 
+def test_a_backup_that_lacks_a_table_says_which(used_site, tmp_path):
+    path, cut_short = tmp_path / "whole.zip", tmp_path / "cut.zip"
+    run("backup", path)
+    with ZipFile(path) as whole, ZipFile(cut_short, "w") as archive:
+        for name in whole.namelist():
+            if "LedgerEntry" not in name:
+                archive.writestr(name, whole.read(name))
+    with pytest.raises(BackupUnreadable, match=r"lacks tables/marketplace\.LedgerEntry\.jsonl"):
+        run("restore", cut_short, check=True)
+
+
 def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeypatch):
     file = tmp_path / "site.zip"
     run("backup", file)

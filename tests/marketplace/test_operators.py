@@ -115,6 +115,7 @@ def test_a_deposit_can_be_made_by_a_command(requester):
 def test_payouts_go_out_and_are_marked_as_paid_once(earned, tmp_path):
     file = tmp_path / "payouts.csv"
     assert run("export_payouts", file) == f"2 payouts in {file}, $1.89 not yet paid."
+    assert file.stat().st_mode & 0o077 == 0
     assert [(row["username"], row["amount_usd"]) for row in rows_of(file)] == [
         ("ada", "1.26"),
         ("ben", "0.63"),

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from accounts.audit import record
+from accounts.audit import name_for_good, record
 from accounts.links import password_link
 from accounts.models import User
 
@@ -15,5 +15,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, user: str, **options: Any) -> None:
         named = User.named(user)
-        record(team=None, actor=None, action="member.password_link", subject=named.username)
+        record(team=None, actor=None, action="member.password_link", subject=name_for_good(named))
         self.stdout.write(password_link(named))

@@ -1,13 +1,20 @@
 import csv
+import os
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.models import PayoutBatch
 from marketplace.money import payouts
 from marketplace.money.amounts import parse_amount
+
+
+def _opened(path: Path) -> TextIO:
+    """The file has accounts at banks: a new one is read by whoever wrote it alone."""
+    descriptor = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    return os.fdopen(descriptor, "w", newline="", encoding="utf-8")
 
 
 class Command(BaseCommand):
@@ -28,7 +35,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         minimum_usd = parse_amount(options["minimum"])
         try:  # before any earnings are taken
-            file = options["file"].open("w", newline="", encoding="utf-8")
+            file = _opened(options["file"])
         except OSError as error:
             raise CommandError(str(error), returncode=2) from error
         with file:

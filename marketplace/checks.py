@@ -1,0 +1,56 @@
+"""What `check --deploy` says of a marketplace that others can reach."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, Warning, register
+
+SHORTEST_SECRET = 20
+SECRETS = ("MARKETPLACE_OPERATOR_SECRET", "METRICS_TOKEN")
+
+
+@register(Tags.security, deploy=True)
+def check_play_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Neither money from nowhere nor a clock that anybody moves where people are paid."""
+    names = ("MARKETPLACE_TESTING", "MARKETPLACE_TEST_FUNDS")
+    return [
+        Warning(
+            f"{name} is true on a site that others can reach: it is for trying things out, and "
+            "lets a requester have funds, time or faults at will.",
+            hint=f"Leave {name} out where people are paid.",
+            id=f"marketplace.W00{number}",
+        )
+        for number, name in enumerate(names, 1)
+        if getattr(settings, name) and not settings.OWN_MACHINE
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Secrets that nobody guesses."""
+    return [
+        Warning(
+            f"{name} has fewer than {SHORTEST_SECRET} characters: it can be guessed.",
+            hint='Make one: python3 -c "import secrets; print(secrets.token_urlsafe(32))"',
+            id="marketplace.W003",
+        )
+        for name in SECRETS
+        if 0 < len(os.environ.get(name, "")) < SHORTEST_SECRET
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_hosts(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Links in mails and signatures name the host that a request named."""
+    if "*" not in settings.ALLOWED_HOSTS:
+        return []
+    return [
+        Warning(
+            "ALLOWED_HOSTS has *: requests under any name are answered.",
+            hint="Name the site's own hosts.",
+            id="marketplace.W004",
+        )
+    ]
