@@ -131,7 +131,7 @@ def uses_the_database(item: pytest.Item) -> bool:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """What only computes is tested once, not on each database; the console is named by its folder."""
+    """What only computes is tested once, not on each database; the console is its folder."""
     if item.nodeid.startswith(ROOMS_THAT_COMPUTE):
         item.add_marker("once")
     if item.nodeid.startswith("tests/console/"):
