@@ -103,7 +103,7 @@ class OfferForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=gettext_lazy(
             "Prolific’s filters by their names there, one a line: age = 18..65, or handedness = "
-            "1, 2. Empty: whoever it has. It refuses a name or a value that it does not know."
+            "1, 2. Empty: whoever it has. What it refuses of them is said once the draft is sent."
         ),
     )
     labels = forms.MultipleChoiceField(

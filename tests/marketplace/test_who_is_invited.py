@@ -4,6 +4,8 @@
 from decimal import Decimal
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import HitType, LedgerTransaction, RecruiterCharge, Session
@@ -121,3 +123,9 @@ def test_without_pay_a_place_is_asked_back_as_before(connection, hit_type, fake)
     codes = fake.world.studies[study.external_id].facts["completion_codes"]
     (screening,) = (one for one in codes if one["code_type"] == "FIXED_SCREENOUT")
     assert [one["action"] for one in screening["actions"]] == ["REQUEST_RETURN"]
+
+
+@pytest.mark.parametrize("option", ["--reward", "--screen-out-reward", "--confirm"])
+def test_what_is_no_amount_is_refused_by_the_command_in_words(option):
+    with pytest.raises(CommandError, match="'NaN' is no amount of money"):
+        call_command("recruit", "--hit-type", "3A", option, "NaN")

@@ -29,9 +29,12 @@ MOVES = {
 def amount(text: str) -> Decimal:
     """An amount of money."""
     try:
-        return Decimal(text)
+        value = Decimal(text)
     except InvalidOperation:
-        raise CommandError(f"'{text}' is no amount of money, such as 1.50.") from None
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise CommandError(f"'{text}' is no amount of money, such as 1.50.")
+    return value
 
 
 class Command(BaseCommand):
