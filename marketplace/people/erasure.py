@@ -1,4 +1,4 @@
-"""Erasing a worker's personal data on the worker's own request.
+"""Erasing a worker's personal data on the worker's own request, made on a page or by letter.
 
 What says who somebody is goes at once: name, password, addresses, second factor, sessions,
 profile, payout details, messages, drafts, the ids that links carried. Assignments, answers,
@@ -65,8 +65,8 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
     assignments = Assignment.objects.by(worker)
     if n := assignments.filter(status=Status.ACCEPTED).count():
         text = ngettext(
-            "You hold %(n)s accepted assignment: submit or return it.",
-            "You hold %(n)s accepted assignments: submit or return them.",
+            "%(n)s accepted assignment is neither submitted nor returned.",
+            "%(n)s accepted assignments are neither submitted nor returned.",
             n,
         )
         obstacles.append(text % {"n": n})
@@ -82,15 +82,15 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
     calls = calls.exclude(connection__encrypted_token="")
     if calls.filter(created_at__gt=clock.now() - CALLS_WAIT).exists():
         obstacles.append(
-            _("A decision on your work, a bonus or a message is not yet settled at your recruiter.")
+            _("A decision on work, a bonus or a message is not yet settled at the recruiter.")
         )
     is_paid_here = worker.paid_by == PaidBy.LEDGER
     balance_usd = ledger.balance_of(ledger.earnings_account(worker)) if is_paid_here else None
     if balance_usd:
-        text = _("$%(amount)s of your earnings has not been paid out.")
+        text = _("$%(amount)s of the earnings has not been paid out.")
         obstacles.append(text % {"amount": f"{balance_usd:.2f}"})
     if Payout.objects.filter(worker=worker, paid_at=None).exists():
-        obstacles.append(_("A payout to you is under way."))
+        obstacles.append(_("A payout is under way."))
     return obstacles
 
 

@@ -58,8 +58,11 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
         note("study.publish", subject=study.name, user=user, requester=study.requester)
     if posted.state == StudyState.DRAFT:
         _done(study, recruiter, recruiter.publish, PUBLISHED)
-    # Whoever is screened out is charged for one by one, if anybody is.
-    _charge(study, of_places, study.external_id)
+    with transaction.atomic():
+        # Whoever is screened out is charged for one by one, if anybody is.
+        _charge(study, of_places, study.external_id)
+        study.quoted_places = None  # it is no quote of places that are still to come
+        study.save(update_fields=["quoted_places"])
     follow_study(study, recruiter)
     return cost
 

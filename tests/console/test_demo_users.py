@@ -7,6 +7,7 @@ from django.urls import NoReverseMatch, reverse
 from accounts.enrolment import create_user
 from accounts.exceptions import NameTaken
 from accounts.models import AuditEntry, User
+from accounts.teams import create_team
 from annotation.models import Study, StudyMembership
 from console.demo_users import create_demo_user
 from tests.annotation.importing import command_output, everything
@@ -95,6 +96,25 @@ def test_whatever_is_pressed_changes_nothing(visitor, study):
         assert REFUSAL in words_of(answer.content.decode())
     assert everything() == before
     assert AuditEntry.objects.count() == entries
+
+
+def test_what_visitors_read_again_and_again_makes_no_log_longer(visitor):
+    study = rating_study(slug="of-a-team")
+    study.team = create_team(
+        name="Lab", owner=create_user(username="rosa", password="a-long-password")
+    )
+    study.save()
+    create_demo_user(name="demo", studies=[study])
+    before = AuditEntry.objects.count()
+    for _visit in range(3):
+        for name in ("items.csv", "judgments.csv"):
+            answer = page(visitor, "download", study.slug, name)
+            assert answer.status_code == 200
+            answer.getvalue()
+    entries = list(AuditEntry.objects.order_by("pk"))[before:]
+    assert [(one.action, one.details) for one in entries] == [
+        ("export", {"file": name}) for name in ("items.csv", "judgments.csv")
+    ]
 
 
 def test_the_api_reads_and_does_not_write(visitor, study):

@@ -103,7 +103,7 @@ def test_erasure_waits_for_a_decision_that_is_not_settled_there(fake, posted, st
         state=state,
         created_at=clock.now(),
     )
-    with pytest.raises(ErasureRefused, match="not yet settled at your recruiter"):
+    with pytest.raises(ErasureRefused, match="not yet settled at the recruiter"):
         erase_worker(session.worker)
     clock.advance(timedelta(days=31))
     erase_worker(session.worker)

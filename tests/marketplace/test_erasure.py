@@ -1,10 +1,12 @@
 """Erasing a worker's personal data: when it is refused, what goes, what stays."""
 
+import io
 import json
 
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from django.core.management import CommandError, call_command
 from django.core.serializers.json import DjangoJSONEncoder
 from django.test import Client
 
@@ -71,14 +73,14 @@ def test_erasure_waits_for_open_work_and_money(mturk, browser, worker):
 
     hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
     held = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit))
-    assert "You hold 1 accepted assignment" in refusal()
+    assert "1 accepted assignment is neither" in refusal()
     browser.post(f"/worker/assignments/{held.public_id}/return/")
     submitted = submit(worker, hit)
     assert "1 assignment waits for review" in refusal()
     mturk.approve_assignment(AssignmentId=submitted)
-    assert "$0.63 of your earnings has not been paid out" in refusal()
+    assert "$0.63 of the earnings has not been paid out" in refusal()
     payouts.make_batch()
-    assert "A payout to you is under way" in refusal()
+    assert "A payout is under way" in refusal()
     payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
     assert "That is not your password" in refusal("wrong")
 
@@ -105,6 +107,31 @@ def test_erasure_takes_the_person_and_leaves_work_and_books(browser, work, worke
         assert not Client().login(username=name, password=PASSWORD)
     erase_worker(worker)  # again changes nothing
     assert AuditEntry.objects.get(action="worker.erase").subject == worker.worker_id
+
+
+def run(command, worker_id, **options):
+    out = io.StringIO()
+    call_command(command, worker_id, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_who_asks_by_letter_is_erased_by_the_operator(mturk, browser, work, worker):
+    name = worker.worker_id
+    for dry_run in (True, False):
+        with pytest.raises(CommandError, match="of the earnings has not been paid out"):
+            run("erase_worker", name, dry_run=dry_run)
+    pay_out()
+    exported = json.loads(run("export_worker", name))
+    assert exported == json.loads(browser.get("/worker/your-data/file.json").content)
+    assert "ada@post.example" in json.dumps(exported)
+    assert run("erase_worker", name, dry_run=True) == f"{name} can be erased.\n"
+    assert User.objects.get(pk=worker.user_id).username == "ada"
+    assert run("erase_worker", name) == f"{name} is erased.\n"
+    assert "ada@post.example" not in run("export_worker", name)
+    assert AuditEntry.objects.get(action="worker.erase").subject == name
+    assert f"{name} was erased on " in run("erase_worker", name)
+    with pytest.raises(CommandError, match="there is no worker ADA"):
+        run("export_worker", "ADA")
 
 
 def test_requesters_can_neither_pay_nor_write_to_an_erased_worker(mturk, work, worker):

@@ -194,6 +194,11 @@ def test_it_is_published_for_the_amount_that_is_typed_back_alone(connection, hit
     assert (charge.kind, charge.amount, charge.currency) == ("study", 8, "GBP")
 
 
+def test_to_say_the_places_that_are_there_costs_nothing_more(posted):
+    set_places(study=posted, total=posted.places)
+    assert RecruiterCharge.objects.get().amount == 8
+
+
 def test_a_cost_with_fractions_of_a_penny_is_typed_back_to_the_penny(connection, hit_type, fake):
     values = Posting(reward=Decimal("1.00"), minutes=5, items_per_session=2, places=1)
     study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)

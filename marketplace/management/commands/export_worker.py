@@ -1,0 +1,27 @@
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.serializers.json import DjangoJSONEncoder
+
+from marketplace.exceptions import MarketplaceError
+from marketplace.people import personal_data
+from marketplace.people.enrolment import find_worker
+
+
+class Command(BaseCommand):
+    help = (
+        "Print all that is stored about a worker or a participant, as JSON: what they read "
+        "themselves under Your data."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("worker", help="the Worker ID")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            exported = personal_data.export(find_worker(options["worker"]))
+        except MarketplaceError as refused:
+            raise CommandError(str(refused)) from refused
+        text = json.dumps(exported, cls=DjangoJSONEncoder, indent=1, ensure_ascii=False)
+        self.stdout.write(text)
