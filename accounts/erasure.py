@@ -59,8 +59,8 @@ def erasure_obstacles(user: User) -> list[str]:
         if relation.related_model._meta.app_label == MARKETPLACE and _rows(relation, user).exists():
             reasons.append(
                 f"{user.username} has an account at the marketplace too, as a worker or a "
-                "requester. Workers erase theirs under Your data, or `erase_worker` does; take a requester's user away "
-                "from the requester first."
+                "requester. Workers erase theirs under Your data, or `erase_worker` does; take a "
+                "requester's user away from the requester first."
             )
             break
     for membership in Membership.objects.filter(user=user, role=Role.OWNER).select_related("team"):

@@ -22,8 +22,9 @@ from hits.exceptions import CrowdStuck
 # Not for this worker, such as practice that was passed; or not there.
 GONE = (403, 404, 409, 410)
 PATIENCE_SECONDS = 60
-# A site takes only so many new accounts a minute from one address.
+# A site takes only so many new accounts a minute from one address, and may begin anew meanwhile.
 PAUSES_SECONDS = (5, 15, 30, 60)
+BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class CrowdWorker:
         self.site_url, self.name = site_url.rstrip("/"), name
         self.session = requests.Session()
         self.refusal = ""
+        self._was_answered = False
         message = f"crowd:{name}".encode()
         self._password = hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
 
@@ -145,13 +147,19 @@ class CrowdWorker:
     def _request(
         self, method: str, address: str, *, accepted_statuses: Collection[int] = (), **options: Any
     ) -> requests.Response:
+        """Ask, again where the site is busy or cuts the connection: whatever is asked here does
+        nothing more when it is asked twice."""
         for pause_seconds in (*PAUSES_SECONDS, None):
             try:
                 answer = self.session.request(method, address, timeout=PATIENCE_SECONDS, **options)
             except requests.RequestException as error:
-                raise CrowdStuck(f"No worker site answers at {self.site_url}: {error}") from error
-            if answer.status_code != HTTPStatus.TOO_MANY_REQUESTS or pause_seconds is None:
-                break
+                if pause_seconds is None or not self._was_answered:
+                    text = f"No worker site answers at {self.site_url}: {error}"
+                    raise CrowdStuck(text) from error
+            else:
+                self._was_answered = True
+                if answer.status_code not in BUSY or pause_seconds is None:
+                    break
             time.sleep(pause_seconds)
         if answer.status_code >= 400 and answer.status_code not in accepted_statuses:
             raise CrowdStuck(f"{method} {address} answered {answer.status_code}.")

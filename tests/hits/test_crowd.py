@@ -1,6 +1,8 @@
 """The crowd at the worker site, over HTTP; its answers without."""
 
 import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -183,6 +185,35 @@ def test_an_answer_the_site_refuses_stops_the_crowd(live_server, study, client):
 def test_no_site_at_all_stops_the_crowd():
     with pytest.raises(CrowdStuck, match=r"No worker site answers at http://127\.0\.0\.1:9"):
         CrowdWorker("http://127.0.0.1:9", "ann", secret=SECRET).arrive()
+
+
+class _ClosesTheSecond(BaseHTTPRequestHandler):
+    """Closes the second connection without an answer, and knows no page."""
+
+    n_asked = 0
+
+    def do_GET(self):
+        type(self).n_asked += 1
+        if self.n_asked == 2:
+            self.close_connection = True
+            return
+        self.send_response(503 if self.n_asked == 3 else 404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_words):
+        pass
+
+
+def test_a_site_that_begins_anew_stops_nobody_whom_it_has_answered(monkeypatch):
+    monkeypatch.setattr("hits.crowd.worker.PAUSES_SECONDS", (0.01,) * 4)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _ClosesTheSecond) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        worker = CrowdWorker(f"http://127.0.0.1:{server.server_port}", "ann", secret=SECRET)
+        assert worker.accept("H1") is None
+        assert worker.accept("H1") is None
+        server.shutdown()
+    assert _ClosesTheSecond.n_asked == 4
 
 
 def test_a_site_without_a_login_stops_the_crowd(live_server, db):

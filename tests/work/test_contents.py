@@ -22,6 +22,7 @@ from config.objects import object_storage
 from simulation.models import CataloguePart, DialogueLogPart, DialoguePiece, StoredRecommender
 from tests.annotation.studies import rated_study
 from validation.models import ReportFile
+from work.checks import check_objects
 from work.contents.columns import content_columns, sweep_objects
 from work.contents.field import LARGE_BYTES, MARK, REFERENCE, REFERENCE_BYTES
 from work.exceptions import ContentMissing
@@ -186,6 +187,24 @@ def test_a_file_that_was_sent_is_read_back_whole_from_a_bucket(settings, monkeyp
         upload.delete()
         assert sweep_objects() == 0
         client.delete_object(Bucket="lab", Key=keys[0])
+
+
+def test_check_deploy_says_when_nothing_can_be_stored(folder, settings, monkeypatch):
+    assert check_objects(None) == []
+    assert objects_in(folder) == []
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    storage = object_storage("s3://lab/assay", "", site.BASE_DIR)
+    settings.STORAGES = settings.STORAGES | {"objects": storage}
+    with mock_aws():
+        [refused] = check_objects(None)
+        assert refused.id == "work.E001"
+        assert "NoSuchBucket" in refused.msg
+        boto3.client("s3").create_bucket(Bucket="lab")
+        assert check_objects(None) == []
+    settings.CONTENT_IN_OBJECTS = False
+    assert check_objects(None) == []
 
 
 def test_a_backup_holds_what_is_in_the_storage_for_a_site_that_has_none(folder, settings):

@@ -59,6 +59,11 @@ def read_object(stored: StoredObject) -> bytes:
     return content
 
 
+def delete_object(stored: StoredObject) -> None:
+    """Delete an object that no row refers to."""
+    _storage().delete(stored.name)
+
+
 def object_keys() -> Iterator[uuid.UUID]:
     """Of all objects with contents that the storage has."""
     for folder in _listed(FOLDER)[0]:

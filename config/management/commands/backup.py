@@ -23,3 +23,5 @@ class Command(BaseCommand):
         report = self.stderr.write if options["verbosity"] > 1 else str
         manifest = make_backup(file, report=report)
         self.stdout.write(f"{manifest.n_rows:,} rows of {len(manifest.tables)} tables in {file}.")
+        if options["keys"]:
+            self.stdout.write(f"The keys that open it in {options['keys']}: keep the two apart.")
