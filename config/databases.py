@@ -5,6 +5,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 POOL_WAIT_SECONDS = 10
+# Of a statement's time: one that only waited for others is told from one that is too slow.
+LOCK_SHARE = 0.8
 # A background worker has one for its job, and one for the heartbeat beside it.
 SMALLEST_POOL = 2
 
@@ -34,7 +36,10 @@ def postgres_settings(
         )
     options: dict[str, Any] = {}
     if statement_seconds:
-        options["options"] = f"-c statement_timeout={round(1000 * statement_seconds)}"
+        milliseconds = round(1000 * statement_seconds)
+        lock_milliseconds = round(LOCK_SHARE * milliseconds)
+        limits = {"statement_timeout": milliseconds, "lock_timeout": lock_milliseconds}
+        options["options"] = " ".join(f"-c {name}={limit}" for name, limit in limits.items())
     if pool_size:
         options["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": POOL_WAIT_SECONDS}
     return {

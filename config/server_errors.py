@@ -15,8 +15,9 @@ from django.template.loader import render_to_string
 
 SECONDS_UNTIL_NEXT_TRY = 5
 """About what PostgreSQL takes to start, and a balancer to notice."""
-# Of connections that were ended, refused for the time being, or too many (PostgreSQL, appendix A).
-AWAY = {"57P01", "57P02", "57P03", "53300"}
+# Of connections that were ended, refused for the time being, or too many, and of a statement that
+# waited for others' locks until its time was over (PostgreSQL, appendix A).
+AWAY = {"57P01", "57P02", "57P03", "53300", "55P03"}
 OF_CONNECTIONS = "08"
 BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN}
 PRIMARY = 0xFF
@@ -34,7 +35,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def is_away(error: BaseException | None) -> bool:
     """Whether the database or Redis did not answer, and may in a moment; a statement that is wrong,
-    or that ran out of its time, is another matter."""
+    or that ran out of its time by its own work, is another matter."""
     if isinstance(error, redis.ConnectionError | redis.TimeoutError):
         return True
     if not isinstance(error, OperationalError | InterfaceError):

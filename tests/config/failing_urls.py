@@ -38,6 +38,19 @@ def late(request):
         cursor.execute("SELECT * FROM there_is_no_such_table")
 
 
+@login_not_required
+def held(request):
+    """A statement that waits for what somebody else holds, for longer than the site waits."""
+    other = ConnectionHandler({"default": connection.settings_dict})["default"]
+    with other.cursor() as holder, connection.cursor() as cursor:
+        holder.execute("SELECT pg_advisory_lock(4711)")
+        try:
+            cursor.execute("SET lock_timeout = '50ms'")
+            cursor.execute("SELECT pg_advisory_lock(4711)")
+        finally:
+            other.close()
+
+
 # Django looks for them here.
 handler400, handler500 = urls.handler400, urls.handler500
 urlpatterns = [
@@ -45,6 +58,7 @@ urlpatterns = [
     path("away/", away),
     path("api/v1/away/", away),
     path("late/", late),
+    path("held/", held),
     path("cached/", cached),
     path("", include("config.urls")),
 ]

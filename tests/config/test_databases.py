@@ -18,7 +18,9 @@ options = settings.DATABASES["default"]
 print(options["CONN_MAX_AGE"], options["DISABLE_SERVER_SIDE_CURSORS"], options["OPTIONS"])
 with connection.cursor() as cursor:
     cursor.execute("SHOW statement_timeout")
-    print(cursor.fetchone()[0])
+    statement_timeout = cursor.fetchone()[0]
+    cursor.execute("SHOW lock_timeout")
+    print(statement_timeout, cursor.fetchone()[0])
     try:
         cursor.execute("SELECT pg_sleep(0.6)")
         print("slept")
@@ -71,10 +73,10 @@ def test_a_statement_that_takes_too_long_is_broken_off_and_others_are_not():
     done = run(PROGRAM, DATABASE_URL=url, DATABASE_STATEMENT_SECONDS="0.3")
     settings, timeout, outcome = done.stdout.splitlines()
     assert settings.startswith("60 False")
-    assert timeout == "300ms"
+    assert timeout == "300ms 240ms"
     assert "canceling statement due to statement timeout" in outcome
     done = run(PROGRAM, DATABASE_URL=url)
-    assert done.stdout.splitlines()[1:] == ["0", "slept"]
+    assert done.stdout.splitlines()[1:] == ["0 0", "slept"]
     # By way of a pooler, which takes no options of a session.
     done = run(PROGRAM, DATABASE_URL=f"{url}?application_name=x", DATABASE_POOLER="true")
     assert done.stdout.splitlines()[0] == "0 True {'application_name': 'x'}"

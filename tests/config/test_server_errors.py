@@ -1,6 +1,7 @@
 """Where the database or the cache does not answer, pages and programs are told to try again."""
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from tests.console.pages import words_of
@@ -28,6 +29,12 @@ def test_a_cache_that_is_away_is_worth_waiting_for_too(settings):
     redis_cache = "django.core.cache.backends.redis.RedisCache"
     settings.CACHES = {"default": {"BACKEND": redis_cache, "LOCATION": "redis://127.0.0.1:1/0"}}
     answer = asked("/cached/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="of PostgreSQL's locks")
+def test_what_others_hold_is_worth_waiting_for_too():
+    answer = asked("/held/")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
 
 
