@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -27,7 +27,7 @@ from marketplace.models import Intent, Outcome, RecruiterCharge, RecruiterConnec
 from marketplace.recruiting.attached import follow_attached
 from marketplace.recruiting.charges import charge_rewards
 from marketplace.recruiting.connections import recruiter_of
-from marketplace.recruiting.doubts import settle_doubt
+from marketplace.recruiting.doubts import is_to_be_looked_at, settle_doubt
 from marketplace.recruiting.events import follow_events
 from marketplace.recruiting.groups import follow_blocks, follow_groups
 from marketplace.recruiting.outcomes_there import (
@@ -99,6 +99,10 @@ def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
     if held.kind == Kind.DOUBT:
         settle_doubt(doubt=held, is_left=was_done)
     elif not was_done:
+        if held.kind == Kind.BONUS and _may_still_show(held):
+            text = _("Whether it was paid shows within an hour: say so after {time} UTC.")
+            shown_at = (held.sent_at or clock.now()) + SHOWN_WITHIN
+            raise InvalidParameter(text.format(time=f"{shown_at.astimezone(UTC):%H:%M}"))
         _note(held, State.WRITTEN)
     elif held.kind == Kind.BONUS:
         _paid(held)
@@ -149,26 +153,26 @@ def _settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
         if intent.kind == Kind.DOUBT:
             continue  # a person's to decide
         if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
-            _settle(intent, recruiter, now)
+            _settle(intent, recruiter)
 
 
 def _is_abandoned(intent: Intent, now: datetime) -> bool:
     return intent.sent_at is None or intent.sent_at <= now - CLAIM_LASTS
 
 
-def _settle(intent: Intent, recruiter: Recruiter, now: datetime) -> None:
+def _settle(intent: Intent, recruiter: Recruiter) -> None:
     """Look what became of a call without an answer."""
     if intent.kind == Kind.MESSAGE:
         _note(intent, State.UNCERTAIN, _("It may have been sent: no answer came."))
         return
     found = recruiter.submission(intent.session.submission_id)
     if intent.kind == Kind.BONUS:
-        _settle_bonus(intent, found, now)
+        _settle_bonus(intent, found)
     else:
         _note(intent, State.WRITTEN)  # the state there is looked at before it is asked for again
 
 
-def _settle_bonus(intent: Intent, found: Submission, now: datetime) -> None:
+def _settle_bonus(intent: Intent, found: Submission) -> None:
     if "prepared" not in intent.basis:  # killed before anything that pays was called
         _note(intent, State.WRITTEN)
         return
@@ -180,10 +184,14 @@ def _settle_bonus(intent: Intent, found: Submission, now: datetime) -> None:
         said = ", ".join(f"{amount:.2f}" for amount in found.bonuses)
         text = _("Bonuses that were paid there: {amounts}. Look there whether this is one of them.")
         _note(intent, State.UNCERTAIN, text.format(amounts=said))
-    elif intent.sent_at is None or intent.sent_at <= now - SHOWN_WITHIN:
+    elif not _may_still_show(intent):
         _note(intent, State.UNCERTAIN, _("It was not paid within an hour, as far as can be seen."))
     else:
         _note(intent, State.UNCERTAIN, _("No answer came. Whether it was paid shows in an hour."))
+
+
+def _may_still_show(bonus: Intent) -> bool:
+    return bonus.sent_at is not None and bonus.sent_at > clock.now() - SHOWN_WITHIN
 
 
 def _send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
@@ -245,6 +253,8 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         follow_submission(intent.session, found)
         _note(intent, State.REFUSED, _("It was approved there before: it is approved here, too."))
         return
+    if intent.kind == Kind.APPROVE and is_to_be_looked_at(intent.session):
+        return  # it is among the doubts
     if _claim(intent, intent.basis):
         recruiter.decide(found.id, _verdict(intent, found))
         _decided(intent)
@@ -289,6 +299,9 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     others = Intent.objects.filter(session=intent.session, kind=Kind.BONUS)
     if others.filter(state__in=[State.SENT, State.UNCERTAIN]).exists():
         return  # which of two was paid could not be told
+    if _shows(intent, found):
+        _paid(intent)  # whoever said that it was not done has overlooked it
+        return
     currency = intent.session.connection.settings.get("currency", "")
     if intent.currency != currency:
         _note(intent, State.REFUSED, _("The account there is in {one}.").format(one=currency))
@@ -307,6 +320,14 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         return
     recruiter.bonus_pay(prepared.id)
     _paid(intent)
+
+
+def _shows(bonus: Intent, found: Submission) -> bool:
+    """Whether it is there, of one that was asked for before."""
+    if "prepared" not in bonus.basis:
+        return False
+    new = Counter(found.bonuses) - Counter(map(Decimal, bonus.basis["before"]))
+    return bonus.amount in new
 
 
 def _claim(intent: Intent, basis: Mapping[str, Any] | None = None) -> bool:

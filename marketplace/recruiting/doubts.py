@@ -2,7 +2,8 @@
 was passed on, work that was left in the middle, a place that was not given back.
 
 Nothing approves them from here, but time does so there. So each is put before a person, once, among
-the calls that somebody must look after: it is rejected there, or left as it is.
+the calls that somebody must look after: it is rejected there, or left as it is. An approval of what
+there is of the work, as of its first HIT, waits for that: the recruiter pays all of it or nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from marketplace.recruiting.participants import account_of, encrypted
 from marketplace.recruiting.records import RejectionCategory, Submission, SubmissionState
 
 Kind, State = Intent.Kind, Intent.State
+# An approval that has not reached the recruiter.
+OPEN = (State.WRITTEN, State.SENT, State.UNCERTAIN)
 # Prolific approves what nobody has reviewed by then.
 APPROVED_AFTER = timedelta(days=21)
 # Whoever was asked to return the place has so long before it is put before anybody.
@@ -60,6 +63,11 @@ def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
     Intent.objects.filter(pk=doubt.pk).update(state=State.DONE, done_at=clock.now())
     if is_left or _is_decided(doubt.session):
         return
+    doubt.session.intents.filter(kind=Kind.APPROVE, state__in=OPEN).update(
+        state=State.REFUSED,
+        done_at=clock.now(),
+        problem=_("Rejected there, since the work is not all here."),
+    )
     Intent.objects.create(
         connection=doubt.connection,
         session=doubt.session,
@@ -83,8 +91,16 @@ def _is_doubtful(
     return not is_asked_back or since < clock.now() - RETURNED_WITHIN
 
 
+def is_to_be_looked_at(session: Session) -> bool:
+    """Whether an approval waits for a person to see that the work is not all here."""
+    if session.outcome == Outcome.COMPLETED:
+        return False
+    return not session.intents.filter(kind=Kind.DOUBT, state=State.DONE).exists()
+
+
 def _is_decided(session: Session) -> bool:
-    return session.intents.filter(kind__in=[Kind.APPROVE, Kind.REJECT]).exists()
+    decisions = session.intents.filter(kind__in=[Kind.APPROVE, Kind.REJECT])
+    return decisions.exclude(kind=Kind.APPROVE, state__in=OPEN).exists()
 
 
 def _absent(study: RecruitedStudy, submission: Submission) -> Session:
@@ -133,6 +149,9 @@ def _problem(session: Session, submission: Submission, reported: Outcome | None)
         "%(done)s of %(n)s pages were submitted here.",
         n_items,
     ) % {"done": n_done, "n": n_items}
+    if session.intents.filter(kind=Kind.APPROVE, state__in=OPEN).exists():
+        approved = _("What was approved of it waits: left as it is, all of it is approved there.")
+        work = f"{work} {approved}"
     day = (submission.completed_at or clock.now()) + APPROVED_AFTER
     text = _(
         "The code entered there is that of: {outcome}. {work} Unless it is rejected or returned, "

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from marketplace import clock
-from marketplace.models import Intent, Session
+from marketplace.models import Assignment, Intent, Session
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
@@ -63,6 +63,46 @@ def test_what_is_left_as_it_is_is_not_put_before_anybody_again(fake, posted):
     call_recruiters()
     assert not Intent.objects.filter(**OPEN).exists()
     assert submission.status == "AWAITING REVIEW"
+
+
+@pytest.mark.parametrize(
+    ("is_left", "there"), [(True, "APPROVED"), (False, "REJECTED")], ids=["left", "rejected"]
+)
+@pytest.mark.parametrize("code", ["XXXX", "no_more_items", "completed"])
+def test_an_approved_hit_pays_no_participation_whose_other_hits_are_not_here(
+    fake, posted, mturk, code, is_left, there
+):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    first = Assignment.objects.get(status="Submitted")
+    mturk.approve_assignment(AssignmentId=first.public_id)
+    entered = posted.codes.filter(outcome=code).values_list("code", flat=True).first()
+    fake.world.enter(submission, entered or code)
+    for _minute in range(3):
+        call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("AWAITING REVIEW", [])
+    doubt = Intent.objects.get(**OPEN)
+    assert "1 of 2 pages" in doubt.problem
+    assert "What was approved of it waits" in doubt.problem
+    decide_uncertain(intent=doubt, was_done=is_left)
+    call_recruiters()
+    assert submission.status == there
+    assert not Intent.objects.filter(state="written").exists()
+    first.refresh_from_db()
+    assert first.status == "Approved"
+
+
+def test_an_approval_waits_for_who_finishes_after_all(fake, posted, mturk):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    first = Assignment.objects.get(status="Submitted")
+    mturk.approve_assignment(AssignmentId=first.public_id)
+    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    call_recruiters()
+    work(browser)
+    call_recruiters()
+    assert submission.status == "APPROVED"
+    assert not Intent.objects.filter(kind="doubt").exists()
 
 
 def test_who_finishes_after_all_is_doubted_no_more(fake, posted):

@@ -533,6 +533,31 @@ def test_a_bonus_that_did_not_show_itself_is_a_persons_to_decide(
         decide_uncertain(intent=first, was_done=False)
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_bonus_that_shows_there_is_not_paid_again_whatever_was_said(
+    fake, mturk, posted, connection, is_late
+):
+    """Its answer was lost, and whoever is asked in that minute says that it was not done."""
+    submission = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, submission)
+    fake.fail_next("pay_bonuses", "drop")
+    call_recruiters()
+    intent = Intent.objects.get()
+    if is_late:  # nobody looked for an hour, the site itself neither
+        clock.advance(timedelta(hours=1, minutes=1))
+    else:
+        with pytest.raises(InvalidParameter, match="Whether it was paid shows within an hour"):
+            decide_uncertain(intent=intent, was_done=False)
+        intent.refresh_from_db()
+        Intent.objects.update(sent_at=intent.sent_at - timedelta(hours=2))
+    decide_uncertain(intent=intent, was_done=False)
+    for _minute in range(2):
+        call_recruiters()
+    assert paid(fake, "bonus") == [200]
+    assert Intent.objects.get().state == "done"
+    assert RecruiterCharge.objects.get(kind="bonus").amount == Decimal("2.00")
+
+
 def _told(*options):
     out = StringIO()
     call_command("call_recruiters", *options, stdout=out)
