@@ -298,6 +298,12 @@ class ParticipantUnknown(WorkRefused):
     status = 400
 
 
+class NotYourBrowser(WorkRefused):
+    """Where ids that others may know brought somebody in."""
+
+    status = 403
+
+
 class RequesterDoesNotExist(Missing):
     noun = "Requester"
 

@@ -18,6 +18,7 @@ from marketplace.api.signed_hosts import SIGNED_PATH
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import MarketplaceError, ProtocolError
 from marketplace.models import AccessKey, Requester
+from marketplace.people.access_keys import is_owners
 from marketplace.people.key_secrets import (
     adopt_secret,
     find_active_key,
@@ -25,7 +26,14 @@ from marketplace.people.key_secrets import (
     secrets_of,
 )
 
+# Where a view finds the key that its request was signed with.
+SIGNING_KEY = "assay.signing_key"
 RequesterView = Callable[[HttpRequest, Requester], HttpResponse]
+
+
+def is_owners_request(request: HttpRequest) -> bool:
+    """Whether a signed request may read who participants are at their recruiter."""
+    return is_owners(request.META[SIGNING_KEY])
 
 
 def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpResponse]:
@@ -40,6 +48,7 @@ def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpRespons
         try:
             key = authenticated_key(request, read_body(request))
             throttle.take_token(key, now=timezone.now())
+            request.META[SIGNING_KEY] = key
             return view(request, key.requester)
         except ProtocolError as error:
             status = 429 if error.code == throttle.THROTTLED else 403

@@ -20,7 +20,7 @@ from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
-from marketplace.api.authentication import requester_signed
+from marketplace.api.authentication import is_owners_request, requester_signed
 from marketplace.api.recruiting_inputs import Body, hit_type_of, posting_of, recruiter_of, study_of
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruitedStudy, Requester
@@ -51,7 +51,8 @@ NEEDS_AMOUNT = (Action.PUBLISH, Action.PLACES)
 def standing(request: HttpRequest, requester: Requester) -> JsonResponse:
     """The requester's accounts at recruiters, and their studies, or those of some HITs.
 
-    Access: whoever holds an access key; of its requester alone.
+    Access: whoever holds an access key; of its requester alone. With an owner's key, or one that
+    the operator issued, calls name submissions.
     """
     prefix = Body(request).text("annotation_prefix", most=255, default="")
     studies = RecruitedStudy.objects.filter(requester=requester)
@@ -60,7 +61,7 @@ def standing(request: HttpRequest, requester: Requester) -> JsonResponse:
     content = {
         "recruiters": recruiters_of(requester),
         "studies": studies_of(studies),
-        "calls": calls_of(studies),
+        "calls": calls_of(studies, has_ids=is_owners_request(request)),
         "withdrawn": withdrawn_of(studies),
     }
     return JsonResponse(content)

@@ -17,6 +17,7 @@ from django.db.models.functions import Round
 
 from marketplace import clock
 from marketplace.audit_log import note
+from marketplace.csv_cells import to_cell
 from marketplace.exceptions import InvalidPayoutFile
 from marketplace.models import LedgerAccount, Payout, PayoutBatch, PayoutMethod
 from marketplace.money import ledger
@@ -26,8 +27,6 @@ from marketplace.users import User
 
 OF_A_PAYOUT = ("payout_id", "batch_id", "worker_id", "username", "amount_usd", "made_at", "paid_at")
 COLUMNS = (*OF_A_PAYOUT, "method", "details")
-# What a spreadsheet begins a formula with.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 @transaction.atomic
@@ -71,7 +70,7 @@ def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
             str(payout.pk),
             str(payout.batch_id),
             payout.worker.worker_id,
-            _cell(payout.worker.user.get_username()),
+            to_cell(payout.worker.user.get_username()),
             f"{payout.amount_usd:.2f}",
             payout.batch.created_at.isoformat(timespec="seconds"),
             payout.paid_at.isoformat(timespec="seconds") if payout.paid_at else "",
@@ -84,12 +83,7 @@ def _method(payout: Payout) -> tuple[str, str]:
     method: PayoutMethod | None = getattr(payout.worker, "payout_method", None)
     if method is None or payout.paid_at is not None:
         return "", ""
-    return _cell(method.method), _cell(details_of(method))
-
-
-def _cell(text: str) -> str:
-    """A worker's text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return to_cell(method.method), to_cell(details_of(method))
 
 
 def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:

@@ -18,6 +18,7 @@ AMAZON_QUEUE = re.compile(
     r"https://(sqs\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|([a-z0-9-]+\.)?queue\.amazonaws\.com)"
     r"/[0-9]{12}/[A-Za-z0-9_-]{1,80}(\.fifo)?"
 )
+OF_NUMBERS = re.compile(r"[0-9]+|0x[0-9a-f]*")
 TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?")
 
 
@@ -93,13 +94,15 @@ def _check_address(destination: str) -> None:
 
 def _is_inside(host: str) -> bool:
     """By its form alone; what a name leads to is looked up when something is sent."""
-    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith((".localhost", ".local", ".internal")):
         return True
     try:
-        ip_address(host)
+        ip_address(name)
     except ValueError:
-        return False
-    return not is_public(host)
+        # No name of the internet ends in a number: it is an address in another form, as 127.1 is.
+        return OF_NUMBERS.fullmatch(name.rpartition(".")[2]) is not None
+    return not is_public(name)
 
 
 def _require(is_fine: object, shape: str) -> None:

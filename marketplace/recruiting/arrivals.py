@@ -102,6 +102,24 @@ def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") ->
     )
 
 
+def is_proven(visit: Visit, *, known: WorkerAccount | None) -> bool:
+    """Whether it is the participant who comes, and not whoever knows the ids in their link: a link
+    of their own brings them, or one that their recruiter has just signed; it is asked about them,
+    or nobody has come with these ids; or the browser is theirs already, of `known`."""
+    kind = visit.study.connection.kind
+    if visit.invitation is not None or kind == Kind.OWN_LAB:
+        return True
+    worker = _account_of(visit, known)
+    if worker is None or worker == known:
+        return True
+    if kind != Kind.PROLIFIC:
+        return not worker.sessions.exists()
+    try:
+        return _is_signed(visit) or not _has_begun(visit)
+    except NotVerified:
+        return False
+
+
 def _require_not_erased(visit: Visit) -> None:
     """Refuse a participation of which the participant had everything erased here."""
     if visit.session_id and erased_among(visit.study.connection, [visit.session_id]):
@@ -118,27 +136,35 @@ def _require_sent(visit: Visit) -> None:
     participation already comes back to it without."""
     connection, study = visit.study.connection, visit.study
     recruiter = recruiter_of(connection, is_hurried=True)
-    if _has_begun(visit):
-        return
+    try:
+        if _is_signed(visit) or _has_begun(visit):
+            return
+    except NotVerified as problem:
+        raise ParticipantUnknown(_not_sent(connection, problem)) from problem
     if recruiter is None:
         if connection.kind == Kind.PROLIFIC:  # its token was taken back
             raise ParticipantUnknown(_not_asked(connection))
         return
-    parameters = {
+    try:
+        recruiter.verify_arrival(study.external_id, _ids(visit), url="", now=clock.now())
+    except NotVerified as problem:
+        raise ParticipantUnknown(_not_sent(connection, problem)) from problem
+    except RecruiterProblem as problem:
+        raise ParticipantUnknown(_not_asked(connection)) from problem
+
+
+def _ids(visit: Visit) -> dict[str, str]:
+    study = visit.study
+    return {
         study.worker_parameter: visit.external_worker_id,
         study.study_parameter: visit.study_id,
         study.session_parameter: visit.session_id,
     }
-    try:
-        if not _is_signed(visit, parameters):
-            recruiter.verify_arrival(study.external_id, parameters, url="", now=clock.now())
-    except NotVerified as problem:
-        text = _("%(recruiter)s did not send this: %(problem)s Open the study from there again.")
-        raise ParticipantUnknown(
-            text % {"recruiter": connection.name, "problem": problem}
-        ) from problem
-    except RecruiterProblem as problem:
-        raise ParticipantUnknown(_not_asked(connection)) from problem
+
+
+def _not_sent(connection: RecruiterConnection, problem: NotVerified) -> str:
+    text = _("%(recruiter)s did not send this: %(problem)s Open the study from there again.")
+    return text % {"recruiter": connection.name, "problem": problem}
 
 
 def _not_asked(connection: RecruiterConnection) -> str:
@@ -146,12 +172,12 @@ def _not_asked(connection: RecruiterConnection) -> str:
     return text % {"recruiter": connection.name}
 
 
-def _is_signed(visit: Visit, parameters: Mapping[str, str]) -> bool:
-    """Whether the link itself proves who comes. One that is signed and wrong is refused; of one
+def _is_signed(visit: Visit) -> bool:
+    """Whether the link itself proves who comes; NotVerified where it is signed and wrong. Of one
     whose two minutes went by over this page, its recruiter is asked."""
-    if not visit.signed_token:
+    if not visit.signed_token or visit.study.connection.kind != Kind.PROLIFIC:
         return False
-    given = {**parameters, PARAMETER: visit.signed_token}
+    given = {**_ids(visit), PARAMETER: visit.signed_token}
     keys, study = published_keys(settings.PROLIFIC_KEYS_URL), visit.study.external_id
     try:
         verify_signed_link(keys, study, given, url=settings.SITE_URL, now=clock.now())

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from encryption import decrypt, encrypt
 from marketplace import clock
 from marketplace.audit_log import note
+from marketplace.csv_cells import to_cell
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,
@@ -23,7 +24,7 @@ from marketplace.models import (
     SessionDemographics,
 )
 from marketplace.recruiting.connections import required_recruiter
-from marketplace.recruiting.files import cell, note_export
+from marketplace.recruiting.files import note_export
 from marketplace.recruiting.port import Capability
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.users import User
@@ -97,9 +98,9 @@ def _rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
         for row in rows.select_related("session__worker")
     ]
     names = list(dict.fromkeys(name for _worker, one in answers for name in one))
-    yield ("worker_id", *map(cell, names))
+    yield ("worker_id", *map(to_cell, names))
     for worker, one in answers:
-        yield (worker, *(cell(one.get(name, "")) for name in names))
+        yield (worker, *(to_cell(one.get(name, "")) for name in names))
 
 
 def _bounded(answers: Mapping[str, str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from marketplace.recruiting.problems import NotAuthorized, NotFound, NotVerified
 from work.request import request_job
 
 MOST_AT_ONCE = 500
+ASKED_AGAIN_AFTER = timedelta(minutes=5)
 # Longer than anything is sent again.
 KEPT = timedelta(days=7)
 
@@ -35,8 +36,11 @@ def receive_event(public_id: str, headers: Mapping[str, str], body: bytes) -> bo
         # The wire's time is the machine's, wherever the marketplace's clock stands.
         event = recruiter.verify_webhook(headers, body, now=timezone.now())
     except NotVerified:
-        # The workspace may have a new secret: it is asked for at the next call.
-        RecruiterConnection.objects.filter(pk=connection.pk).update(webhooks_checked_at=None)
+        # The workspace may have a new secret: it is asked for at the next call, but not at each
+        # for as long as somebody sends what is not signed.
+        recently = clock.now() - ASKED_AGAIN_AFTER
+        old = RecruiterConnection.objects.filter(webhooks_checked_at__lt=recently)
+        old.filter(pk=connection.pk).update(webhooks_checked_at=None)
         raise
     _row, is_new = RecruiterEvent.objects.get_or_create(
         connection=connection,

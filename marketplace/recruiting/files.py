@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from encryption import decrypt
 from marketplace.audit_log import note
+from marketplace.csv_cells import to_cell
 from marketplace.models import Intent, RecruitedStudy, Session
 from marketplace.users import User
 
@@ -17,8 +18,6 @@ COLUMNS = (
 )
 # By which the recruiter knows a person.
 THEIRS = COLUMNS[:2]
-# What a spreadsheet begins a formula with.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 HANDED_IN = {"Submitted", "Approved", "Rejected"}
 
 
@@ -57,14 +56,14 @@ def invitations_file(
     note_export(study, "invitations", user=user)
     yield ("participant", "link", "worker_id")
     for one in study.invitations.select_related("worker").order_by("pk"):
-        yield (cell(one.label), address(one.token), one.worker.worker_id if one.worker else "")
+        yield (to_cell(one.label), address(one.token), one.worker.worker_id if one.worker else "")
 
 
 def _rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
     yield COLUMNS
     sessions = Session.objects.filter(study=study).select_related("worker").order_by("pk")
     for session in sessions.prefetch_related("items__assignment", "intents"):
-        yield tuple(cell(text) for text in (*_facts(session), *_decisions(session)))
+        yield tuple(to_cell(text) for text in (*_facts(session), *_decisions(session)))
 
 
 def _facts(session: Session) -> tuple[str, ...]:
@@ -95,8 +94,3 @@ def _decisions(session: Session) -> tuple[str, ...]:
         f"{total:.2f}" if bonuses else "",
         bonuses[0].currency if bonuses else "",
     )
-
-
-def cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text

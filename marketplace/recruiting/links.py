@@ -35,6 +35,8 @@ from marketplace.recruiting.records import (
 
 LONGEST_ID = 200
 PLACEHOLDERS = ("{code}", "{worker}", "{study}", "{session}")
+# Those that say who somebody is at their panel.
+IDS = ("{worker}", "{session}")
 Kind = RecruiterConnection.Kind
 
 
@@ -204,11 +206,14 @@ def panel_of(study: RecruitedStudy, session: Session | None = None) -> Recruiter
 def is_address(text: str, *, allow_http: bool) -> bool:
     """Whether this is a full web address, whose host no placeholder can change."""
     schemes = ("https", "http") if allow_http else ("https",)
+    if "\\" in text or not text.isprintable() or " " in text:
+        return False  # browsers read a backslash as a slash, and go to another host
     try:
         parts = urlsplit(text)
-        return parts.scheme in schemes and bool(parts.hostname) and "{" not in parts.netloc
+        is_fixed = bool(parts.hostname) and parts.port != 0 and not {"{", "@"} & set(parts.netloc)
     except ValueError:
         return False
+    return is_fixed and parts.scheme in schemes
 
 
 def address_error(text: str) -> str:

@@ -1,6 +1,7 @@
 """How a requester's recruiting stands: accounts, studies, who came, and calls to be looked after.
 
-Nothing of it says who a participant is at the recruiter, and no token is in it.
+Nothing of it says who a participant is at the recruiter, but of calls, for owners, the submission;
+and no token is in it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, Q, QuerySet, When
 
 from marketplace.models import (
     Assignment,
@@ -41,11 +42,13 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     return [_study(study, sessions, waiting) for study, sessions, waiting in _counted(listed, keys)]
 
 
-def calls_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
-    """The newest calls that nobody answered, and those that were refused."""
+def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[str, Any]]:
+    """The calls that nobody answered, before those that were refused, which wait for nobody; the
+    newest of each first."""
     rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
-    rows = rows.select_related("session__study", "session__worker").order_by("-pk")
-    return [_call(one) for one in rows[:MOST_CALLS]]
+    rows = rows.select_related("session__study", "session__worker")
+    is_refused = Case(When(state=Intent.State.REFUSED, then=1), default=0)
+    return [_call(one, has_ids=has_ids) for one in rows.order_by(is_refused, "-pk")[:MOST_CALLS]]
 
 
 def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
@@ -145,7 +148,7 @@ def _amount(value: Decimal | None) -> str | None:
     return f"{value:.2f}" if is_whole else f"{value.normalize():f}"
 
 
-def _call(intent: Intent) -> dict[str, Any]:
+def _call(intent: Intent, *, has_ids: bool) -> dict[str, Any]:
     return {
         "call": intent.pk,
         "study": intent.session.study.token,
@@ -154,7 +157,7 @@ def _call(intent: Intent) -> dict[str, Any]:
         "amount": _amount(intent.amount),
         "currency": intent.currency,
         "worker_id": intent.session.worker.worker_id,
-        "submission_id": intent.session.submission_id,
+        "submission_id": intent.session.submission_id if has_ids else "",
         "problem": intent.problem,
         "created_at": intent.created_at.isoformat(),
     }

@@ -15,10 +15,10 @@ from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.audit_log import note
+from marketplace.csv_cells import from_cell
 from marketplace.exceptions import InvalidAssignmentState, InvalidStatusFile
 from marketplace.hits import review
 from marketplace.models import Assignment, Intent, Outcome, RecruitedStudy, Session
-from marketplace.recruiting.files import FORMULA
 from marketplace.recruiting.participants import find_participant
 from marketplace.recruiting.sessions import end_session, return_session, time_out_session
 from marketplace.users import User
@@ -124,8 +124,7 @@ def _column(study: RecruitedStudy, cell: str) -> str:
 
 def _unquoted(cell: str) -> str:
     """The cell without the sign that keeps spreadsheets from reading a formula."""
-    text = cell.strip()
-    return text[1:] if text.startswith(tuple(f"'{sign}" for sign in FORMULA)) else text
+    return from_cell(cell.strip())
 
 
 def _row(study: RecruitedStudy, number: int, cells: Mapping[str, str]) -> Row:

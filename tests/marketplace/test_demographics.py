@@ -43,7 +43,7 @@ def asked(fake, posted):
 @pytest.fixture
 def rita(requester):
     user = User.objects.create_user("rita", password=PASSWORD)
-    let_act_for(requester=requester, username="rita")
+    let_act_for(requester=requester, username="rita", is_owner=True)
     browser = Client()
     browser.force_login(user)
     return browser

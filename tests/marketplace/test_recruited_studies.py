@@ -409,6 +409,47 @@ def test_a_reload_brings_the_same_items_and_the_same_code(three):
     assert Session.objects.count() == 1
 
 
+def test_who_knows_the_ids_in_a_link_reads_and_deletes_nothing(three, worker):
+    """SONA's code of a participant is a short number: whoever walks them comes in, and no more."""
+    mine = came(three, PID, "X1")
+    work(mine)
+    session = Session.objects.get()
+    theirs = came(three, PID, "X1")
+    assert theirs.get(f"/worker/studies/{session.public_id}/").status_code == 200
+    handed_in = session.items.get(position=1).assignment.public_id
+    pages = [
+        f"/worker/studies/{session.public_id}/leave/",
+        f"/worker/assignments/{handed_in}/submitted/",
+        *(f"/worker/your-data/{name}" for name in ("", "file.json", "file.html", "erase/")),
+    ]
+    for address in pages:
+        assert mine.get(address).status_code == 200
+        answer = theirs.get(address)
+        assert answer.status_code == 403
+        assert "is not the browser that you began in" in text_of(answer)
+    for address in (pages[0], pages[-1]):
+        answer = theirs.post(address, {"proof": session.worker.worker_id})
+        assert answer.status_code == 403
+    came(three, PID, "X1", browser=theirs)  # again, and signed in by now
+    assert theirs.get(pages[-1]).status_code == 403
+    came(three, PID, "X1", browser=mine)
+    assert mine.get(pages[-1]).status_code == 200
+    session.refresh_from_db()
+    assert (session.state, session.worker.erased_at) == ("started", None)
+    came(three, "another", "X2", browser=theirs)  # who they are themselves
+    assert theirs.get("/worker/your-data/").status_code == 200
+
+
+def test_one_address_lets_in_no_more_participants_than_a_class(three):
+    answers = [
+        Client().post(f"/join/{three.token}/?PROLIFIC_PID=p{n}&STUDY_ID=S&SESSION_ID=x{n}")
+        for n in range(62)
+    ]
+    assert [one.status_code for one in answers].count(429) == 2
+    assert answers[0].status_code == 302
+    assert Session.objects.count() == 60
+
+
 def test_a_submission_belongs_to_one_participant(three):
     came(three, "p1", "x1")
     refused = Client().post(f"/join/{three.token}/?PROLIFIC_PID=p2&STUDY_ID=S1&SESSION_ID=x1")

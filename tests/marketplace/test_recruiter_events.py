@@ -51,8 +51,8 @@ def address_of(connection):
     return f"/marketplace-api/v1/recruiters/{connection.public_id}/events"
 
 
-def send_by_hand(connection, secret, body=BODY, *, sent_at=None, **headers):
-    content = json.dumps(body).encode()
+def send_by_hand(connection, secret, body=BODY, *, sent_at=None, content=None, **headers):
+    content = content or json.dumps(body).encode()
     sent_at = str(int(time.time())) if sent_at is None else sent_at
     digest = hmac.digest(secret.encode(), sent_at.encode() + content, hashlib.sha256)
     headers = {
@@ -215,8 +215,10 @@ def test_what_is_not_signed_by_the_workspace_is_refused(fake, connection):
     assert send_by_hand(connection, secret, sent_at=days).status_code == 401
     assert send_by_hand(connection, secret, sent_at=ahead).status_code == 401
     assert send_by_hand(connection, secret, sent_at="soon").status_code == 401
-    assert send_by_hand(connection, secret, **{"X-Event-ID": ""}).status_code == 401
     assert send_by_hand(connection, secret, body=[1]).status_code == 401
+    assert send_by_hand(connection, secret, body={"event_type": "a\0b"}).status_code == 401
+    deep = send_by_hand(connection, secret, content=b"[" * 60_000)
+    assert deep.status_code == 401
     assert send_by_hand(connection, secret, body={"x": "y" * 70_000}).status_code == 413
     changed = send_by_hand(
         connection, secret, **{"X-Prolific-Request-Timestamp": str(int(time.time()) - 1)}
@@ -228,6 +230,27 @@ def test_what_is_not_signed_by_the_workspace_is_refused(fake, connection):
     assert nobody.status_code == 401
     RecruiterConnection.objects.update(encrypted_webhook_secret="")
     assert send_by_hand(connection, "").status_code == 401
+
+
+def test_one_event_is_one_whatever_id_it_is_sent_again_under(fake, connection):
+    secret, sent_at = fake.world.hooks.secret, str(int(time.time()))
+    for number in range(4):
+        again = send_by_hand(connection, secret, sent_at=sent_at, **{"X-Event-ID": f"e{number}"})
+        assert again.status_code == 200
+    assert RecruiterEvent.objects.count() == 1
+
+
+def test_what_is_forged_has_the_secret_asked_for_once_in_a_while(fake, connection, posted):
+    def calls():
+        before = len(fake.calls)
+        for _request in range(3):
+            assert send_by_hand(connection, "forged").status_code == 401
+        call_recruiters()
+        return fake.calls[before:].count("hook_secrets")
+
+    assert [calls() for _minute in range(3)] == [0, 0, 0]
+    clock.advance(timedelta(minutes=6))
+    assert [calls() for _minute in range(3)] == [1, 0, 0]
 
 
 def test_an_event_about_nothing_here_changes_nothing(fake, connection, posted):
@@ -244,6 +267,7 @@ def test_a_secret_that_somebody_else_changed_is_asked_for_again(fake, connection
     submission, _browser, _answer = arrive(fake, posted)
     sends()
     fake.world.hooks.secret = "changed-elsewhere"
+    clock.advance(timedelta(minutes=6))
     fake.world.leave(submission)
     sends()
     assert fake.world.hooks.sent[-1][1] == 401

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 
+from accounts.models import User
 from hits.endpoints import AccessKey
 from hits.requester_api import signed_headers
 from marketplace.models import (
@@ -19,6 +20,7 @@ from marketplace.models import (
     Session,
 )
 from marketplace.money.reconciliation import store_audit
+from marketplace.people.access_keys import issue_key
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 from tests.marketplace.conftest import HIT
@@ -253,6 +255,30 @@ def test_a_call_that_nobody_answered_is_settled_by_a_person(ask, fake, drafted):
         {"call": intent.pk, "state": "done"},
     )
     assert ask("/settle", call=intent.pk, was_done=True)[0] == 400
+
+
+def test_submissions_are_named_to_owners_keys_and_uncertain_calls_come_first(
+    ask, fake, drafted, requester
+):
+    act(ask, drafted, "publish", confirmed="6.00")
+    session = Session.objects.get(submission_id=hand_in(fake, RecruitedStudy.objects.get()).id)
+    facts = {"connection": session.connection, "session": session, "kind": "message"}
+    facts |= {"created_at": session.arrived_at}
+    first = Intent.objects.create(key="message:0", state="uncertain", **facts)
+    for number in range(1, 220):
+        Intent.objects.create(key=f"message:{number}", state="refused", **facts)
+    calls = ask("", **HITS)[1]["calls"]
+    assert (len(calls), calls[0]["call"]) == (200, first.pk)
+    assert {one["submission_id"] for one in calls} == {session.submission_id}
+    nora = User.objects.create_user("nora")
+    requester.users.add(nora)
+    key = issue_key(requester=requester, label="", user=nora)
+    keys = {"access_key_id": key.access_key_id, "secret_access_key": key.secret_access_key}
+    calls = caller(keys)("", **HITS)[1]["calls"]
+    assert {one["submission_id"] for one in calls} == {""}
+    assert session.submission_id not in json.dumps(calls)
+    requester.owners.add(nora)
+    assert caller(keys)("", **HITS)[1]["calls"][0]["submission_id"] == session.submission_id
 
 
 def test_a_later_round_excludes_the_participants_of_an_earlier_one(

@@ -12,6 +12,7 @@ from marketplace.models import (
     HitType,
     Invitation,
     RecruitedStudy,
+    RecruiterConnection,
     Requester,
     Session,
 )
@@ -275,26 +276,72 @@ def test_a_prolific_channel_is_suggested_and_checked(rita, home, channel):
     assert link in text_of(response)
 
 
-def test_the_way_back_is_set_for_each_outcome(rita, home, channel):
-    address = f"{home}channels/{channel.token}/ways-back/"
-    wrong = rita.post(address, {"back-completed": "https://{worker}.example/"})
+@pytest.fixture
+def owner(requester, rita):
+    requester.owners.add(User.objects.get(username="rita"))
+    return rita
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://{worker}.example/",
+        "https://evil.example\\@good.example/",
+        "https://evil.example:99999/",
+        "https://good.example@evil.example/",
+    ],
+)
+def test_the_host_of_a_way_back_is_the_one_that_is_read(owner, home, channel, address):
+    sent = {"back-completed": address}
+    wrong = owner.post(f"{home}channels/{channel.token}/ways-back/", sent)
     assert "must be a full https address" in text_of(wrong)
-    rita.post(address, {"back-completed": "https://lab.example/{code}", "back-no_consent": ""})
+    assert not channel.codes.exclude(redirect_url="").exists()
+
+
+def test_where_participants_ids_go_and_what_became_of_them_is_the_owners(rita, home, channel):
+    address = f"{home}channels/{channel.token}/"
+    Client().post(f"/join/{channel.token}/")
+    page = text_of(rita.get(address))
+    assert "Store the addresses" not in page
+    assert "Take over" not in page
+    for path in ("ways-back/", "statuses/", "demographics/", "demographics.csv"):
+        assert rita.post(address + path, {}).status_code == 403
+    sent = {"name": "Panel", "kind": "panel", "panel": "P", "worker_parameter": "pid"}
+    sent |= {"hit_type": channel.hit_type.pk, "items_per_session": 1}
+    fields = {f"channel-{name}": value for name, value in sent.items()}
+    for name in ("{worker}", "{session}"):
+        away = {"channel-redirect_url": f"https://p.example/?id={name}"}
+        assert "Only an owner may have" in text_of(rita.post(f"{home}channels/", fields | away))
+    rita.post(f"{home}channels/", fields | {"channel-redirect_url": "https://p.example/{code}"})
+    assert RecruitedStudy.objects.filter(name="Panel").exists()
+
+
+def test_participants_of_prolific_go_back_to_prolific(owner, home, channel):
+    RecruiterConnection.objects.update(kind="prolific")
+    assert "Store the addresses" not in text_of(owner.get(f"{home}channels/{channel.token}/"))
+    sent = {"back-completed": "https://elsewhere.example/"}
+    assert owner.post(f"{home}channels/{channel.token}/ways-back/", sent).status_code == 404
+    assert not channel.codes.exclude(redirect_url="").exists()
+
+
+def test_the_way_back_is_set_for_each_outcome(owner, home, channel):
+    address = f"{home}channels/{channel.token}/ways-back/"
+    owner.post(address, {"back-completed": "https://lab.example/{code}", "back-no_consent": ""})
     ways_back = dict(channel.codes.values_list("outcome", "redirect_url"))
     assert ways_back.pop("completed") == "https://lab.example/{code}"
     assert set(ways_back.values()) == {""}
 
 
-def test_sona_gives_credit_to_those_who_have_finished(rita, home, channel):
-    page = text_of(rita.get(home + "channels/?panel=sona"))
+def test_sona_gives_credit_to_those_who_have_finished(owner, home, channel):
+    page = text_of(owner.get(home + "channels/?panel=sona"))
     assert "YOUR-SITE.sona-systems.com" in page
     sent = {"name": "SONA", "kind": "panel", "panel": "SONA", "worker_parameter": "survey_code"}
     sent |= {"hit_type": channel.hit_type.pk, "items_per_session": 1, "is_for_completed": "on"}
     credit = "https://x.sona-systems.com/webstudy_credit.aspx?experiment_id=1&survey_code={worker}"
     sent |= {"redirect_url": credit.replace("id=1", "id=EXPERIMENT")}
     fields = {f"channel-{name}": value for name, value in sent.items()}
-    assert "in place of YOUR-SITE" in text_of(rita.post(home + "channels/", fields))
-    opened = rita.post(home + "channels/", fields | {"channel-redirect_url": credit}, follow=True)
+    assert "in place of YOUR-SITE" in text_of(owner.post(home + "channels/", fields))
+    opened = owner.post(home + "channels/", fields | {"channel-redirect_url": credit}, follow=True)
     assert "?survey_code=%SURVEY_CODE%" in text_of(opened)
     study = RecruitedStudy.objects.get(connection__name="SONA")
     assert list(study.codes.exclude(redirect_url="").values_list("outcome")) == [("completed",)]

@@ -252,6 +252,16 @@ def test_a_signed_link_lets_in_though_the_api_is_away(fake, posted, token_of):  
     fake.faults["submission"] = ["500"] * 9
     assert open_link(posted, *token_of(submission)) == 302
     assert Session.objects.get().submission_id == submission.id
+    own = "/worker/your-data/"
+    # by ids alone, though everything was asked; by a link that Prolific has signed; by a wrong one
+    ids, token = token_of(submission)
+    query = "&".join(f"{name}={value}" for name, value in ids.items())
+    for signed, status in (("", 403), (f"&prolific_token={token}", 200)):
+        browser = Client()
+        assert browser.post(f"/join/{posted.token}/?{query}{signed}").status_code == 302
+        assert browser.get(own).status_code == status
+    forged = Client().post(f"/join/{posted.token}/?{query}&prolific_token=forged")
+    assert forged.status_code == 400
     # a reload after its time
     assert open_link(posted, *token_of(submission, age=timedelta(hours=1))) == 302
     assert Session.objects.count() == 1

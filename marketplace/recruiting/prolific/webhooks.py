@@ -22,7 +22,7 @@ from marketplace.recruiting.records import Event
 
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"
 SIGNATURE, SENT_AT = "X-Prolific-Request-Signature", "X-Prolific-Request-Timestamp"
-EVENT_ID, CONFIRMATION = "X-Event-ID", "X-Hook-Secret"
+CONFIRMATION = "X-Hook-Secret"
 # What is not received is sent again for a day or two; a clock may be a little ahead.
 OLDEST, NEWEST = timedelta(days=2), timedelta(minutes=5)
 LONGEST_ID = 100
@@ -68,7 +68,8 @@ def verify_event(secret: str, headers: Mapping[str, str], body: bytes, *, now: d
         raise NotVerified("The time of sending is not a number of seconds.")
     if not now - OLDEST <= datetime.fromtimestamp(int(sent_at), UTC) <= now + NEWEST:
         raise NotVerified("It was sent too long ago.")
-    return _event(headers.get(EVENT_ID, ""), body)
+    # What a sender of it again cannot choose: the header's id of the event is not signed.
+    return _event(hashlib.sha256(sent_at.encode() + body).hexdigest(), body)
 
 
 def signed(secret: str, sent_at: str, body: bytes) -> str:
@@ -80,11 +81,13 @@ def signed(secret: str, sent_at: str, body: bytes) -> str:
 def _event(event_id: str, body: bytes) -> Event:
     try:
         facts = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise NotVerified("The body is no JSON.") from None
-    if not isinstance(facts, dict) or not 0 < len(event_id) <= LONGEST_ID:
-        raise NotVerified("The event has no id, or no facts.")
+    if not isinstance(facts, dict):
+        raise NotVerified("The event has no facts.")
     kind, resource = str(facts.get("event_type", ""))[:LONGEST_ID], facts.get("resource_id")
+    if not kind.isprintable():
+        raise NotVerified("The event's type is no word.")
     if not isinstance(resource, str) or not (resource.isascii() and resource.isalnum()):
         return Event(event_id, kind)
     # Only a submission has a participant, whose id is left unread.

@@ -51,7 +51,12 @@ def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
     Access: the requester's users.
     """
     posted = request.POST if request.method == "POST" else None
-    form = StudyForm(posted, requester=requester, initial=_suggestion(request))
+    form = StudyForm(
+        posted,
+        requester=requester,
+        is_owner=is_owner(requester, user_of(request)),
+        initial=_suggestion(request),
+    )
     if form.is_valid():
         study = open_study(
             requester=requester,
@@ -114,11 +119,14 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
 @require_POST
 @requester_required
 def ways_back(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
-    """Say where participants return to, for each outcome.
+    """Say where participants return to, for each outcome, and with which of their ids.
 
-    Access: the requester's users.
+    Access: the requester's owners.
     """
     row = _find(requester, token)
+    _require_owner(request, requester)
+    if row.connection.kind == Kind.PROLIFIC:
+        raise Http404(_("Participants of Prolific go back to Prolific."))
     form = WaysBackForm(request.POST, study=row)
     if not form.is_valid():
         return _show(request, row, InviteForm(), form)
@@ -130,11 +138,12 @@ def ways_back(request: HttpRequest, requester: Requester, token: str) -> HttpRes
 @require_POST
 @requester_required
 def statuses(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
-    """Take over what the recruiter says became of the participants.
+    """Take over what the recruiter says became of the participants, by its ids of them.
 
-    Access: the requester's users.
+    Access: the requester's owners.
     """
     row = _find(requester, token)
+    _require_owner(request, requester)
     form = StatusesForm(request.POST, request.FILES, study=row)
     if not form.is_valid():
         return _show(request, row, InviteForm(), statuses_form=form)
@@ -227,9 +236,10 @@ def join(request: HttpRequest, requester: Requester, token: str) -> HttpResponse
 def fetch_demographics(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
     """Have the recruiter asked what participants told it.
 
-    Access: the requester's users.
+    Access: the requester's owners.
     """
     row = _find(requester, token)
+    _require_owner(request, requester)
     if can_fetch(row):
         request_demographics(study=row, user=user_of(request))
         messages.success(request, _("The recruiter will be asked."))
@@ -241,9 +251,10 @@ def fetch_demographics(request: HttpRequest, requester: Requester, token: str) -
 def demographics(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
     """What participants told their recruiter, by Worker ID, as CSV.
 
-    Access: the requester's users.
+    Access: the requester's owners.
     """
     row = _find(requester, token)
+    _require_owner(request, requester)
     return _csv("demographics.csv", demographics_file(row, user=user_of(request)))
 
 
@@ -274,8 +285,8 @@ def _show(
         "is_owner": may_join,
         "study": row,
         "charges": list(totals_of(row)),
-        "can_fetch_demographics": can_fetch(row),
-        "has_demographics": row.sessions.filter(demographics__isnull=False).exists(),
+        "can_fetch_demographics": may_join and can_fetch(row),
+        "has_demographics": may_join and row.sessions.filter(demographics__isnull=False).exists(),
         "link": _link(request, row.token) + _query(row),
         "page": page if may_join else None,
         "rows": [(one, _link(request, one.token)) for one in page] if may_join else [],

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from marketplace.exceptions import InvalidStatusFile, MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.people.enrolment import check_name, enrol_requester
-from marketplace.recruiting.links import PLACEHOLDERS, address_error
+from marketplace.recruiting.links import IDS, PLACEHOLDERS, address_error
 from marketplace.recruiting.statuses import Row, read_statuses
 from marketplace.recruiting.studies import MOST_INVITATIONS, MOST_ITEMS, StudyValues
 from marketplace.users import User
@@ -151,8 +151,9 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
         "discards_returned",
     )
 
-    def __init__(self, *args: Any, requester: Requester, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, requester: Requester, is_owner: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.is_owner = is_owner
         mine = HitType.objects.filter(requester=requester).order_by("-pk")
         self.fields["hit_type"] = forms.ModelChoiceField(
             mine,
@@ -170,6 +171,9 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
                     self.add_error(name, _("A panel needs this."))
         if error := address_error(cleaned.get("redirect_url", "")):
             self.add_error("redirect_url", error)
+        elif not self.is_owner and any(name in cleaned.get("redirect_url", "") for name in IDS):
+            text = _("Only an owner may have participants' ids sent on: leave out %(names)s.")
+            self.add_error("redirect_url", text % {"names": ", ".join(IDS)})
         return cleaned
 
     def values(self) -> StudyValues:

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from marketplace.exceptions import Missing, WorkRefused
+from marketplace.exceptions import Missing, NotYourBrowser, WorkRefused
 from marketplace.models import PaidBy, WorkerAccount
 from marketplace.recruiting.arrivals import study_at
 
@@ -22,6 +22,8 @@ PARTICIPANTS_VIEWS: set[Callable[..., HttpResponse]] = set()
 PARTICIPANTS_ALONE: set[Callable[..., HttpResponse]] = set()
 # By what the address of a participant's page says which study it is of.
 IDS = ("session_id", "assignment_id", "hit_type_id")
+# Of a browser that somebody came in with by ids that others may know.
+BORROWED = "borrowed"
 
 
 def worker_of(request: HttpRequest) -> WorkerAccount | None:
@@ -87,6 +89,42 @@ def for_participants_alone(view: View) -> View:
     """A page for participants of recruiters, to which nothing leads any other worker."""
     PARTICIPANTS_ALONE.add(view)
     return for_participants(view)
+
+
+def mark_browser(request: HttpRequest, *, is_own: bool) -> None:
+    """Remember, until it is signed out, whether it is the participant's own."""
+    if is_own:
+        request.session.pop(BORROWED, None)
+    else:
+        request.session[BORROWED] = True
+
+
+def is_own_browser(request: HttpRequest) -> bool:
+    """Whether whoever is signed in is known to be who they are."""
+    return BORROWED not in request.session
+
+
+def in_own_browser(
+    view: Callable[Concatenate[HttpRequest, WorkerAccount, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, WorkerAccount, P], HttpResponse]:
+    """A page with what a participant has answered and told, which nobody reads or deletes who
+    came in by the ids in a link alone."""
+
+    @wraps(view)
+    def guarded(
+        request: HttpRequest, worker: WorkerAccount, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponse:
+        if is_own_browser(request):
+            return view(request, worker, *args, **kwargs)
+        text = _(
+            "Your link does not prove that it is you, and this is not the browser that you began "
+            "in. Open this page there, or write to who runs the study, with the number "
+            "%(worker_id)s: your data can be sent to you, and erased, by letter, too."
+        )
+        refused = NotYourBrowser(text % {"worker_id": worker.worker_id})
+        return explain(request, refused, template="marketplace/not_your_browser.html")
+
+    return guarded
 
 
 def worker_data(

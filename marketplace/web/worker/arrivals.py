@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from allauth.decorators import rate_limit
 from django.contrib.auth import login as start_browser_session
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +19,9 @@ from marketplace.recruiting.devices import is_compatible
 from marketplace.web.worker.access import (
     explain,
     for_participants_alone,
+    in_own_browser,
+    is_own_browser,
+    mark_browser,
     worker_of,
     worker_required,
 )
@@ -27,6 +31,7 @@ State = Session.State
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@rate_limit(action="arrival")  # type: ignore[untyped-decorator]
 def arrive(request: HttpRequest, token: str) -> HttpResponse:
     """A study's page for whoever comes. Only the button on it signs in: programs that follow
     links in mail make no accounts, and no page elsewhere can sign anybody in or out.
@@ -45,6 +50,7 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
                 "is_compatible": is_compatible(visit.study, _user_agent(request)),
             }
             return render(request, "marketplace/arrive.html", context)
+        is_own = arrivals.is_proven(visit, known=worker if is_own_browser(request) else None)
         is_back = worker is not None and arrivals.came_before(visit.study, worker)
         session = arrivals.enter(
             visit, known=worker if is_back else None, user_agent=_user_agent(request)
@@ -52,6 +58,7 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
     except WorkRefused as error:
         return explain(request, error, template="marketplace/not_let_in.html", is_arrival=True)
     start_browser_session(request, session.worker.user)
+    mark_browser(request, is_own=is_own)
     return redirect("marketplace:session", session.public_id)
 
 
@@ -83,6 +90,7 @@ def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 @worker_required
 @for_participants_alone
+@in_own_browser
 def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpResponse:
     """Ask whether to end this participation without consent, and end it: what is reserved is free
     again, what was handed in is deleted.

@@ -15,7 +15,12 @@ from marketplace.hits import lifecycle
 from marketplace.models import Hit, WorkerAccount
 from marketplace.people import personal_data
 from marketplace.people.erasure import erase_worker, erasure_obstacles
-from marketplace.web.worker.access import for_participants, worker_of, worker_required
+from marketplace.web.worker.access import (
+    for_participants,
+    in_own_browser,
+    worker_of,
+    worker_required,
+)
 from marketplace.web.worker.forms import ProofForm
 
 
@@ -33,6 +38,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
 @require_safe
 @worker_required
 @for_participants
+@in_own_browser
 def your_data(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """Where a worker's data can be downloaded.
 
@@ -44,6 +50,7 @@ def your_data(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 @require_safe
 @worker_required
 @for_participants
+@in_own_browser
 def as_json(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """The worker's data, for programs.
 
@@ -57,6 +64,7 @@ def as_json(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 @require_safe
 @worker_required
 @for_participants
+@in_own_browser
 def as_page(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """The worker's data, to be read.
 
@@ -71,6 +79,7 @@ def as_page(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 @rate_limit(action="reauthenticate")  # type: ignore[untyped-decorator]
 @worker_required
 @for_participants
+@in_own_browser
 def erase(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """Erase what says who the worker is, and end the account.
 

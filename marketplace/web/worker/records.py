@@ -28,7 +28,7 @@ from marketplace.models import (
 )
 from marketplace.money import ledger
 from marketplace.web.content_policy import with_requesters_content
-from marketplace.web.worker.access import for_participants, worker_required
+from marketplace.web.worker.access import for_participants, in_own_browser, worker_required
 from marketplace.web.worker.frames import question_of
 from marketplace.web.worker.lookups import assignments_at_hand
 from marketplace.web.worker.tasks import task_for
@@ -71,6 +71,7 @@ def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 @with_requesters_content
 @worker_required
 @for_participants
+@in_own_browser
 def submitted(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
     """What the worker submitted, with its receipt, on the page it was entered on.
 

@@ -1,0 +1,17 @@
+"""Texts of others in CSV files that a spreadsheet opens: none begins a formula."""
+
+import re
+
+# What a spreadsheet begins a formula with, blanks before it or not; the last four are full-width
+# forms, which some editions take for the same.
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+
+
+def to_cell(text: str) -> str:
+    """The text as it is written into a cell: after an apostrophe where it would be a formula."""
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def from_cell(cell: str) -> str:
+    """The text that `to_cell` was given."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell[1:]) else cell
