@@ -8,6 +8,7 @@ from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.db.models import Model, Q, QuerySet
 
+from hits.models import RecruiterCall
 from marketplace.models import LedgerAudit, Notification, WorkerMessage
 
 ROWS_AT_ONCE = 5000
@@ -58,6 +59,12 @@ RULES = (
         "BROWSERS_KEEP_DAYS",
         UserSession,
         "last_seen_at",
+    ),
+    RetentionRule(
+        "calls to recruiters of batches that are followed no more, with ids of participants",
+        "WORK_KEEP_DAYS",
+        RecruiterCall,
+        "recruitment__fetched_at",
     ),
     RetentionRule("audits of the ledger", "AUDITS_KEEP_DAYS", LedgerAudit, "created_at"),
 )

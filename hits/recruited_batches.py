@@ -282,7 +282,8 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
         actor=actor,
         action=f"recruitment.{action}",
         subject=study.slug,
-        details=details | dict(values),
+        # Who reads the log may not see who workers are.
+        details=details | {name: value for name, value in values.items() if name != "worker_id"},
     )
     return job
 
@@ -342,21 +343,29 @@ def _state_of(one: StudyRecord) -> str:
 
 
 def _store_calls(recruitment: Recruitment, standing: Standing) -> None:
-    RecruiterCall.objects.filter(recruitment=recruitment).delete()
+    """What somebody must look after; of a call that is listed already the row stays, which a page
+    names that is open somewhere."""
+    listed = [one for one in standing.calls if one.study == recruitment.public_id]
+    calls = RecruiterCall.objects.filter(recruitment=recruitment)
+    calls.exclude(number__in=[one.number for one in listed]).delete()
     RecruiterCall.objects.bulk_create(
-        RecruiterCall(
-            recruitment=recruitment,
-            number=one.number,
-            kind=one.kind,
-            is_uncertain=one.is_uncertain,
-            amount=one.amount,
-            currency=one.currency,
-            worker_id=one.worker_id,
-            submission_id=one.submission_id,
-            problem=one.problem,
-        )
-        for one in standing.calls
-        if one.study == recruitment.public_id
+        [
+            RecruiterCall(
+                recruitment=recruitment,
+                number=one.number,
+                kind=one.kind,
+                is_uncertain=one.is_uncertain,
+                amount=one.amount,
+                currency=one.currency,
+                worker_id=one.worker_id,
+                submission_id=one.submission_id,
+                problem=one.problem,
+            )
+            for one in listed
+        ],
+        update_conflicts=True,
+        unique_fields=["recruitment", "number"],
+        update_fields=["kind", "is_uncertain", "amount", "currency", "problem", "submission_id"],
     )
 
 

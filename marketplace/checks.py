@@ -43,6 +43,20 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 
 @register(Tags.security, deploy=True)
+def check_recruiter(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Tokens of researchers' accounts at a recruiter do not travel in clear."""
+    if settings.OWN_MACHINE or settings.PROLIFIC_URL.startswith("https://"):
+        return []
+    return [
+        Warning(
+            "PROLIFIC_URL does not begin with https://: researchers' tokens travel in clear.",
+            hint="Leave PROLIFIC_URL out, which is Prolific's own.",
+            id="marketplace.W005",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
 def check_hosts(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Links in mails and signatures name the host that a request named."""
     if "*" not in settings.ALLOWED_HOSTS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from socket import SOCK_STREAM, getaddrinfo
 
 from django.conf import settings
@@ -10,6 +10,14 @@ from django.conf import settings
 # IPv6 addresses whose last 32 bits are an IPv4 address: that a gateway calls (RFC 6052), and of a
 # form that is used no longer (RFC 4291, 2.5.5.1).
 WITH_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
+
+# Of IANA's registries of special purposes, some of which Python before 3.11.10 calls global.
+SPECIAL = (
+    IPv4Network("192.0.0.0/24"),
+    IPv6Network("64:ff9b:1::/48"),
+    IPv6Network("2001::/23"),
+    IPv6Network("3fff::/20"),
+)
 
 
 def checked_addresses(host: str) -> list[str] | None:
@@ -30,7 +38,8 @@ def is_public(text: str) -> bool:
     """Whether it is one host on the internet, whatever it is wrapped in."""
     address = ip_address(text)
     called = _inner(address) or address if isinstance(address, IPv6Address) else address
-    return called.is_global and not called.is_multicast
+    is_special = any(called in network for network in SPECIAL)
+    return called.is_global and not called.is_multicast and not is_special
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:

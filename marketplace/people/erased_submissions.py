@@ -10,6 +10,7 @@ from collections.abc import Collection
 from encryption import seals
 from marketplace.models import (
     ErasedSubmission,
+    RecruiterCharge,
     RecruiterConnection,
     RecruiterEvent,
     Session,
@@ -21,9 +22,13 @@ PURPOSE = "erased submission"
 
 def seal_submissions_of(worker: WorkerAccount) -> None:
     """Keep seals of all submissions of a worker whose sessions are about to be deleted, and
-    forget which news was about them."""
+    forget which news and which charges were about them."""
     sessions = Session.objects.filter(worker=worker).select_related("connection")
     for session in sessions:
+        charges = RecruiterCharge.objects.filter(session=session)
+        for charge in charges.filter(external_id=session.submission_id[:100]):
+            charge.external_id = f"erased:{charge.pk}"
+            charge.save(update_fields=["external_id"])
         RecruiterEvent.objects.filter(
             connection=session.connection, submission_id=session.submission_id
         ).update(submission_id="")

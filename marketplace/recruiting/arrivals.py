@@ -6,6 +6,7 @@ person's own account; and an id that a panel sends stands for one account at one
 because whoever knows the id can come in with it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -43,6 +44,7 @@ from marketplace.recruiting.signed_links import (
 )
 
 Kind = RecruiterConnection.Kind
+ID, LONGEST_SHOWN = re.compile(r"[\w.@:+~-]+", re.ASCII), 64
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,13 @@ class Visit:
     session_id: str
     # Where the recruiter signs its links.
     signed_token: str = ""
+
+    @property
+    def shown_id(self) -> str:
+        """The visitor's id at the recruiter; not a text that whoever made the link would have them
+        read."""
+        one = self.external_worker_id
+        return one if len(one) <= LONGEST_SHOWN and ID.fullmatch(one) else ""
 
 
 def recognise(
@@ -75,6 +84,8 @@ def recognise(
         if not study.is_open:
             raise ChannelClosed(_closed()) from error
         raise ParticipantUnknown(str(error)) from error
+    if study.connection.kind == Kind.PROLIFIC and came.study not in ("", study.external_id):
+        raise ParticipantUnknown(_("This link is of another study."))
     signed = parameters.get(PARAMETER, "")
     visit = Visit(study, invitation, came.participant, came.study, came.submission, signed)
     if not study.is_open and not _has_begun(visit, known):

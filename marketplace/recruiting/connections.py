@@ -37,6 +37,9 @@ def connect_prolific(
 ) -> tuple[RecruiterConnection, Account]:
     """Keep the token of a workspace, encrypted, once Prolific has accepted it; a connection of
     this name gets the new token."""
+    _require_same_workspace(requester, name, workspace)
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidParameter(_("A token is one word of letters, digits and signs: copy it anew."))
     recruiter = _prolific(token, workspace)
     try:
         account = recruiter.check_credentials()
@@ -71,6 +74,7 @@ def offer_prolific(
     *, requester: Requester, name: str, token: str, workspace: str, project: str = ""
 ) -> RecruiterConnection:
     """Keep a token, encrypted, until `try_offer` has tried it."""
+    _require_same_workspace(requester, name, workspace)
     connection = _connection(requester, name)
     offer = {"token": token, "workspace": workspace, "project": project}
     connection.encrypted_offer, connection.problem = encrypt(json.dumps(offer)), ""
@@ -124,6 +128,20 @@ def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -
     stored = connection.encrypted_webhook_secret
     secret = decrypt(stored) if stored else ""
     return _prolific(token, workspace, webhook_secret=secret, is_hurried=is_hurried)
+
+
+def _require_same_workspace(requester: Requester, name: str, workspace: str) -> None:
+    """Studies of a connection are in its workspace, where their decisions are sent."""
+    known = RecruiterConnection.objects.filter(requester=requester, kind=Kind.PROLIFIC, name=name)
+    connection = known.first()
+    if connection is None or connection.settings.get("workspace", workspace) == workspace:
+        return
+    if connection.studies.exclude(external_id="").exists():
+        text = _(
+            "“{name}” has studies in another workspace, where decisions on them are sent. Connect "
+            "this one under another name."
+        )
+        raise InvalidParameter(text.format(name=name))
 
 
 def _connection(requester: Requester, name: str) -> RecruiterConnection:

@@ -118,6 +118,8 @@ def request_bonus_in(
     session, name = _locked(key), f"bonus:{token}"
     known = Intent.objects.filter(connection=session.connection, key=name).first()
     if known is not None:
+        if (known.session_id, known.amount) != (session.pk, bonus):
+            raise InvalidParameter("This request_token was another bonus's: use one for each.")
         return known
     return _write(session, Kind.BONUS, name, text=reason, amount=bonus, currency=currency)
 

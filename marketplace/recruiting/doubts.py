@@ -8,7 +8,7 @@ there is of the work, as of its first HIT, waits for that: the recruiter pays al
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.db import transaction
@@ -34,7 +34,7 @@ REASON = (
 )
 
 
-def follow_doubts(study: RecruitedStudy, submissions: Iterable[Submission]) -> int:
+def follow_doubts(study: RecruitedStudy, submissions: Sequence[Submission]) -> int:
     """Put before a person what waits there without its work, and drop what does so no more;
     return how many are new."""
     codes = {code: Outcome(outcome) for outcome, code in study.codes.values_list("outcome", "code")}
@@ -48,10 +48,42 @@ def follow_doubts(study: RecruitedStudy, submissions: Iterable[Submission]) -> i
     }
     open_ones = Intent.objects.filter(session__study=study, kind=Kind.DOUBT, state=State.UNCERTAIN)
     open_ones.exclude(session__submission_id__in=doubtful).delete()
-    n_new = 0
+    n_new = _note_screened_out(study, submissions, known)
     for key, submission in doubtful.items():
         session = known.get(key) or _absent(study, submission)
         n_new += _note(session, submission, codes.get(submission.code))
+    return n_new
+
+
+def _note_screened_out(
+    study: RecruitedStudy, submissions: Iterable[Submission], known: Mapping[str, Session]
+) -> int:
+    """Say of whom the recruiter has paid for being screened out, and whom nobody screened out here:
+    one code stands for all, and can be passed on. It is paid, and charged for; return how many."""
+    paid = {one.id: one for one in submissions if one.state == SubmissionState.SCREENED_OUT}
+    erased = erased_among(study.connection, paid.keys() - known.keys())
+    n_new = 0
+    for key in paid.keys() - erased:
+        session = known.get(key) or _absent(study, paid[key], Session.State.SCREENED_OUT)
+        if session.outcome == Outcome.SCREENED_OUT:
+            continue
+        _row, is_new = Intent.objects.get_or_create(
+            connection=session.connection,
+            key=f"{Kind.DOUBT}:screened_out:{session.pk}",
+            defaults={
+                "session": session,
+                "kind": Kind.DOUBT,
+                "state": State.REFUSED,
+                "problem": _(
+                    "It entered the code of who may not take part, and {recruiter} paid it as one, "
+                    "though nobody was told so here. One code stands for all of them: it was "
+                    "passed on."
+                ).format(recruiter=session.connection.name),
+                "created_at": clock.now(),
+                "done_at": clock.now(),
+            },
+        )
+        n_new += is_new
     return n_new
 
 
@@ -103,7 +135,11 @@ def _is_decided(session: Session) -> bool:
     return decisions.exclude(kind=Kind.APPROVE, state__in=OPEN).exists()
 
 
-def _absent(study: RecruitedStudy, submission: Submission) -> Session:
+def _absent(
+    study: RecruitedStudy,
+    submission: Submission,
+    state: Session.State = Session.State.FINISHED,
+) -> Session:
     """A participation of somebody who never opened the link, so that it can be decided on."""
     now = clock.now()
     session, _is_new = Session.objects.get_or_create(
@@ -114,7 +150,7 @@ def _absent(study: RecruitedStudy, submission: Submission) -> Session:
             "worker": account_of(study, submission.participant),
             "encrypted_participant_id": encrypted(submission.participant),
             "external_study_id": study.external_id,
-            "state": Session.State.FINISHED,
+            "state": state,
             "arrived_at": now,
             "expires_at": now,
             "ended_at": now,

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from marketplace import clock
 from marketplace.models import RecruitedStudy, RecruiterConnection, RecruiterEvent, Session
+from marketplace.people.erased_submissions import erased_among
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.outcomes_there import follow_submission, is_followed
 from marketplace.recruiting.port import Recruiter
@@ -42,6 +43,8 @@ def receive_event(public_id: str, headers: Mapping[str, str], body: bytes) -> bo
         old = RecruiterConnection.objects.filter(webhooks_checked_at__lt=recently)
         old.filter(pk=connection.pk).update(webhooks_checked_at=None)
         raise
+    if event.submission and erased_among(connection, [event.submission]):
+        return False  # nothing of it is kept
     _row, is_new = RecruiterEvent.objects.get_or_create(
         connection=connection,
         event_id=event.id,

@@ -12,12 +12,16 @@ from django.utils.translation import gettext as _
 from marketplace import clock
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits import review
-from marketplace.models import Assignment, Outcome, RecruitedStudy, RecruiterConnection, Session
+from marketplace.models import Assignment, RecruitedStudy, RecruiterConnection, Session
 from marketplace.recruiting.doubts import follow_doubts
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound
 from marketplace.recruiting.records import Submission, SubmissionState
-from marketplace.recruiting.sessions import return_session, time_out_session
+from marketplace.recruiting.sessions import (
+    return_session,
+    screen_out_session,
+    time_out_session,
+)
 
 State, There = Session.State, SubmissionState
 OPEN = (State.STARTED, State.FINISHED)
@@ -75,9 +79,8 @@ def follow_submission(session: Session, there: Submission) -> bool:
         after = take_over(session, State.APPROVED)
     elif there.state == There.REJECTED:
         after = take_over(session, State.REJECTED)
-    elif there.state == There.SCREENED_OUT and session.outcome == Outcome.SCREENED_OUT:
-        Session.objects.filter(pk=session.pk).update(state=State.SCREENED_OUT)
-        after = State.SCREENED_OUT
+    elif there.state == There.SCREENED_OUT:
+        after = screen_out_session(session=session).state
     else:
         return False
     session.state = after

@@ -210,6 +210,16 @@ def time_out_session(*, session: Session) -> Session:
 
 
 @transaction.atomic
+def screen_out_session(*, session: Session) -> Session:
+    """The recruiter paid the participant as one who may not take part, whether that was said here
+    or not; what was reserved is free again."""
+    locked = _locked(session.pk)
+    _free(locked, Assignment.Status.RETURNED)
+    _set_state(locked, State.SCREENED_OUT)
+    return locked
+
+
+@transaction.atomic
 def leave_session(*, session: Session, state: str) -> None:
     """The participation was returned, or ran out of time, at its recruiter after a decision on
     some of it here: that stays, and of the rest becomes what becomes of any other's."""

@@ -54,23 +54,32 @@ class PublishedKeys:
         self._url, self._monotonic, self._lock = url, monotonic, threading.Lock()
         self._keys: dict[str, RSAPublicKey] = {}
         self._asked_at: float | None = None
+        self._had_at: float | None = None
 
     def key(self, kid: str) -> RSAPublicKey:
-        """Return the key of this id; `NotVerified` where nobody published it."""
+        """Return the key of this id; `NotVerified` where nobody published it, `Unreachable` where
+        that cannot be known now."""
+        if self._must_ask(kid):
+            keys = _fetch(self._url)
+            with self._lock:
+                self._keys, self._had_at = keys, self._monotonic()
         with self._lock:
-            age = self._age()
-            if age is None or age > KEPT_SECONDS or (kid not in self._keys and self._may_ask(age)):
-                self._keys, self._asked_at = _fetch(self._url), self._monotonic()
-            if kid not in self._keys:
-                raise NotVerified("The link is signed with a key that was not published.")
-            return self._keys[kid]
+            if kid in self._keys:
+                return self._keys[kid]
+            if self._had_at is None or self._had_at < (self._asked_at or 0):
+                raise Unreachable("The recruiter's public keys can't be had.")
+            raise NotVerified("The link is signed with a key that was not published.")
 
-    def _age(self) -> float | None:
-        return None if self._asked_at is None else self._monotonic() - self._asked_at
-
-    @staticmethod
-    def _may_ask(age: float) -> bool:
-        return age > ASK_AGAIN_SECONDS
+    def _must_ask(self, kid: str) -> bool:
+        """Whether this thread is to ask: one does, once in a while, and no other waits for it."""
+        with self._lock:
+            now = self._monotonic()
+            is_old = self._had_at is None or now - self._had_at > KEPT_SECONDS
+            may_ask = self._asked_at is None or now - self._asked_at > ASK_AGAIN_SECONDS
+            if may_ask and (is_old or kid not in self._keys):
+                self._asked_at = now
+                return True
+            return False
 
 
 @cache

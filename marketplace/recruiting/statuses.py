@@ -50,7 +50,13 @@ class Imported:
 
 
 def read_statuses(study: RecruitedStudy, file: TextIO, *, name: str) -> list[Row]:
-    """Check the file and find whose its lines are; refuse it with every error, by line."""
+    """Check the file and find whose its lines are; refuse it with every error, by line. A recruiter
+    that is asked each minute says itself what became of whom."""
+    if study.connection.encrypted_token:
+        raise InvalidStatusFile(
+            _("%(recruiter)s is asked each minute what became of the participants: decide there.")
+            % {"recruiter": study.connection.name}
+        )
     try:
         lines = list(_lines(study, file, name))
     except (csv.Error, UnicodeDecodeError) as error:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -395,10 +396,28 @@ def test_an_uncertain_call_is_listed_and_settled(drafted, fake, ada):
     call = RecruiterCall.objects.get()
     assert (call.kind, call.amount, call.is_uncertain) == ("bonus", Decimal("0.50"), True)
     assert call.submission_id == session.get().submission_id
+    run_job(request_job(kind="follow_recruiters").pk)
+    # The page that somebody has open names the row.
+    assert RecruiterCall.objects.get().pk == call.pk
     job = change(drafted, SETTLE, ada, call=call.number, was_done=True)
     assert (job.state, RecruiterCall.objects.count()) == ("done", 0)
     intent.refresh_from_db()
     assert intent.state == "done"
+
+
+@pytest.mark.parametrize(("days", "is_kept"), [(29, True), (31, False)])
+def test_calls_of_a_batch_that_is_followed_no_more_are_deleted(drafted, days, is_kept):
+    RecruiterCall.objects.create(
+        recruitment=drafted,
+        number=1,
+        kind="bonus",
+        is_uncertain=True,
+        worker_id="W1",
+        submission_id="a" * 24,
+    )
+    Recruitment.objects.update(fetched_at=timezone.now() - timedelta(days=days))
+    call_command("delete_expired")
+    assert RecruiterCall.objects.exists() is is_kept
 
 
 @pytest.mark.parametrize(("days", "is_followed"), [(29, True), (31, False)])

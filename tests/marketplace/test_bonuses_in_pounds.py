@@ -48,6 +48,8 @@ def test_a_bonus_in_pounds_is_paid_once_however_often_it_is_said(ask, facts, fak
     assert Intent.objects.get(kind="bonus").state == "done"
     assert RecruiterCharge.objects.filter(kind="bonus").count() == 1
     assert LedgerTransaction.objects.count() == movements
+    status, answer = ask("/bonus", **facts | {"amount": "0.80"})
+    assert (status, "another bonus" in answer["error"]) == (400, True)
 
 
 @pytest.mark.parametrize(

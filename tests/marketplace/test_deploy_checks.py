@@ -2,7 +2,7 @@
 
 import pytest
 
-from marketplace.checks import check_hosts, check_play_money, check_secrets
+from marketplace.checks import check_hosts, check_play_money, check_recruiter, check_secrets
 
 
 def said(messages):
@@ -31,6 +31,16 @@ def test_a_short_secret_is_named(monkeypatch, name):
     assert [name in message.msg for message in check_secrets(None)] == [True]
     monkeypatch.setenv(name, "x" * 20)
     assert said(check_secrets(None)) == set()
+
+
+def test_tokens_do_not_travel_in_clear(settings):
+    settings.PROLIFIC_URL = "http://prolific.example"
+    settings.OWN_MACHINE = True
+    assert said(check_recruiter(None)) == set()
+    settings.OWN_MACHINE = False
+    assert said(check_recruiter(None)) == {"marketplace.W005"}
+    settings.PROLIFIC_URL = "https://api.prolific.com"
+    assert said(check_recruiter(None)) == set()
 
 
 def test_any_host_is_named(settings):

@@ -14,6 +14,7 @@ from marketplace.models import (
     ErasedSubmission,
     Intent,
     Participant,
+    RecruiterCharge,
     RecruiterEvent,
     Session,
 )
@@ -28,6 +29,7 @@ from tests.marketplace.prolific import (  # noqa: F401
     paid,
     posted,
 )
+from tests.marketplace.test_recruiter_events import send_by_hand
 
 
 @pytest.fixture
@@ -88,6 +90,22 @@ def test_somebody_else_who_waits_there_is_still_put_before_a_person(fake, posted
     fake.world.enter(other, posted.codes.get(outcome="completed").code)
     call_recruiters()
     assert Intent.objects.get().session.submission_id == other.id
+
+
+def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, posted):
+    submission = hand_in(fake, posted)
+    fake.world.approve(submission)
+    call_recruiters()
+    charge = RecruiterCharge.objects.get(kind="reward")
+    assert charge.external_id == submission.id
+    session = Session.objects.get()
+    erase_worker(session.worker)
+    body = {"event_type": "submission.status.change", "resource_id": submission.id}
+    assert send_by_hand(posted.connection, fake.world.hooks.secret, body).status_code == 200
+    assert not RecruiterEvent.objects.exclude(submission_id="").exists()
+    call_recruiters()
+    [after] = RecruiterCharge.objects.filter(kind="reward")
+    assert (after.amount, after.external_id) == (charge.amount, f"erased:{charge.pk}")
 
 
 @pytest.mark.parametrize("state", ["written", "sent", "uncertain"])

@@ -30,6 +30,13 @@ def study(mturk, requester):
     return open_study(requester=requester, hit_type=hit_type, values=values)
 
 
+def test_of_a_recruiter_that_is_asked_itself_no_file_is_taken(study):
+    type(study.connection).objects.update(encrypted_token="x")
+    study.connection.refresh_from_db()
+    with pytest.raises(InvalidStatusFile, match="is asked each minute"):
+        read_statuses(study, io.StringIO("submission_id,status\n"), name="x.csv")
+
+
 @pytest.fixture
 def done(study):
     """A participant who has finished, and one who holds two HITs."""

@@ -9,8 +9,11 @@ import json
 from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
+from ssl import SSLError
 
 import pytest
+import requests
+import urllib3
 from django.core.management import CommandError, call_command
 from django.test import Client
 
@@ -29,7 +32,7 @@ from marketplace.models import (
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
-from marketplace.recruiting.connections import connect_prolific, disconnect
+from marketplace.recruiting.connections import connect_prolific, disconnect, offer_prolific
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.needed_places import places_for
@@ -562,6 +565,48 @@ def _told(*options):
     out = StringIO()
     call_command("call_recruiters", *options, stdout=out)
     return out.getvalue()
+
+
+def test_an_answer_that_tls_loses_is_no_call_that_never_left(
+    fake, mturk, posted, connection, monkeypatch
+):
+    """The request was read and paid; what came back was no record of TLS."""
+    submission = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, submission)
+    call, broken = requests.request, SSLError(1, "[SSL] record layer failure")
+
+    def lose(method, url, **options):
+        answer = call(method, url, **options)
+        if url.endswith("/pay/"):
+            answer.close()
+            reason = urllib3.exceptions.SSLError(broken)
+            raise requests.exceptions.SSLError(urllib3.exceptions.MaxRetryError(None, url, reason))
+        return answer
+
+    monkeypatch.setattr("marketplace.recruiting.prolific.transport.requests.request", lose)
+    for _minute in range(3):
+        call_recruiters()
+    assert paid(fake, "bonus") == [200]
+    assert Intent.objects.get().state == "done"
+
+
+def test_another_workspace_takes_no_name_of_one_with_studies(fake, requester, posted):
+    facts = {"requester": requester, "name": "Prolific", "token": "token"}
+    for connect in (connect_prolific, offer_prolific):
+        with pytest.raises(InvalidParameter, match="has studies in another workspace"):
+            connect(**facts, workspace="ab" * 12)
+    connect_prolific(**facts, workspace=fake.world.workspace)
+    with pytest.raises(InvalidParameter, match="A token is one word"):
+        connect_prolific(**facts | {"token": "tök en"}, workspace=fake.world.workspace)
+
+
+def test_a_link_of_another_study_and_a_text_for_an_id_are_not_repeated(fake, posted):
+    page = Client().get(f"/join/{posted.token}/?PROLIFIC_PID=Please+call+555&SESSION_ID=b")
+    assert "You work under a number" in page.content.decode()
+    assert "Please call" not in page.content.decode()
+    _submission, _browser, answer = arrive(fake, posted, STUDY_ID="c" * 24)
+    assert answer.status_code == 400
+    assert not Session.objects.exists()
 
 
 def test_a_process_that_was_killed_over_a_bonus_leaves_it_to_be_looked_for(

@@ -3,6 +3,8 @@
 import base64
 import json
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -34,11 +36,13 @@ class Publisher:
     def __init__(self):
         self.keys = {"one": generate_private_key(65537, 2048)}
         self.n_asked, self.content = 0, None
+        self.before_answering = lambda: None
         publisher = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 publisher.n_asked += 1
+                publisher.before_answering()
                 content = publisher.content or publisher.jwks()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(content)))
@@ -91,7 +95,7 @@ def server():
 
 @pytest.fixture
 def publisher(server):
-    server.content, server.n_asked = None, 0
+    server.content, server.n_asked, server.before_answering = None, 0, lambda: None
     server.keys = {"one": server.keys["one"]}
     return server
 
@@ -212,6 +216,38 @@ def test_keys_that_cannot_be_had(known_keys, publisher, content):
     publisher.content = content
     with pytest.raises(Unreachable, match="public keys"):
         verify(known_keys, publisher.token())
+
+
+def test_a_key_server_that_hangs_holds_up_one_and_nobody_else(publisher):
+    passed = [0.0]
+    known_keys = PublishedKeys(publisher.url, monotonic=lambda: passed[0])
+    answers = threading.Event()
+    publisher.before_answering = answers.wait
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(verify, known_keys, publisher.token())
+        while not publisher.n_asked:
+            time.sleep(0.01)
+        for _other in range(3):
+            with pytest.raises(Unreachable, match="public keys"):
+                verify(known_keys, publisher.token())
+        answers.set()
+        first.result(timeout=5)
+    verify(known_keys, publisher.token())
+    assert publisher.n_asked == 1
+
+
+def test_a_failed_try_is_made_again_after_a_minute(publisher):
+    passed = [0.0]
+    known_keys = PublishedKeys(publisher.url, monotonic=lambda: passed[0])
+    publisher.content = b"["
+    for _time in range(3):
+        with pytest.raises(Unreachable, match="public keys"):
+            verify(known_keys, publisher.token())
+    assert publisher.n_asked == 1
+    publisher.content = None
+    passed[0] += ASK_AGAIN_SECONDS + 1
+    verify(known_keys, publisher.token())
+    assert publisher.n_asked == 2
 
 
 def test_nobody_there():

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import AF_INET, SOCK_STREAM
 
 import pytest
+from botocore.exceptions import ClientError
 from cryptography import x509
 from cryptography.fernet import Fernet
 from cryptography.hazmat.primitives import hashes
@@ -215,6 +216,15 @@ def lookup(settings, monkeypatch):
     settings.OWN_MACHINE = False
     answer = [(AF_INET, SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
     monkeypatch.setattr("work.addresses.getaddrinfo", lambda *args, **options: answer)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["2130706433", "127.1", "0", "0x7f.1", "localhost.", "metadata.google.internal.", "10.0.0.1"],
+)
+def test_what_is_inside_is_refused_when_it_is_named(mturk, subscribe, lookup, host):
+    with pytest.raises(ClientError, match="inside this marketplace's own network"):
+        subscribe(host=host)
 
 
 def test_a_name_that_leads_inside_by_then_is_not_called(mturk, subscribe, receiver, lookup, caplog):

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import HitType, LedgerTransaction, RecruiterCharge, Session
+from marketplace.models import HitType, Intent, LedgerTransaction, RecruiterCharge, Session
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.charges import totals_of
 from marketplace.recruiting.drafts import Posting, draft_study
@@ -116,6 +116,31 @@ def test_who_is_screened_out_is_paid_there_once_and_charged_once(screened, fake)
         "set aside for its places",
     ]
     assert LedgerTransaction.objects.count() == movements
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_who_enters_that_code_unasked_is_charged_for_and_said(connection, mturk, fake, opens):
+    """The study lets everybody in; its code of who may not take part has been passed on."""
+    for _ in range(4):
+        created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
+    values = posting(screen_out_reward=Decimal("0.20"), screen_out_places=2)
+    hit_type = HitType.objects.get(public_id=created["HITTypeId"])
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=study, confirmed=cost.total)
+    if opens:
+        submission, _browser, _answer = arrive(fake, study)
+    else:
+        submission = fake.world.arrive(fake.world.studies[study.external_id])
+    fake.world.enter(submission, study.codes.get(outcome="screened_out").code)
+    for _minute in range(3):
+        call_recruiters()
+    session = Session.objects.get()
+    assert (session.submission_id, session.state) == (submission.id, "screened_out")
+    assert not session.items.filter(assignment__status="Accepted").exists()
+    assert RecruiterCharge.objects.get(kind="screen_out").session == session
+    said = Intent.objects.get()
+    assert (said.kind, said.state) == ("doubt", "refused")
+    assert "it was passed on" in said.problem
 
 
 def test_without_pay_a_place_is_asked_back_as_before(connection, hit_type, fake):

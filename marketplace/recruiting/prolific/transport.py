@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from ssl import SSLCertVerificationError
 from typing import Any
 
 import requests
@@ -151,12 +152,21 @@ def _content(response: requests.Response) -> bytes:
 
 def _unanswered(error: requests.RequestException) -> RecruiterProblem:
     """Whether a request without an answer left at all."""
-    if isinstance(error, requests.ConnectTimeout | requests.exceptions.SSLError):
-        return Unreachable("Prolific could not be reached.")
-    reason = getattr(error.args[0] if error.args else None, "reason", None)
-    if isinstance(reason, NewConnectionError | NameResolutionError):
+    reason = getattr(_first(error), "reason", None)
+    # A certificate is looked at before anything is sent; other errors of TLS come with the answer.
+    never_left = (
+        isinstance(error, requests.ConnectTimeout)
+        or isinstance(reason, NewConnectionError | NameResolutionError)
+        or isinstance(_first(reason), SSLCertVerificationError)
+    )
+    if never_left:
         return Unreachable("Prolific could not be reached.")
     return Uncertain("Prolific did not answer.")
+
+
+def _first(error: BaseException | None) -> Any:
+    """What an exception was made of."""
+    return error.args[0] if error is not None and error.args else None
 
 
 def _problem(response: requests.Response, content: bytes) -> RecruiterProblem:

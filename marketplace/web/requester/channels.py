@@ -285,6 +285,7 @@ def _show(
         "is_owner": may_join,
         "study": row,
         "charges": list(totals_of(row)),
+        "is_followed": bool(row.connection.encrypted_token),
         "can_fetch_demographics": may_join and can_fetch(row),
         "has_demographics": may_join and row.sessions.filter(demographics__isnull=False).exists(),
         "link": _link(request, row.token) + _query(row),
