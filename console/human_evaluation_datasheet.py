@@ -141,7 +141,8 @@ def _kind_of_evaluators(facts: StudyFacts) -> str:
         return _(UNKNOWN)
     is_paid = any(batch.reward_usd > 0 or batch.is_recruited for batch, _report in facts.batches)
     paid = _("paid") if is_paid else _("not paid")
-    return f"{paid}; {_('experts or not, known to the authors or not:')} {_(UNKNOWN)}"
+    rest = _("experts or not, known to the authors or not:")
+    return f"{paid}; {rest} {_(UNKNOWN)}"
 
 
 def _recruited(facts: StudyFacts) -> str:

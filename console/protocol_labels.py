@@ -214,7 +214,8 @@ def _in_cases(where: str, rest: list[str | int], own: Labels, of_cases: Labels) 
             label = _label(of_cases, within)
         case _:
             return _joined(where, _label(own, rest))
-    return _joined(f"{where}, {_('case %(n)d') % {'n': number + 1}}", label)
+    case_label = _("case %(n)d") % {"n": number + 1}
+    return _joined(f"{where}, {case_label}", label)
 
 
 def _question_label(rest: list[str | int]) -> str:

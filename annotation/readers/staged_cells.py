@@ -7,6 +7,7 @@ database, which groups them; it is gone as soon as nothing holds it.
 
 import json
 import sqlite3
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -51,6 +52,7 @@ class StagedCells:
         self.path = path
         # An empty name is a private file that the system removes.
         self._database = sqlite3.connect("", check_same_thread=False)
+        weakref.finalize(self, self._database.close)
         for setting in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16000", "temp_store=1"):
             self._database.execute(f"PRAGMA {setting}")
         self._database.execute(TABLE)

@@ -91,7 +91,8 @@ def test_rejected_submissions_do_not_count():
     study = judged_study()
     Submission.objects.filter(annotator__pseudonym="Cyd").update(status=Submission.Status.REJECTED)
     without = judged_study("without", ("Ann", "Bob"))
-    assert only(study_agreement(study)) == only(study_agreement(without))
+    # As texts, since some values are NaN, which equals nothing.
+    assert repr(only(study_agreement(study))) == repr(only(study_agreement(without)))
 
 
 def test_rounds_are_reported_apart():
