@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
 def collected_messages() -> Catalog:
     """Every marked text of templates and code, with the files it is in."""
     catalogue = Catalog(locale=SOURCE_LANGUAGE, charset="utf-8", fuzzy=False)
-    for path in _sources():
+    for path in sources():
         name = path.relative_to(BASE_DIR).as_posix()
         for text, comments, context in _messages_of(path):
             catalogue.add(text, locations=[(name, 0)], auto_comments=comments, context=context)
@@ -116,7 +116,7 @@ def _language(path: Path) -> str:
     return path.parent.parent.name
 
 
-def _sources() -> Iterator[Path]:
+def sources() -> Iterator[Path]:
     yield from sorted((BASE_DIR / "templates").rglob("*.html"))
     yield from sorted((BASE_DIR / "templates").rglob("*.txt"))
     for name in CODE_DIRS:
