@@ -330,6 +330,7 @@ def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
     recruitment.places = one.places
     recruitment.quoted_places, recruitment.quoted_cost = one.quoted_places, one.quoted_cost
     recruitment.sessions, recruitment.outcomes = dict(one.sessions), dict(one.outcomes)
+    recruitment.charges = {kind: f"{amount:f}" for kind, amount in one.charges.items()}
     recruitment.n_waiting, recruitment.fetched_at = one.n_waiting, timezone.now()
     recruitment.save()
 

@@ -54,6 +54,7 @@ class StudyRecord:
     sessions: Mapping[str, int]
     outcomes: Mapping[str, int]
     n_waiting: int
+    charges: Mapping[str, Decimal]
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,7 @@ def _study(row: dict[str, Any]) -> StudyRecord:
         sessions=_counts(row, "sessions"),
         outcomes=_counts(row, "outcomes"),
         n_waiting=count(row.get("n_waiting"), "n_waiting"),
+        charges=_charges(row),
     )
 
 
@@ -250,6 +252,15 @@ def _call(row: dict[str, Any]) -> CallRecord:
         submission_id=text_of(row, "submission_id", most=240),
         problem=text_of(row, "problem", most=10_000),
     )
+
+
+def _charges(row: dict[str, Any]) -> dict[str, Decimal]:
+    """What a study was charged by kind; a marketplace of before it was said says nothing."""
+    charges = row.get("charges", {})
+    if not isinstance(charges, dict) or len(charges) > 20:
+        raise MarketplaceFault(_("{name} are not numbers by name").format(name="charges"))
+    amounts = {str(kind)[:20]: _amount(charges, kind) for kind in charges}
+    return {kind: amount for kind, amount in amounts.items() if amount is not None}
 
 
 def _counts(row: dict[str, Any], name: str) -> dict[str, int]:

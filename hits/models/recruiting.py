@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import timedelta
+from decimal import Decimal
 from typing import Self
 
 from django.conf import settings
@@ -20,6 +21,13 @@ from hits.models.connections import Connection
 
 # As long as a recruiter's approvals are followed by the marketplace.
 FOLLOWED_FOR = timedelta(days=30)
+# What each of a recruiter's charges is: the second is of the first, which is free again otherwise.
+CHARGES = {
+    "study": _("set aside for places"),
+    "reward": _("of it paid to who was approved"),
+    "screen_out": _("paid to who may not take part"),
+    "bonus": _("paid in bonuses"),
+}
 
 
 def new_recruitment_key() -> str:
@@ -130,6 +138,9 @@ class Recruitment(models.Model):
     problem = models.TextField(blank=True, help_text="Why the last of it was not done.")
     sessions = models.JSONField(default=dict, blank=True, help_text="In numbers, by their state.")
     outcomes = models.JSONField(default=dict, blank=True, help_text="In numbers, by outcome.")
+    charges = models.JSONField(
+        default=dict, blank=True, help_text="What the recruiter charged, by kind, as texts."
+    )
     n_waiting = models.PositiveIntegerField(
         default=0, help_text="Decisions that the recruiter has not got yet."
     )
@@ -149,6 +160,15 @@ class Recruitment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recruiter} for {self.batch}"
+
+    @property
+    def charged(self) -> list[tuple[str, Decimal]]:
+        """What the recruiter charged so far: what each amount is, and how much."""
+        return [
+            (str(label), Decimal(self.charges[kind]))
+            for kind, label in CHARGES.items()
+            if kind in self.charges
+        ]
 
     @property
     def is_live(self) -> bool:

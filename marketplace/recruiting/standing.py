@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, Q, QuerySet, When
+from django.db.models import Case, Count, Q, QuerySet, Sum, When
 
 from marketplace.models import (
     Assignment,
     Intent,
     Outcome,
     RecruitedStudy,
+    RecruiterCharge,
     RecruiterConnection,
     Requester,
     Session,
@@ -39,7 +40,11 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     rows = studies.select_related("connection", "hit_type").prefetch_related("excluded")
     listed = list(rows.order_by("pk"))
     keys = [study.pk for study in listed]
-    return [_study(study, sessions, waiting) for study, sessions, waiting in _counted(listed, keys)]
+    charges = _charged(keys)
+    return [
+        _study(study, sessions, waiting) | {"charges": charges.get(study.pk, {})}
+        for study, sessions, waiting in _counted(listed, keys)
+    ]
 
 
 def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[str, Any]]:
@@ -100,6 +105,16 @@ def _counted(
         by_study[key].append((state, outcome, n))
     for study in studies:
         yield study, by_study[study.pk], waiting.get(study.pk, 0)
+
+
+def _charged(keys: list[int]) -> dict[int, dict[str, str]]:
+    """What the recruiter has charged for each study, by kind, in the account's currency."""
+    rows = RecruiterCharge.objects.filter(study__in=keys).order_by()
+    totals = rows.values_list("study", "kind").annotate(total=Sum("amount"))
+    charged: dict[int, dict[str, str]] = {}
+    for study, kind, total in totals:
+        charged.setdefault(study, {})[kind] = f"{total:f}"
+    return charged
 
 
 def _study(

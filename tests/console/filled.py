@@ -103,6 +103,7 @@ def add_recruitment(
         "is_under_way": False,
         "sessions": {"finished": 3, "returned": 1},
         "outcomes": {"completed": 3, "no_consent": 1},
+        "charges": {"study": "8.00", "reward": "2.0000", "bonus": "0.6667"},
         "fetched_at": NOON,
     }
     recruitment = Recruitment.objects.create(state=state, **values | fields)

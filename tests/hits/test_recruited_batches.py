@@ -293,6 +293,18 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     assert actions.values_list("action", flat=True).distinct().count() == 7
 
 
+def test_what_the_recruiter_charged_is_followed(drafted, fake, ada):
+    assert drafted.charged == []
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    assert drafted.charged == [("set aside for places", 4)]
+    submission = hand_in(fake, RecruitedStudy.objects.get())
+    fake.world.approve(submission)
+    for kind in ("call_recruiters", "follow_recruiters"):
+        run_job(request_job(kind=kind).pk)
+    drafted.refresh_from_db()
+    assert drafted.charged[1] == ("of it paid to who was approved", 2)
+
+
 def test_where_no_judgment_is_left_nobody_else_is_paid_for(drafted, fake, ada, batch, recruiter):
     change(drafted, PUBLISH, ada, confirmed="4.00")
     for _participant in range(2):
