@@ -8,6 +8,7 @@ that is wrong with the file is noted, with the cell that it is in.
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import sha256
 from itertools import groupby
@@ -58,6 +59,7 @@ class MappedItems(Collection[ItemDraft]):
         self._is_pool = is_pool
         # An empty name is a private file that the system removes.
         self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        weakref.finalize(self, self._database.close)
         for setting in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16000", "temp_store=1"):
             self._database.execute(f"PRAGMA {setting}")
         self._database.executescript(TABLES)

@@ -16,6 +16,7 @@ def test_a_full_disk_is_reported_in_a_sentence(monkeypatch, capsys, tmp_path):
     database.execute("CREATE TABLE lines (line TEXT)")
     with pytest.raises(sqlite3.OperationalError) as full:
         database.execute("INSERT INTO lines VALUES (?)", ["x" * 100_000])
+    database.close()
 
     def run(_arguments):
         raise OperationalError(*full.value.args) from full.value

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -33,7 +33,7 @@ def restored(dump: Path, folder: Path) -> Iterator[str]:
 def sqlite_database(dump: Path, folder: Path) -> str:
     """A new SQLite database that holds a dump of one."""
     file = folder / "restored.sqlite3"
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         database.executescript(gzip.decompress(dump.read_bytes()).decode())
     return f"sqlite:///{file}"
 

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -26,7 +27,7 @@ def main(version: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "demo.sqlite3"
         summary = _populate(f"sqlite:///{file}", folder)
-        with sqlite3.connect(file) as database:
+        with closing(sqlite3.connect(file)) as database:
             _write(f"{version}.sqlite.sql.gz", "\n".join(database.iterdump()))
         name = f"dump_{secrets.token_hex(4)}"
         with psycopg.connect(f"{server}/postgres", autocommit=True) as maintenance:

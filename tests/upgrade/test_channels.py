@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ print(json.dumps({
 
 def execute(url: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
     if url.startswith("sqlite"):
-        with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database, database:
             return database.execute(statement.replace("%s", "?"), values).fetchall()
     with psycopg.connect(url, autocommit=True) as database:
         cursor = database.execute(statement, values)  # type: ignore[arg-type]
