@@ -205,7 +205,7 @@ def test_several_processes_answer_for_all_of_them(tmp_path):
 
 
 def ask(address):
-    for _ in range(100):
+    for _ in range(300):
         try:
             return requests.get(address, timeout=20).status_code
         except requests.ConnectionError:
