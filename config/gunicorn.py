@@ -10,6 +10,10 @@ from work.parent import end_with_parent, end_with_supervisor
 # As soon as this is read: loading the site takes seconds, and the supervisor may end meanwhile.
 end_with_supervisor()
 
+# Its socket for commands is in the user's folder, one for all sites of a user; systemd and
+# containers start and stop it here.
+control_socket_disable = True
+
 # Where the processes add up what they count, so that whichever is asked for /metrics answers for
 # all of this machine. Before the library is loaded, which looks once.
 COUNTS = "PROMETHEUS_MULTIPROC_DIR"

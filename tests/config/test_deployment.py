@@ -110,29 +110,6 @@ def test_systemd_understands_the_units(tmp_path):
     assert faults == []
 
 
-@pytest.mark.skipif(not shutil.which("nginx"), reason="no nginx here")
-def test_nginx_understands_its_file(tmp_path):
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x"),
-            *("-keyout", str(tmp_path / "privkey.pem"), "-out", str(tmp_path / "fullchain.pem")),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    site = (DEPLOY / "nginx/assay.conf").read_text().replace("/etc/ssl/assay", str(tmp_path))
-    (tmp_path / "site.conf").write_text(site)
-    whole = f"pid {tmp_path}/pid; events {{}} http {{ include {tmp_path}/site.conf; }}"
-    (tmp_path / "nginx.conf").write_text(whole)
-    done = subprocess.run(
-        ["nginx", "-t", "-c", str(tmp_path / "nginx.conf")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "syntax is ok" in done.stderr, done.stderr
-
-
 def test_workflows_start_what_is_there():
     for path in (ROOT / ".github/workflows").iterdir():
         workflow = yaml.safe_load(path.read_text())
