@@ -2,9 +2,12 @@
 
 import re
 
-# What a spreadsheet begins a formula with, blanks before it or not; the last four are full-width
-# forms, which some editions take for the same.
-FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+# What a spreadsheet begins a formula with, blanks and what is not seen before it or not; the last
+# four are full-width forms, which some editions take for the same. Apostrophes before that are
+# quoted, too, so that taking one away always gives the text that was written.
+FORMULA = re.compile(
+    "'*(?:[\\s\u200b\u200c\u200d\u2060\ufeff\u00ad\\x00]*[=+\\-@＝＋－＠]|[\\t\\r\\n])"
+)
 
 
 def to_cell(text: str) -> str:

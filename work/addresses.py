@@ -9,11 +9,20 @@ from django.conf import settings
 
 # IPv6 addresses whose last 32 bits are an IPv4 address: that a gateway calls (RFC 6052), and of a
 # form that is used no longer (RFC 4291, 2.5.5.1).
-WITH_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
+WITH_IPV4 = (
+    IPv6Network("64:ff9b::/96"),
+    IPv6Network("::/96"),
+    IPv6Network("::ffff:0:0:0/96"),
+)
 
 # Of IANA's registries of special purposes, some of which Python before 3.11.10 calls global.
 SPECIAL = (
     IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    # A cloud's host, from within its machines.
+    IPv4Network("168.63.129.16/32"),
+    IPv6Network("fec0::/10"),
+    IPv6Network("5f00::/16"),
     IPv6Network("64:ff9b:1::/48"),
     IPv6Network("2001::/23"),
     IPv6Network("3fff::/20"),

@@ -141,6 +141,9 @@ class Intent(models.Model):
         DONE = "done", _("Done")
         REFUSED = "refused", _("Refused")
 
+    # Of which the recruiter's answer, or a person's, is not known yet.
+    OPEN_STATES = (State.WRITTEN, State.SENT, State.UNCERTAIN)
+
     connection = models.ForeignKey(
         RecruiterConnection, on_delete=models.CASCADE, related_name="intents"
     )

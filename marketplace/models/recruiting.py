@@ -127,6 +127,8 @@ class RecruitedStudy(models.Model):
     action_number = models.PositiveIntegerField(default=0)
     # By which whoever requests it over HTTP says the same thing twice.
     action_token = models.CharField(max_length=64, blank=True)
+    # Whether, since it was stopped, nothing waits at the recruiter any more to be paid by time.
+    is_settled_there = models.BooleanField(default=False)
     # Why the last of it was not done.
     problem = models.TextField(blank=True)
     # By which whoever drafts it over HTTP says the same thing twice.

@@ -25,8 +25,6 @@ from marketplace.people.personal_data import TABLES
 from marketplace.users import User
 
 Status = Assignment.Status
-# Whose answer is not known, or which somebody still decides: what they say would be gone with them.
-OPEN_CALLS = (Intent.State.WRITTEN, Intent.State.SENT, Intent.State.UNCERTAIN)
 # Nobody is kept from erasure for longer by what nobody settles.
 CALLS_WAIT = timedelta(days=30)
 
@@ -77,7 +75,8 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
             n,
         )
         obstacles.append(text % {"n": n})
-    calls = Intent.objects.filter(session__worker=worker, state__in=OPEN_CALLS)
+    # What they say would be gone with them.
+    calls = Intent.objects.filter(session__worker=worker, state__in=Intent.OPEN_STATES)
     # Where nobody is called, the requester's file said it.
     calls = calls.exclude(connection__encrypted_token="")
     if calls.filter(created_at__gt=clock.now() - CALLS_WAIT).exists():

@@ -88,7 +88,7 @@ def recognise(
         raise ParticipantUnknown(_("This link is of another study."))
     signed = parameters.get(PARAMETER, "")
     visit = Visit(study, invitation, came.participant, came.study, came.submission, signed)
-    if not study.is_open and not _has_begun(visit, known):
+    if not study.is_open and not has_begun(visit, known):
         raise ChannelClosed(_closed())
     return visit
 
@@ -116,17 +116,17 @@ def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") ->
 def is_proven(visit: Visit, *, known: WorkerAccount | None) -> bool:
     """Whether it is the participant who comes, and not whoever knows the ids in their link: a link
     of their own brings them, or one that their recruiter has just signed; it is asked about them,
-    or nobody has come with these ids; or the browser is theirs already, of `known`."""
+    or nobody has come with this participant's id; or the browser is theirs already, of `known`."""
     kind = visit.study.connection.kind
     if visit.invitation is not None or kind == Kind.OWN_LAB:
         return True
     worker = _account_of(visit, known)
     if worker is None or worker == known:
         return True
-    if kind != Kind.PROLIFIC:
-        return not worker.sessions.exists()
+    if not worker.sessions.exists():
+        return True
     try:
-        return _is_signed(visit) or not _has_begun(visit)
+        return _is_signed(visit)
     except NotVerified:
         return False
 
@@ -148,7 +148,7 @@ def _require_sent(visit: Visit) -> None:
     connection, study = visit.study.connection, visit.study
     recruiter = recruiter_of(connection, is_hurried=True)
     try:
-        if _is_signed(visit) or _has_begun(visit):
+        if _is_signed(visit) or has_begun(visit):
             return
     except NotVerified as problem:
         raise ParticipantUnknown(_not_sent(connection, problem)) from problem
@@ -197,7 +197,8 @@ def _is_signed(visit: Visit) -> bool:
     return True
 
 
-def _has_begun(visit: Visit, known: WorkerAccount | None = None) -> bool:
+def has_begun(visit: Visit, known: WorkerAccount | None = None) -> bool:
+    """Whether somebody has come with the ids of this participation already."""
     worker = _account_of(visit, known)
     if worker is None:
         return False

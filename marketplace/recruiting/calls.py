@@ -153,7 +153,12 @@ def _settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
         if intent.kind == Kind.DOUBT:
             continue  # a person's to decide
         if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
-            _settle(intent, recruiter)
+            try:
+                _settle(intent, recruiter)
+            except NotAuthorized:
+                raise
+            except Refused as problem:  # it is not there any more: nothing else waits for it
+                _note(intent, State.UNCERTAIN, str(problem))
 
 
 def _is_abandoned(intent: Intent, now: datetime) -> bool:
@@ -246,6 +251,14 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         text = _(
             "The participant withdrew before this was approved there, and was told that nothing is "
             "paid. If it is to be paid all the same, approve it there."
+        )
+        _note(intent, State.REFUSED, text)
+        return
+    if found.state == SubmissionState.SCREENED_OUT:
+        follow_submission(intent.session, found)
+        text = _(
+            "It was paid there as one who may not take part, and is neither approved nor rejected. "
+            "If more is to be paid, pay a bonus."
         )
         _note(intent, State.REFUSED, text)
         return
@@ -357,5 +370,7 @@ def _paid(intent: Intent) -> None:
 
 def _note(intent: Intent, state: str, problem: str = "") -> None:
     done_at = clock.now() if state in (State.DONE, State.REFUSED) else None
-    rows = Intent.objects.filter(pk=intent.pk).exclude(state__in=[State.DONE, State.REFUSED])
+    # Of the call that this process knows: another may have been made since it looked.
+    rows = Intent.objects.filter(pk=intent.pk, sent_at=intent.sent_at)
+    rows = rows.exclude(state__in=[State.DONE, State.REFUSED])
     rows.update(state=state, problem=problem, done_at=done_at)

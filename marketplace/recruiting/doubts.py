@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -22,8 +23,6 @@ from marketplace.recruiting.participants import account_of, encrypted
 from marketplace.recruiting.records import RejectionCategory, Submission, SubmissionState
 
 Kind, State = Intent.Kind, Intent.State
-# An approval that has not reached the recruiter.
-OPEN = (State.WRITTEN, State.SENT, State.UNCERTAIN)
 # Prolific approves what nobody has reviewed by then.
 APPROVED_AFTER = timedelta(days=21)
 # Whoever was asked to return the place has so long before it is put before anybody.
@@ -38,8 +37,9 @@ def follow_doubts(study: RecruitedStudy, submissions: Sequence[Submission]) -> i
     """Put before a person what waits there without its work, and drop what does so no more;
     return how many are new."""
     codes = {code: Outcome(outcome) for outcome, code in study.codes.values_list("outcome", "code")}
-    waiting = {one.id: one for one in submissions if one.state == SubmissionState.AWAITING_REVIEW}
     known = {one.submission_id: one for one in Session.objects.filter(study=study)}
+    approved = _approved_here(study)
+    waiting = {one.id: one for one in submissions if _is_waiting(one, approved)}
     # Of who had all erased nobody is asked: time approves it there.
     for key in erased_among(study.connection, waiting.keys() - known.keys()):
         del waiting[key]
@@ -95,16 +95,17 @@ def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
     Intent.objects.filter(pk=doubt.pk).update(state=State.DONE, done_at=clock.now())
     if is_left or _is_decided(doubt.session):
         return
-    doubt.session.intents.filter(kind=Kind.APPROVE, state__in=OPEN).update(
+    doubt.session.intents.filter(kind=Kind.APPROVE, state__in=Intent.OPEN_STATES).update(
         state=State.REFUSED,
         done_at=clock.now(),
         problem=_("Rejected there, since the work is not all here."),
     )
+    n_before = doubt.session.intents.filter(kind=Kind.REJECT).count()
     Intent.objects.create(
         connection=doubt.connection,
         session=doubt.session,
         kind=Kind.REJECT,
-        key=f"{Kind.REJECT}:{doubt.session_id}:0",
+        key=f"{Kind.REJECT}:{doubt.session_id}:{n_before}",
         text=REASON,
         basis=doubt.basis,
         created_at=clock.now(),
@@ -131,8 +132,28 @@ def is_to_be_looked_at(session: Session) -> bool:
 
 
 def _is_decided(session: Session) -> bool:
+    """Whether a decision reached the recruiter, or is a rejection on its way there. One that was
+    refused there decides nothing: the submission may be handed in once more."""
+    approved = Q(kind=Kind.APPROVE, state=State.DONE)
+    rejected = Q(kind=Kind.REJECT, state__in=[State.DONE, *Intent.OPEN_STATES])
     decisions = session.intents.filter(kind__in=[Kind.APPROVE, Kind.REJECT])
-    return decisions.exclude(kind=Kind.APPROVE, state__in=OPEN).exists()
+    last = decisions.order_by("-pk").values_list("pk", flat=True).first()
+    return last is not None and decisions.filter(approved | rejected, pk=last).exists()
+
+
+def _approved_here(study: RecruitedStudy) -> set[str]:
+    """Submissions of which an approval waits to be sent."""
+    waiting = Intent.objects.filter(
+        session__study=study, kind=Kind.APPROVE, state__in=Intent.OPEN_STATES
+    )
+    return set(waiting.values_list("session__submission_id", flat=True))
+
+
+def _is_waiting(submission: Submission, approved: set[str]) -> bool:
+    """Whether it is to be decided there, or was rejected and is to be approved all the same."""
+    if submission.state == SubmissionState.REJECTED:
+        return submission.id in approved
+    return submission.state == SubmissionState.AWAITING_REVIEW
 
 
 def _absent(
@@ -185,7 +206,7 @@ def _problem(session: Session, submission: Submission, reported: Outcome | None)
         "%(done)s of %(n)s pages were submitted here.",
         n_items,
     ) % {"done": n_done, "n": n_items}
-    if session.intents.filter(kind=Kind.APPROVE, state__in=OPEN).exists():
+    if session.intents.filter(kind=Kind.APPROVE, state__in=Intent.OPEN_STATES).exists():
         approved = _("What was approved of it waits: left as it is, all of it is approved there.")
         work = f"{work} {approved}"
     day = (submission.completed_at or clock.now()) + APPROVED_AFTER

@@ -233,6 +233,15 @@ def address_error(text: str) -> str:
     return ""
 
 
+def repeated_parameter(*names: str) -> str:
+    """What is wrong where a panel's ids share a URL parameter: a participant's id would pass for a
+    study's, which is no secret. Empty where each has its own."""
+    given = [name.casefold() for name in names if name]
+    if len(set(given)) == len(given):
+        return ""
+    return _("The ids of participant, study and submission come in parameters of different names.")
+
+
 def _ids(session: Session, *, is_panel: bool) -> dict[str, str]:
     stored = session.encrypted_participant_id
     return {

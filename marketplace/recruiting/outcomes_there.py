@@ -28,6 +28,7 @@ OPEN = (State.STARTED, State.FINISHED)
 # Who was let go, or turned down, may still be approved there, for as long as people remember.
 REVERSIBLE = (State.TIMED_OUT, State.RETURNED, State.REJECTED)
 REVERSIBLE_FOR = timedelta(days=30)
+UNDECIDED = (There.RESERVED, There.ACTIVE, There.PROCESSING, There.AWAITING_REVIEW)
 SAME = {
     There.RETURNED: State.RETURNED,
     There.TIMED_OUT: State.TIMED_OUT,
@@ -43,17 +44,28 @@ def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) ->
     sessions = Session.objects.filter(_followed(now), connection=connection)
     studies = RecruitedStudy.objects.filter(connection=connection).exclude(external_id="")
     is_open = Q(state__in=[RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED])
+    is_open |= Q(state=RecruitedStudy.State.STOPPED, is_settled_there=False)
     for study in studies.filter(Q(pk__in=sessions.values("study")) | is_open).order_by("pk"):
         here = {one.submission_id: one for one in sessions.filter(study=study)}
         try:
             there = list(recruiter.submissions(study.external_id))
         except NotFound:
-            continue  # the study was deleted there: its sessions end by their time
+            there = []  # the study was deleted there: its sessions end by their time
         for submission in there:
             session = here.get(submission.id)
             n_changed += session is not None and follow_submission(session, submission)
         follow_doubts(study, there)
+        if not any(_may_be_paid(one, now) for one in there):
+            stopped = studies.filter(pk=study.pk, state=RecruitedStudy.State.STOPPED, action="")
+            stopped.update(is_settled_there=True)
     return n_changed
+
+
+def _may_be_paid(there: Submission, now: datetime) -> bool:
+    """Whether it is under way, or time may approve it; a code may come after the time."""
+    if there.state == There.TIMED_OUT:
+        return there.started_at is not None and there.started_at > now - REVERSIBLE_FOR
+    return there.state in UNDECIDED
 
 
 def is_followed(session: Session, now: datetime) -> bool:

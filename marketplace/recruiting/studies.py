@@ -20,7 +20,7 @@ from marketplace.models import (
     Requester,
 )
 from marketplace.recruiting.codes import create_codes
-from marketplace.recruiting.links import address_error
+from marketplace.recruiting.links import address_error, repeated_parameter
 from marketplace.recruiting.presets import PRESETS
 from marketplace.users import User
 
@@ -164,6 +164,9 @@ def _check(requester: Requester, hit_type: HitType, values: StudyValues) -> None
         raise InvalidParameter(
             _("A panel needs a name, and the URL parameter in which it sends a participant's id.")
         )
+    parameters = (values.worker_parameter, values.study_parameter, values.session_parameter)
+    if error := repeated_parameter(*parameters):
+        raise InvalidParameter(error)
     if not 1 <= values.items_per_session <= MOST_ITEMS:
         raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
     if error := address_error(values.redirect_url):

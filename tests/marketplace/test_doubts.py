@@ -2,14 +2,18 @@
 """Codes entered at Prolific without the work: put before a person, and never paid unseen."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from marketplace import clock
-from marketplace.models import Assignment, Intent, Session
+from marketplace.models import Assignment, Intent, RecruiterCharge, Session
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
+from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.posting import publish_study, stop_study
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
+    assignments,
     connection,
     fake,
     hand_in,
@@ -129,3 +133,105 @@ def test_who_was_asked_back_has_a_day_to_return_the_place(fake, posted):
     doubt = Intent.objects.get(**OPEN)
     assert "that of: No consent" in doubt.problem
     assert doubt.basis == {"category": "NO_DATA"}
+
+
+def test_a_place_that_was_never_opened_is_put_before_a_person_after_the_study_is_stopped(
+    fake, posted, mturk
+):
+    good = hand_in(fake, posted)
+    for public_id in assignments(good):
+        mturk.approve_assignment(AssignmentId=public_id)
+    place = fake.world.arrive(fake.world.studies[posted.external_id])
+    call_recruiters()
+    stop_study(study=posted)
+    call_recruiters()
+    fake.world.enter(place, posted.codes.get(outcome="completed").code)
+    call_recruiters()
+    assert Intent.objects.get(**OPEN).session.submission_id == place.id
+
+
+def test_a_stopped_study_is_asked_about_no_more_once_nothing_waits_there(fake, posted, mturk):
+    good = hand_in(fake, posted)
+    for public_id in assignments(good):
+        mturk.approve_assignment(AssignmentId=public_id)
+    call_recruiters()
+    stop_study(study=posted)
+    call_recruiters()
+    call_recruiters()
+    posted.refresh_from_db()
+    assert posted.is_settled_there
+
+
+def test_who_withdraws_after_an_approval_and_claims_the_work_stays_before_a_person(
+    fake, posted, mturk
+):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    first = Assignment.objects.get(status="Submitted")
+    mturk.approve_assignment(AssignmentId=first.public_id)
+    browser.post(f"/worker/studies/{Session.objects.get().public_id}/leave/")
+    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    for _minute in range(3):
+        call_recruiters()
+    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=False)
+    call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("REJECTED", [])
+
+
+def test_a_rejection_taken_back_of_part_of_the_work_is_put_before_a_person(fake, posted, mturk):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    first = Assignment.objects.get(status="Submitted")
+    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
+    call_recruiters()
+    assert submission.status == "REJECTED"
+    mturk.approve_assignment(AssignmentId=first.public_id, OverrideRejection=True)
+    for _minute in range(2):
+        call_recruiters()
+    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=True)
+    call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+
+
+def test_a_submission_that_is_gone_there_holds_up_no_other(fake, posted, mturk):
+    gone, other = hand_in(fake, posted), hand_in(fake, posted)
+    for public_id in assignments(gone):
+        mturk.approve_assignment(AssignmentId=public_id)
+    fake.fail_next("move_submission", "lose")
+    call_recruiters()
+    del fake.world.submissions[gone.id]
+    for public_id in assignments(other):
+        mturk.approve_assignment(AssignmentId=public_id)
+    called = call_recruiters()
+    assert (other.status, called.problems) == ("APPROVED", ())
+    assert Intent.objects.get(session__submission_id=gone.id).state == "uncertain"
+
+
+@pytest.mark.parametrize("is_polled_first", [True, False])
+def test_who_did_the_work_and_enters_the_code_of_screened_out_is_paid_as_one_of_both(
+    fake, connection, hit_type, mturk, is_polled_first
+):
+    values = Posting(
+        reward=Decimal("1.50"),
+        minutes=10,
+        items_per_session=2,
+        screen_out_reward=Decimal("0.20"),
+        screen_out_places=5,
+    )
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=study, confirmed=cost.total)
+    submission, browser, _answer = arrive(fake, study)
+    work(browser, times=2)
+    fake.world.enter(submission, study.codes.get(outcome="screened_out").code)
+    if is_polled_first:
+        call_recruiters()
+    for assignment in Assignment.objects.filter(status="Submitted"):
+        mturk.approve_assignment(AssignmentId=assignment.public_id)
+    for _minute in range(2):
+        call_recruiters()
+    assert paid(fake, "reward") == []
+    approval = Intent.objects.get(kind="approve")
+    assert (approval.state, "pay a bonus" in approval.problem) == ("refused", True)
+    kinds = RecruiterCharge.objects.values_list("kind", flat=True)
+    assert set(kinds) == {"study", "screen_out"}

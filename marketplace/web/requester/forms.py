@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from marketplace.exceptions import InvalidStatusFile, MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.people.enrolment import check_name, enrol_requester
-from marketplace.recruiting.links import IDS, PLACEHOLDERS, address_error
+from marketplace.recruiting.links import IDS, PLACEHOLDERS, address_error, repeated_parameter
 from marketplace.recruiting.statuses import Row, read_statuses
 from marketplace.recruiting.studies import MOST_INVITATIONS, MOST_ITEMS, StudyValues
 from marketplace.users import User
@@ -169,6 +169,9 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
             for name in ("panel", "worker_parameter"):
                 if not cleaned.get(name):
                     self.add_error(name, _("A panel needs this."))
+            names = (f"{one}_parameter" for one in ("worker", "study", "session"))
+            if error := repeated_parameter(*(cleaned.get(name) or "" for name in names)):
+                self.add_error("worker_parameter", error)
         if error := address_error(cleaned.get("redirect_url", "")):
             self.add_error("redirect_url", error)
         elif not self.is_owner and any(name in cleaned.get("redirect_url", "") for name in IDS):

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from marketplace.exceptions import Missing, NotYourBrowser, WorkRefused
-from marketplace.models import PaidBy, WorkerAccount
+from marketplace.models import PaidBy, RecruiterConnection, Session, WorkerAccount
 from marketplace.recruiting.arrivals import study_at
 
 P = ParamSpec("P")
@@ -22,8 +22,9 @@ PARTICIPANTS_VIEWS: set[Callable[..., HttpResponse]] = set()
 PARTICIPANTS_ALONE: set[Callable[..., HttpResponse]] = set()
 # By what the address of a participant's page says which study it is of.
 IDS = ("session_id", "assignment_id", "hit_type_id")
-# Of a browser that somebody came in with by ids that others may know.
-BORROWED = "borrowed"
+# In the session of a browser that somebody came in with by ids that others may know: the
+# participations that it has come to, and whether they began in it.
+UNVERIFIED = "unverified_browser"
 
 
 def worker_of(request: HttpRequest) -> WorkerAccount | None:
@@ -91,17 +92,42 @@ def for_participants_alone(view: View) -> View:
     return for_participants(view)
 
 
-def mark_browser(request: HttpRequest, *, is_own: bool) -> None:
-    """Remember, until it is signed out, whether it is the participant's own."""
+def mark_browser(request: HttpRequest, *, is_own: bool, session: Session, has_begun: bool) -> None:
+    """Remember, until it is signed out, whether it is the participant's own; else whether this
+    participation began in it, or was under way when it came to it."""
     if is_own:
-        request.session.pop(BORROWED, None)
-    else:
-        request.session[BORROWED] = True
+        request.session.pop(UNVERIFIED, None)
+        return
+    seen = dict(request.session.get(UNVERIFIED, {}))
+    if not has_begun:
+        seen[session.public_id] = True
+    elif not session.outcome:
+        seen.setdefault(session.public_id, False)
+    request.session[UNVERIFIED] = seen
 
 
 def is_own_browser(request: HttpRequest) -> bool:
     """Whether whoever is signed in is known to be who they are."""
-    return BORROWED not in request.session
+    return UNVERIFIED not in request.session
+
+
+def may_see_way_back(request: HttpRequest, session: Session) -> bool:
+    """Whether a participation ended in this browser. A panel's way back may hold what gives credit
+    to anybody whose id stands beside it; Prolific's is worth nothing without a place there."""
+    is_prolific = session.connection.kind == RecruiterConnection.Kind.PROLIFIC
+    is_known = is_own_browser(request) or is_prolific
+    return is_known or session.public_id in request.session[UNVERIFIED]
+
+
+def began_here(request: HttpRequest, *, session_id: str = "", assignment_id: str = "") -> bool:
+    """Whether this is the participant's own browser, or the one in which they began what the
+    session or the assignment is of."""
+    if is_own_browser(request):
+        return True
+    if assignment_id:
+        rows = Session.objects.filter(items__assignment__public_id=assignment_id)
+        session_id = rows.values_list("public_id", flat=True).first() or ""
+    return bool(request.session[UNVERIFIED].get(session_id))
 
 
 def in_own_browser(
@@ -114,14 +140,16 @@ def in_own_browser(
     def guarded(
         request: HttpRequest, worker: WorkerAccount, /, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponse:
-        if is_own_browser(request):
+        ids = {name: str(kwargs.get(name, "")) for name in ("session_id", "assignment_id")}
+        if began_here(request, **ids):
             return view(request, worker, *args, **kwargs)
+        # Without the Worker ID, which leads from an id that others know to the answers.
         text = _(
             "Your link does not prove that it is you, and this is not the browser that you began "
-            "in. Open this page there, or write to who runs the study, with the number "
-            "%(worker_id)s: your data can be sent to you, and erased, by letter, too."
+            "in. Open this page there, or write to who runs the study, with the id that you came "
+            "with: your data can be sent to you, and erased, by letter, too."
         )
-        refused = NotYourBrowser(text % {"worker_id": worker.worker_id})
+        refused = NotYourBrowser(text)
         return explain(request, refused, template="marketplace/not_your_browser.html")
 
     return guarded

@@ -22,6 +22,7 @@ from marketplace.web.worker.access import (
     in_own_browser,
     is_own_browser,
     mark_browser,
+    may_see_way_back,
     worker_of,
     worker_required,
 )
@@ -50,6 +51,7 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
                 "is_compatible": is_compatible(visit.study, _user_agent(request)),
             }
             return render(request, "marketplace/arrive.html", context)
+        has_begun = arrivals.has_begun(visit, worker)
         is_own = arrivals.is_proven(visit, known=worker if is_own_browser(request) else None)
         is_back = worker is not None and arrivals.came_before(visit.study, worker)
         session = arrivals.enter(
@@ -58,7 +60,7 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
     except WorkRefused as error:
         return explain(request, error, template="marketplace/not_let_in.html", is_arrival=True)
     start_browser_session(request, session.worker.user)
-    mark_browser(request, is_own=is_own)
+    mark_browser(request, is_own=is_own, session=session, has_begun=has_begun)
     return redirect("marketplace:session", session.public_id)
 
 
@@ -81,7 +83,9 @@ def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> Htt
         "n_done": items.handed_in().count(),
         "seconds_left": max(0, int((sessions.due_at(row) - clock.now()).total_seconds())),
     }
-    if row.outcome:
+    if row.outcome and not may_see_way_back(request, row):
+        context["is_way_hidden"] = bool(arrivals.way_back(row))
+    elif row.outcome:
         address = arrivals.way_back(row)
         context |= {"address": address, "host": urlsplit(address).hostname}
     return render(request, "marketplace/session.html", context)

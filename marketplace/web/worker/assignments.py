@@ -18,7 +18,13 @@ from marketplace.hits.wages import observed_wages
 from marketplace.models import Assignment, SessionItem, WorkerAccount
 from marketplace.recruiting.sessions import hand_in
 from marketplace.web.content_policy import in_any_frame, with_requesters_content
-from marketplace.web.worker.access import explain, for_participants, worker_of, worker_required
+from marketplace.web.worker.access import (
+    began_here,
+    explain,
+    for_participants,
+    worker_of,
+    worker_required,
+)
 from marketplace.web.worker.continuation import remember_choice
 from marketplace.web.worker.device import note_device_of
 from marketplace.web.worker.drafts import state_with_draft
@@ -67,6 +73,8 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
     hit = worker_assignment.hit
     task = task_for(request, hit, worker_assignment, worker)
     state = state_with_draft(worker_assignment) | {"is_last": _is_last(worker_assignment)}
+    if not began_here(request, assignment_id=assignment_id):
+        state["draft"] = ""
     context = work_context(request, worker_assignment, task, state)
     context["is_working"] = task.frame is not None
     context["wage"] = observed_wages([hit.hit_type]).get(hit.hit_type_id)

@@ -11,13 +11,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from marketplace import clock
-from marketplace.exceptions import DraftChanged, DraftTooLarge, RequestRefused
+from marketplace.exceptions import (
+    DraftChanged,
+    DraftTooLarge,
+    NotYourBrowser,
+    RequestRefused,
+)
 from marketplace.hits.assignments import find_assignment_of, require_accepted
 from marketplace.hits.drafts import LARGEST_DRAFT, draft_of, report_problem, save_draft
 from marketplace.hits.more_time import add_time, offered_seconds
 from marketplace.models import Assignment, AssignmentDraft, PaidBy, WorkerAccount
 from marketplace.recruiting.sessions import due_at_of
-from marketplace.web.worker.access import worker_data
+from marketplace.web.worker.access import began_here, worker_data
 
 # A text of JSON may have six characters for one of the draft's.
 LARGEST_BODY = 6 * LARGEST_DRAFT + 1_000
@@ -33,6 +38,12 @@ def draft(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> Js
     assignment = find_assignment_of(worker, assignment_id)
     require_accepted(assignment)
     status = 200
+    if not began_here(request, assignment_id=assignment_id):
+        if request.method == "POST":
+            raise NotYourBrowser(
+                _("What you enter is not saved until you submit it: you began in another browser.")
+            )
+        return JsonResponse(work_state(assignment) | {"draft": ""})
     if request.method == "POST":
         try:
             save_draft(assignment=assignment, **_posted(request))
