@@ -440,6 +440,59 @@ def test_who_knows_the_ids_in_a_link_reads_and_deletes_nothing(three, worker):
     assert theirs.get("/worker/your-data/").status_code == 200
 
 
+def test_who_knows_the_ids_in_a_link_sees_no_draft_and_no_worker_id(three):
+    mine = came(three, PID, "X1")
+    page = text_of(mine.get("/worker/study/", follow=True))
+    held = re.search("/worker/assignments/([A-Z0-9]+)/", page)[1]
+    draft = f"/worker/assignments/{held}/draft/"
+    saved = {"draft": "my secret", "progress": "", "revision": 0}
+    assert mine.post(draft, saved, content_type="application/json").status_code == 200
+    theirs = came(three, PID, "X1")
+    assert theirs.get(draft).json()["draft"] == ""
+    overwritten = saved | {"draft": "{}", "revision": 1}
+    assert theirs.post(draft, overwritten, content_type="application/json").status_code == 403
+    assert mine.get(draft).json()["draft"] == "my secret"
+    worker_id = Session.objects.get().worker.worker_id
+    assert worker_id in page
+    for address in ("/worker/study/", "/worker/your-data/"):
+        assert worker_id not in text_of(theirs.get(address, follow=True))
+    assert "my secret" not in text_of(theirs.get(f"/worker/assignments/{held}/"))
+
+
+def test_a_panels_way_back_is_shown_where_the_study_ended(three):
+    address = "https://panel.example/credit?token=SECRET99&p={worker}"
+    three.codes.filter(outcome="completed").update(redirect_url=address)
+    mine = came(three, "p1", "x1")
+    work(mine, times=2)
+    also_mine = came(three, "p1", "x1")  # on another device, before the end
+    work(mine)
+    later = came(three, "p1", "x1")
+    code = Session.objects.get().code
+    for browser, is_shown in ((mine, True), (also_mine, True), (later, False)):
+        page = text_of(browser.get("/worker/study/", follow=True))
+        assert ("SECRET99" in page, code in page) == (is_shown, True)
+
+
+def test_who_begins_a_second_study_in_another_browser_may_stop_it_there(three, mturk, requester):
+    came(three, "p1", "x1")
+    again = came(three, "p1", "x2")
+    session = Session.objects.get(submission_id="x2")
+    assert again.post(f"/worker/studies/{session.public_id}/leave/").status_code == 302
+    session.refresh_from_db()
+    assert session.outcome == "no_consent"
+    first = Session.objects.get(submission_id="x1")
+    assert again.post(f"/worker/studies/{first.public_id}/leave/").status_code == 403
+
+
+def test_a_panels_ids_come_in_parameters_of_different_names(requester, hit_type):
+    """Else a participant's id would pass for the study's, and be sent on as no secret."""
+    values = StudyValues(
+        name="x", kind="panel", panel="P", worker_parameter="PID", study_parameter="pid"
+    )
+    with pytest.raises(ValueError, match="different names"):
+        open_study(requester=requester, hit_type=hit_type, values=values)
+
+
 def test_one_address_lets_in_no_more_participants_than_a_lecture(three):
     answers = [
         Client().post(f"/join/{three.token}/?PROLIFIC_PID=p{n}&STUDY_ID=S&SESSION_ID=x{n}")
