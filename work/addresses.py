@@ -7,8 +7,8 @@ from socket import SOCK_STREAM, getaddrinfo
 
 from django.conf import settings
 
-# IPv6 addresses whose last 32 bits are an IPv4 address: that a gateway calls (RFC 6052), and of a
-# form that is used no longer (RFC 4291, 2.5.5.1).
+# IPv6 addresses whose last 32 bits are an IPv4 address: that a gateway calls (RFC 6052), of a form
+# that is used no longer (RFC 4291, 2.5.5.1), and as a translator writes them (RFC 2765, 2.1).
 WITH_IPV4 = (
     IPv6Network("64:ff9b::/96"),
     IPv6Network("::/96"),

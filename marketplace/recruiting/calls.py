@@ -216,8 +216,7 @@ def _send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
 def _refused(intent: Intent, problem: str) -> None:
     """A participation whose approval was refused there is not approved, nor is it paid: it is
     followed until somebody approves it there, or time does."""
-    _note(intent, State.REFUSED, problem)
-    if intent.kind == Kind.APPROVE:
+    if _note(intent, State.REFUSED, problem) and intent.kind == Kind.APPROVE:
         approved = Session.objects.filter(pk=intent.session_id, state=Session.State.APPROVED)
         approved.update(state=Session.State.FINISHED)
 
@@ -368,9 +367,10 @@ def _paid(intent: Intent) -> None:
     _note(intent, State.DONE)
 
 
-def _note(intent: Intent, state: str, problem: str = "") -> None:
+def _note(intent: Intent, state: str, problem: str = "") -> bool:
+    """Write down what came of a call; whether that was not known already."""
     done_at = clock.now() if state in (State.DONE, State.REFUSED) else None
     # Of the call that this process knows: another may have been made since it looked.
     rows = Intent.objects.filter(pk=intent.pk, sent_at=intent.sent_at)
     rows = rows.exclude(state__in=[State.DONE, State.REFUSED])
-    rows.update(state=state, problem=problem, done_at=done_at)
+    return bool(rows.update(state=state, problem=problem, done_at=done_at))

@@ -50,14 +50,15 @@ def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) ->
         try:
             there = list(recruiter.submissions(study.external_id))
         except NotFound:
-            there = []  # the study was deleted there: its sessions end by their time
+            continue  # the study was deleted there: its sessions end by their time
         for submission in there:
             session = here.get(submission.id)
             n_changed += session is not None and follow_submission(session, submission)
         follow_doubts(study, there)
-        if not any(_may_be_paid(one, now) for one in there):
-            stopped = studies.filter(pk=study.pk, state=RecruitedStudy.State.STOPPED, action="")
-            stopped.update(is_settled_there=True)
+        is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
+        is_settled = is_stopped and not any(_may_be_paid(one, now) for one in there)
+        if is_settled != study.is_settled_there:  # more places open a study again
+            studies.filter(pk=study.pk).update(is_settled_there=is_settled)
     return n_changed
 
 

@@ -63,8 +63,9 @@ export class Drafts {
     if (response?.status === 409 && data?.draft) return this.merge(data.draft);
     if ([404, 409, 410].includes(response?.status)) return this.close(data?.error);
     this.on.here();
-    if ([401, 403].includes(response?.status)) return this.on.signedOut();
-    if (response?.status !== 413) this.timer = setTimeout(() => this.save(), AGAIN_MS);
+    // A refusal in words is not of whoever is signed out: it is kept here alone, and not sent again.
+    if (response?.status === 401 || response?.status === 403 && !data) return this.on.signedOut();
+    if (![403, 413].includes(response?.status)) this.timer = setTimeout(() => this.save(), AGAIN_MS);
   }
 
   saved(sent) {

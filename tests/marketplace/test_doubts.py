@@ -157,9 +157,11 @@ def test_a_stopped_study_is_asked_about_no_more_once_nothing_waits_there(fake, p
     call_recruiters()
     stop_study(study=posted)
     call_recruiters()
-    call_recruiters()
     posted.refresh_from_db()
     assert posted.is_settled_there
+    n_calls = len(fake.calls)
+    call_recruiters()
+    assert "submissions" not in str(fake.calls[n_calls:])
 
 
 def test_who_withdraws_after_an_approval_and_claims_the_work_stays_before_a_person(

@@ -31,7 +31,7 @@ from marketplace.models import (
 )
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
-from marketplace.recruiting.calls import call_recruiters, decide_uncertain
+from marketplace.recruiting.calls import _note, call_recruiters, decide_uncertain
 from marketplace.recruiting.connections import connect_prolific, disconnect, offer_prolific
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.drafts import Posting, draft_study
@@ -689,3 +689,16 @@ def test_the_commands_take_a_hit_type_to_a_published_study(
     call_command("recruit", "--study", facts["study"], *pay, "--confirm", facts["cost"])
     call_command("recruit", "--study", facts["study"], "--stop")
     assert "is stopped" in capsys.readouterr().out
+
+
+def test_a_process_that_looked_before_takes_back_no_call_of_another(
+    fake, mturk, posted, connection
+):
+    """It read the bonus as one to pay; another paid it meanwhile, and the answer was lost."""
+    submission = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, submission)
+    seen_before = Intent.objects.get()
+    fake.fail_next("pay_bonuses", "drop")
+    call_recruiters()
+    assert not _note(seen_before, Intent.State.WRITTEN)
+    assert Intent.objects.get().state == "uncertain"

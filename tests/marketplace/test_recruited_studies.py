@@ -473,7 +473,7 @@ def test_a_panels_way_back_is_shown_where_the_study_ended(three):
         assert ("SECRET99" in page, code in page) == (is_shown, True)
 
 
-def test_who_begins_a_second_study_in_another_browser_may_stop_it_there(three, mturk, requester):
+def test_who_begins_a_second_study_in_another_browser_may_stop_it_there(three):
     came(three, "p1", "x1")
     again = came(three, "p1", "x2")
     session = Session.objects.get(submission_id="x2")

@@ -41,7 +41,7 @@ def draft(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> Js
     if not began_here(request, assignment_id=assignment_id):
         if request.method == "POST":
             raise NotYourBrowser(
-                _("What you enter is not saved until you submit it: you began in another browser.")
+                _("What you enter is kept in this browser alone: you began in another one.")
             )
         return JsonResponse(work_state(assignment) | {"draft": ""})
     if request.method == "POST":
