@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import expect
 
@@ -272,3 +273,49 @@ def add_failures(requester):
         n_problems=1,
         problems=["Entry 7 of available of Dialogue lab says 1.00, not 100.00."],
     )
+
+
+def test_who_comes_by_a_panels_number_in_another_browser_goes_on_and_sees_no_more(
+    page, chromium, mturk, requester, live_server
+):
+    for _ in range(2):
+        created = mturk.create_hit(**HIT)["HIT"]
+    hit_type = HitType.objects.get(public_id=created["HITTypeId"])
+    values = StudyValues(
+        name="Cups",
+        kind="panel",
+        panel="SONA",
+        worker_parameter="survey_code",
+        items_per_session=1,
+        redirect_url="https://sona.example/credit?credit_token=T&survey_code={worker}",
+    )
+    study = open_study(requester=requester, hit_type=hit_type, values=values)
+    link = f"/join/{study.token}/?survey_code=12345"
+
+    def come(where):
+        where.goto(link)
+        where.get_by_role("button", name="Take part").click()
+
+    come(page)
+    with opened_page(chromium, base_url=live_server.url) as other:
+        come(other)
+        other.get_by_role("link", name="Start").click()
+        task = other.frame_locator("iframe#task").locator("body")
+        entered = """() => parent.postMessage(
+            {type: "assay:draft", draft: "mine", progress: ""}, "*")"""
+        with other.expect_response(lambda answer: "/draft/" in answer.url and answer.status == 403):
+            task.evaluate(entered)
+        expect(other.get_by_text("Kept in this browser")).to_be_visible()
+        expect(other.get_by_text("You have left this study")).to_have_count(0)
+    session = study.sessions.get()
+    held = session.items.get().assignment.public_id
+    Client().post("/mturk/externalSubmit", {"assignmentId": held, "rating": "4"})
+    page.reload()
+    expect(page.get_by_role("link", name="Go back to sona.example")).to_be_visible()
+    with opened_page(chromium, base_url=live_server.url) as third:
+        come(third)
+        session.refresh_from_db()
+        expect(third.get_by_text(session.code)).to_be_visible()
+        expect(third.get_by_text("ended in another browser")).to_be_visible()
+        look(third, f"/worker/studies/{session.public_id}/", "ended-elsewhere")
+        look(third, "/worker/your-data/", "not-your-browser")
