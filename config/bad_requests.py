@@ -1,5 +1,6 @@
 """The page of a request that Django refuses before a view sees it: what to change, where known."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 
 from django.conf import settings
@@ -9,8 +10,9 @@ from django.core.exceptions import (
     TooManyFieldsSent,
     TooManyFilesSent,
 )
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.multipartparser import MultiPartParserError
+from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
@@ -20,6 +22,24 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     # Without the request, whose host or form may be what is wrong.
     page = render_to_string("400.html", {"reason": _reason(exception)})
     return HttpResponse(page, status=HTTPStatus.BAD_REQUEST)
+
+
+def say_what_buttons_take(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Middleware: a page for who opens an address that only a button sends something to.
+
+    The sign-in leads there whoever pressed it when their session was over.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        is_opened = request.method == "GET" and request.accepts("text/html")
+        if is_opened and isinstance(response, HttpResponseNotAllowed) and not response.content:
+            response.content = render_to_string("405.html").encode()
+        return response
+
+    return answer
 
 
 def _reason(exception: Exception) -> str:

@@ -109,6 +109,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "accounts.second_factor.SecondFactorOfOperators",
+    "config.bad_requests.say_what_buttons_take",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 

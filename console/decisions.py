@@ -17,7 +17,9 @@ from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
 from console.results import AGREEMENT, VALIDATION
 from console.stages import stage_facts
+from hits.models import Batch
 from hits.progress import StudyProgress, first_auto_approval
+from hits.recruited_batches import batches_without_study
 from work.models import Job
 from work.registry import job_kind
 
@@ -51,7 +53,7 @@ def decisions_of(
     permissions: Collection[Permission],
 ) -> list[Decision]:
     """Everything that waits for somebody with these permissions in a study from `counted()`."""
-    return [
+    rows = [
         Decision(tone, message, action, reverse(f"console:{page}", args=[study.slug]))
         for tone, message, action, page in (
             *_failures(study, jobs),
@@ -61,6 +63,19 @@ def decisions_of(
         )
         if NEEDED.get(page, Permission.VIEW) in permissions
     ]
+    is_awaited = bool(progress.n_awaited) and Permission.SPEND in permissions
+    return [*rows, *(_undrafted(study) if is_awaited else ())]
+
+
+def _undrafted(study: Study) -> Iterator[Decision]:
+    """Batches kept for participants whom nobody has asked for."""
+    recruited = Batch.objects.of(study).filter(is_recruited=True)
+    for batch in batches_without_study(recruited):
+        message = _("Nobody comes to batch %(pk)s yet: it is for participants of a recruiter.")
+        address = reverse("console:batch", args=[study.slug, batch.pk])
+        yield Decision(
+            "warning", message % {"pk": batch.pk}, _("Draft their study"), f"{address}#participants"
+        )
 
 
 def _collection(study: Study, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:

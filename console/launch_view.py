@@ -89,7 +89,8 @@ class LaunchView:
     """The page of one study for one person; `data` is what its form holds, if anything yet.
 
     `again` is a batch whose items are to be asked about once more; `n_to_buy` how many items more
-    would tell systems apart, and `how_to_buy` how they are drawn.
+    would tell systems apart, and `how_to_buy` how they are drawn. Whoever wants all of it at
+    another marketplace too (`is_elsewhere`) has the form though nothing is left.
     """
 
     study: Study
@@ -99,6 +100,7 @@ class LaunchView:
     again: Batch | None = None
     n_to_buy: int = 0
     how_to_buy: str = ""
+    is_elsewhere: bool = False
     counts: dict[tuple[int, int, int | None], int] = field(default_factory=dict)
     extra: list[Finding] = field(default_factory=list)
 
@@ -242,6 +244,17 @@ class LaunchView:
     @property
     def cost(self) -> Estimate | None:
         return self.choice.cost if self.choice else None
+
+    @property
+    def newest(self) -> Batch:
+        return self.batches[-1]
+
+    @cached_property
+    def is_all_launched(self) -> bool:
+        """Whether nothing is left to launch, and nobody has asked for anything else."""
+        if self.data is not None or self.again is not None or self.is_elsewhere:
+            return False
+        return bool(self.batches and self.draft is not None and not self.n_left)
 
     @property
     def later(self) -> Choice | None:

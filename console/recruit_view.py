@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 State = Recruitment.State
 CENT = Decimal("0.01")
 AMOUNT_NEEDED = (PUBLISH, PLACES)
+GAVE_BACK = ("returned", "screened_out")
 
 
 @dataclass
@@ -197,6 +198,22 @@ class RecruitView:
     def n_needed(self) -> int:
         """Participants whom those need, each doing as much as in this study."""
         return places_wanted(self.batch, self.study.items) if self.study else 0
+
+    @property
+    def n_free(self) -> int:
+        """Places that nobody has; one that was returned, or whose participant was screened out, is
+        free again."""
+        if self.study is None:
+            return 0
+        taken = (n for state, n in self.study.sessions.items() if state not in GAVE_BACK)
+        return max(0, self.study.places - sum(taken))
+
+    @property
+    def n_to_add(self) -> int:
+        """Places that the judgments need beyond those that somebody is at work on or that are
+        free."""
+        at_work = self.study.sessions.get("started", 0) if self.study else 0
+        return max(0, self.n_needed - at_work - self.n_free)
 
     @property
     def has_too_many(self) -> bool:

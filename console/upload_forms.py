@@ -70,7 +70,11 @@ class NewStudyForm(forms.Form):
         label=_("Name of the study"), max_length=128, validators=[require_visible]
     )
     team = forms.ChoiceField(
-        label=_("Who sees it"), required=False, help_text=_("A team's members, by their roles.")
+        label=_("Who sees it"),
+        required=False,
+        help_text=_(
+            "A team's members, by their roles. A study stays with the team it is given to."
+        ),
     )
     begin = forms.ChoiceField(
         label=_("Begin with"),
@@ -102,13 +106,18 @@ class NewStudyForm(forms.Form):
         teams = [(key, team.name) for key, team in self._teams.items()]
         _choices(self, "team", [*teams, ("", _("Only you"))])
         if teams:
-            self.fields["team"].initial = teams[0][0]
+            self.fields["team"].initial = self._team_of_last_study(user) or teams[0][0]
         names = [(name, TEMPLATE_NAMES.get(name, name)) for name in template_names()]
         _choices(self, "template", [("", _("one question, 0 to 100: how appropriate")), *names])
         sources = Study.objects.visible_to(user).order_by("title", "pk")
         field = self.fields["source"]
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = sources
+
+    def _team_of_last_study(self, user: User) -> str:
+        """Whose the newest study is that this person made for one of the teams."""
+        made = Study.objects.filter(owner=user.pk, team__in=list(self._teams))
+        return str(made.order_by("-pk").values_list("team", flat=True).first() or "")
 
     @property
     def chosen_team(self) -> Team | None:

@@ -49,6 +49,7 @@ def launch(request: HttpRequest, slug: str) -> HttpResponse:
         again=_again(request, study),
         n_to_buy=n_to_buy,
         how_to_buy=where if where in (SAMPLE, UNSURE) else "",
+        is_elsewhere="elsewhere" in request.GET,
     )
     return _page(request, study, view)
 

@@ -74,7 +74,8 @@ def _too_many(n_judgments: int, n_needed: int, n_free: int) -> str:
 def _n_taken(study: RecruitedStudy) -> int:
     """Places that somebody has or had and that are not free again, or may not be: a submission that
     ran out of time here may have been in time there, and of those that were erased nobody knows
-    any more of which study they were."""
+    any more of which study they were. Who was screened out for pay took none."""
     erased = ErasedSubmission.objects.filter(connection=study.connection_id)
-    sessions = Session.objects.filter(study=study).exclude(state=Session.State.RETURNED)
+    gave_back = (Session.State.RETURNED, Session.State.SCREENED_OUT)
+    sessions = Session.objects.filter(study=study).exclude(state__in=gave_back)
     return sessions.count() + erased.count()

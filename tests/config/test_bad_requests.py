@@ -38,3 +38,10 @@ def test_a_host_that_is_not_served_is_said():
     answer = Client().get("/", headers={"host": "evil"})
     assert answer.status_code == 400
     assert "not served at the address" in words_of(answer.content.decode())
+
+
+def test_a_page_says_that_an_address_is_a_buttons(admin_client):
+    answer = admin_client.get("/studies/any/collect/")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    assert "This address belongs to a button" in words_of(answer.content.decode())
+    assert not admin_client.get("/studies/any/collect/", headers={"accept": "text/csv"}).content

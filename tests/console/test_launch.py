@@ -210,7 +210,9 @@ def test_the_rest_follows_the_pilot_with_the_pilots_terms(rosa, study, connectio
     assert rest.requirements == pilot.requirements != []
     assert listed_workers(rest) == listed_workers(pilot) == ["A1WORKER", "A2WORKER"]
     content = words_of(page_of(rosa, study).content.decode())
-    assert "No other item is left" in content
+    assert "Each item has its HIT: nothing is left to launch." in content
+    assert "Publish 0 items" not in content
+    assert "No other item is left" in words_of(page_of(rosa, study, elsewhere=1).content.decode())
 
 
 def test_the_rest_of_the_first_round_comes_before_that_of_a_second(rosa, study, connection):

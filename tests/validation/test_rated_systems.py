@@ -12,7 +12,12 @@ from validation.analysis import Settings, report_from_tables
 from validation.analysis.rated_systems import compare_rated_systems, comparison_sentence
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
-from validation.documents.rated_systems import is_told_apart, rated_systems_section, verdicts
+from validation.documents.rated_systems import (
+    is_told_apart,
+    rated_systems_section,
+    verdict_of,
+    verdicts,
+)
 from validation.results import TableResults
 
 SETTINGS = Settings(levels=("system",), coefficients=("pearson",), n_resamples=50, n_splits=0)
@@ -166,6 +171,17 @@ def test_a_pair_of_few_items_is_told_apart_nowhere_however_small_its_p():
     assert not is_told_apart(replace(enough, p_adjusted=0.06), "A")
     results = results_of(3.0, n_items=4)
     assert {(row.rank_low, row.rank_high) for row in results.rows(RatedSystemRecord)} == {(1, 3)}
+
+
+def test_what_there_is_already_is_not_advised_to_buy(rated):
+    rival = replace(rated, system="B", mean=2.8)
+    open_pair = replace(pair_needing(1, 1), n_items=12, p_adjusted=0.2)
+    purchase = verdict_of("q", [rated, rival], [open_pair], None).purchase
+    assert purchase.startswith("Buy next: more items. How many cannot be said")
+    assert "(0.20 between the means) the 12 there are would commonly do" in purchase
+    more = replace(open_pair, items_needed=15)
+    purchase = verdict_of("q", [rated, rival], [more], None).purchase
+    assert purchase.startswith("Buy next: about 15 items in all instead of 12; they would show")
 
 
 def test_an_interval_beside_an_undecided_pair_is_said_to_be_of_the_pair_alone():

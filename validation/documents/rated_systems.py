@@ -206,27 +206,43 @@ def _purchase(
     if nearest is None:
         return _("There is too little to say how many more ratings would settle it.")
     pair, rival = nearest
+    items = _more_than(pair.items_needed, pair.n_items)
+    annotators = _more_than(pair.annotators_needed, pair.n_annotators)
     difference = abs(pair.delta or 0.0)
     values = {
         "rival": rival,
         "difference": _difference(pair, difference),
-        "items": pair.items_needed,
-        "annotators": pair.annotators_needed,
+        "items": items,
+        "annotators": annotators,
         "now": pair.n_items,
         "least": _difference(pair, least_distinguishable(pair.se or 0.0, pair.freedom or 0.0)),
     }
-    text = _WAYS[pair.items_needed is not None, pair.annotators_needed is not None]
+    is_reckoned = pair.items_needed is not None or pair.annotators_needed is not None
+    if is_reckoned and items is None and annotators is None:
+        return _(STRICTER) % values
+    text = _WAYS[items is not None, annotators is not None]
     return " ".join([_(text) % values, _(SMALLER) % values])
+
+
+def _more_than(needed: int | None, present: int) -> int | None:
+    """What would be needed, unless there is as much already: it is reckoned for this pair alone and
+    for means of many, and the test of the pair can be stricter."""
+    return needed if needed is not None and needed > present else None
 
 
 def _difference(pair: RatedPairRecord, value: float) -> str:
     """A difference of means; on an ordinal scale how much oftener one is rated above the other."""
     if not pair.test.startswith(ORDER):
-        return _number(value)
+        return _("%(n)s between the means") % {"n": _number(value)}
     return _("%(n)s %% of ratings, those above less those below") % {"n": f"{100 * value:.0f}"}
 
 
 SMALLER = gettext_noop("As it stands, the study could tell apart differences over about %(least)s.")
+STRICTER = gettext_noop(
+    "Buy next: more items. How many cannot be said: for a difference as large as that from "
+    "%(rival)s (%(difference)s) the %(now)s there are would commonly do, and its test, stricter "
+    "where p is adjusted for many pairs or few ratings carry a mean, does not tell the two apart."
+)
 _WAYS = {
     (True, True): gettext_noop(
         "Buy next: about %(items)s items in all instead of %(now)s, or the same items rated by "
