@@ -42,12 +42,13 @@ LONGEST_REFUSAL = 300
 
 def shorten_refusals(record: logging.LogRecord) -> bool:
     """Make one short warning of a suspicious request: nothing of the site's failed, and whoever
-    sends a thousand of them writes no thousand tracebacks."""
+    sends a thousand of them writes no thousand tracebacks. No line displays a request, whose
+    address may have who a participant is, and what opens a study, in it: its id stands beside."""
+    record.__dict__.pop("request", None)
     if record.name.startswith(REFUSED_REQUESTS):
         record.levelno, record.levelname = logging.WARNING, "WARNING"
         record.exc_info = record.exc_text = None
         record.msg, record.args = record.getMessage()[:LONGEST_REFUSAL], None
-        record.__dict__.pop("request", None)  # which displays the address once more
     return True
 
 

@@ -65,6 +65,20 @@ class MoneyField(forms.CharField):
         return Decimal(text)
 
 
+class EarlierField(forms.ModelMultipleChoiceField[Recruitment]):
+    """Earlier studies, each by batch and round."""
+
+    def clean(self, value: Any) -> Any:
+        try:
+            return super().clean(value)
+        except OverflowError as error:  # a number that is no row's in any database
+            raise ValidationError(_("Choose studies of the list.")) from error
+
+    def label_from_instance(self, obj: Any) -> str:
+        text = _("batch {pk}, round {round}: {title}")
+        return text.format(pk=obj.batch.pk, round=obj.batch.round, title=obj.batch.title)
+
+
 class OfferForm(forms.Form):
     """What participants are offered, and who may take part."""
 
@@ -128,7 +142,7 @@ class OfferForm(forms.Form):
         required=False,
         help_text=gettext_lazy("Then Prolific pauses the study. The price has all of it in."),
     )
-    excluded = forms.ModelMultipleChoiceField(
+    excluded = EarlierField(
         Recruitment.objects.none(),
         label=gettext_lazy("Not for participants of"),
         required=False,
@@ -144,7 +158,6 @@ class OfferForm(forms.Form):
         self.fields["places"].help_text = _places_help(judgments_wanted(batch))
         self.fields["recruiter"].queryset = recruiters  # type: ignore[attr-defined]
         self.fields["excluded"].queryset = earlier  # type: ignore[attr-defined]
-        self.fields["excluded"].label_from_instance = _earlier_name  # type: ignore[attr-defined]
 
     @property
     def offered(self) -> list[forms.BoundField]:
@@ -338,9 +351,3 @@ def too_many(n_judgments: int, n_participants: int) -> str:
     """What is said of more."""
     text = _("Whoever else came would find nothing to do.")
     return f"{wanted_help(n_judgments, n_participants)} {text}"
-
-
-def _earlier_name(recruitment: Recruitment) -> str:
-    batch = recruitment.batch
-    text = _("batch {pk}, round {round}: {title}")
-    return text.format(pk=batch.pk, round=batch.round, title=batch.title)

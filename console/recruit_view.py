@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 State = Recruitment.State
 CENT = Decimal("0.01")
 AMOUNT_NEEDED = (PUBLISH, PLACES)
-GAVE_BACK = ("returned", "screened_out")
+GAVE_BACK = ("returned", "timed_out", "rejected", "screened_out")
 
 
 @dataclass
@@ -201,18 +201,19 @@ class RecruitView:
 
     @property
     def n_free(self) -> int:
-        """Places that nobody has; one that was returned, or whose participant was screened out, is
-        free again."""
+        """Places that nobody has; one that was returned or timed out, or whose participant was
+        rejected or screened out, is free again."""
         if self.study is None:
             return 0
-        taken = (n for state, n in self.study.sessions.items() if state not in GAVE_BACK)
-        return max(0, self.study.places - sum(taken))
+        states: dict[str, int] = self.study.sessions
+        n_taken = sum(n for state, n in states.items() if state not in GAVE_BACK)
+        return max(0, int(self.study.places) - n_taken)
 
     @property
     def n_to_add(self) -> int:
         """Places that the judgments need beyond those that somebody is at work on or that are
         free."""
-        at_work = self.study.sessions.get("started", 0) if self.study else 0
+        at_work = int(self.study.sessions.get("started", 0)) if self.study else 0
         return max(0, self.n_needed - at_work - self.n_free)
 
     @property

@@ -186,6 +186,8 @@ def recruit_in_background(running: RunningJob) -> str:
         _note_refusal(recruitment, arguments["action"], str(refusal))
         raise
     recruitment.refresh_from_db()
+    if arguments["action"] in ANYTIME:  # done by itself, whatever became of the study's last action
+        return _report(recruitment, arguments["action"])
     if recruitment.is_under_way:
         time.sleep(PAUSE_SECONDS)
         raise JobWaiting

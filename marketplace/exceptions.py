@@ -30,6 +30,7 @@ MarketplaceError
 +-- InvalidStatusFile            of participants: it says what can't be, by line
 +-- TooManyKeys
 +-- BridgeUnfit                  it can't lead programs to where it was told to
++-- RecruiterBusy                another process calls this account
 +-- InvalidHitState
 +-- InvalidAssignmentState
 +-- InvalidQualificationState
@@ -330,3 +331,6 @@ class TooManyKeys(MarketplaceError): ...
 
 
 class BridgeUnfit(MarketplaceError): ...
+
+
+class RecruiterBusy(MarketplaceError): ...

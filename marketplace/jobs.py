@@ -1,9 +1,11 @@
 """What happens at the marketplace by time."""
 
+import time
+
 from django.utils.translation import gettext_lazy
 
 from marketplace import clock
-from marketplace.exceptions import MarketplaceError
+from marketplace.exceptions import MarketplaceError, RecruiterBusy
 from marketplace.hits import lifecycle
 from marketplace.hits.devices import delete_old_prints
 from marketplace.hits.drafts import delete_closed_drafts
@@ -17,10 +19,13 @@ from marketplace.recruiting.demographics import FETCH_DEMOGRAPHICS, fetch_demogr
 from marketplace.recruiting.events import delete_old_events, follow_all_events
 from marketplace.recruiting.requests import ACT, CONNECT, perform_action, perform_connection
 from marketplace.recruiting.sessions import settle_sessions
+from work.exceptions import JobWaiting
 from work.execution import RunningJob
 from work.registry import MARKETPLACE, register
 
 EVERY_SECONDS = 60
+# Until it is looked again whether another process has done with a recruiter.
+PAUSE_SECONDS = 1
 AUDIT_EVERY_SECONDS = 12 * 3600
 
 
@@ -92,7 +97,11 @@ def act_on_recruited_study(running: RunningJob) -> str:
     """Do what was requested about a study at its recruiter."""
     job, arguments = running.job, running.arguments
     is_last_try = job.attempts >= job.max_attempts
-    perform_action(arguments["study"], arguments["number"], is_last_try=is_last_try)
+    try:
+        perform_action(arguments["study"], arguments["number"], is_last_try=is_last_try)
+    except RecruiterBusy as busy:
+        time.sleep(PAUSE_SECONDS)
+        raise JobWaiting from busy
     return "Done, or the study says why not."
 
 

@@ -31,6 +31,7 @@ from marketplace.recruiting.demographics import demographics_file
 from marketplace.recruiting.files import join_file, participants_file
 from marketplace.recruiting.studies import find_study
 
+LONGEST_TIME = 11  # digits of seconds since 1970
 LONGEST = timedelta(minutes=10)
 LONGEST_READER = 150
 FILES: dict[str, Callable[..., Iterator[tuple[str, ...]]]] = {
@@ -72,7 +73,8 @@ def _signing_key(request: HttpRequest) -> AccessKey:
     if key is None or not any(_matches(secret, signed, signature) for secret in secrets_of(key)):
         raise PermissionDenied(_("This address is not signed by an access key."))
     # It is signed, so `expires` is what the signer wrote.
-    left = int(values[2]) - now.timestamp() if values[2].isdecimal() else -1
+    is_time = values[2].isdecimal() and len(values[2]) <= LONGEST_TIME
+    left = int(values[2]) - now.timestamp() if is_time else -1
     if not 0 <= left <= LONGEST.total_seconds():
         raise PermissionDenied(_("This address held for minutes only. Ask for the file again."))
     if not is_owners(key):

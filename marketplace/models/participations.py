@@ -69,6 +69,10 @@ class Session(models.Model):
         REJECTED = "rejected", _("Rejected")
         SCREENED_OUT = "screened_out", _("Screened out")
 
+    # Whose place is free again at the recruiter; who ran out of time with all of the work done
+    # may have it back by a late code.
+    PLACE_FREE_STATES = (State.RETURNED, State.TIMED_OUT, State.REJECTED, State.SCREENED_OUT)
+
     public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
     connection = models.ForeignKey(
         RecruiterConnection, on_delete=models.CASCADE, related_name="sessions"
@@ -86,6 +90,8 @@ class Session(models.Model):
     arrived_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    # Whether the participant has come to it in a browser that is known to be theirs.
+    is_proven = models.BooleanField(default=False)
 
     objects = SessionQuerySet.as_manager()
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.core.cache import cache
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -34,6 +35,7 @@ from marketplace.recruiting.participants import (
     find_participant,
     new_participant,
 )
+from marketplace.recruiting.posting import follow_study
 from marketplace.recruiting.problems import NotVerified, RecruiterProblem, Unreachable
 from marketplace.recruiting.sessions import start_session
 from marketplace.recruiting.signed_links import (
@@ -88,7 +90,7 @@ def recognise(
         raise ParticipantUnknown(_("This link is of another study."))
     signed = parameters.get(PARAMETER, "")
     visit = Visit(study, invitation, came.participant, came.study, came.submission, signed)
-    if not study.is_open and not has_begun(visit, known):
+    if not (study.is_open or has_begun(visit, known) or _is_open_there(study)):
         raise ChannelClosed(_closed())
     return visit
 
@@ -129,6 +131,22 @@ def is_proven(visit: Visit, *, known: WorkerAccount | None) -> bool:
         return _is_signed(visit)
     except NotVerified:
         return False
+
+
+def _is_open_there(study: RecruitedStudy) -> bool:
+    """Whether a study that nobody comes to, as far as is known here, is open at its recruiter: it
+    was published or given more places there, and that was not heard yet. Asked once a minute."""
+    is_over = study.state in (RecruitedStudy.State.DRAFT, RecruitedStudy.State.STOPPED)
+    recruiter = recruiter_of(study.connection, is_hurried=True) if study.external_id else None
+    if not is_over or recruiter is None:
+        return False
+    if not cache.add(f"is_open_there:{study.pk}", True, timeout=60):
+        return False
+    try:
+        follow_study(study, recruiter)
+    except RecruiterProblem:
+        return False
+    return study.is_open
 
 
 def _require_not_erased(visit: Visit) -> None:

@@ -9,12 +9,14 @@ what was to be added, tell whether it was paid. A message is sent once at most.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -22,7 +24,7 @@ from django.utils.translation import gettext as _
 
 from encryption import decrypt
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, RecruiterBusy
 from marketplace.models import Intent, Outcome, RecruiterCharge, RecruiterConnection, Session
 from marketplace.recruiting.attached import follow_attached
 from marketplace.recruiting.charges import charge_rewards
@@ -36,6 +38,7 @@ from marketplace.recruiting.outcomes_there import (
     follow_submissions,
     take_over,
 )
+from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.posting import follow_studies
 from marketplace.recruiting.problems import (
@@ -55,13 +58,18 @@ from marketplace.recruiting.records import (
     SubmissionState,
     Verdict,
 )
+from marketplace.recruiting.requests import end_abandoned_actions
 from marketplace.recruiting.sessions import leave_session
 from marketplace.recruiting.subscriptions import keep_subscribed
+from marketplace.recruiting.turns import turn_at
 
+logger = logging.getLogger(__name__)
 # A claim of this age is of a process that was killed.
 CLAIM_LASTS = timedelta(minutes=10)
 # A bonus that has not shown itself by then is a person's to decide.
 SHOWN_WITHIN = timedelta(hours=1)
+# Who handed in all of the work after the time there may enter the code later than that.
+LATE_CODE_WITHIN = timedelta(days=1)
 Kind, State = Intent.Kind, Intent.State
 WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING)
 
@@ -83,9 +91,15 @@ def call_recruiters() -> Called:
     called = Called()
     connected = RecruiterConnection.objects.exclude(encrypted_token="")
     for connection in connected.select_related("requester").order_by("pk"):
-        recruiter = recruiter_of(connection)
-        if recruiter is not None:
-            _call(connection, recruiter, called)
+        try:
+            recruiter = recruiter_of(connection)
+            if recruiter is not None:
+                _call(connection, recruiter, called)
+        except Exception as error:
+            logger.exception("recruiter '%s' (%s) cannot be called", connection, connection.pk)
+            name = type(error).__name__
+            text = _("{recruiter} cannot be called ({error}): the site's log has the rest.")
+            called.problems += (text.format(recruiter=connection, error=name),)
     return called
 
 
@@ -113,17 +127,15 @@ def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
 def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called) -> None:
     problem = ""
     try:
-        _keep_subscribed(connection, recruiter)
-        follow_events(connection, recruiter)
-        called.n_followed += follow_submissions(connection, recruiter)
-        _settle_all(connection, recruiter)
-        _send_all(connection, recruiter)
-        follow_studies(connection, recruiter)
-        charge_rewards(connection, recruiter)
-        follow_attached(connection)
-        follow_groups(connection, recruiter)
-        follow_blocks(connection, recruiter)
-    except RecruiterProblem as error:  # nothing more can be done now
+        with turn_at(connection) as turn, Patience() as patience:
+            for step in _steps(connection, recruiter, called):
+                turn.go_on()
+                with patience.one():
+                    step()
+    except RecruiterBusy as busy:  # whoever calls it follows and sends the same
+        called.problems += (str(busy),)
+        return
+    except RecruiterProblem as error:  # the rest, or what it was of, is tried again in a minute
         problem = str(error)
         called.problems += (f"{connection}: {problem}",)
     RecruiterConnection.objects.filter(pk=connection.pk).update(
@@ -134,6 +146,29 @@ def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called)
     called.n_refused += counts[State.REFUSED]
     called.n_uncertain += counts[State.UNCERTAIN] + counts[State.SENT]
     called.n_waiting += counts[State.WRITTEN]
+
+
+def _steps(
+    connection: RecruiterConnection, recruiter: Recruiter, called: Called
+) -> tuple[Callable[[], object], ...]:
+    """What is done each minute, in this order; none of it needs what comes before."""
+
+    def follow() -> None:
+        called.n_followed += follow_submissions(connection, recruiter)
+
+    return (
+        partial(end_abandoned_actions, connection),
+        partial(_keep_subscribed, connection, recruiter),
+        partial(follow_events, connection, recruiter),
+        follow,
+        partial(_settle_all, connection, recruiter),
+        partial(_send_all, connection, recruiter),
+        partial(follow_studies, connection, recruiter),
+        partial(charge_rewards, connection, recruiter),
+        partial(follow_attached, connection),
+        partial(follow_groups, connection, recruiter),
+        partial(follow_blocks, connection, recruiter),
+    )
 
 
 def _keep_subscribed(connection: RecruiterConnection, recruiter: Recruiter) -> None:
@@ -149,16 +184,22 @@ def _intents(connection: RecruiterConnection, *states: str) -> list[Intent]:
 
 def _settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     now = clock.now()
-    for intent in _intents(connection, State.SENT, State.UNCERTAIN):
-        if intent.kind == Kind.DOUBT:
-            continue  # a person's to decide
-        if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
-            try:
-                _settle(intent, recruiter)
-            except NotAuthorized:
-                raise
-            except Refused as problem:  # it is not there any more: nothing else waits for it
-                _note(intent, State.UNCERTAIN, str(problem))
+    with Patience() as patience:
+        for intent in _intents(connection, State.SENT, State.UNCERTAIN):
+            if intent.kind == Kind.DOUBT:
+                continue  # a person's to decide
+            if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
+                with patience.one():
+                    _settle_one(intent, recruiter)
+
+
+def _settle_one(intent: Intent, recruiter: Recruiter) -> None:
+    try:
+        _settle(intent, recruiter)
+    except NotAuthorized:
+        raise
+    except Refused as problem:  # it is not there any more
+        _note(intent, State.UNCERTAIN, str(problem))
 
 
 def _is_abandoned(intent: Intent, now: datetime) -> bool:
@@ -200,16 +241,22 @@ def _may_still_show(bonus: Intent) -> bool:
 
 
 def _send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
-    for intent in _intents(connection, State.WRITTEN):
-        try:
-            _send(intent, recruiter)
-        except Uncertain as problem:
-            _note(intent, State.UNCERTAIN, str(problem))
-        except (Unreachable, NotAuthorized):
-            _note(intent, State.WRITTEN)
-            raise
-        except (Refused, ValueError) as problem:
-            _refused(intent, str(problem))
+    with Patience() as patience:
+        for intent in _intents(connection, State.WRITTEN):
+            with patience.one():
+                _send_one(intent, recruiter)
+
+
+def _send_one(intent: Intent, recruiter: Recruiter) -> None:
+    try:
+        _send(intent, recruiter)
+    except Uncertain as problem:
+        _note(intent, State.UNCERTAIN, str(problem))
+    except (Unreachable, NotAuthorized):
+        _note(intent, State.WRITTEN)
+        raise
+    except (Refused, ValueError) as problem:
+        _refused(intent, str(problem))
 
 
 @transaction.atomic
@@ -222,6 +269,8 @@ def _refused(intent: Intent, problem: str) -> None:
 
 
 def _send(intent: Intent, recruiter: Recruiter) -> None:
+    # Since the round began the participant may have withdrawn, or handed in the rest.
+    intent.session.refresh_from_db(fields=["state", "outcome", "ended_at"])
     if intent.kind == Kind.MESSAGE:
         participant = decrypt(intent.session.encrypted_participant_id)
         if _claim(intent):
@@ -238,7 +287,7 @@ def _send(intent: Intent, recruiter: Recruiter) -> None:
 def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     """Give a verdict, unless it was given there already, or something else was."""
     wanted = SubmissionState.APPROVED if intent.kind == Kind.APPROVE else SubmissionState.REJECTED
-    if found.state in WORKING:
+    if found.state in WORKING or _may_be_late(intent.session, found):
         return  # the participant has not come back yet: later
     if found.state == wanted:
         _decided(intent)
@@ -251,7 +300,7 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
             "The participant withdrew before this was approved there, and was told that nothing is "
             "paid. If it is to be paid all the same, approve it there."
         )
-        _note(intent, State.REFUSED, text)
+        _refused(intent, text)
         return
     if found.state == SubmissionState.SCREENED_OUT:
         follow_submission(intent.session, found)
@@ -270,6 +319,13 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if _claim(intent, intent.basis):
         recruiter.decide(found.id, _verdict(intent, found))
         _decided(intent)
+
+
+def _may_be_late(session: Session, found: Submission) -> bool:
+    """Whether all of the work is here, and its code may still be entered after the time there."""
+    is_late = found.state == SubmissionState.TIMED_OUT and session.outcome == Outcome.COMPLETED
+    ended_at = session.ended_at or session.arrived_at
+    return is_late and ended_at > clock.now() - LATE_CODE_WITHIN
 
 
 def _is_left(session: Session, found: Submission) -> bool:

@@ -181,8 +181,10 @@ def _locked(key: int) -> Session:
 
 
 def _is_decided(session: Session, kind: str) -> bool:
-    """Whether the last decision on the session was this."""
+    """Whether the last decision on the session was this. An approval that its recruiter refused,
+    as for want of money, decides nothing."""
     decisions = Intent.objects.filter(session=session, kind__in=[Kind.APPROVE, Kind.REJECT])
+    decisions = decisions.exclude(kind=Kind.APPROVE, state=Intent.State.REFUSED)
     last = decisions.order_by("-pk").first()
     return last is not None and last.kind == kind
 
@@ -190,6 +192,12 @@ def _is_decided(session: Session, kind: str) -> bool:
 def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
     if _is_decided(session, kind):
         return
+    if kind == Kind.APPROVE:  # a rejection that was taken back before it was sent is none
+        unsent = Intent.objects.filter(session=session, kind=Kind.REJECT)
+        unsent.filter(state=Intent.State.WRITTEN).delete()
+        # Until it is sent, a study that is over is looked at again.
+        study = RecruitedStudy.objects.filter(pk=session.study_id, is_settled_there=True)
+        study.update(is_settled_there=False)
     n = Intent.objects.filter(session=session, kind=kind).count()
     _write(session, kind, f"{kind}:{session.pk}:{n}", text=feedback)
     if session.state == State.STARTED:

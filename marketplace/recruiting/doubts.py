@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from marketplace import clock
+from marketplace.exceptions import InvalidParameter
 from marketplace.models import Assignment, Intent, Outcome, RecruitedStudy, Session
 from marketplace.people.erased_submissions import erased_among
 from marketplace.recruiting.participants import account_of, encrypted
@@ -89,9 +90,13 @@ def _note_screened_out(
 
 @transaction.atomic
 def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
-    """Leave it as it is, or have it rejected there."""
+    """Leave it as it is, or have it rejected there, unless all of its work has come since."""
     # Whatever else is decided on it meanwhile waits, or was before.
-    Session.objects.select_for_update(no_key=True).get(pk=doubt.session_id)
+    session = Session.objects.select_for_update(no_key=True).get(pk=doubt.session_id)
+    if session.outcome == Outcome.COMPLETED and not is_left:
+        raise InvalidParameter(
+            _("All of its work has come since this was listed: decide on it as on any other's.")
+        )
     Intent.objects.filter(pk=doubt.pk).update(state=State.DONE, done_at=clock.now())
     if is_left or _is_decided(doubt.session):
         return

@@ -11,13 +11,16 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from marketplace import clock
-from marketplace.models import RecruitedStudy, RecruiterConnection, RecruiterEvent, Session
+from marketplace.exceptions import RecruiterBusy
+from marketplace.models import RecruiterConnection, RecruiterEvent, Session
 from marketplace.people.erased_submissions import erased_among
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.outcomes_there import follow_submission, is_followed
+from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.posting import follow_study
-from marketplace.recruiting.problems import NotAuthorized, NotFound, NotVerified, Unreachable
+from marketplace.recruiting.problems import NotFound, NotVerified, RecruiterProblem
+from marketplace.recruiting.turns import turn_at
 from work.request import request_job
 
 MOST_AT_ONCE = 500
@@ -66,21 +69,22 @@ def follow_all_events() -> int:
     waiting = RecruiterConnection.objects.filter(events__followed_at=None, events__isnull=False)
     for connection in waiting.distinct().order_by("pk"):
         recruiter = recruiter_of(connection)
-        try:
+        # The call of each minute says what is in the way, and follows them.
+        with suppress(RecruiterProblem, RecruiterBusy), turn_at(connection):
             n_changed += follow_events(connection, recruiter) if recruiter else 0
-        except (Unreachable, NotAuthorized):
-            continue  # the call of each minute says so, and follows them
     return n_changed
 
 
 def follow_events(connection: RecruiterConnection, recruiter: Recruiter) -> int:
     """Ask what became of what the news are about; return how much changed."""
     n_changed = 0
-    for event in connection.events.filter(followed_at=None).order_by("pk")[:MOST_AT_ONCE]:
-        with suppress(NotFound, ValueError):  # there is no such thing there any more
-            n_changed += _follow(event, connection, recruiter)
-        event.followed_at = clock.now()
-        event.save(update_fields=["followed_at"])
+    with Patience() as patience:
+        for event in connection.events.filter(followed_at=None).order_by("pk")[:MOST_AT_ONCE]:
+            with patience.one():
+                with suppress(NotFound, ValueError):  # there is no such thing there any more
+                    n_changed += _follow(event, connection, recruiter)
+                event.followed_at = clock.now()
+                event.save(update_fields=["followed_at"])
     return n_changed
 
 
@@ -97,7 +101,5 @@ def _follow(event: RecruiterEvent, connection: RecruiterConnection, recruiter: R
         if session is None or not is_followed(session, clock.now()):
             return False
         return follow_submission(session, recruiter.submission(event.submission_id))
-    # A draft is published here, where somebody agrees to its cost.
-    published = connection.studies.exclude(state=RecruitedStudy.State.DRAFT)
-    study = published.filter(external_id=event.external_study_id or None).first()
+    study = connection.studies.filter(external_id=event.external_study_id or None).first()
     return study is not None and follow_study(study, recruiter)

@@ -11,7 +11,14 @@ from django.utils.translation import ngettext
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import Assignment, ErasedSubmission, HitType, RecruitedStudy, Session
+from marketplace.models import (
+    Assignment,
+    ErasedSubmission,
+    HitType,
+    Outcome,
+    RecruitedStudy,
+    Session,
+)
 from marketplace.recruiting.reservations import hits_of
 
 
@@ -72,10 +79,10 @@ def _too_many(n_judgments: int, n_needed: int, n_free: int) -> str:
 
 
 def _n_taken(study: RecruitedStudy) -> int:
-    """Places that somebody has or had and that are not free again, or may not be: a submission that
-    ran out of time here may have been in time there, and of those that were erased nobody knows
-    any more of which study they were. Who was screened out for pay took none."""
+    """Places that somebody has or had and that are not free again; of those that were erased nobody
+    knows any more of which study they were."""
     erased = ErasedSubmission.objects.filter(connection=study.connection_id)
-    gave_back = (Session.State.RETURNED, Session.State.SCREENED_OUT)
-    sessions = Session.objects.filter(study=study).exclude(state__in=gave_back)
+    is_free = Q(state__in=Session.PLACE_FREE_STATES)
+    is_free &= ~Q(state=Session.State.TIMED_OUT, outcome=Outcome.COMPLETED)
+    sessions = Session.objects.filter(study=study).exclude(is_free)
     return sessions.count() + erased.count()

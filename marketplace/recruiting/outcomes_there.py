@@ -3,6 +3,8 @@ whose time was over, and what was approved by time or by hand."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -12,12 +14,14 @@ from django.utils.translation import gettext as _
 from marketplace import clock
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits import review
-from marketplace.models import Assignment, RecruitedStudy, RecruiterConnection, Session
+from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterConnection, Session
 from marketplace.recruiting.doubts import follow_doubts
+from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound
 from marketplace.recruiting.records import Submission, SubmissionState
 from marketplace.recruiting.sessions import (
+    free_items,
     return_session,
     screen_out_session,
     time_out_session,
@@ -28,7 +32,11 @@ OPEN = (State.STARTED, State.FINISHED)
 # Who was let go, or turned down, may still be approved there, for as long as people remember.
 REVERSIBLE = (State.TIMED_OUT, State.RETURNED, State.REJECTED)
 REVERSIBLE_FOR = timedelta(days=30)
-UNDECIDED = (There.RESERVED, There.ACTIVE, There.PROCESSING, There.AWAITING_REVIEW)
+# A word that is not known here says nothing of whether it is decided.
+UNDECIDED = (
+    *(There.RESERVED, There.ACTIVE, There.PROCESSING, There.AWAITING_REVIEW),
+    There.UNKNOWN,
+)
 SAME = {
     There.RETURNED: State.RETURNED,
     There.TIMED_OUT: State.TIMED_OUT,
@@ -45,21 +53,35 @@ def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) ->
     studies = RecruitedStudy.objects.filter(connection=connection).exclude(external_id="")
     is_open = Q(state__in=[RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED])
     is_open |= Q(state=RecruitedStudy.State.STOPPED, is_settled_there=False)
-    for study in studies.filter(Q(pk__in=sessions.values("study")) | is_open).order_by("pk"):
-        here = {one.submission_id: one for one in sessions.filter(study=study)}
-        try:
-            there = list(recruiter.submissions(study.external_id))
-        except NotFound:
-            continue  # the study was deleted there: its sessions end by their time
-        for submission in there:
-            session = here.get(submission.id)
-            n_changed += session is not None and follow_submission(session, submission)
-        follow_doubts(study, there)
-        is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
-        is_settled = is_stopped and not any(_may_be_paid(one, now) for one in there)
-        if is_settled != study.is_settled_there:  # more places open a study again
-            studies.filter(pk=study.pk).update(is_settled_there=is_settled)
+    with Patience() as patience:
+        for study in studies.filter(Q(pk__in=sessions.values("study")) | is_open).order_by("pk"):
+            here = {one.submission_id: one for one in sessions.filter(study=study)}
+            # One that was deleted there is over: its sessions end by their time.
+            with patience.one(), suppress(NotFound):
+                n_changed += _follow_those_of(study, here, recruiter, now)
     return n_changed
+
+
+def _follow_those_of(
+    study: RecruitedStudy, here: Mapping[str, Session], recruiter: Recruiter, now: datetime
+) -> int:
+    n_changed, there = 0, list(recruiter.submissions(study.external_id))
+    for submission in there:
+        session = here.get(submission.id)
+        n_changed += session is not None and follow_submission(session, submission)
+    follow_doubts(study, there)
+    is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
+    is_stopped = is_stopped and not _approvals_wait(study)
+    is_whole = there or not Session.objects.filter(study=study).exists()
+    is_settled = bool(is_stopped and is_whole) and not any(_may_be_paid(one, now) for one in there)
+    if is_settled != study.is_settled_there:  # more places open a study again
+        RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=is_settled)
+    return n_changed
+
+
+def _approvals_wait(study: RecruitedStudy) -> bool:
+    approvals = Intent.objects.filter(session__study=study, kind=Intent.Kind.APPROVE)
+    return approvals.filter(state__in=Intent.OPEN_STATES).exists()
 
 
 def _may_be_paid(there: Submission, now: datetime) -> bool:
@@ -113,6 +135,8 @@ def take_over(session: Session, state: str) -> str:
     handed_in = Assignment.objects.filter(session_item__session=locked, status__in=open_statuses)
     for public_id in list(handed_in.order_by("hit_id").values_list("public_id", flat=True)):
         _decide_one(locked, public_id, is_approved=is_approved)
+    if state == State.REJECTED:
+        free_items(locked)
     locked.state = state
     locked.save(update_fields=["state"])
     return state

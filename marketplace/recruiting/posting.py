@@ -8,6 +8,8 @@ transition was made; places are said as a total.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
 from decimal import Decimal
 
 from django.db import transaction
@@ -21,12 +23,14 @@ from marketplace.models import PaidBy, RecruitedStudy, RecruiterCharge, Recruite
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, with_screen_outs
 from marketplace.recruiting.needed_places import require_work
+from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.records import Cost, StudyState
 from marketplace.users import User
 
 State = RecruitedStudy.State
+HOUR = timedelta(hours=1)
 PUBLISHED = (StudyState.ACTIVE, StudyState.PUBLISHING)
 STATES = {
     StudyState.ACTIVE: State.ACTIVE,
@@ -53,17 +57,13 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
         raise InvalidParameter(str(problem)) from problem
     _require_confirmed(study, cost, confirmed)
     with transaction.atomic():
-        if study.hit_type.paid_by == PaidBy.LEDGER:
-            let_recruiter_pay(study.hit_type)
+        _let_recruiter_pay(study)
         note("study.publish", subject=study.name, user=user, requester=study.requester)
     if posted.state == StudyState.DRAFT:
         _done(study, recruiter, recruiter.publish, PUBLISHED)
-    with transaction.atomic():
-        # Whoever is screened out is charged for one by one, if anybody is.
-        _charge(study, of_places, study.external_id)
-        study.quoted_places = None  # it is no quote of places that are still to come
-        study.save(update_fields=["quoted_places"])
     follow_study(study, recruiter)
+    study.quoted_places = None  # it is no quote of places that are still to come
+    study.save(update_fields=["quoted_places"])
     return cost
 
 
@@ -101,7 +101,11 @@ def set_places(
     """Have so many places in all; said twice it is the same. Where an amount is confirmed, it is
     what those cost that are more."""
     recruiter = required_recruiter(study.connection)
+    if study.state == State.STOPPED:  # whatever is heard of it, it is looked at in a minute
+        rows = RecruiterConnection.objects.filter(pk=study.connection_id)
+        rows.update(stopped_looked_at=None)
     try:
+        follow_study(study, recruiter)  # places that were added there, or before this was cut off
         _add_places(study, recruiter, total, confirmed)
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem)) from problem
@@ -111,15 +115,20 @@ def set_places(
 
 
 def follow_studies(connection: RecruiterConnection, recruiter: Recruiter) -> None:
-    """Write down how each study stands there that was published and is not over."""
-    studies = RecruitedStudy.objects.filter(
-        connection=connection, state__in=[State.ACTIVE, State.PAUSED]
-    )
-    for study in studies.exclude(external_id="").order_by("pk"):
-        try:
-            follow_study(study, recruiter)
-        except NotFound:
-            continue  # it was deleted there: its sessions end by their time
+    """Write down how each study stands there that is not over, drafts too: that one was published
+    may not have been heard. Whether one that was stopped is open again is looked at each hour."""
+    states, now = [State.DRAFT, State.ACTIVE, State.PAUSED], clock.now()
+    if is_hour_over := (connection.stopped_looked_at or now - HOUR) <= now - HOUR:
+        states.append(State.STOPPED)
+    studies = RecruitedStudy.objects.filter(connection=connection, state__in=states)
+    studies = studies.select_related("connection", "hit_type", "requester")
+    with Patience() as patience:
+        for study in studies.exclude(external_id="").order_by("pk"):
+            # One that was deleted there is over: its sessions end by their time.
+            with patience.one(), suppress(NotFound):
+                follow_study(study, recruiter)
+    if is_hour_over:
+        RecruiterConnection.objects.filter(pk=connection.pk).update(stopped_looked_at=now)
 
 
 def _add_places(
@@ -127,9 +136,6 @@ def _add_places(
 ) -> None:
     n_more = _n_more(study, recruiter, total)
     if not n_more:
-        if study.quoted_places == total and study.quoted_cost:  # a try before was cut off here
-            quoted = Cost(study.quoted_cost, study.connection.settings.get("currency", ""))
-            _charge(study, quoted, f"{study.external_id}:{total}")
         return
     cost = _quote(study, recruiter, total, n_more)
     if confirmed is not None:
@@ -139,7 +145,6 @@ def _add_places(
     except Uncertain:
         if recruiter.study(study.external_id).places != total:
             recruiter.set_places(study.external_id, total)
-    _charge(study, cost, f"{study.external_id}:{total}")
 
 
 def _n_more(study: RecruitedStudy, recruiter: Recruiter, total: int) -> int:
@@ -200,21 +205,46 @@ def _move(study: RecruitedStudy, name: str, wanted: StudyState, user: User | Non
 
 
 def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
-    """Write down how a study stands there; whether its state is new here."""
+    """Write down how a study stands there, and what it was charged; whether its state is new here.
+
+    Whoever was cut off, or heard no answer, after it was published or had more places there has
+    written neither; and both can be done there by hand.
+    """
     posted, before = recruiter.study(study.external_id), study.state
-    study.state = STATES.get(posted.state, study.state)
-    study.places = posted.places or study.places
-    study.save(update_fields=["state", "places"])
-    return study.state != before
+    after = STATES.get(posted.state, before)
+    if before == State.STOPPED and posted.state == StudyState.AWAITING_REVIEW:
+        after = before  # all of its places are in: nobody else comes
+    if before == State.DRAFT and after != before:
+        _let_recruiter_pay(study)
+        _charge(study, recruiter, posted.places, study.external_id)
+    elif before != State.DRAFT and posted.places > study.places:
+        n_more = posted.places - study.places
+        _charge(study, recruiter, n_more, f"{study.external_id}:{posted.places}")
+    is_as_before = (after, posted.places or study.places) == (before, study.places)
+    study.is_settled_there = study.is_settled_there and is_as_before
+    study.state, study.places = after, posted.places or study.places
+    study.save(update_fields=["state", "places", "is_settled_there"])
+    return after != before
 
 
-def _charge(study: RecruitedStudy, cost: Cost, external_id: str) -> None:
-    """What publishing it, or more places, cost there, beside the ledger."""
+def _let_recruiter_pay(study: RecruitedStudy) -> None:
+    if study.hit_type.paid_by == PaidBy.LEDGER:
+        let_recruiter_pay(study.hit_type)
+
+
+def _charge(study: RecruitedStudy, recruiter: Recruiter, n_places: int, external_id: str) -> None:
+    """What publishing it, or so many more places, cost there, beside the ledger. Whoever is
+    screened out is charged for one by one, if anybody is."""
+    kind = RecruiterCharge.Kind.STUDY
+    charges = RecruiterCharge.objects.filter(connection=study.connection, kind=kind)
+    if study.reward is None or charges.filter(external_id=external_id).exists():
+        return
+    cost = recruiter.cost(study.reward, n_places)
     if cost.total <= 0:
         return
     RecruiterCharge.objects.get_or_create(
         connection=study.connection,
-        kind=RecruiterCharge.Kind.STUDY,
+        kind=kind,
         external_id=external_id,
         defaults={
             "study": study,

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from marketplace.exceptions import InvalidParameter, MarketplaceError
+from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.recruiting.connections import offer_prolific, try_offer
 from marketplace.recruiting.drafts import Posting, discard_draft, send_draft, write_draft
@@ -26,6 +26,8 @@ from marketplace.recruiting.posting import (
     stop_study,
 )
 from marketplace.recruiting.problems import RecruiterProblem
+from marketplace.recruiting.turns import turn_at
+from work.models import Job
 from work.request import request_job
 
 CONNECT, ACT = "connect_recruiter", "act_on_recruited_study"
@@ -132,7 +134,10 @@ def perform_action(study_id: int, number: int, *, is_last_try: bool = True) -> N
     if study is None:
         return
     try:
-        ACTS[study.action](study, study.action_values)
+        with turn_at(study.connection):
+            ACTS[study.action](study, study.action_values)
+    except RecruiterBusy:
+        raise
     except (MarketplaceError, RecruiterProblem) as refused:
         _end(study, str(refused))
     except Exception:
@@ -141,6 +146,19 @@ def perform_action(study_id: int, number: int, *, is_last_try: bool = True) -> N
         raise
     else:
         _end(study, "")
+
+
+def end_abandoned_actions(connection: RecruiterConnection) -> None:
+    """Say of what no job does any more, since its process was killed each time, that it was cut
+    off: else nothing could be done about the study again."""
+    under_way = Job.objects.unfinished().filter(kind=ACT)
+    numbers = {
+        (job.arguments["study"], job.arguments["number"]) for job in under_way.only("arguments")
+    }
+    for study in connection.studies.exclude(action=""):
+        if (study.pk, study.action_number) not in numbers:
+            text = _("“{action}” was cut off. Look how the study stands, and do it again.")
+            _end(study, text.format(action=study.get_action_display()))
 
 
 def _held(study_id: int) -> RecruitedStudy:

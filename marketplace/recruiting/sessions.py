@@ -299,6 +299,11 @@ def _set_state(session: Session, state: str) -> None:
     session.save(update_fields=["state", "ended_at"])
 
 
+def free_items(session: Session) -> None:
+    """Give back what is reserved for a participation that is over and was not handed in."""
+    _free(session, Assignment.Status.RETURNED)
+
+
 def _free(session: Session, status: str) -> None:
     for assignment in _assignments(session, Assignment.Status.ACCEPTED):
         give_up(public_id=assignment.public_id, status=status)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, Q, QuerySet, Sum, When
+from django.db.models import Case, Count, Q, QuerySet, Sum, When, Window
+from django.db.models.functions import RowNumber
 
 from marketplace.models import (
     Assignment,
@@ -49,11 +50,13 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
 
 def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[str, Any]]:
     """The calls that nobody answered, before those that were refused, which wait for nobody; the
-    newest of each first."""
+    newest of each first, and so many of each study."""
     rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
     rows = rows.select_related("session__study", "session__worker")
     is_refused = Case(When(state=Intent.State.REFUSED, then=1), default=0)
-    return [_call(one, has_ids=has_ids) for one in rows.order_by(is_refused, "-pk")[:MOST_CALLS]]
+    place = Window(RowNumber(), partition_by="session__study", order_by=[is_refused, "-pk"])
+    first = rows.annotate(place=place).filter(place__lte=MOST_CALLS)
+    return [_call(one, has_ids=has_ids) for one in first.order_by(is_refused, "-pk")]
 
 
 def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:

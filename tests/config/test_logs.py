@@ -1,12 +1,17 @@
 """Log lines that say which request they belong to; and settings that write nothing."""
 
 import json
+import logging
 import os
 import subprocess
 import sys
+from logging.config import DictConfigurator
 
 import pytest
 from django.conf import settings
+from django.test import RequestFactory
+
+from config.logs import logging_settings, shorten_refusals
 
 pytestmark = pytest.mark.once
 
@@ -111,6 +116,20 @@ def test_a_host_that_is_not_the_sites_is_one_short_warning(run, log_format):
     assert "Invalid HTTP_HOST header" in refusal
     assert len(refusal) < 600
     assert "get_host" not in printed  # of the traceback
+
+
+@pytest.mark.parametrize("log_format", ["json", "plain"])
+def test_no_line_displays_a_request_whose_address_says_who_comes(log_format):
+    settled = logging_settings(log_format=log_format, level="INFO")
+    configured = DictConfigurator(settled)
+    formatter = configured.configure_formatter(settled["formatters"]["all"])
+    record = logging.LogRecord("django.request", 40, "", 1, "Internal Server Error", (), None)
+    record.request = RequestFactory().get("/join/Opens-a-study/?PROLIFIC_PID=5f0000")
+    assert shorten_refusals(record)
+    line = formatter.format(record)
+    assert "Internal Server Error" in line
+    assert "5f0000" not in line
+    assert "Opens-a-study" not in line
 
 
 def test_a_log_format_there_is_not_is_refused_in_words(run):

@@ -24,6 +24,7 @@ from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Assignment, Hit, Recruiter, RecruiterCall, Recruitment
 from hits.publish import publish_batch
 from hits.recruited_batches import (
+    BONUS,
     DEMOGRAPHICS,
     DISCARD,
     PAUSE,
@@ -471,3 +472,57 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
     run_job(request_job(kind="follow_recruiters").pk)
     assert (Submission.objects.count(), Assignment.objects.count()) == (0, 0)
     assert connections_to_follow() == []
+
+
+@pytest.fixture
+def refused(drafted, fake, ada, batch):
+    """An open study whose last action was refused; somebody has handed in all of it."""
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    submission = hand_in(fake, RecruitedStudy.objects.get())
+    collect_batch(batch=batch, client=client_of(batch.connection))
+    job = change(drafted, PRICE, ada, places=40)
+    assert (job.state, "would find nothing to do" in job.message) == ("failed", True)
+    return submission
+
+
+def test_a_bonus_after_a_refused_action_is_said_to_be_written(refused, drafted, fake, ada, batch):
+    worker_id = Assignment.objects.of(batch).first().worker.worker_id
+    job = change(drafted, BONUS, ada, worker_id=worker_id, amount="0.75", reason="Careful")
+    assert (job.state, "The bonus is written down" in job.message) == ("done", True)
+    run_job(request_job(kind="call_recruiters").pk)
+    assert [kind for kind, _submission, _amount in fake.world.paid] == ["bonus"]
+
+
+def test_a_doubt_after_a_refused_action_is_said_to_be_settled(refused, drafted, fake, ada):
+    study = RecruitedStudy.objects.get()
+    place = fake.world.arrive(fake.world.studies[study.external_id])
+    fake.world.enter(place, study.codes.get(outcome="completed").code)
+    for kind in ("call_recruiters", "follow_recruiters"):
+        run_job(request_job(kind=kind).pk)
+    call = RecruiterCall.objects.get()
+    job = change(drafted, SETTLE, ada, call=call.number, was_done=False)
+    assert (job.state, job.message) == ("done", "It is settled.")
+
+
+def test_many_calls_of_one_study_hide_none_of_another(drafted, fake, ada):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    study = RecruitedStudy.objects.get()
+    place = fake.world.arrive(fake.world.studies[study.external_id])
+    fake.world.enter(place, study.codes.get(outcome="completed").code)
+    run_job(request_job(kind="call_recruiters").pk)
+    now, doubtful = timezone.now(), study.sessions.get()
+    facts = {"connection": study.connection, "created_at": now}
+    other = RecruitedStudy.objects.create(
+        requester=study.requester, hit_type=study.hit_type, name="Other", **facts
+    )
+    for n in range(200):
+        session = other.sessions.create(
+            connection=study.connection,
+            worker=doubtful.worker,
+            submission_id=f"other-{n}",
+            arrived_at=now,
+            expires_at=now,
+        )
+        session.intents.create(kind="doubt", key=f"other:{n}", state="uncertain", **facts)
+    run_job(request_job(kind="follow_recruiters").pk)
+    assert RecruiterCall.objects.filter(recruitment=drafted).count() == 1

@@ -7,9 +7,11 @@ from decimal import Decimal
 import pytest
 
 from marketplace import clock
+from marketplace.exceptions import InvalidParameter
 from marketplace.models import Assignment, Intent, RecruiterCharge, Session
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import publish_study, stop_study
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
@@ -237,3 +239,122 @@ def test_who_did_the_work_and_enters_the_code_of_screened_out_is_paid_as_one_of_
     assert (approval.state, "pay a bonus" in approval.problem) == ("refused", True)
     kinds = RecruiterCharge.objects.values_list("kind", flat=True)
     assert set(kinds) == {"study", "screen_out"}
+
+
+def test_work_that_came_since_it_was_listed_is_not_rejected(fake, posted, mturk):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    call_recruiters()
+    doubt = Intent.objects.get(**OPEN)
+    work(browser)
+    for assignment in assignments(submission):
+        mturk.approve_assignment(AssignmentId=assignment)
+    with pytest.raises(InvalidParameter, match="has come since"):
+        decide_uncertain(intent=doubt, was_done=False)
+    call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert not Intent.objects.filter(**OPEN).exists()
+
+
+def test_who_is_rejected_for_work_that_is_not_here_frees_the_rest_of_it(fake, posted):
+    claimed(fake, posted, n_done=1)
+    call_recruiters()
+    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=False)
+    call_recruiters()
+    statuses = Assignment.objects.order_by("status").values_list("status", flat=True)
+    assert list(statuses) == ["Rejected", "Returned"]
+
+
+def test_a_refused_approval_after_a_withdrawal_is_charged_to_nobody(fake, posted, mturk):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    first = Assignment.objects.get(status="Submitted")
+    mturk.approve_assignment(AssignmentId=first.public_id)
+    session = Session.objects.get()
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    session.refresh_from_db()
+    fake.world.enter(submission, session.code)
+    call_recruiters()
+    session.refresh_from_db()
+    assert (session.state, paid(fake, "reward")) == ("finished", [])
+    assert not RecruiterCharge.objects.filter(kind="reward").exists()
+
+
+def test_a_rejection_of_work_in_the_minutes_of_grace_waits_for_its_late_code(fake, posted, mturk):
+    fake.world.now = clock.now()
+    submission, browser, _answer = arrive(fake, posted)
+    fake.world.pass_time(timedelta(minutes=40))
+    work(browser, times=2)
+    for assignment in assignments(submission):
+        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="x" * 120)
+    call_recruiters()
+    assert submission.status == "TIMED-OUT"
+    fake.world.enter(submission, Session.objects.get().code)
+    call_recruiters()
+    assert (submission.status, Session.objects.get().state) == ("REJECTED", "rejected")
+    fake.world.pass_time(timedelta(days=22))
+    call_recruiters()
+    assert paid(fake, "reward") == []
+
+
+def test_a_stopped_study_is_not_over_while_a_place_has_a_word_that_is_not_known(fake, posted):
+    place = fake.world.arrive(fake.world.studies[posted.external_id])
+    stop_study(study=posted)
+    place.status = "UNKNOWN"
+    call_recruiters()
+    posted.refresh_from_db()
+    assert not posted.is_settled_there
+    place.status = "ACTIVE"
+    fake.world.enter(place, posted.codes.get(outcome="completed").code)
+    call_recruiters()
+    assert Intent.objects.filter(**OPEN).count() == 1
+
+
+def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fake, posted, mturk):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    first = Assignment.objects.get(status="Submitted")
+    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
+    call_recruiters()
+    stop_study(study=posted)
+    call_recruiters()
+    posted.refresh_from_db()
+    assert (submission.status, posted.is_settled_there) == ("REJECTED", True)
+    mturk.approve_assignment(AssignmentId=first.public_id, OverrideRejection=True)
+    call_recruiters()
+    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=True)
+    call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+
+
+def test_an_approval_that_was_refused_once_can_be_made_again(fake, posted, mturk):
+    submission = hand_in(fake, posted)
+    one, two = assignments(submission)
+    fake.fail_next("move_submission", "400")  # for want of money, say
+    mturk.approve_assignment(AssignmentId=one)
+    call_recruiters()
+    assert submission.status == "AWAITING REVIEW"
+    mturk.approve_assignment(AssignmentId=two)
+    call_recruiters()
+    assert (submission.status, Session.objects.get().state) == ("APPROVED", "approved")
+
+
+def test_a_rejection_that_was_taken_back_before_it_was_sent_is_not_sent(
+    fake, posted, mturk, monkeypatch
+):
+    done, move = [], operations.move_submission
+
+    def noted(world, body, key):
+        done.append(body["action"])
+        return move(world, body, key)
+
+    monkeypatch.setattr(operations, "move_submission", noted)
+    submission = hand_in(fake, posted)
+    for assignment in assignments(submission):
+        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="x" * 120)
+    for assignment in assignments(submission):
+        mturk.approve_assignment(AssignmentId=assignment, OverrideRejection=True)
+    call_recruiters()
+    assert (done, submission.status) == (["APPROVE"], "APPROVED")

@@ -123,7 +123,7 @@ def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, opera
     good, bad, late, left = participated(fake, study)
     decided(mturk, connection, good, bad, late)
     ask_for_more(mturk, hit_type)
-    pressed(lambda: set_places(study=study, total=6))
+    pressed(lambda: set_places(study=study, total=5))
     for _minute in range(5):
         call_recruiters()
     pressed(lambda: fetch_demographics(study=study))
@@ -145,7 +145,7 @@ def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, opera
 
 def assert_all_is_paid_once(fake, study):
     there = fake.world.studies[study.external_id]
-    assert (there.places, there.status) == (6, "COMPLETED")
+    assert (there.places, there.status) == (5, "COMPLETED")
     assert [one.status for one in fake.world.studies.values()] == ["COMPLETED"]
     assert (paid(fake, "reward"), paid(fake, "bonus")) == ([200, 200], [200])
     assert len(fake.world.messages) == 1

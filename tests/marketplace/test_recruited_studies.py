@@ -484,6 +484,24 @@ def test_who_begins_a_second_study_in_another_browser_may_stop_it_there(three):
     assert again.post(f"/worker/studies/{first.public_id}/leave/").status_code == 403
 
 
+def test_who_opens_anothers_second_study_first_sees_nothing_once_they_come_themselves(three):
+    mine = came(three, "p1", "x1")
+    theirs = came(three, "p1", "x2")
+    came(three, "p1", "x2", mine)
+    session = Session.objects.get(submission_id="x2")
+    page = text_of(mine.get(f"/worker/studies/{session.public_id}/"))
+    held = re.search("/worker/assignments/([A-Z0-9]+)/", page)[1]
+    draft = f"/worker/assignments/{held}/draft/"
+    saved = {"draft": "my secret", "progress": "", "revision": 0}
+    assert mine.post(draft, saved, content_type="application/json").status_code == 200
+    assert theirs.get(draft).json()["draft"] == ""
+    assert theirs.post(draft, saved, content_type="application/json").status_code == 403
+    work(mine)
+    assert mine.get(f"/worker/assignments/{held}/submitted/").status_code == 200
+    assert theirs.get(f"/worker/assignments/{held}/submitted/").status_code == 403
+    assert theirs.post(f"/worker/studies/{session.public_id}/leave/").status_code == 403
+
+
 def test_a_panels_ids_come_in_parameters_of_different_names(requester, hit_type):
     """Else a participant's id would pass for the study's, and be sent on as no secret."""
     values = StudyValues(

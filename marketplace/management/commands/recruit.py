@@ -17,6 +17,7 @@ from marketplace.recruiting.posting import (
     stop_study,
 )
 from marketplace.recruiting.problems import RecruiterProblem
+from marketplace.recruiting.turns import turn_at
 
 MOVES = {
     "pause": pause_study,
@@ -129,13 +130,14 @@ def _change(options: dict[str, Any]) -> dict[str, str]:
     study = rows.filter(token=options["study"] or "").exclude(external_id="").first()
     if study is None:
         raise CommandError("Say --hit-type to draft a study, or --study TOKEN of one.")
-    if options["confirm"] is not None:
-        publish_study(study=study, confirmed=options["confirm"])
-    elif options["places"]:
-        set_places(study=study, total=options["places"])
-    for name, move in MOVES.items():
-        if options[name]:
-            move(study=study)
+    with turn_at(study.connection):
+        if options["confirm"] is not None:
+            publish_study(study=study, confirmed=options["confirm"])
+        elif options["places"]:
+            set_places(study=study, total=options["places"])
+        for name, move in MOVES.items():
+            if options[name]:
+                move(study=study)
     return _facts(study)
 
 

@@ -190,7 +190,8 @@ class Prolific:
             found = self.submission(session)
         except (NotFound, ValueError):
             raise NotVerified("Prolific knows no submission of this id.") from None
-        if found.participant != parameters.get("PROLIFIC_PID") or found.study != study:
+        same = (found.id, found.participant, found.study)
+        if same != (session, parameters.get("PROLIFIC_PID"), study):
             raise NotVerified("The submission is another participant's, or of another study.")
         if found.state not in HERE:
             raise NotVerified(f"The submission is {found.state.value.replace('_', ' ')}.")

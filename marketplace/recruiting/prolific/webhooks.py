@@ -64,7 +64,7 @@ def verify_event(secret: str, headers: Mapping[str, str], body: bytes, *, now: d
         signature.encode(), signed(secret, sent_at, body).encode()
     ):
         raise NotVerified("The signature is not Prolific's.")
-    if not sent_at.isascii() or not sent_at.isdigit() or len(sent_at) > 12:
+    if not sent_at.isascii() or not sent_at.isdigit() or len(sent_at) > 11:
         raise NotVerified("The time of sending is not a number of seconds.")
     if not now - OLDEST <= datetime.fromtimestamp(int(sent_at), UTC) <= now + NEWEST:
         raise NotVerified("It was sent too long ago.")

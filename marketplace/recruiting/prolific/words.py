@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -148,6 +148,7 @@ def submission_of(body: dict[str, Any], *, study: str = "") -> Submission:
 
 def _moment(said: str | None) -> datetime | None:
     try:
-        return datetime.fromisoformat(said) if said else None
+        moment = datetime.fromisoformat(said) if said else None
     except ValueError:
         return None
+    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment

@@ -97,6 +97,7 @@ def mark_browser(request: HttpRequest, *, is_own: bool, session: Session, has_be
     participation began in it, or was under way when it came to it."""
     if is_own:
         request.session.pop(UNVERIFIED, None)
+        Session.objects.filter(pk=session.pk, is_proven=False).update(is_proven=True)
         return
     seen = dict(request.session.get(UNVERIFIED, {}))
     if not has_begun:
@@ -120,14 +121,17 @@ def may_see_way_back(request: HttpRequest, session: Session) -> bool:
 
 
 def began_here(request: HttpRequest, *, session_id: str = "", assignment_id: str = "") -> bool:
-    """Whether this is the participant's own browser, or the one in which they began what the
-    session or the assignment is of."""
+    """Whether this is the participant's own browser, or, until they come in one that is known to be
+    theirs, the one in which what the session or the assignment is of began."""
     if is_own_browser(request):
         return True
+    rows = Session.objects.filter(is_proven=False)
     if assignment_id:
-        rows = Session.objects.filter(items__assignment__public_id=assignment_id)
-        session_id = rows.values_list("public_id", flat=True).first() or ""
-    return bool(request.session[UNVERIFIED].get(session_id))
+        rows = rows.filter(items__assignment__public_id=assignment_id)
+    else:
+        rows = rows.filter(public_id=session_id)
+    unproven = rows.values_list("public_id", flat=True).first()
+    return bool(request.session[UNVERIFIED].get(unproven))
 
 
 def in_own_browser(

@@ -1,0 +1,261 @@
+# ruff: noqa: F811 (fixtures)
+"""Calls of an account at a recruiter: one process at a time, what fails holds up nothing else, and
+what was not heard of a study is heard later."""
+
+from contextlib import suppress
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter, RecruiterBusy
+from marketplace.models import (
+    AttachedHitType,
+    Hit,
+    RecruitedStudy,
+    RecruiterCharge,
+    RecruiterConnection,
+    RecruiterEvent,
+    Requester,
+    Session,
+)
+from marketplace.recruiting import posting
+from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.fake_prolific import operations
+from marketplace.recruiting.posting import publish_study, set_places, stop_study
+from marketplace.recruiting.requests import perform_action, request_action
+from marketplace.recruiting.turns import turn_at
+from tests.marketplace.prolific import (  # noqa: F401
+    REWARD,
+    arrive,
+    ask_for_more,
+    assignments,
+    connection,
+    fake,
+    hand_in,
+    hit_type,
+    paid,
+    posted,
+)
+from tests.marketplace.test_recruiting_rules import HIT_HERE, created, rule, study  # noqa: F401
+from work.execution import claim
+from work.models import Job
+from work.recovery import recover
+
+UNHEARD = ("drop", "500", "500", "500")
+
+
+def minutes(n=3):
+    for _ in range(n):
+        called = call_recruiters()
+    return called
+
+
+def charges(kind="study"):
+    return [one.amount for one in RecruiterCharge.objects.filter(kind=kind).order_by("pk")]
+
+
+def broken(monkeypatch, name, key_of, status=500):
+    """An operation of the fake that fails of one thing each time."""
+    real = getattr(operations, name)
+
+    def answer(*given):
+        if key_of(*given):
+            raise operations.Denied(status, "broken")
+        return real(*given)
+
+    monkeypatch.setattr(operations, name, answer)
+
+
+def test_a_second_process_leaves_an_account_to_the_first(posted, connection):
+    with turn_at(connection):
+        assert "Another process calls Prolific" in call_recruiters().problems[0]
+        request_action(study=posted, action="pause")
+        with pytest.raises(RecruiterBusy):
+            perform_action(posted.pk, 1)
+    connection.refresh_from_db()
+    assert connection.turn_until is None
+    perform_action(posted.pk, 1)
+    posted.refresh_from_db()
+    assert posted.state == "paused"
+
+
+def test_the_turn_of_a_process_that_was_killed_ends_by_itself(posted, connection):
+    later = timezone.now() + timedelta(minutes=5)
+    rows = RecruiterConnection.objects.filter(pk=connection.pk)
+    rows.update(turn_until=later, turn_token="killed")
+    assert call_recruiters().problems
+    rows.update(turn_until=timezone.now() - timedelta(seconds=1))
+    assert call_recruiters().problems == ()
+
+
+def test_a_process_that_lost_its_turn_goes_on_no_more(connection):
+    with turn_at(connection) as turn:
+        RecruiterConnection.objects.filter(pk=connection.pk).update(turn_token="another's")
+        with pytest.raises(RecruiterBusy):
+            turn.go_on()
+    connection.refresh_from_db()
+    assert connection.turn_token == "another's"
+
+
+def test_an_action_whose_job_was_killed_each_time_is_in_the_way_of_no_other(posted):
+    request_action(study=posted, action="pause")
+    job = Job.objects.get(kind="act_on_recruited_study")
+    for _ in range(job.max_attempts):
+        claim(job.pk)
+        Job.objects.filter(pk=job.pk).update(leased_until=timezone.now() - timedelta(hours=1))
+        recover(now=timezone.now(), last_at=timezone.now() - timedelta(seconds=1))
+        Job.objects.filter(pk=job.pk).update(run_after=None)
+    with pytest.raises(InvalidParameter, match="under way"):
+        request_action(study=posted, action="stop")
+    call_recruiters()
+    posted.refresh_from_db()
+    assert (posted.action, "“Pause it” was cut off" in posted.problem) == ("", True)
+    request_action(study=posted, action="stop")
+    call_recruiters()  # nothing ends what a job is still to do
+    posted.refresh_from_db()
+    assert posted.action == "stop"
+
+
+def test_a_publication_that_nobody_heard_of_is_found_and_charged(fake, connection, hit_type):
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    draft, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    fake.fail_next("move_study", "drop")
+    fake.fail_next("study", "", *UNHEARD[1:])
+    with pytest.raises(InvalidParameter):
+        publish_study(study=draft, confirmed=cost.total)
+    draft.refresh_from_db()
+    assert draft.state == "draft"
+    _submission, _browser, answer = arrive(fake, draft)  # before the minute is over
+    assert answer.status_code == 302
+    draft.refresh_from_db()
+    assert (draft.state, charges()) == ("active", [cost.total])
+    minutes()
+    assert charges() == [cost.total]
+
+
+def test_a_rule_stops_what_it_did_not_hear_was_published(fake, mturk, created):
+    clock.advance(timedelta(minutes=2))
+    fake.fail_next("move_study", "drop")
+    fake.fail_next("study", "", *UNHEARD[1:])
+    call_recruiters()
+    for hit in Hit.objects.all():
+        mturk.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=0)
+    minutes()
+    (there,) = fake.world.studies.values()
+    assert (there.status, RecruitedStudy.objects.get().state) == ("COMPLETED", "stopped")
+
+
+@pytest.mark.parametrize("is_by_arrival", [True, False])
+def test_a_stopped_study_that_was_opened_again_there_is_open_here(
+    fake, posted, mturk, is_by_arrival
+):
+    good = hand_in(fake, posted)
+    for assignment in assignments(good):
+        mturk.approve_assignment(AssignmentId=assignment)
+    call_recruiters()
+    stop_study(study=posted)
+    call_recruiters()
+    posted.refresh_from_db()
+    assert (posted.state, posted.is_settled_there) == ("stopped", True)
+    there = fake.world.studies[posted.external_id]
+    before = charges()
+    operations.change_study(fake.world, {"total_available_places": there.places + 1}, there.id)
+    if is_by_arrival:
+        _submission, _browser, answer = arrive(fake, posted)
+        assert answer.status_code == 302
+    else:
+        clock.advance(timedelta(hours=1))
+        call_recruiters()
+    posted.refresh_from_db()
+    assert (posted.state, posted.is_settled_there) == ("active", False)
+    assert charges() == [*before, Decimal(2)]
+
+
+def test_places_added_to_a_stopped_study_that_nobody_heard_of_are_found(
+    fake, posted, mturk, hit_type
+):
+    stop_study(study=posted)
+    call_recruiters()
+    ask_for_more(mturk, hit_type)
+    fake.fail_next("change_study", "drop")
+    fake.fail_next("study", "", "", *UNHEARD[1:])
+    with pytest.raises(InvalidParameter):
+        set_places(study=posted, total=6)
+    minutes(2)
+    posted.refresh_from_db()
+    there = fake.world.studies[posted.external_id]
+    assert (there.status, posted.state, posted.places) == ("ACTIVE", "active", 6)
+    assert charges()[-1] == 2 * Decimal(2)
+
+
+def test_a_rule_counts_places_that_were_added_before_it_was_cut_off(
+    fake, mturk, study, monkeypatch
+):
+    there, real = fake.world.studies[study.external_id], posting.follow_study
+    for _ in range(6):
+        for _hit in range(2):
+            mturk.create_hit(**HIT_HERE, MaxAssignments=4)
+        clock.advance(timedelta(minutes=2))
+        n_before = there.places
+
+        def killed(one, recruiter, n_before=n_before):
+            if there.places > n_before:
+                raise KeyboardInterrupt
+            return real(one, recruiter)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(posting, "follow_study", killed)
+            with suppress(KeyboardInterrupt):
+                call_recruiters()
+        minutes(2)
+    assert "of the rule's" in AttachedHitType.objects.get().problem
+    assert sum(charges()) == Decimal(there.places) * 2 <= 30
+
+
+@pytest.mark.parametrize("status", [403, 400, 500])
+def test_a_study_that_cannot_be_read_holds_up_no_other(
+    fake, posted, mturk, connection, hit_type, monkeypatch, status
+):
+    stop_study(study=posted)
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    second, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=second, confirmed=cost.total)
+    key = posted.external_id
+    broken(monkeypatch, "submissions", lambda _world, body: body.get("study") == key, status)
+    good = hand_in(fake, second)
+    for assignment in assignments(good):
+        mturk.approve_assignment(AssignmentId=assignment)
+    assert minutes().problems
+    assert good.status == "APPROVED"
+
+
+def test_a_submission_that_cannot_be_read_holds_up_no_other(
+    fake, posted, mturk, connection, monkeypatch
+):
+    bad, good = hand_in(fake, posted), hand_in(fake, posted)
+    gone, _browser, _answer = arrive(fake, posted)
+    fake.world.leave(gone)
+    broken(monkeypatch, "submission", lambda _world, _body, key: key == bad.id)
+    facts = {"submission_id": bad.id, "received_at": clock.now()}
+    RecruiterEvent.objects.create(connection=connection, event_id="e", **facts)
+    for assignment in [*assignments(bad), *assignments(good)]:
+        mturk.approve_assignment(AssignmentId=assignment)
+    called = minutes()
+    assert "Prolific answered 500." in called.problems[0]
+    assert (bad.status, good.status, called.n_waiting) == ("AWAITING REVIEW", "APPROVED", 1)
+    assert Session.objects.get(submission_id=gone.id).state == "returned"
+
+
+def test_an_account_that_cannot_be_opened_holds_up_no_other(fake, posted, mturk, connection):
+    other = Requester.objects.create(name="Other lab", created_at=clock.now())
+    facts = {"requester": other, "kind": "prolific", "name": "P", "created_at": clock.now()}
+    RecruiterConnection.objects.create(pk=-1, encrypted_token="of a key that is gone", **facts)
+    good = hand_in(fake, posted)
+    for assignment in assignments(good):
+        mturk.approve_assignment(AssignmentId=assignment)
+    assert "the site's log has the rest" in call_recruiters().problems[0]
+    assert (good.status, paid(fake, "reward")) == ("APPROVED", [200])
