@@ -8,6 +8,7 @@ from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
 from console.study_facts import StudyFacts, SystemMean
+from hits.models import Recruitment
 from validation.documents.documents import Column, Document, Number, Row, Section, Table
 from validation.documents.full import appendix
 from validation.documents.rated_systems import verdicts
@@ -180,8 +181,53 @@ def _pay(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
         return [_("No batch was published from here, so no pay is known.")]
     if not with_money:
         return [_("Pay is left out: it is for roles that may see costs.")]
+    parts: list[str | Table] = []
+    if any(not batch.is_recruited for batch, _report in facts.batches):
+        parts.append(_paid_here(facts))
+    if facts.recruitments:
+        parts.append(_paid_by_recruiters(facts))
+    return parts or [_("Nobody was paid: no participants were recruited.")]
+
+
+def _paid_by_recruiters(facts: StudyFacts) -> Table:
+    rows: list[Row] = []
+    for one in facts.recruitments:
+        charged = [_charged(one, kind) for kind in ("reward", "bonus", "screen_out")]
+        hourly = Number(float(one.reward) * 60 / one.minutes, 2)
+        sessions = one.sessions
+        rows.append(
+            (
+                *(one.batch.title, one.recruiter.name, one.recruiter.currency),
+                *(Number(float(one.reward), 2), one.items, one.minutes, hourly, one.places),
+                *(one.outcomes.get("completed", 0), sessions.get("approved", 0)),
+                *(sessions.get(name, 0) for name in ("rejected", "returned", "timed_out")),
+                *charged,
+            )
+        )
+    columns = [
+        *(Column(title, is_number=False) for title in (_("Batch"), _("Recruiter"), _("Currency"))),
+        *(Column(title) for title in (_("Reward"), _("Items"), _("Minutes"), _("An hour"))),
+        *(Column(title) for title in (_("Places"), _("Completed"), _("Approved"), _("Rejected"))),
+        *(Column(title) for title in (_("Returned"), _("Timed out"))),
+        *(Column(title) for title in (_("Rewards"), _("Bonuses"), _("Screened out"))),
+    ]
+    note = _(
+        "Of participants, whom their recruiter pays: the reward of one for all of their items, and "
+        "what it comes to in an hour if they take the minutes that they were told. What rewards, "
+        "bonuses and who was screened out cost is what the recruiter charged, fees included."
+    )
+    return Table("recruiters-pay", _("What recruiters paid"), columns, rows, note)
+
+
+def _charged(recruitment: Recruitment, kind: str) -> Number:
+    return Number(float(recruitment.charges.get(kind, 0)), 2)
+
+
+def _paid_here(facts: StudyFacts) -> Table:
     rows: list[Row] = []
     for batch, report in facts.batches:
+        if batch.is_recruited:
+            continue
         hourly = report.hourly_usd
         rows.append(
             (
@@ -219,7 +265,7 @@ def _pay(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
         "An hour's pay is the reward over the time from accepting to submitting: the median, with "
         "the middle half of submissions."
     )
-    return [Table("pay", _("What was paid"), columns, rows, note)]
+    return Table("pay", _("What was paid"), columns, rows, note)
 
 
 def _agreement(facts: StudyFacts) -> list[str | Table]:

@@ -148,10 +148,18 @@ def _kind_of_evaluators(facts: StudyFacts) -> str:
 def _recruited(facts: StudyFacts) -> str:
     if not facts.batches:
         return _(UNKNOWN)
-    names = dict.fromkeys(batch.connection.name for batch, _report in facts.batches)
-    return _("As workers of a marketplace that speaks the Mechanical Turk API: %(names)s.") % {
-        "names": ", ".join(names)
-    }
+    parts = []
+    own = [batch for batch, _report in facts.batches if not batch.is_recruited]
+    if names := ", ".join(dict.fromkeys(batch.connection.name for batch in own)):
+        text = _("As workers of a marketplace that speaks the Mechanical Turk API: %(names)s.")
+        parts.append(text % {"names": names})
+    studies = facts.recruitments
+    if names := ", ".join(dict.fromkeys(one.recruiter.name for one in studies)):
+        text = _("As participants of a recruiter, who finds, screens and pays them: %(names)s.")
+        parts.append(text % {"names": names})
+    if filters := "; ".join(dict.fromkeys(line for one in studies for line in one.filters)):
+        parts.append(_("Invited by: %(filters)s.") % {"filters": filters})
+    return " ".join(parts) or _(UNKNOWN)
 
 
 def _training(facts: StudyFacts) -> str:
@@ -231,13 +239,21 @@ def _interface(facts: StudyFacts) -> str:
 
 
 def _freedom(facts: StudyFacts) -> str:
-    times = sorted({batch.assignment_duration_seconds for batch, _report in facts.batches})
-    if not times:
-        return _(UNKNOWN)
-    values = {"times": ", ".join(f"{seconds:,}" for seconds in times)}
-    return _(
-        "Each page within a set time (%(times)s seconds); pages at times of one's own choice."
-    ) % (values)
+    own = [batch for batch, _report in facts.batches if not batch.is_recruited]
+    parts = []
+    if times := sorted({batch.assignment_duration_seconds for batch in own}):
+        text = _(
+            "Each page within a set time (%(times)s seconds); pages at times of one's own choice."
+        )
+        parts.append(text % {"times": ", ".join(f"{seconds:,}" for seconds in times)})
+    for one in facts.recruitments:
+        text = _(
+            "Participants of %(name)s: %(items)s pages in one sitting, of about %(minutes)s "
+            "minutes and not more than a little over twice as many."
+        )
+        values = {"name": one.recruiter.name, "items": one.items, "minutes": one.minutes}
+        parts.append(text % values)
+    return " ".join(dict.fromkeys(parts)) or _(UNKNOWN)
 
 
 def _feedback(facts: StudyFacts) -> str:

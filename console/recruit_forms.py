@@ -268,9 +268,21 @@ class BonusForm(ActionForm):
         help_text=gettext_lazy("It stands in the audit log; the recruiter sends none."),
     )
 
+    confirmed = MoneyField(
+        label=gettext_lazy("The bonus once more"),
+        help_text=gettext_lazy("It is paid within a minute, and can't be taken back."),
+    )
+
     def __init__(self, batch: Batch, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._batch = batch
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        confirmed = data.get("confirmed")
+        if "amount" in data and confirmed is not None and confirmed != data["amount"]:
+            self.add_error("confirmed", _("This is not the amount above."))
+        return data
 
     def clean_worker_id(self) -> str:
         worker_id: str = self.cleaned_data["worker_id"].strip()

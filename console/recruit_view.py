@@ -30,6 +30,7 @@ from hits.recruited_batches import (
     PUBLISH,
     RESUME,
     STOP,
+    bonuses_of,
     jobs_of_batch,
     judgments_wanted,
     places_wanted,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 State = Recruitment.State
 CENT = Decimal("0.01")
+MOST_BONUSES = 100
 AMOUNT_NEEDED = (PUBLISH, PLACES)
 GAVE_BACK = ("returned", "timed_out", "rejected", "screened_out")
 
@@ -280,6 +282,11 @@ class RecruitView:
             "follow_up": _("Go on in a later study"),
         }
         return _counted(self.study.outcomes if self.study else {}, labels)
+
+    @cached_property
+    def bonuses(self) -> list[Job]:
+        """Bonuses that were requested here, the newest first."""
+        return list(bonuses_of(self.batch).select_related("requested_by")[:MOST_BONUSES])
 
     @cached_property
     def calls(self) -> list[tuple[RecruiterCall, str]]:

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from console.templatetags.numbers import percent
 from validation.analysis.human_results import PREFERRED, SHARE
-from validation.analysis.rated_systems import ALPHA, ORDER
+from validation.analysis.rated_systems import ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.rated_systems import (
     LEAST_P,
@@ -231,7 +231,7 @@ class Standing:
     @property
     def comparisons_text(self) -> str:
         """How many pairs differ, for the closed line that hides them."""
-        n = sum(pair.p_adjusted is not None and pair.p_adjusted < ALPHA for pair in self.pairs)
+        n = sum(is_told_apart(one, one.a) or is_told_apart(one, one.b) for one in self.pairs)
         counts = {"n": n, "rest": len(self.pairs) - n}
         return _("%(n)d told apart, %(rest)d not") % counts
 

@@ -15,7 +15,7 @@ from annotation.models import Candidate, CheckAnswer, Judgment, Protocol, Study,
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
-from hits.models import Batch
+from hits.models import Batch, Recruitment
 from hits.statements import BatchReport, batch_report
 
 ALPHA = "krippendorff_alpha"
@@ -98,6 +98,13 @@ class StudyFacts:
     def batches(self) -> list[tuple[Batch, BatchReport]]:
         started = Batch.objects.of(self.study).started().select_related("connection")
         return [(batch, batch_report(batch)) for batch in started.order_by("pk")]
+
+    @cached_property
+    def recruitments(self) -> list[Recruitment]:
+        """The studies at recruiters that participants came by, or may come."""
+        rows = Recruitment.objects.of(self.study).exclude(public_id="")
+        rows = rows.exclude(state__in=[*Recruitment.OVER, Recruitment.State.DRAFT])
+        return list(rows.select_related("batch", "recruiter").order_by("pk"))
 
     @property
     def n_dropouts(self) -> int | None:

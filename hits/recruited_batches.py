@@ -163,7 +163,28 @@ def request_change(
         raise RecruitingRefused(text.format(state=locked.get_state_display()))
     if action in WANTS_JUDGMENTS:
         _require_wanted(locked.batch)
+    if action == BONUS:
+        _require_first_bonus(locked, values or {})
     return _request(recruitment, action, values or {}, actor)
+
+
+def bonuses_of(batch: Batch) -> JobQuerySet:
+    """Bonuses that were requested for a batch's participants, and not refused, the latest first."""
+    bonuses = jobs_of_batch(batch).filter(arguments__action=BONUS)
+    return bonuses.exclude(state__in=[Job.State.FAILED, Job.State.STOPPED])
+
+
+def _require_first_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> None:
+    """A participant gets one bonus for a reason, however often it is pressed."""
+    same = {f"arguments__{name}": values[name] for name in ("worker_id", "reason")}
+    earlier = bonuses_of(recruitment.batch).filter(**same).first()
+    if earlier is not None:
+        text = _(
+            "{worker} had a bonus of {amount} for the same reason on {day}. If another is meant, "
+            "say what it is for."
+        )
+        facts = {"worker": values["worker_id"], "amount": earlier.arguments["amount"]}
+        raise RecruitingRefused(text.format(day=f"{earlier.created_at:%Y-%m-%d}", **facts))
 
 
 def jobs_of_batch(batch: Batch) -> JobQuerySet:

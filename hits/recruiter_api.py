@@ -101,6 +101,17 @@ def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
     )
 
 
+def fetch_decisions(connection: Connection, *, after: str) -> tuple[dict[str, str], str]:
+    """The next decisions on participants' work, status by assignment, and what comes after them.
+    A marketplace of an earlier version tells of none."""
+    answer = post(connection, f"{PREFIX}/decisions", {"after": after})
+    if answer is None:
+        return {}, after
+    rows = _rows(answer, "decisions")
+    decided = {identifier(row, "assignment_id"): text_of(row, "status", most=10) for row in rows}
+    return decided, text_of(answer, "after", most=64)
+
+
 def offer_token(
     connection: Connection, *, name: str, token: str, workspace: str, project: str
 ) -> str:

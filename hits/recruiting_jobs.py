@@ -10,6 +10,7 @@ from annotation.study_jobs import CONNECT_RECRUITER, RECRUIT
 from hits.call_limits import call_time, repeated_later
 from hits.exceptions import HitsError
 from hits.recruited_batches import connections_to_follow, recruit_in_background, store_standing
+from hits.recruited_decisions import follow_decisions
 from hits.recruiter_accounts import connect_in_background
 from hits.recruiter_api import fetch_standing
 from work.execution import RunningJob
@@ -53,6 +54,7 @@ def follow_recruiters(running: RunningJob) -> str:
         try:
             with call_time(CALL_SECONDS):
                 store_standing(connection, fetch_standing(connection))
+                follow_decisions(connection)
         except HitsError as refusal:
             # Closed accounts and marketplaces that are away hold up no other connection.
             logger.warning("Recruiting over connection %s is unknown: %s", connection.pk, refusal)

@@ -101,6 +101,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace-api/v1/appeals/answer", appeals_api.answer, name="answer_appeal"),
     path("marketplace-api/v1/recruiting", recruiting_api.standing, name="recruiting_standing"),
     path(
+        "marketplace-api/v1/recruiting/decisions",
+        recruiting_api.decisions,
+        name="recruiting_decisions",
+    ),
+    path(
         "marketplace-api/v1/recruiting/connect", recruiting_api.connect, name="recruiting_connect"
     ),
     path(

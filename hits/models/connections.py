@@ -51,6 +51,12 @@ class Connection(models.Model):
     problem = models.TextField(
         blank=True, editable=False, help_text="Why nothing could be collected over it last."
     )
+    decisions_after = models.CharField(
+        max_length=64,
+        blank=True,
+        editable=False,
+        help_text="Up to where decisions on participants' work were heard of.",
+    )
     closed_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when nothing new is published over it."
     )

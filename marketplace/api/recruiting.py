@@ -1,6 +1,7 @@
 """Recruiters of a requester's participants, of whom the Requester API knows nothing.
 
     POST /marketplace-api/v1/recruiting             {"annotation_prefix": "assay:1f0c:"}
+    POST /marketplace-api/v1/recruiting/decisions   {"after"}
     POST /marketplace-api/v1/recruiting/connect     {"name", "token", "workspace", "project"}
     POST /marketplace-api/v1/recruiting/disconnect  {"recruiter"}
     POST /marketplace-api/v1/recruiting/hand-over   {"hit_type_id"}
@@ -36,6 +37,7 @@ from marketplace.recruiting.requests import (
 )
 from marketplace.recruiting.standing import (
     calls_of,
+    decisions_of,
     recruiters_of,
     sessions_of,
     studies_of,
@@ -65,6 +67,16 @@ def standing(request: HttpRequest, requester: Requester) -> JsonResponse:
         "withdrawn": withdrawn_of(studies),
     }
     return JsonResponse(content)
+
+
+@requester_signed
+def decisions(request: HttpRequest, requester: Requester) -> JsonResponse:
+    """What was decided on participants' work, here or at their recruiter, a thousand at a time.
+
+    Access: whoever holds an access key; of its requester alone.
+    """
+    listed, after = decisions_of(requester, after=Body(request).text("after", most=64, default=""))
+    return JsonResponse({"decisions": listed, "after": after})
 
 
 @requester_signed

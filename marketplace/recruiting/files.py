@@ -15,6 +15,8 @@ from marketplace.users import User
 COLUMNS = (
     *("submission_id", "participant_id", "worker_id", "state", "outcome", "code"),
     *("arrived_at", "ended_at", "n_hits", "n_handed_in", "decision", "reason", "bonus", "currency"),
+    # Of the decision: whether the recruiter has it, or refused it.
+    "decision_state",
 )
 # By which the recruiter knows a person.
 THEIRS = COLUMNS[:2]
@@ -86,11 +88,13 @@ def _facts(session: Session) -> tuple[str, ...]:
 def _decisions(session: Session) -> tuple[str, ...]:
     intents = sorted(session.intents.all(), key=lambda intent: intent.pk)
     decided = [one for one in intents if one.kind in (Intent.Kind.APPROVE, Intent.Kind.REJECT)]
-    bonuses = [one for one in intents if one.amount is not None]
-    total = sum(one.amount for one in bonuses if one.amount is not None)
+    bonuses = [one for one in intents if one.kind == Intent.Kind.BONUS]
+    paid = [one for one in bonuses if one.state == Intent.State.DONE]
+    total = sum(one.amount for one in paid if one.amount is not None)
     return (
         decided[-1].kind if decided else "",
         decided[-1].text if decided else "",
-        f"{total:.2f}" if bonuses else "",
-        bonuses[0].currency if bonuses else "",
+        f"{total:.2f}" if paid else "",
+        paid[0].currency if paid else "",
+        decided[-1].state if decided else "",
     )

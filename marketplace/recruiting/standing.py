@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import Case, Count, Q, QuerySet, Sum, When, Window
 from django.db.models.functions import RowNumber
 
+from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,
     Intent,
@@ -25,7 +27,7 @@ from marketplace.models import (
     Session,
 )
 
-MOST_CALLS, MOST_WITHDRAWN = 200, 1000
+MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS = 200, 1000, 1000
 SESSIONS_AT_ONCE = 500
 LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
 
@@ -68,6 +70,32 @@ def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
     rows = Assignment.objects.filter(left, session_item__session__study__in=studies)
     returned = rows.filter(status=Assignment.Status.RETURNED).order_by("-closed_at", "-pk")
     return list(returned.values_list("public_id", flat=True)[:MOST_WITHDRAWN])
+
+
+def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, str]], str]:
+    """The next decisions on participants' work, by whomever, in the order in which they were made,
+    and what comes after them; `after` is that, a time, or nothing."""
+    rows = Assignment.objects.filter(
+        session_item__session__study__requester=requester,
+        status__in=Assignment.DECIDED_STATUSES,
+        closed_at__isnull=False,
+    )
+    if after:
+        at, _separator, key = after.partition(" ")
+        try:
+            moment, last = datetime.fromisoformat(at), int(key or 0)
+        except ValueError as error:
+            raise InvalidParameter("after must be a time, or what the last answer said.") from error
+        if moment.tzinfo is None or not 0 <= last < 2**63:
+            raise InvalidParameter("after must be a time with its zone.")
+        rows = rows.filter(Q(closed_at__gt=moment) | Q(closed_at=moment, pk__gt=last))
+    found = list(
+        rows.only("public_id", "status", "closed_at").order_by("closed_at", "pk")[:MOST_DECISIONS]
+    )
+    listed = [{"assignment_id": one.public_id, "status": one.status} for one in found]
+    if found and (at_last := found[-1].closed_at) is not None:
+        after = f"{at_last.isoformat()} {found[-1].pk}"
+    return listed, after
 
 
 def sessions_of(study: RecruitedStudy, *, after: str = "") -> list[dict[str, Any]]:

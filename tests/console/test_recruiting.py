@@ -494,7 +494,7 @@ def test_one_payer_of_a_batch(study):
 def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa, recruitment):
     hit = Hit.objects.of(recruitment.batch).first()
     worker = add_assignment(hit).worker
-    facts = {"amount": "0.75", "reason": "Careful reasons."}
+    facts = {"amount": "0.75", "reason": "Careful reasons.", "confirmed": "0.75"}
     refused = press(rosa, recruitment, "bonus", worker_id="NOBODY", **facts)
     assert "Nobody of this Worker ID" in words_of(refused.content.decode())
     assert requested() == []
@@ -506,3 +506,20 @@ def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa
     again = press(rosa, recruitment, "bonus", **given)
     assert "Something was requested of it since" in words_of(again.content.decode())
     assert len(requested()) == 1
+    slip = press(rosa, recruitment, "bonus", **given | {"amount": "75"})
+    assert "This is not the amount above." in words_of(slip.content.decode())
+
+
+def test_a_participant_gets_one_bonus_for_a_reason(rosa, recruitment):
+    worker = add_assignment(Hit.objects.of(recruitment.batch).first()).worker
+    facts = {"worker_id": worker.worker_id, "reason": "Careful.", "amount": "0.75"}
+    press(rosa, recruitment, "bonus", **facts, confirmed="0.75")
+    Job.objects.update(state="done")
+    Recruitment.objects.update(is_under_way=False)
+    number = Recruitment.objects.get().n_requests
+    facts["number"] = number
+    page = words_of(press(rosa, recruitment, "bonus", **facts, confirmed="0.75").content.decode())
+    assert f"{worker.worker_id} had a bonus of 0.75 for the same reason" in page
+    assert "Bonuses requested here" in page
+    another = facts | {"reason": "And for the comment."}
+    assert press(rosa, recruitment, "bonus", **another, confirmed="0.75").status_code == 302

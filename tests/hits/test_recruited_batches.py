@@ -526,3 +526,32 @@ def test_many_calls_of_one_study_hide_none_of_another(drafted, fake, ada):
         session.intents.create(kind="doubt", key=f"other:{n}", state="uncertain", **facts)
     run_job(request_job(kind="follow_recruiters").pk)
     assert RecruiterCall.objects.filter(recruitment=drafted).count() == 1
+
+
+def test_decisions_that_were_not_sent_from_here_are_heard_of(drafted, fake, ada, batch):
+    """A participant's other items, those decided at Prolific by hand, and what time approves."""
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    study = RecruitedStudy.objects.get()
+    by_item, by_time = (hand_in(fake, study) for _ in range(2))
+    collect_batch(batch=batch, client=client_of(batch.connection))
+    mine = Assignment.objects.of(batch)
+    first = by_item_of(study, by_item)[0]
+    rejected = mine.filter(assignment_id=first)
+    decide(assignments=rejected, decision=Assignment.Decision.REJECT, feedback="x" * 120)
+    send_decisions(batch=batch, client=client_of(batch.connection))
+    statuses = mine.order_by("status").values_list("status", flat=True)
+    assert sorted(statuses) == ["Rejected", *["Submitted"] * 5]
+    for kind in ("call_recruiters", "follow_recruiters"):
+        run_job(request_job(kind=kind).pk)
+    assert sorted(statuses.all()) == [*["Rejected"] * 3, *["Submitted"] * 3]
+    fake.world.pass_time(timedelta(days=22))
+    for kind in ("call_recruiters", "follow_recruiters"):
+        run_job(request_job(kind=kind).pk)
+    assert sorted(statuses.all()) == [*["Approved"] * 3, *["Rejected"] * 3]
+    assert by_time.status == "APPROVED"
+
+
+def by_item_of(study, submission):
+    session = study.sessions.get(submission_id=submission.id)
+    items = session.items.order_by("position")
+    return list(items.values_list("assignment__public_id", flat=True))
