@@ -19,7 +19,7 @@ from console.results import AGREEMENT, VALIDATION
 from console.stages import stage_facts
 from hits.models import Batch
 from hits.progress import StudyProgress, first_auto_approval
-from hits.recruited_batches import batches_without_study
+from hits.recruited_batches import batches_without_study, calls_by_batch
 from work.models import Job
 from work.registry import job_kind
 
@@ -64,14 +64,28 @@ def decisions_of(
         if NEEDED.get(page, Permission.VIEW) in permissions
     ]
     is_awaited = bool(progress.n_awaited) and Permission.SPEND in permissions
-    return [*rows, *(_undrafted(study) if is_awaited else ())]
+    doubts = _to_look_after(study) if Permission.SPEND in permissions else ()
+    return [*doubts, *rows, *(_undrafted(study) if is_awaited else ())]
+
+
+def _to_look_after(study: Study) -> Iterator[Decision]:
+    """Calls of recruiters that nobody answered, and submissions that wait to be paid unseen."""
+    for batch, n in calls_by_batch([study.pk]):
+        message = ngettext(
+            "%(n)s participant of batch %(pk)s must be looked after at the recruiter.",
+            "%(n)s participants of batch %(pk)s must be looked after at the recruiter.",
+            n,
+        )
+        address = reverse("console:batch", args=[study.slug, batch.pk])
+        facts = {"n": f"{n:,}", "pk": batch.pk}
+        yield Decision("error", message % facts, _("Look at it"), f"{address}#looked-after")
 
 
 def _undrafted(study: Study) -> Iterator[Decision]:
     """Batches kept for participants whom nobody has asked for."""
     recruited = Batch.objects.of(study).filter(is_recruited=True)
     for batch in batches_without_study(recruited):
-        message = _("Nobody comes to batch %(pk)s yet: it is for participants of a recruiter.")
+        message = _("Nobody comes to batch %(pk)s: no study of it is open at a recruiter.")
         address = reverse("console:batch", args=[study.slug, batch.pk])
         yield Decision(
             "warning", message % {"pk": batch.pk}, _("Draft their study"), f"{address}#participants"

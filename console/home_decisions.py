@@ -22,6 +22,7 @@ from console.batch_standings import BatchStanding
 from console.launch_view import duration_words
 from hits.budgets import Room
 from hits.changes import expiry_of
+from hits.recruited_batches import calls_by_batch
 from hits.wages import durations_of_batches, reward_for, wage_of
 from work.models import Job
 
@@ -79,10 +80,33 @@ def waiting_decisions(material: Material) -> Iterator[HomeDecision]:
         yield from _unreadable(study, standings)
     for study, standing in material.current_standings(Permission.SPEND):
         yield from _ends(study, standing)
+    yield from _to_look_after(material)
     yield from _pay_under_floors(material)
     yield from _low_budgets(material)
     yield from _failed_jobs(material)
     yield from _disputes(material)
+
+
+def _to_look_after(material: Material) -> Iterator[HomeDecision]:
+    """What waits at recruiters for a person, as work that is paid by time though it is not here."""
+    spent = material.current_standings(Permission.SPEND)
+    mine = {study.pk for study, standing in spent if standing.batch.is_recruited}
+    for batch, n in calls_by_batch(mine):
+        study = material.studies[batch.study_id]
+        fact = ngettext(
+            "%(n)s participant must be looked after at the recruiter.",
+            "%(n)s participants must be looked after at the recruiter.",
+            n,
+        )
+        yield _decision(
+            study,
+            URGENT,
+            timezone.now(),
+            fact % {"n": f"{n:,}"},
+            _("What nobody decides on, the recruiter may pay by time."),
+            _("Look at it"),
+            f"{_page('batch', study, batch.pk)}#looked-after",
+        )
 
 
 def _by_study(
@@ -130,6 +154,8 @@ def _reviews(study: Study, standings: Sequence[BatchStanding]) -> Iterator[HomeD
     )
     usd = sum((one.undecided_usd for one in standings), Decimal(0))
     notes = [flagged % {"n": n_flagged}] if n_flagged else []
+    if not usd and any(one.batch.is_recruited for one in standings):
+        cost = _("The recruiter pays its participants.")
     yield _decision(
         study,
         URGENT if due - timezone.now() < SOON else OPEN,

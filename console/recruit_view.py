@@ -8,7 +8,9 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from console.recruit_forms import (
     ActionForm,
@@ -132,8 +134,16 @@ class RecruitView:
     @property
     def price_form(self) -> PriceForm:
         given = self.data if self.action == PRICE else None
-        form = PriceForm(given, auto_id="id_price_%s", label_suffix="")
-        form.fields["places"].help_text = wanted_help(self.n_wanted, self.n_needed)
+        present: int = self.study.places if self.study else 0
+        total = present + max(1, self.n_to_add)
+        initial = {"places": total}
+        form = PriceForm(given, initial=initial, auto_id="id_price_%s", label_suffix="")
+        has = ngettext(
+            "There is %(n)s place now, %(free)s free.",
+            "There are %(n)s places now, %(free)s free.",
+            present,
+        ) % {"n": f"{present:,}", "free": f"{self.n_free:,}"}
+        form.fields["places"].help_text = f"{has} {wanted_help(self.n_wanted, self.n_needed)}"
         return form
 
     @property
@@ -299,6 +309,7 @@ class RecruitView:
             "doubt": _("Waits to be paid without its work"),
         }
         of_batch = RecruiterCall.objects.filter(recruitment__batch=self.batch)
+        of_batch = of_batch.filter(Q(is_uncertain=True) | Q(put_away_at=None))
         rows = of_batch.order_by("-is_uncertain", "-number") if self.study else ()
         return [(call, names.get(call.kind, call.kind)) for call in rows]
 

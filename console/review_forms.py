@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from console.amount_fields import UsdField
 from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
 from hits.draft_costs import PaidPart
-from hits.drafts import Action
+from hits.drafts import SHORTEST_PARTICIPANTS_REASON, Action
 from hits.models import RejectionReason
 from hits.review import LONGEST_FEEDBACK
 
@@ -24,38 +24,46 @@ DEFAULT_REASONS = (
         gettext_lazy("Too fast"),
         gettext_lazy(
             "The work was handed in much faster than it can be read, and the answers do not fit "
-            "what is on the page. If we are mistaken, please appeal: we will look again."
+            "what is on the page."
         ),
     ),
     (
         gettext_lazy("One answer throughout"),
         gettext_lazy(
             "The same answer was given to everything on the page, also where others' answers "
-            "differ widely. If we are mistaken, please appeal: we will look again."
+            "differ widely."
         ),
     ),
     (
         gettext_lazy("Reason missing"),
         gettext_lazy(
-            "The reason that the instructions ask for is missing, or is about something else. "
-            "If we are mistaken, please appeal: we will look again."
+            "The reason that the instructions ask for is missing, or is about something else."
         ),
     ),
 )
+# A participant has no page to appeal on: the recruiter passes on what they write.
+APPEAL = gettext_lazy("If we are mistaken, please appeal: we will look again.")
+WRITE = gettext_lazy("If we are mistaken, please write to us: we will look again.")
 
 
-def reasons_of(study: Study) -> list[tuple[str, str]]:
+def reasons_of(study: Study, *, is_participant: bool = False) -> list[tuple[str, str]]:
     """The team's templates of reasons; the ones to begin with where it has none."""
     own = RejectionReason.objects.filter(team=study.team_id) if study.team_id else []
     rows = [(reason.title, reason.text) for reason in own]
-    return rows or [(str(title), str(text)) for title, text in DEFAULT_REASONS]
+    closing = WRITE if is_participant else APPEAL
+    return rows or [(str(title), f"{text} {closing}") for title, text in DEFAULT_REASONS]
 
 
 class DecisionTextForm(forms.Form):
     """What goes with a decision: a text, and an amount or a subject where it has one."""
 
     def __init__(
-        self, action: str, *args: Any, part: PaidPart | None = None, **kwargs: Any
+        self,
+        action: str,
+        *args: Any,
+        part: PaidPart | None = None,
+        is_participant: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
         self.action = action
@@ -68,6 +76,11 @@ class DecisionTextForm(forms.Form):
         if action == Action.OVERRIDE and part is not None:
             self.fields["amount_usd"] = _confirmation_field(part)
         self.fields["text"] = _text_field(action)
+        if action == Action.REJECT and is_participant:
+            self.fields["text"].label = _(
+                "Reason, which the participant reads: at least {n} characters. All of the "
+                "participant’s items are rejected by it"
+            ).format(n=SHORTEST_PARTICIPANTS_REASON)
         next(iter(self.fields.values())).widget.attrs["autofocus"] = True
 
 

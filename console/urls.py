@@ -98,6 +98,11 @@ of_a_study: list[URLPattern | URLResolver] = [
         name="recruit-settle",
     ),
     path(
+        "batches/<int:batch_id>/recruit/calls/<int:call_id>/away/",
+        recruiting.put_away,
+        name="recruit-put-away",
+    ),
+    path(
         "batches/<int:batch_id>/recruit/<int:recruitment_id>/<slug:name>.csv",
         recruiting.file,
         name="recruit-file",

@@ -100,6 +100,11 @@ def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[RecruiterPay]:
         if draft.action in (Action.APPROVE, Action.OVERRIDE)
         and draft.assignment.hit.batch.is_recruited
     }
+    keys = {worker for _batch, worker in approved}
+    done = Assignment.objects.filter(hit__batch__in={batch for batch, _worker in approved})
+    done = done.filter(worker__in=keys, status=Assignment.Status.APPROVED)
+    # Whoever was approved for another item is paid for all of them already.
+    approved -= set(done.values_list("hit__batch", "worker"))
     if not approved:
         return []
     studies = Recruitment.objects.filter(batch__in={batch for batch, _worker in approved})

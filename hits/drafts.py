@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,14 @@ from hits.review import validate_feedback
 if TYPE_CHECKING:
     from accounts.models import User
     from annotation.models import Study
+    from hits.models import Batch
 
 Action = DraftDecision.Action
+# What a decision on one item of a participant contradicts on another.
+OPPOSITE = {
+    Action.APPROVE: (Assignment.Status.REJECTED, Action.REJECT),
+    Action.REJECT: (Assignment.Status.APPROVED, Action.APPROVE),
+}
 # Of a rejection: Prolific's own rule.
 SHORTEST_PARTICIPANTS_REASON = 100
 
@@ -92,16 +99,47 @@ def _require_for_participants(draft: DraftDecision) -> None:
     if draft.action == Action.PART_PAY:
         message = _("Participants are paid by their recruiter, who pays all of a study or nothing.")
         require_possible(assignment, is_possible=False, message=message)
+    if draft.action in OPPOSITE and (other := _decided_otherwise(draft)) is not None:
+        message = _(
+            "Another item of this participant, {item}, is {decision}: all are decided alike."
+        ).format(item=other.item, decision=other.decision)
+        require_possible(assignment, is_possible=False, message=message)
     if draft.action == Action.BONUS:
-        recruitments = Recruitment.objects.filter(batch=assignment.hit.batch_id)
-        recruitments = recruitments.exclude(state__in=Recruitment.OVER)
-        last = recruitments.select_related("recruiter").order_by("-pk").first()
-        currency = last.recruiter.currency if last else "USD"
+        currency = currency_of(assignment.hit.batch)
         message = _(
             "The account at the recruiter is in {currency}, and bonuses here are in dollars: pay "
             "this one on the batch's page, under Participants, or at the recruiter."
         ).format(currency=currency)
         require_possible(assignment, currency == "USD", message)
+
+
+@dataclass(frozen=True)
+class OtherItem:
+    item: str
+    decision: str
+
+
+def _decided_otherwise(draft: DraftDecision) -> OtherItem | None:
+    """Another item of the same participant that was decided, or drafted by the same reviewer, in
+    the other way."""
+    assignment, (status, action) = draft.assignment, OPPOSITE[Action(draft.action)]
+    mine = Assignment.objects.of(assignment.hit.batch).filter(worker=assignment.worker_id)
+    mine = mine.exclude(pk=assignment.pk).select_related("hit__item")
+    if (decided := mine.filter(status=status).first()) is not None:
+        return OtherItem(decided.hit.item.key, str(decided.get_status_display()).lower())
+    drafts = DraftDecision.objects.by(draft.reviewer).filter(assignment__in=mine, action=action)
+    drafted = drafts.select_related("assignment__hit__item").first()
+    if drafted is None:
+        return None
+    text = _("to be decided otherwise ({action})").format(action=drafted.get_action_display())
+    return OtherItem(drafted.assignment.hit.item.key, text)
+
+
+def currency_of(batch: Batch) -> str:
+    """That of the account at the recruiter whose participants do a batch; dollars of any other."""
+    recruitments = Recruitment.objects.filter(batch=batch).exclude(state__in=Recruitment.OVER)
+    last = recruitments.select_related("recruiter").order_by("-pk").first()
+    return last.recruiter.currency if last else "USD"
 
 
 def is_undecided(assignment: Assignment) -> bool:

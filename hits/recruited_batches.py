@@ -218,6 +218,17 @@ def recruit_in_background(running: RunningJob) -> str:
     return _report(recruitment, arguments["action"])
 
 
+def calls_by_batch(study_ids: Iterable[int]) -> list[tuple[Batch, int]]:
+    """Batches of these studies with how many calls somebody must look after, those without an
+    answer and those of work that is not here."""
+    if not (keys := set(study_ids)):
+        return []
+    rows = RecruiterCall.objects.filter(recruitment__batch__study__in=keys, is_uncertain=True)
+    counts = dict(rows.order_by().values_list("recruitment__batch").annotate(n=Count("pk")))
+    batches = Batch.objects.filter(pk__in=counts).select_related("study").order_by("pk")
+    return [(batch, counts[batch.pk]) for batch in batches]
+
+
 def follow_batch(batch: Batch) -> None:
     """Store how the studies of a batch stand."""
     prefix = annotation_prefix(batch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
@@ -99,6 +100,16 @@ def file(
         return batch_page(request, study, row, RecruitView(row, problem=str(error)))
     record_export(request, study, f"batch {row.pk}, {recruitment.recruiter}: {name}.csv")
     return redirect(address)
+
+
+@require_POST
+def put_away(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> HttpResponse:
+    """Access: those who may spend. A call that was refused is listed no more."""
+    study = study_for(request, slug, Permission.SPEND)
+    row = batch_of(study, batch_id)
+    calls = RecruiterCall.objects.filter(recruitment__batch=row, is_uncertain=False)
+    calls.filter(pk=call_id, put_away_at=None).update(put_away_at=timezone.now())
+    return _back(slug, batch_id)
 
 
 @require_POST

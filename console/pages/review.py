@@ -20,6 +20,7 @@ from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
 from console.forms import problems_of
 from console.pages.review_sending import begin_sending, desk_address
 from console.pages.study import may, person, require_spending, study_for, study_page
+from console.participants import participant_note
 from console.rating_strips import rated_candidates
 from console.review_desk import (
     LISTS,
@@ -51,6 +52,8 @@ MOST_LISTED = 60
 # A desk that was opened is the same opening for so long.
 OPENING = timedelta(minutes=30)
 SPENDING = (Action.PART_PAY, Action.BONUS, Action.OVERRIDE)
+# In the browser's session: a decision that was refused, with what was typed for it.
+REFUSED, LONGEST_KEPT = "refused_decision", 5000
 OF_STATUS = {
     Assignment.Status.SUBMITTED: (Action.REJECT, Action.PART_PAY),
     Assignment.Status.REJECTED: (Action.OVERRIDE,),
@@ -184,6 +187,7 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "assignment": assignment,
         "item": assignment.hit.item,
         "price_usd": price_usd(assignment),
+        "participant": participant_note(assignment),
         "appeal": getattr(assignment, "appeal", None),
         "candidates": rated_candidates(submission, assignment.hit.item) if submission else [],
         "written": written_answers(submission) if submission else [],
@@ -205,13 +209,26 @@ def _decision_form(
     """The form of the decision that the address names, where it is possible here."""
     if not _is_possible(request, row, action):
         return {"action": "", "action_name": "", "form": None, "reasons": []}
-    reasons = reasons_of(study) if action in (Action.REJECT, Action.PART_PAY) else []
+    is_participant, reasons = row.assignment.hit.batch.is_recruited, list[tuple[str, str]]()
+    if action in (Action.REJECT, Action.PART_PAY):
+        reasons = reasons_of(study, is_participant=is_participant)
     title = request.GET.get("reason", "")
-    # A template of reasons that the address names, as a text to start from.
+    # A template of reasons that the address names, as a text to start from; or what was typed.
     initial = {"text": dict(reasons).get(title, "")} if reasons else {}
-    form = DecisionTextForm(action, initial=initial, part=paid_part(row.assignment))
+    initial |= _typed(request, row.assignment, action)
+    part = paid_part(row.assignment)
+    form = DecisionTextForm(action, initial=initial, part=part, is_participant=is_participant)
     label = Action(action).label
     return {"action": action, "action_name": label, "form": form, "reasons": reasons}
+
+
+def _typed(request: HttpRequest, assignment: Assignment, action: str) -> dict[str, str]:
+    """What was typed for this decision, where it was refused; once."""
+    kept = request.session.pop(REFUSED, None)
+    if not kept or (kept["assignment"], kept["action"]) != (assignment.pk, action):
+        return {}
+    typed: dict[str, str] = kept["typed"]
+    return typed
 
 
 def _position(request: HttpRequest, queue: list[QueueRow]) -> int:
@@ -250,6 +267,9 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     list_name = request.POST.get("show", "")
     problem = _draft_problem(request, assignment, action)
     if problem:
+        typed = {name: request.POST.get(name, "") for name in ("text", "subject", "amount_usd")}
+        kept = {name: value[:LONGEST_KEPT] for name, value in typed.items() if value}
+        request.session[REFUSED] = {"assignment": assignment.pk, "action": action, "typed": kept}
         messages.error(request, _("Nothing was decided. {problem}").format(problem=problem))
         return redirect(desk_address(study, show=list_name, assignment=assignment_id, do=action))
     label, name = Action(action).label, assignment.hit.item.key

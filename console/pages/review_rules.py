@@ -71,7 +71,10 @@ def _preview(
     ]
     keys = ",".join(str(one.pk) for one in preview.assignments)
     left = {"n_left": len(preview.left), "left": counted_reasons(preview.left)}
-    return left | {"rows": rows, "summary": preview.summary, "keys": keys, "is_previewed": True}
+    is_recruited = any(one.hit.batch.is_recruited for one in preview.assignments)
+    of_participants = {"is_of_participants": is_recruited and not preview.summary.total_usd}
+    summed = {"rows": rows, "summary": preview.summary, "keys": keys, "is_previewed": True}
+    return left | of_participants | summed
 
 
 @require_POST

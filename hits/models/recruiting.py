@@ -22,8 +22,9 @@ from hits.models.connections import Connection
 # As long as a recruiter's approvals are followed by the marketplace.
 FOLLOWED_FOR = timedelta(days=30)
 # What each of a recruiter's charges is: the second is of the first, which is free again otherwise.
+SET_ASIDE = "study"
 CHARGES = {
-    "study": _("set aside for places"),
+    SET_ASIDE: _("set aside for places"),
     "reward": _("of it paid to who was approved"),
     "screen_out": _("paid to who may not take part"),
     "bonus": _("paid in bonuses"),
@@ -171,6 +172,14 @@ class Recruitment(models.Model):
         ]
 
     @property
+    def cost_in_all(self) -> Decimal | None:
+        """What was paid of it, once it is over; None before, while more is set aside than paid."""
+        if self.state != self.State.STOPPED or not self.charges:
+            return None
+        paid = (Decimal(self.charges.get(kind, 0)) for kind in CHARGES if kind != SET_ASIDE)
+        return sum(paid, Decimal(0))
+
+    @property
     def is_live(self) -> bool:
         return self.state in self.LIVE
 
@@ -187,6 +196,9 @@ class RecruiterCall(models.Model):
     worker_id = models.CharField(max_length=64)
     submission_id = models.CharField(max_length=240)
     problem = models.TextField(blank=True)
+    put_away_at = models.DateTimeField(
+        null=True, blank=True, help_text="When somebody had seen that it was refused."
+    )
 
     class Meta:
         ordering = ["recruitment", "-number"]

@@ -128,6 +128,7 @@ OF_RECRUITMENT = {
     "recruit-draft": {"slug": "mine", "batch_id": 1},
     "recruit-act": {"slug": "mine", "batch_id": 1, "recruitment_id": 1, "action": "stop"},
     "recruit-settle": {"slug": "mine", "batch_id": 1, "call_id": 1},
+    "recruit-put-away": {"slug": "mine", "batch_id": 1, "call_id": 1},
     "recruit-file": {"slug": "mine", "batch_id": 1, "recruitment_id": 1, "name": "join"},
 }
 # Whose they are, and what they do, is in test_uploads.py.

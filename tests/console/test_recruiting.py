@@ -186,7 +186,7 @@ def test_an_offer_that_cannot_be_is_said_at_its_field(rosa, recruitment, field, 
 @pytest.mark.parametrize("name", ["launch", "answers"])
 def test_the_researcher_is_led_to_the_study_that_participants_come_by(rosa, recruitment, name):
     path = reverse(f"console:{name}", args=["mine"])
-    hint = f"Nobody comes to batch {recruitment.batch_id} yet"
+    hint = f"Nobody comes to batch {recruitment.batch_id}: it is for participants"
     words = words_of(rosa.get(path).content.decode())
     assert hint not in words
     assert "send people there" not in words
@@ -523,3 +523,78 @@ def test_a_participant_gets_one_bonus_for_a_reason(rosa, recruitment):
     assert "Bonuses requested here" in page
     another = facts | {"reason": "And for the comment."}
     assert press(rosa, recruitment, "bonus", **another, confirmed="0.75").status_code == 302
+
+
+@pytest.fixture
+def participant(recruitment):
+    """Two items of one participant of whom a bonus waits to be looked after."""
+    hits = recruitment.batch.hits.order_by("pk")[:2]
+    return [add_assignment(hit, "A1IDENTIFIABLE") for hit in hits]
+
+
+def desk(browser, assignment, **more):
+    address = reverse("console:review", args=["mine"])
+    return words_of(browser.get(address, {"assignment": assignment.pk} | more).content.decode())
+
+
+def decide(browser, assignment, **form):
+    address = reverse("console:review-draft", args=["mine", assignment.pk])
+    return browser.post(address, {"text": "", "show": "waiting"} | form)
+
+
+def test_the_desk_says_what_a_participant_has_beside_one_item(rosa, participant):
+    one, other = participant
+    words = desk(rosa, one)
+    assert "One of 2 items of this participant, all of which are decided alike" in words
+    assert f"{other.hit.item.key} Submitted" in words
+    assert "No answer came." in words
+    assert "Bonus in GBP…" in words
+    for never in ("Part pay…", "Bonus…", "pays $"):
+        assert never not in words
+
+
+def test_what_was_typed_for_a_refused_rejection_is_kept(rosa, participant):
+    assert "at least 100 characters" in desk(rosa, participant[0], do="reject")
+    decide(rosa, participant[0], action="reject", text="Too short a reason.")
+    assert "Too short a reason." in desk(rosa, participant[0], do="reject")
+    assert "Too short a reason." not in desk(rosa, participant[0], do="reject")
+
+
+def test_two_items_of_a_participant_are_not_decided_otherwise(rosa, participant):
+    one, other = participant
+    decide(rosa, one, action="reject", text="x" * 120)
+    decide(rosa, other, action="approve")
+    assert "all are decided alike" in desk(rosa, other)
+    [drafted] = DraftDecision.objects.all()
+    assert (drafted.assignment, drafted.action) == (one, "reject")
+
+
+def test_what_must_be_looked_after_stands_on_the_first_pages(rosa, study, recruitment):
+    said = "must be looked after at the recruiter"
+    assert f"1 participant {said}" in words_of(
+        rosa.get(reverse("console:studies")).content.decode()
+    )
+    overview = words_of(rosa.get(reverse("console:study", args=["mine"])).content.decode())
+    assert f"1 participant of batch {recruitment.batch_id} {said}" in overview
+    RecruiterCall.objects.update(is_uncertain=False)
+    assert said not in words_of(rosa.get(reverse("console:studies")).content.decode())
+
+
+def test_a_call_that_was_refused_is_put_away_once_somebody_has_seen_it(rosa, recruitment):
+    call = recruitment.calls.get()
+    where = reverse("console:recruit-put-away", args=["mine", recruitment.batch_id, call.pk])
+    rosa.post(where)  # nobody puts away what nobody answered
+    assert "No answer came." in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    RecruiterCall.objects.update(is_uncertain=False)
+    assert "Seen: list it no more" in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert rosa.post(where).status_code == 302
+    assert "No answer came." not in words_of(rosa.get(page(recruitment.batch)).content.decode())
+
+
+def test_what_a_study_cost_in_all_is_said_once_it_is_over(rosa, recruitment):
+    charges = {"study": "8.00", "reward": "6.00", "bonus": "1.00", "screen_out": "0.27"}
+    Recruitment.objects.update(charges=charges)
+    said = "7.27 GBP in all; the rest of what was set aside is free again there"
+    assert said not in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    Recruitment.objects.update(state="stopped")
+    assert said in words_of(rosa.get(page(recruitment.batch)).content.decode())
