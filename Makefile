@@ -87,7 +87,7 @@ long: $(VENV)/.installed-dev
 	test -z "$(POSTGRES_URL)" || DATABASE_URL="$(POSTGRES_URL)" $(BIN)/python -m pytest -q -m walk tests/upgrade
 	$(MAKE) notebooks
 	test -z "$(POSTGRES_URL)" || DATABASE_URL="$(POSTGRES_URL)" $(MAKE) test MARKS="browser and not walk"
-	$(MAKE) test MARKS="(long or console) and not walk and not browser and not once"
+	$(MAKE) test MARKS="not walk and not browser and not once"
 	API_EXAMPLES=200 SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q --timeout 3600 tests/console/api/test_schemathesis.py
 
 check: $(VENV)/.installed-dev

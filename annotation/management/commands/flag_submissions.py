@@ -19,6 +19,9 @@ class Command(BaseCommand):
         parser.add_argument("--annotator", metavar="PSEUDONYM", help="only this one's")
         parser.add_argument("--item", metavar="KEY", help="only those on this item")
         parser.add_argument("--round", type=int, metavar="N", help="only those of this round")
+        parser.add_argument(
+            "--held", action="store_true", help="only those that the protocol holds for a person"
+        )
         wish = parser.add_mutually_exclusive_group(required=True)
         wish.add_argument("--reason", metavar="TEXT", help="why they are in doubt")
         wish.add_argument("--unflag", action="store_true", help="take the marks away")
@@ -28,6 +31,7 @@ class Command(BaseCommand):
             "annotator__pseudonym": options["annotator"],
             "item__key": options["item"],
             "round": options["round"],
+            "evidence__is_held": True if options["held"] else None,
         }
         set_filters = {field: value for field, value in filters.items() if value is not None}
         submissions = _submissions(Study.objects.named(study), set_filters)
@@ -41,11 +45,14 @@ class Command(BaseCommand):
 def _submissions(study: Study, filters: dict[str, Any]) -> SubmissionQuerySet:
     """Those that were asked for; StudyUnfit where no bound is given or nothing is within it."""
     if not filters:
-        raise StudyUnfit("Say which submissions: --annotator, --item or --round.")
+        raise StudyUnfit("Say which submissions: --annotator, --item, --round or --held.")
     submissions = Submission.objects.of(study).filter(**filters)
     if not submissions.exists():
         description = ", ".join(
-            f"{field.split('__')[0]} '{value}'" for field, value in filters.items()
+            "those held for a person"
+            if field == "evidence__is_held"
+            else f"{field.split('__')[0]} '{value}'"
+            for field, value in filters.items()
         )
         raise StudyUnfit(f"Study '{study.slug}' has no submission of {description}.")
     return submissions
