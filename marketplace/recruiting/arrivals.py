@@ -90,7 +90,8 @@ def recognise(
         raise ParticipantUnknown(_("This link is of another study."))
     signed = parameters.get(PARAMETER, "")
     visit = Visit(study, invitation, came.participant, came.study, came.submission, signed)
-    if not (study.is_open or has_begun(visit, known) or _is_open_there(study)):
+    is_let_in = study.is_open or has_begun(visit, known)
+    if not (is_let_in or _is_open_there(study) or _holds_place(visit)):
         raise ChannelClosed(_closed())
     return visit
 
@@ -147,6 +148,20 @@ def _is_open_there(study: RecruitedStudy) -> bool:
     except RecruiterProblem:
         return False
     return study.is_open
+
+
+def _holds_place(visit: Visit) -> bool:
+    """Whether somebody who comes to a study that was paused or stopped has had a place there since
+    before: it is theirs to finish, and paid for."""
+    study = visit.study
+    recruiter = recruiter_of(study.connection, is_hurried=True) if study.external_id else None
+    if recruiter is None or study.state == RecruitedStudy.State.DRAFT:
+        return False
+    try:
+        recruiter.verify_arrival(study.external_id, _ids(visit), url="", now=clock.now())
+    except RecruiterProblem:
+        return False
+    return True
 
 
 def _require_not_erased(visit: Visit) -> None:

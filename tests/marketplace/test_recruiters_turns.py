@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from marketplace import clock
@@ -259,3 +260,15 @@ def test_an_account_that_cannot_be_opened_holds_up_no_other(fake, posted, mturk,
         mturk.approve_assignment(AssignmentId=assignment)
     assert "the site's log has the rest" in call_recruiters().problems[0]
     assert (good.status, paid(fake, "reward")) == ("APPROVED", [200])
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_who_holds_a_place_of_a_study_that_was_closed_since_is_let_in(fake, posted, is_stopped):
+    place = fake.world.arrive(fake.world.studies[posted.external_id])
+    (stop_study if is_stopped else posting.pause_study)(study=posted)
+    facts = f"PROLIFIC_PID={place.participant}&STUDY_ID={posted.external_id}"
+    join = f"/join/{posted.token}/?{facts}&SESSION_ID="
+    assert Client().post(f"{join}{place.id}").status_code == 302
+    assert Client().post(f"{join}{'5' * 24}").status_code == 410
+    work_left = Session.objects.get(submission_id=place.id).items.count()
+    assert work_left == 2
