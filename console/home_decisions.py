@@ -22,7 +22,7 @@ from console.batch_standings import BatchStanding
 from console.launch_view import duration_words
 from hits.budgets import Room
 from hits.changes import expiry_of
-from hits.recruited_batches import calls_by_batch
+from hits.recruited_batches import batches_without_study, calls_by_batch
 from hits.wages import durations_of_batches, reward_for, wage_of
 from work.models import Job
 
@@ -81,6 +81,7 @@ def waiting_decisions(material: Material) -> Iterator[HomeDecision]:
     for study, standing in material.current_standings(Permission.SPEND):
         yield from _ends(study, standing)
     yield from _to_look_after(material)
+    yield from _undrafted(material)
     yield from _pay_under_floors(material)
     yield from _low_budgets(material)
     yield from _failed_jobs(material)
@@ -106,6 +107,24 @@ def _to_look_after(material: Material) -> Iterator[HomeDecision]:
             _("What nobody decides on, the recruiter may pay by time."),
             _("Look at it"),
             f"{_page('batch', study, batch.pk)}#looked-after",
+        )
+
+
+def _undrafted(material: Material) -> Iterator[HomeDecision]:
+    """Batches kept for participants whom nobody has asked for."""
+    spent = material.current_standings(Permission.SPEND)
+    batches = [one.batch for _study, one in spent if one.batch.is_recruited]
+    for batch in batches_without_study(batches):
+        study = material.studies[batch.study_id]
+        yield _decision(
+            study,
+            WARNING,
+            timezone.now(),
+            _("Nobody comes to batch %(pk)s: no study of it is open at a recruiter.")
+            % {"pk": batch.pk},
+            _("Its HITs are kept for participants."),
+            _("Draft their study"),
+            f"{_page('batch', study, batch.pk)}#participants",
         )
 
 

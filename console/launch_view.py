@@ -125,10 +125,15 @@ class LaunchView:
     def is_offered_here(self) -> bool:
         return is_offered_here(self.batches)
 
-    @property
+    @cached_property
     def undrafted(self) -> list[Batch]:
         """Those whose participants nobody has asked for."""
         return batches_without_study(self.batches)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody may come to any of what is out."""
+        return len(self.undrafted) < len(self.batches)
 
     @cached_property
     def duration(self) -> Duration:

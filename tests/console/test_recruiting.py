@@ -192,7 +192,12 @@ def test_the_researcher_is_led_to_the_study_that_participants_come_by(rosa, recr
     assert "send people there" not in words
     recruitment.calls.all().delete()
     recruitment.delete()
-    assert hint in words_of(rosa.get(path).content.decode())
+    words = words_of(rosa.get(path).content.decode())
+    assert hint in words
+    assert "Draft their study" in words
+    assert "Answers come in by themselves" not in words
+    home = words_of(rosa.get(reverse("console:studies")).content.decode())
+    assert f"Nobody comes to batch {recruitment.batch_id}: no study of it is open" in home
 
 
 def test_nobody_is_led_to_a_study_of_a_batch_that_is_answered(study, recruitment):
