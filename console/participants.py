@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
-
 from hits.drafts import currency_of
 from hits.models import Assignment, RecruiterCall
 
@@ -32,11 +30,10 @@ def participant_note(assignment: Assignment) -> ParticipantNote | None:
     if not batch.is_recruited:
         return None
     mine = Assignment.objects.of(batch).filter(worker=assignment.worker_id)
-    calls = RecruiterCall.objects.filter(
-        Q(is_uncertain=True) | Q(put_away_at=None),
-        recruitment__batch=batch,
-        worker_id=assignment.worker.worker_id,
-    ).exclude(problem="")
+    calls = RecruiterCall.objects.to_look_after().filter(
+        recruitment__batch=batch, worker_id=assignment.worker.worker_id
+    )
+    calls = calls.exclude(problem="")
     return ParticipantNote(
         items=list(mine.select_related("hit__item").order_by("submitted_at", "pk")),
         problems=list(calls.order_by("-is_uncertain", "-number").values_list("problem", flat=True)),

@@ -8,7 +8,6 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -35,7 +34,9 @@ from hits.recruited_batches import (
     bonuses_of,
     jobs_of_batch,
     judgments_wanted,
+    key_of,
     places_wanted,
+    refused_bonuses,
 )
 from hits.texts import study_texts
 from hits.wages import duration_of
@@ -294,9 +295,11 @@ class RecruitView:
         return _counted(self.study.outcomes if self.study else {}, labels)
 
     @cached_property
-    def bonuses(self) -> list[Job]:
-        """Bonuses that were requested here, the newest first."""
-        return list(bonuses_of(self.batch).select_related("requested_by")[:MOST_BONUSES])
+    def bonuses(self) -> list[tuple[Job, bool]]:
+        """Bonuses that were requested here, the newest first, and whether each was refused."""
+        refused = refused_bonuses(self.batch)
+        rows = bonuses_of(self.batch).select_related("requested_by")[:MOST_BONUSES]
+        return [(job, key_of(job) in refused) for job in rows]
 
     @cached_property
     def calls(self) -> list[tuple[RecruiterCall, str]]:
@@ -308,8 +311,7 @@ class RecruitView:
             "message": _("Message"),
             "doubt": _("Waits to be paid without its work"),
         }
-        of_batch = RecruiterCall.objects.filter(recruitment__batch=self.batch)
-        of_batch = of_batch.filter(Q(is_uncertain=True) | Q(put_away_at=None))
+        of_batch = RecruiterCall.objects.to_look_after().filter(recruitment__batch=self.batch)
         rows = of_batch.order_by("-is_uncertain", "-number") if self.study else ()
         return [(call, names.get(call.kind, call.kind)) for call in rows]
 

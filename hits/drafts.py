@@ -123,6 +123,8 @@ def _decided_otherwise(draft: DraftDecision) -> OtherItem | None:
     """Another item of the same participant that was decided, or drafted by the same reviewer, in
     the other way."""
     assignment, (status, action) = draft.assignment, OPPOSITE[Action(draft.action)]
+    if has_many_studies(assignment.hit.batch):
+        return None  # the other item may be of another participation, which is decided by itself
     mine = Assignment.objects.of(assignment.hit.batch).filter(worker=assignment.worker_id)
     mine = mine.exclude(pk=assignment.pk).select_related("hit__item")
     if (decided := mine.filter(status=status).first()) is not None:
@@ -133,6 +135,12 @@ def _decided_otherwise(draft: DraftDecision) -> OtherItem | None:
         return None
     text = _("to be decided otherwise ({action})").format(action=drafted.get_action_display())
     return OtherItem(drafted.assignment.hit.item.key, text)
+
+
+def has_many_studies(batch: Batch) -> bool:
+    """Whether somebody may have come to a batch twice, each time to be decided by itself: only the
+    marketplace knows which item is of which participation."""
+    return Recruitment.objects.filter(batch=batch).exclude(public_id="").count() > 1
 
 
 def currency_of(batch: Batch) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from django.utils.translation import ngettext
 from accounts.audit import record
 from annotation.study_jobs import RECRUIT, jobs_of, request_study_job
 from hits import recruiter_api
-from hits.exceptions import RecruitingRefused
+from hits.exceptions import HitsError, RecruitingRefused
 from hits.models import (
     SIZE,
     Assignment,
@@ -171,13 +172,32 @@ def request_change(
 def bonuses_of(batch: Batch) -> JobQuerySet:
     """Bonuses that were requested for a batch's participants, and not refused, the latest first."""
     bonuses = jobs_of_batch(batch).filter(arguments__action=BONUS)
-    return bonuses.exclude(state__in=[Job.State.FAILED, Job.State.STOPPED])
+    # One that failed after the marketplace had written it down is paid.
+    is_over = Q(state__in=[Job.State.FAILED, Job.State.STOPPED])
+    return bonuses.exclude(is_over & ~Q(arguments__is_sent=True))
+
+
+def refused_bonuses(batch: Batch) -> set[tuple[str, Decimal]]:
+    """Workers and amounts of bonuses that the recruiter refused, as for want of money."""
+    calls = RecruiterCall.objects.filter(
+        recruitment__batch=batch, kind=BONUS, is_uncertain=False, amount__isnull=False
+    )
+    return {(call.worker_id, (call.amount or Decimal(0)).quantize(CENT)) for call in calls}
+
+
+def key_of(bonus: Job) -> tuple[str, Decimal]:
+    """By which a bonus that was requested is known among those that were refused."""
+    return bonus.arguments["worker_id"], Decimal(bonus.arguments["amount"]).quantize(CENT)
 
 
 def _require_first_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> None:
     """A participant gets one bonus for a reason, however often it is pressed."""
     same = {f"arguments__{name}": values[name] for name in ("worker_id", "reason")}
-    earlier = bonuses_of(recruitment.batch).filter(**same).first()
+    refused = refused_bonuses(recruitment.batch)
+    earlier = next(
+        (one for one in bonuses_of(recruitment.batch).filter(**same) if key_of(one) not in refused),
+        None,
+    )
     if earlier is not None:
         text = _(
             "{worker} had a bonus of {amount} for the same reason on {day}. If another is meant, "
@@ -202,13 +222,13 @@ def recruit_in_background(running: RunningJob) -> str:
         if not arguments.get("is_sent"):
             _perform(recruitment, arguments)
             _note_sent(job, is_sent=True)
+        if arguments["action"] in ANYTIME:
+            return _done_by_itself(recruitment, arguments["action"])
         follow_batch(recruitment.batch)
     except RecruitingRefused as refusal:
         _note_refusal(recruitment, arguments["action"], str(refusal))
         raise
     recruitment.refresh_from_db()
-    if arguments["action"] in ANYTIME:  # done by itself, whatever became of the study's last action
-        return _report(recruitment, arguments["action"])
     if recruitment.is_under_way:
         time.sleep(PAUSE_SECONDS)
         raise JobWaiting
@@ -218,12 +238,20 @@ def recruit_in_background(running: RunningJob) -> str:
     return _report(recruitment, arguments["action"])
 
 
+def _done_by_itself(recruitment: Recruitment, action: str) -> str:
+    """What is no action of the study's: whatever became of the last of those, this is done, though
+    nobody hears at the moment how the study stands."""
+    Recruitment.objects.filter(pk=recruitment.pk).update(is_under_way=False)
+    with suppress(HitsError):
+        follow_batch(recruitment.batch)
+    return _report(recruitment, action)
+
+
 def calls_by_batch(study_ids: Iterable[int]) -> list[tuple[Batch, int]]:
-    """Batches of these studies with how many calls somebody must look after, those without an
-    answer and those of work that is not here."""
+    """Batches of these studies with how many calls somebody must look after."""
     if not (keys := set(study_ids)):
         return []
-    rows = RecruiterCall.objects.filter(recruitment__batch__study__in=keys, is_uncertain=True)
+    rows = RecruiterCall.objects.to_look_after().filter(recruitment__batch__study__in=keys)
     counts = dict(rows.order_by().values_list("recruitment__batch").annotate(n=Count("pk")))
     batches = Batch.objects.filter(pk__in=counts).select_related("study").order_by("pk")
     return [(batch, counts[batch.pk]) for batch in batches]

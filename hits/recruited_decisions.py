@@ -6,7 +6,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
+
 from hits import recruiter_api
+from hits.exceptions import MarketplaceFault
 from hits.models import Assignment, Connection
 from hits.submissions import set_status
 
@@ -23,7 +26,7 @@ DECIDED = (Assignment.Status.APPROVED, Assignment.Status.REJECTED)
 def follow_decisions(connection: Connection) -> int:
     """Store what was decided since it was asked last; return how much of it is new here."""
     n_new, after = 0, connection.decisions_after
-    for _ in range(MOST_ANSWERS):
+    for _answer in range(MOST_ANSWERS):
         decided, after_these = recruiter_api.fetch_decisions(connection, after=after)
         n_new += _store(connection, decided)
         if after_these == after:
@@ -48,4 +51,7 @@ def _store(connection: Connection, decided: Mapping[str, str]) -> int:
 
 def _a_little_before(after: str) -> str:
     at, _separator, _key = after.partition(" ")
-    return (datetime.fromisoformat(at) - OVERLAP).isoformat() if at else ""
+    try:
+        return (datetime.fromisoformat(at) - OVERLAP).isoformat() if at else ""
+    except ValueError as error:  # as 2026-02-31
+        raise MarketplaceFault(_("{name} is no time").format(name="after")) from error

@@ -4,6 +4,7 @@ them is stored."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -21,6 +22,10 @@ PREFIX = "/recruiting"
 MOST_AMOUNT = Decimal(1_000_000_000)
 MOST_ROWS = 10_000
 KIND_WITH_AN_API = "prolific"
+# A time, and of those at the same time a number.
+AFTER = re.compile(
+    r"2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-9:]{8}(?:\.[0-9]{1,6})?[+-][0-9:]{5}(?: [0-9]{1,19})?"
+)
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,10 @@ def fetch_decisions(connection: Connection, *, after: str) -> tuple[dict[str, st
         return {}, after
     rows = _rows(answer, "decisions")
     decided = {identifier(row, "assignment_id"): text_of(row, "status", most=10) for row in rows}
-    return decided, text_of(answer, "after", most=64)
+    next_ones = text_of(answer, "after", most=64)
+    if next_ones and not AFTER.fullmatch(next_ones):
+        raise MarketplaceFault(_("{name} is no time").format(name="after"))
+    return decided, next_ones
 
 
 def offer_token(

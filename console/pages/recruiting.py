@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -32,6 +33,8 @@ from hits.recruited_batches import (
 )
 from hits.recruited_files import FILES, file_address
 
+# Of those that a recruiter refused, what can be tried once more, as when there is money again.
+SENT_AGAIN = ("approve", "reject")
 ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD, DEMOGRAPHICS, BONUS)
 
 
@@ -117,7 +120,8 @@ def settle(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> Http
     """Access: those who may spend."""
     study = study_for(request, slug, Permission.SPEND)
     row = batch_of(study, batch_id)
-    calls = RecruiterCall.objects.filter(recruitment__batch=row, is_uncertain=True)
+    decisions = Q(is_uncertain=True) | Q(kind__in=SENT_AGAIN)
+    calls = RecruiterCall.objects.filter(decisions, recruitment__batch=row)
     call = get_object_or_404(calls.select_related("recruitment"), pk=call_id)
     values = {"call": call.number, "was_done": request.POST.get("was_done") == "yes"}
     try:

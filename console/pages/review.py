@@ -40,7 +40,7 @@ from hits.appeals import answer_appeal
 from hits.contacts import note_worker
 from hits.draft_costs import paid_part, price_usd, summary_of
 from hits.drafts import Action, draft_decision, study_drafts, undo_draft
-from hits.exceptions import HitsError
+from hits.exceptions import AssignmentRefused, HitsError
 from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
 from work.models import Job
@@ -292,6 +292,8 @@ def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) ->
             subject=form.cleaned_data.get("subject", ""),
             amount_usd=form.cleaned_data.get("amount_usd"),
         )
+    except AssignmentRefused as refused:
+        return f"{assignment.hit.item.key}: {refused.message}"
     except HitsError as refused:
         return str(refused)
     return ""

@@ -28,7 +28,7 @@ from console.review_forms import (
 )
 from hits.drafts import Action
 from hits.exceptions import HitsError
-from hits.models import RejectionReason
+from hits.models import Batch, RejectionReason
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
@@ -43,7 +43,10 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"section": "review", "rules": RULES, "name": name, "rule": rule}
     if rule is not None:
         has_numbers = len(request.GET) > 1
-        initial = {"text": reasons_of(study)[0][1]} if rule.action == Action.REJECT else {}
+        initial = {}
+        if rule.action == Action.REJECT:
+            is_participant = Batch.objects.of(study).filter(is_recruited=True).exists()
+            initial = {"text": reasons_of(study, is_participant=is_participant)[0][1]}
         form = rule.form(request.GET if has_numbers else None, initial=initial, label_suffix="")
         context["form"] = form
         if has_numbers and form.is_valid():

@@ -184,6 +184,12 @@ class Recruitment(models.Model):
         return self.state in self.LIVE
 
 
+class RecruiterCallQuerySet(models.QuerySet["RecruiterCall"]):
+    def to_look_after(self) -> Self:
+        """Those that nobody answered, and those that were refused and not put away yet."""
+        return self.filter(Q(is_uncertain=True) | Q(put_away_at=None))
+
+
 class RecruiterCall(models.Model):
     """A call to a recruiter that nobody answered, or that was refused: a person looks after it."""
 
@@ -199,6 +205,8 @@ class RecruiterCall(models.Model):
     put_away_at = models.DateTimeField(
         null=True, blank=True, help_text="When somebody had seen that it was refused."
     )
+
+    objects = RecruiterCallQuerySet.as_manager()
 
     class Meta:
         ordering = ["recruitment", "-number"]

@@ -71,6 +71,7 @@ SHOWN_WITHIN = timedelta(hours=1)
 # Who handed in all of the work after the time there may enter the code later than that.
 LATE_CODE_WITHIN = timedelta(days=1)
 Kind, State = Intent.Kind, Intent.State
+DECISIONS = (Kind.APPROVE, Kind.REJECT)
 WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING)
 
 
@@ -106,8 +107,11 @@ def call_recruiters() -> Called:
 @transaction.atomic
 def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
     """What a person found at the recruiter of a call that nobody answered: it was done, or it was
-    not and is to be sent again."""
+    not and is to be sent again; so is a decision that was refused."""
     held = Intent.objects.select_for_update().get(pk=intent.pk)
+    if held.state == State.REFUSED and held.kind in DECISIONS and not was_done:
+        _send_again(held)
+        return
     if held.state != State.UNCERTAIN:
         raise InvalidParameter(_("This is not uncertain: it is {state}.").format(state=held.state))
     if held.kind == Kind.DOUBT:
@@ -124,14 +128,22 @@ def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
         _note(held, State.DONE)
 
 
+def _send_again(refused: Intent) -> None:
+    """Have a decision that was refused once, as for want of money, made once more."""
+    later = Intent.objects.filter(session=refused.session_id, kind__in=DECISIONS)
+    if later.filter(pk__gt=refused.pk).exists():
+        raise InvalidParameter(_("It was decided again since."))
+    rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
+    rows.update(state=State.WRITTEN, problem="", done_at=None, sent_at=None)
+
+
 def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called) -> None:
     problem = ""
     try:
         with turn_at(connection) as turn, Patience() as patience:
             for step in _steps(connection, recruiter, called):
                 turn.go_on()
-                with patience.one():
-                    step()
+                patience.try_to(step)
     except RecruiterBusy as busy:  # whoever calls it follows and sends the same
         called.problems += (str(busy),)
         return
@@ -189,8 +201,8 @@ def _settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
             if intent.kind == Kind.DOUBT:
                 continue  # a person's to decide
             if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
-                with patience.one():
-                    _settle_one(intent, recruiter)
+                settle = partial(_settle_one, intent, recruiter)
+                patience.try_to(settle, key=f"submission:{intent.session_id}")
 
 
 def _settle_one(intent: Intent, recruiter: Recruiter) -> None:
@@ -243,8 +255,8 @@ def _may_still_show(bonus: Intent) -> bool:
 def _send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     with Patience() as patience:
         for intent in _intents(connection, State.WRITTEN):
-            with patience.one():
-                _send_one(intent, recruiter)
+            send = partial(_send_one, intent, recruiter)
+            patience.try_to(send, key=f"submission:{intent.session_id}")
 
 
 def _send_one(intent: Intent, recruiter: Recruiter) -> None:
@@ -310,6 +322,9 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         )
         _note(intent, State.REFUSED, text)
         return
+    if intent.kind == Kind.REJECT and _has_come(intent):
+        _withdraw_rejection(intent)
+        return
     if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
         follow_submission(intent.session, found)
         _note(intent, State.REFUSED, _("It was approved there before: it is approved here, too."))
@@ -319,6 +334,19 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if _claim(intent, intent.basis):
         recruiter.decide(found.id, _verdict(intent, found))
         _decided(intent)
+
+
+def _has_come(intent: Intent) -> bool:
+    """Whether it was to be rejected for want of its work, all of which is here since."""
+    return "category" in intent.basis and intent.session.outcome == Outcome.COMPLETED
+
+
+@transaction.atomic
+def _withdraw_rejection(intent: Intent) -> None:
+    rows = Intent.objects.filter(pk=intent.pk, state=State.WRITTEN)
+    if rows.delete()[0]:
+        rejected = Session.objects.filter(pk=intent.session_id, state=Session.State.REJECTED)
+        rejected.update(state=Session.State.FINISHED)
 
 
 def _may_be_late(session: Session, found: Submission) -> bool:

@@ -181,16 +181,20 @@ def _locked(key: int) -> Session:
 
 
 def _is_decided(session: Session, kind: str) -> bool:
-    """Whether the last decision on the session was this. An approval that its recruiter refused,
-    as for want of money, decides nothing."""
-    decisions = Intent.objects.filter(session=session, kind__in=[Kind.APPROVE, Kind.REJECT])
-    decisions = decisions.exclude(kind=Kind.APPROVE, state=Intent.State.REFUSED)
-    last = decisions.order_by("-pk").first()
+    """Whether the last decision on the session was this."""
+    last = _last_decision(session)
     return last is not None and last.kind == kind
 
 
+def _last_decision(session: Session) -> Intent | None:
+    decisions = Intent.objects.filter(session=session, kind__in=[Kind.APPROVE, Kind.REJECT])
+    return decisions.order_by("-pk").first()
+
+
 def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
-    if _is_decided(session, kind):
+    last = _last_decision(session)
+    # One that its recruiter refused, as for want of money, is made again by the next.
+    if last is not None and last.kind == kind and last.state != Intent.State.REFUSED:
         return
     if kind == Kind.APPROVE:  # a rejection that was taken back before it was sent is none
         unsent = Intent.objects.filter(session=session, kind=Kind.REJECT)

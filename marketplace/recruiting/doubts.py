@@ -211,6 +211,8 @@ def _problem(session: Session, submission: Submission, reported: Outcome | None)
         "%(done)s of %(n)s pages were submitted here.",
         n_items,
     ) % {"done": n_done, "n": n_items}
+    if not n_items:
+        work = _("Nobody has opened the study here for it.")
     if session.intents.filter(kind=Kind.APPROVE, state__in=Intent.OPEN_STATES).exists():
         approved = _("What was approved of it waits: left as it is, all of it is approved there.")
         work = f"{work} {approved}"

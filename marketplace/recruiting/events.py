@@ -4,9 +4,11 @@ That news are lost, doubled, late or in another order changes nothing: what they
 only what they are about, and everything is asked for each minute anyway. They make it sooner.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.utils import timezone
 
@@ -77,15 +79,18 @@ def follow_all_events() -> int:
 
 def follow_events(connection: RecruiterConnection, recruiter: Recruiter) -> int:
     """Ask what became of what the news are about; return how much changed."""
-    n_changed = 0
+    changed = Counter[int]()
+
+    def follow(event: RecruiterEvent) -> None:
+        with suppress(NotFound, ValueError):  # there is no such thing there any more
+            changed[event.pk] += _follow(event, connection, recruiter)
+        event.followed_at = clock.now()
+        event.save(update_fields=["followed_at"])
+
     with Patience() as patience:
         for event in connection.events.filter(followed_at=None).order_by("pk")[:MOST_AT_ONCE]:
-            with patience.one():
-                with suppress(NotFound, ValueError):  # there is no such thing there any more
-                    n_changed += _follow(event, connection, recruiter)
-                event.followed_at = clock.now()
-                event.save(update_fields=["followed_at"])
-    return n_changed
+            patience.try_to(partial(follow, event), key=f"event:{event.pk}")
+    return changed.total()
 
 
 def delete_old_events(now: datetime) -> int:

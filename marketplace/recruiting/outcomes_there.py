@@ -3,9 +3,10 @@ whose time was over, and what was approved by time or by hand."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Q
@@ -48,7 +49,7 @@ SAME = {
 
 def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) -> int:
     """Follow every session of the connection's studies that may change; return how many did."""
-    n_changed, now = 0, clock.now()
+    changed, now = Counter[int](), clock.now()
     sessions = Session.objects.filter(_followed(now), connection=connection)
     studies = RecruitedStudy.objects.filter(connection=connection).exclude(external_id="")
     is_open = Q(state__in=[RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED])
@@ -56,19 +57,25 @@ def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) ->
     with Patience() as patience:
         for study in studies.filter(Q(pk__in=sessions.values("study")) | is_open).order_by("pk"):
             here = {one.submission_id: one for one in sessions.filter(study=study)}
-            # One that was deleted there is over: its sessions end by their time.
-            with patience.one(), suppress(NotFound):
-                n_changed += _follow_those_of(study, here, recruiter, now)
-    return n_changed
+            follow = partial(_follow_those_of, study, here, recruiter, now, changed)
+            patience.try_to(follow, key=f"submissions:{study.pk}")
+    return changed.total()
 
 
 def _follow_those_of(
-    study: RecruitedStudy, here: Mapping[str, Session], recruiter: Recruiter, now: datetime
-) -> int:
-    n_changed, there = 0, list(recruiter.submissions(study.external_id))
+    study: RecruitedStudy,
+    here: Mapping[str, Session],
+    recruiter: Recruiter,
+    now: datetime,
+    changed: Counter[int],
+) -> None:
+    try:
+        there = list(recruiter.submissions(study.external_id))
+    except NotFound:
+        return  # it was deleted there: its sessions end by their time
     for submission in there:
         session = here.get(submission.id)
-        n_changed += session is not None and follow_submission(session, submission)
+        changed[study.pk] += session is not None and follow_submission(session, submission)
     follow_doubts(study, there)
     is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
     is_stopped = is_stopped and not _approvals_wait(study)
@@ -76,7 +83,6 @@ def _follow_those_of(
     is_settled = bool(is_stopped and is_whole) and not any(_may_be_paid(one, now) for one in there)
     if is_settled != study.is_settled_there:  # more places open a study again
         RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=is_settled)
-    return n_changed
 
 
 def _approvals_wait(study: RecruitedStudy) -> bool:

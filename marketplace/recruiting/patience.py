@@ -3,34 +3,49 @@ recruiter that is away is not asked about all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from marketplace.recruiting.problems import RecruiterProblem
+from django.core.cache import cache
 
-MOST_IN_A_ROW = 3
+from marketplace.recruiting.problems import RecruiterProblem, Unreachable
+from marketplace.recruiting.turns import keep_turn
+
+# So long a round may wait for what fails; the rest of it has its turn in the next.
+MOST_SECONDS = 30
+# What failed in two rounds is left out of the next ones, twice as long each time.
+LONGEST_PAUSE_SECONDS = 600
+REMEMBERED_SECONDS = 3600
 
 
 class Patience:
-    """Passes over a thing that fails, or that the token may not see; the last problem is raised
-    when all have had their turn, or after so many failures in a row."""
+    """Passes over what fails, or may not be seen with the token; the last problem is raised when
+    all have had their turn, or the time for what fails is used up."""
 
     def __init__(self) -> None:
         self._problem: RecruiterProblem | None = None
-        self._n_in_a_row = 0
+        self._seconds = 0.0
 
-    @contextmanager
-    def one(self) -> Iterator[None]:
+    def try_to(self, do: Callable[[], object], *, key: str = "") -> None:
+        """Do one thing; under its key it is known again in the next round."""
+        if key and (left_out := cache.get(f"recruiter-left-out:{key}")):
+            self._problem = self._problem or Unreachable(left_out)
+            return
+        keep_turn()
+        began = time.monotonic()
         try:
-            yield
+            do()
         except RecruiterProblem as problem:
-            self._problem, self._n_in_a_row = problem, self._n_in_a_row + 1
-            if self._n_in_a_row >= MOST_IN_A_ROW:
+            self._problem, self._seconds = problem, self._seconds + time.monotonic() - began
+            if key:
+                _remember(key, str(problem))
+            if self._seconds >= MOST_SECONDS:
                 raise
         else:
-            self._n_in_a_row = 0
+            if key:
+                cache.delete(f"recruiter-failures:{key}")
 
     def __enter__(self) -> Self:
         return self
@@ -43,3 +58,11 @@ class Patience:
     ) -> None:
         if error is None and self._problem is not None:
             raise self._problem
+
+
+def _remember(key: str, problem: str) -> None:
+    n: int = cache.get(f"recruiter-failures:{key}", 0) + 1
+    cache.set(f"recruiter-failures:{key}", n, REMEMBERED_SECONDS)
+    if n > 1:
+        pause = min(60 * 2 ** (n - 1), LONGEST_PAUSE_SECONDS)
+        cache.set(f"recruiter-left-out:{key}", problem or "-", pause)

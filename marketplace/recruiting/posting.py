@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -122,13 +123,17 @@ def follow_studies(connection: RecruiterConnection, recruiter: Recruiter) -> Non
         states.append(State.STOPPED)
     studies = RecruitedStudy.objects.filter(connection=connection, state__in=states)
     studies = studies.select_related("connection", "hit_type", "requester")
-    with Patience() as patience:
-        for study in studies.exclude(external_id="").order_by("pk"):
-            # One that was deleted there is over: its sessions end by their time.
-            with patience.one(), suppress(NotFound):
-                follow_study(study, recruiter)
     if is_hour_over:
         RecruiterConnection.objects.filter(pk=connection.pk).update(stopped_looked_at=now)
+    with Patience() as patience:
+        for study in studies.exclude(external_id="").order_by("pk"):
+            patience.try_to(partial(_follow, study, recruiter), key=f"study:{study.pk}")
+
+
+def _follow(study: RecruitedStudy, recruiter: Recruiter) -> None:
+    # One that was deleted there is over: its sessions end by their time.
+    with suppress(NotFound):
+        follow_study(study, recruiter)
 
 
 def _add_places(
@@ -221,9 +226,11 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
         n_more = posted.places - study.places
         _charge(study, recruiter, n_more, f"{study.external_id}:{posted.places}")
     is_as_before = (after, posted.places or study.places) == (before, study.places)
-    study.is_settled_there = study.is_settled_there and is_as_before
     study.state, study.places = after, posted.places or study.places
-    study.save(update_fields=["state", "places", "is_settled_there"])
+    study.save(update_fields=["state", "places"])
+    if not is_as_before:
+        study.is_settled_there = False
+        RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=False)
     return after != before
 
 

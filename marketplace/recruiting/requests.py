@@ -151,12 +151,10 @@ def perform_action(study_id: int, number: int, *, is_last_try: bool = True) -> N
 def end_abandoned_actions(connection: RecruiterConnection) -> None:
     """Say of what no job does any more, since its process was killed each time, that it was cut
     off: else nothing could be done about the study again."""
-    under_way = Job.objects.unfinished().filter(kind=ACT)
-    numbers = {
-        (job.arguments["study"], job.arguments["number"]) for job in under_way.only("arguments")
-    }
-    for study in connection.studies.exclude(action=""):
-        if (study.pk, study.action_number) not in numbers:
+    # In this order: a job is there before its action is seen.
+    for study in list(connection.studies.exclude(action="")):
+        of_study = Job.objects.unfinished().filter(kind=ACT, arguments__study=study.pk)
+        if not of_study.filter(arguments__number=study.action_number).exists():
             text = _("“{action}” was cut off. Look how the study stands, and do it again.")
             _end(study, text.format(action=study.get_action_display()))
 

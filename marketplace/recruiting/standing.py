@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, Q, QuerySet, Sum, When, Window
+from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, When, Window
 from django.db.models.functions import RowNumber
 
 from marketplace.exceptions import InvalidParameter
@@ -51,14 +51,19 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
 
 
 def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[str, Any]]:
-    """The calls that nobody answered, before those that were refused, which wait for nobody; the
-    newest of each first, and so many of each study."""
+    """The calls that nobody answered, before those that were refused, which wait for nobody; so
+    many of each study: of the former the oldest first, whose time to be looked after ends first."""
     rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
     rows = rows.select_related("session__study", "session__worker")
     is_refused = Case(When(state=Intent.State.REFUSED, then=1), default=0)
-    place = Window(RowNumber(), partition_by="session__study", order_by=[is_refused, "-pk"])
+    age = Case(
+        When(state=Intent.State.REFUSED, then=-1 * F("pk")),
+        default=F("pk"),
+        output_field=BigIntegerField(),
+    )
+    place = Window(RowNumber(), partition_by="session__study", order_by=[is_refused, age])
     first = rows.annotate(place=place).filter(place__lte=MOST_CALLS)
-    return [_call(one, has_ids=has_ids) for one in first.order_by(is_refused, "-pk")]
+    return [_call(one, has_ids=has_ids) for one in first.order_by(is_refused, age)]
 
 
 def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:

@@ -6,8 +6,10 @@ Time here is the machine's, wherever the marketplace's clock stands.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from uuid import uuid4
 
@@ -18,8 +20,12 @@ from django.utils.translation import gettext as _
 from marketplace.exceptions import RecruiterBusy
 from marketplace.models import RecruiterConnection
 
-# Longer than one step of a turn takes; each step begins it anew.
-LASTS = timedelta(minutes=10)
+# Longer than what is asked of a recruiter for one thing; each begins it anew.
+LASTS = timedelta(minutes=3)
+KEPT_EACH_SECONDS = 20
+
+
+_turn: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
 class Turn:
@@ -27,12 +33,18 @@ class Turn:
 
     def __init__(self, connection: RecruiterConnection, token: str) -> None:
         self._rows = RecruiterConnection.objects.filter(pk=connection.pk, turn_token=token)
-        self._name = connection.name
+        self._name, self._kept_at = connection.name, time.monotonic()
+
+    def keep(self) -> None:
+        """Have it last longer, where it is some time since."""
+        if time.monotonic() - self._kept_at > KEPT_EACH_SECONDS:
+            self.go_on()
 
     def go_on(self) -> None:
         """Have it last for another step; RecruiterBusy where it has gone to another process."""
         if not self._rows.update(turn_until=timezone.now() + LASTS):
             raise RecruiterBusy(_busy(self._name))
+        self._kept_at = time.monotonic()
 
     def end(self) -> None:
         self._rows.update(turn_until=None, turn_token="")
@@ -46,10 +58,18 @@ def turn_at(connection: RecruiterConnection) -> Iterator[Turn]:
     if not free.filter(pk=connection.pk).update(turn_until=now + LASTS, turn_token=token):
         raise RecruiterBusy(_busy(connection.name))
     turn = Turn(connection, token)
+    before = _turn.set(turn)
     try:
         yield turn
     finally:
+        _turn.reset(before)
         turn.end()
+
+
+def keep_turn() -> None:
+    """Have the turn last in which this is called, if it is."""
+    if (turn := _turn.get()) is not None:
+        turn.keep()
 
 
 def _busy(name: str) -> str:

@@ -581,7 +581,7 @@ def test_what_must_be_looked_after_stands_on_the_first_pages(rosa, study, recrui
     )
     overview = words_of(rosa.get(reverse("console:study", args=["mine"])).content.decode())
     assert f"1 participant of batch {recruitment.batch_id} {said}" in overview
-    RecruiterCall.objects.update(is_uncertain=False)
+    RecruiterCall.objects.update(is_uncertain=False, put_away_at=NOON)
     assert said not in words_of(rosa.get(reverse("console:studies")).content.decode())
 
 
@@ -603,3 +603,28 @@ def test_what_a_study_cost_in_all_is_said_once_it_is_over(rosa, recruitment):
     assert said not in words_of(rosa.get(page(recruitment.batch)).content.decode())
     Recruitment.objects.update(state="stopped")
     assert said in words_of(rosa.get(page(recruitment.batch)).content.decode())
+
+
+def test_a_participant_who_came_twice_is_decided_each_time_by_itself(
+    rosa, participant, recruitment
+):
+    values = ("batch", "recruiter", "reward", "minutes", "items", "places")
+    Recruitment.objects.create(
+        public_id="another", **{name: getattr(recruitment, name) for name in values}
+    )
+    one, other = participant
+    decide(rosa, one, action="reject", text="x" * 120)
+    decide(rosa, other, action="approve")
+    assert DraftDecision.objects.count() == 2
+
+
+def test_a_refused_decision_can_be_sent_again(rosa, recruitment):
+    RecruiterCall.objects.update(is_uncertain=False, kind="approve")
+    assert "Send it again" in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    where = reverse(
+        "console:recruit-settle",
+        args=["mine", recruitment.batch_id, recruitment.calls.get().pk],
+    )
+    assert rosa.post(where, {"was_done": "no"}).status_code == 302
+    [asked] = requested()
+    assert (asked["action"], asked["was_done"]) == ("settle", False)

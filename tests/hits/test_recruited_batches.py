@@ -14,12 +14,12 @@ from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Study, Submission
-from hits import submissions
+from hits import recruiter_api, submissions
 from hits.archive import unfinished_work
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site
 from hits.deletion import delete_study
-from hits.exceptions import RecruitingRefused
+from hits.exceptions import MarketplaceFault, RecruitingRefused
 from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Assignment, Hit, Recruiter, RecruiterCall, Recruitment
 from hits.publish import publish_batch
@@ -40,6 +40,7 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
+from hits.recruited_decisions import follow_decisions
 from hits.recruited_files import file_address
 from hits.recruiter_accounts import request_end, request_recruiter
 from hits.review import decide, send_decisions
@@ -56,6 +57,7 @@ from marketplace.models import (
 from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.fake_prolific.server import FakeProlific
+from marketplace.recruiting.standing import calls_of
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.console.work import work_off
 from tests.hits.work import answer_to
@@ -526,6 +528,11 @@ def test_many_calls_of_one_study_hide_none_of_another(drafted, fake, ada):
         session.intents.create(kind="doubt", key=f"other:{n}", state="uncertain", **facts)
     run_job(request_job(kind="follow_recruiters").pk)
     assert RecruiterCall.objects.filter(recruitment=drafted).count() == 1
+    # Of one study those come first whose time ends first.
+    oldest = [
+        one["call"] for one in calls_of(RecruitedStudy.objects.filter(pk=other.pk), has_ids=False)
+    ]
+    assert oldest == sorted(oldest)
 
 
 def test_decisions_that_were_not_sent_from_here_are_heard_of(drafted, fake, ada, batch):
@@ -555,3 +562,38 @@ def by_item_of(study, submission):
     session = study.sessions.get(submission_id=submission.id)
     items = session.items.order_by("position")
     return list(items.values_list("assignment__public_id", flat=True))
+
+
+def test_a_bonus_that_was_written_down_is_no_other_though_its_job_failed(
+    refused, drafted, fake, ada, batch
+):
+    worker_id = Assignment.objects.of(batch).first().worker.worker_id
+    facts = {"worker_id": worker_id, "amount": "0.75", "reason": "Careful"}
+    job = change(drafted, BONUS, ada, **facts)
+    Job.objects.filter(pk=job.pk).update(state="failed")
+    with pytest.raises(RecruitingRefused, match=r"had a bonus of 0\.75 for the same reason"):
+        change(drafted, BONUS, ada, **facts)
+
+
+@pytest.mark.parametrize("after", ["hello", "x y", "0001-01-01T00:00:00+00:00", "2026-02-31T00"])
+def test_an_answer_that_names_no_time_ends_no_other_connections_looking(
+    connection, monkeypatch, after
+):
+    answer = {"decisions": [], "after": after}
+    monkeypatch.setattr(recruiter_api, "post", lambda *_given: answer)
+    with pytest.raises(MarketplaceFault):
+        follow_decisions(connection)
+
+
+def test_a_bonus_that_was_refused_may_be_paid_for_the_same_reason(
+    refused, drafted, fake, ada, batch
+):
+    worker_id = Assignment.objects.of(batch).first().worker.worker_id
+    facts = {"worker_id": worker_id, "reason": "Careful"}
+    fake.fail_next("prepare_bonuses", "400")  # for want of money, say
+    change(drafted, BONUS, ada, amount="5.00", **facts)
+    for kind in ("call_recruiters", "follow_recruiters"):
+        run_job(request_job(kind=kind).pk)
+    change(drafted, BONUS, ada, amount="0.50", **facts)
+    run_job(request_job(kind="call_recruiters").pk)
+    assert [kind for kind, _submission, _amount in fake.world.paid] == ["bonus"]

@@ -8,11 +8,12 @@ import pytest
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import Assignment, Intent, RecruiterCharge, Session
+from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterCharge, Session
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
+from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.fake_prolific import operations
-from marketplace.recruiting.posting import publish_study, stop_study
+from marketplace.recruiting.posting import follow_study, publish_study, stop_study
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
     assignments,
@@ -48,8 +49,8 @@ def test_a_code_without_the_work_is_put_before_a_person_once(fake, posted, opens
         call_recruiters()
     doubt = Intent.objects.get(**OPEN)
     assert doubt.session.submission_id == submission.id
-    n_items = 2 if opens else 0
-    assert f"{n_done} of {n_items} pages" in doubt.problem
+    said = f"{n_done} of 2 pages" if opens else "Nobody has opened the study here for it"
+    assert said in doubt.problem
     assert "that of: Completed" in doubt.problem
     decide_uncertain(intent=doubt, was_done=False)
     for _minute in range(2):
@@ -358,3 +359,34 @@ def test_a_rejection_that_was_taken_back_before_it_was_sent_is_not_sent(
         mturk.approve_assignment(AssignmentId=assignment, OverrideRejection=True)
     call_recruiters()
     assert (done, submission.status) == (["APPROVE"], "APPROVED")
+
+
+def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, posted, mturk):
+    submission = hand_in(fake, posted)
+    fake.fail_next("move_submission", "400")  # for want of money, say
+    for assignment in assignments(submission):
+        mturk.approve_assignment(AssignmentId=assignment)
+    call_recruiters()
+    [refused] = Intent.objects.all()
+    assert (refused.state, submission.status) == ("refused", "AWAITING REVIEW")
+    first, reason = assignments(submission)[0], "x" * 120
+    with pytest.raises(mturk.exceptions.RequestError):
+        mturk.reject_assignment(AssignmentId=first, RequesterFeedback=reason)
+    with pytest.raises(InvalidParameter):
+        decide_uncertain(intent=refused, was_done=True)
+    decide_uncertain(intent=refused, was_done=False)
+    call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert Session.objects.get().state == "approved"
+
+
+def test_an_approval_written_while_a_study_is_looked_at_has_it_looked_at_again(
+    fake, posted, mturk, connection
+):
+    stop_study(study=posted)
+    call_recruiters()
+    before = RecruitedStudy.objects.get()
+    assert before.is_settled_there
+    RecruitedStudy.objects.update(is_settled_there=False)  # as a decision does meanwhile
+    follow_study(before, recruiter_of(connection))
+    assert not RecruitedStudy.objects.get().is_settled_there

@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -15,6 +16,7 @@ from marketplace.exceptions import InvalidParameter, RecruiterBusy
 from marketplace.models import (
     AttachedHitType,
     Hit,
+    Intent,
     RecruitedStudy,
     RecruiterCharge,
     RecruiterConnection,
@@ -23,7 +25,7 @@ from marketplace.models import (
     Session,
 )
 from marketplace.recruiting import posting
-from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import publish_study, set_places, stop_study
@@ -41,6 +43,7 @@ from tests.marketplace.prolific import (  # noqa: F401
     paid,
     posted,
 )
+from tests.marketplace.test_recruited_studies import work
 from tests.marketplace.test_recruiting_rules import HIT_HERE, created, rule, study  # noqa: F401
 from work.execution import claim
 from work.models import Job
@@ -272,3 +275,61 @@ def test_who_holds_a_place_of_a_study_that_was_closed_since_is_let_in(fake, post
     assert Client().post(f"{join}{'5' * 24}").status_code == 410
     work_left = Session.objects.get(submission_id=place.id).items.count()
     assert work_left == 2
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_many_that_cannot_be_read_hold_up_nothing_that_comes_after(
+    fake, posted, mturk, connection, hit_type, monkeypatch, status
+):
+    """However many fail each time, the rest has its turn."""
+    ask_for_more(mturk, hit_type, n=4)
+    set_places(study=posted, total=8)
+    bad = [hand_in(fake, posted) for _ in range(4)]
+    keys = {one.id for one in bad}
+    good = hand_in(fake, posted)
+    broken(monkeypatch, "submission", lambda _world, _body, key: key in keys, status)
+    for one in [*bad, good]:
+        for assignment in assignments(one):
+            mturk.approve_assignment(AssignmentId=assignment)
+    called = minutes(2)
+    assert (good.status, called.n_waiting) == ("APPROVED", 4)
+
+
+def test_what_failed_twice_is_left_out_for_a_while_and_tried_again(
+    fake, posted, mturk, monkeypatch
+):
+    asked, bad = [], hand_in(fake, posted)
+    real = operations.submission
+
+    def submission(world, body, key):
+        asked.append(key)
+        if len(asked) < 7:
+            raise operations.Denied(500, "broken")
+        return real(world, body, key)
+
+    monkeypatch.setattr(operations, "submission", submission)
+    for assignment in assignments(bad):
+        mturk.approve_assignment(AssignmentId=assignment)
+    for _minute in range(4):
+        assert "Prolific answered 500." in call_recruiters().problems[0]
+    assert len(asked) == 6  # three attempts in each of two rounds
+    cache.clear()  # as time does
+    assert call_recruiters().problems == ()
+    assert bad.status == "APPROVED"
+
+
+def test_who_finishes_before_a_rejection_for_missing_work_is_sent_is_not_rejected(
+    fake, posted, mturk
+):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    call_recruiters()
+    decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=False)
+    work(browser)
+    call_recruiters()
+    assert submission.status == "AWAITING REVIEW"
+    for assignment in assignments(submission):
+        mturk.approve_assignment(AssignmentId=assignment)
+    call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
