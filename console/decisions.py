@@ -88,7 +88,10 @@ def _undrafted(study: Study) -> Iterator[Decision]:
         message = _("Nobody comes to batch %(pk)s: no study of it is open at a recruiter.")
         address = reverse("console:batch", args=[study.slug, batch.pk])
         yield Decision(
-            "warning", message % {"pk": batch.pk}, _("Draft their study"), f"{address}#participants"
+            "warning",
+            message % {"pk": batch.pk},
+            _("Recruit participants"),
+            f"{address}#participants",
         )
 
 

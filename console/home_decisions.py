@@ -123,7 +123,7 @@ def _undrafted(material: Material) -> Iterator[HomeDecision]:
             _("Nobody comes to batch %(pk)s: no study of it is open at a recruiter.")
             % {"pk": batch.pk},
             _("Its HITs are kept for participants."),
-            _("Draft their study"),
+            _("Recruit participants"),
             f"{_page('batch', study, batch.pk)}#participants",
         )
 

@@ -85,13 +85,13 @@ class Offer:
 
 def batches_without_study(batches: Iterable[Batch]) -> list[Batch]:
     """Those kept for participants that nobody comes to as they are: judgments are wanted, and no
-    study is drafted or open."""
+    study is open, or it is drafted alone."""
     waiting = [one for one in batches if one.is_recruited and one.hit_type_id and not one.closed_at]
     if not waiting:
         return []
     studies = Recruitment.objects.filter(batch__in=waiting)
     drafted = set(
-        studies.exclude(state__in=[State.STOPPED, *Recruitment.OVER]).values_list(
+        studies.exclude(state__in=[State.DRAFT, State.STOPPED, *Recruitment.OVER]).values_list(
             "batch", flat=True
         )
     )

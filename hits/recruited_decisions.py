@@ -33,6 +33,7 @@ def follow_decisions(connection: Connection) -> int:
             after = _a_little_before(after)
             break
         after = after_these
+        Connection.objects.filter(pk=connection.pk).update(decisions_after=after)
     Connection.objects.filter(pk=connection.pk).update(decisions_after=after)
     return n_new
 

@@ -173,7 +173,7 @@ class Recruitment(models.Model):
 
     @property
     def cost_in_all(self) -> Decimal | None:
-        """What was paid of it, once it is over; None before, while more is set aside than paid."""
+        """What was paid of it so far, once nobody else is let in; None before."""
         if self.state != self.State.STOPPED or not self.charges:
             return None
         paid = (Decimal(self.charges.get(kind, 0)) for kind in CHARGES if kind != SET_ASIDE)

@@ -25,6 +25,7 @@ from marketplace.recruiting.drafts import MOST_PLACES, Posting, send_draft, writ
 from marketplace.recruiting.needed_places import places_needed
 from marketplace.recruiting.posting import price_places, publish_study, set_places, stop_study
 from marketplace.recruiting.problems import RecruiterProblem
+from marketplace.recruiting.turns import keep_turn
 
 # A program creates its HITs one after the other: a study is of all of them.
 SETTLED = timedelta(minutes=1)
@@ -39,6 +40,7 @@ def follow_attached(connection: RecruiterConnection) -> int:
     rows = rows.select_related("rule__connection", "hit_type__requester", "study__connection")
     for attached in rows.exclude(study__state=State.STOPPED, rule__ended_at__isnull=False):
         problem = ""
+        keep_turn()
         try:
             n_changed += _follow(attached, now)
         except (MarketplaceError, RecruiterProblem) as refused:

@@ -5,8 +5,10 @@ charge for each participation that was approved there, as the recruiter's own ca
 fees included. Bonuses are charged where they are paid (marketplace.recruiting.calls).
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import partial
 
 from django.db.models import Exists, OuterRef, QuerySet, Sum
 from django.utils.translation import gettext_lazy
@@ -19,6 +21,7 @@ from marketplace.models import (
     RecruiterConnection,
     Session,
 )
+from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 
 Kind = RecruiterCharge.Kind
@@ -35,9 +38,16 @@ MEANINGS = {
 def charge_rewards(connection: RecruiterConnection, recruiter: Recruiter) -> int:
     """Write down what each approved participation cost, and each that was screened out for pay,
     once; return of how many."""
-    return _charge(connection, recruiter, Kind.REWARD, "reward", _approved(connection)) + _charge(
-        connection, recruiter, Kind.SCREEN_OUT, "screen_out_reward", _screened_out(connection)
-    )
+    n = Counter[str]()
+
+    def charge(kind: RecruiterCharge.Kind, amount: str, sessions: QuerySet[Session]) -> None:
+        n[kind] += _charge(connection, recruiter, kind, amount, sessions)
+
+    screened_out = _screened_out(connection)
+    with Patience() as patience:
+        patience.try_to(partial(charge, Kind.REWARD, "reward", _approved(connection)))
+        patience.try_to(partial(charge, Kind.SCREEN_OUT, "screen_out_reward", screened_out))
+    return n.total()
 
 
 def _charge(
@@ -48,11 +58,12 @@ def _charge(
     sessions: QuerySet[Session],
 ) -> int:
     """Each session's pay, which is this amount of its study."""
-    n = 0
+    n = Counter[str]()
     charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=kind)
     waiting = sessions.filter(~Exists(charged))
     priced = RecruitedStudy.objects.exclude(**{amount: None})
-    for study in priced.filter(pk__in=waiting.values("study")).order_by("pk"):
+
+    def charge(study: RecruitedStudy) -> None:
         cost = recruiter.cost(getattr(study, amount), 1)
         for session in waiting.filter(study=study):
             _row, is_new = RecruiterCharge.objects.get_or_create(
@@ -67,8 +78,12 @@ def _charge(
                     "created_at": clock.now(),
                 },
             )
-            n += is_new
-    return n
+            n[kind] += is_new
+
+    with Patience() as patience:
+        for study in priced.filter(pk__in=waiting.values("study")).order_by("pk"):
+            patience.try_to(partial(charge, study), key=f"{kind}-charges:{study.pk}")
+    return n.total()
 
 
 def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:

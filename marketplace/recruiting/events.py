@@ -12,6 +12,7 @@ from functools import partial
 
 from django.utils import timezone
 
+from encryption import UndecryptableSecret
 from marketplace import clock
 from marketplace.exceptions import RecruiterBusy
 from marketplace.models import RecruiterConnection, RecruiterEvent, Session
@@ -70,9 +71,9 @@ def follow_all_events() -> int:
     n_changed = 0
     waiting = RecruiterConnection.objects.filter(events__followed_at=None, events__isnull=False)
     for connection in waiting.distinct().order_by("pk"):
-        recruiter = recruiter_of(connection)
         # The call of each minute says what is in the way, and follows them.
-        with suppress(RecruiterProblem, RecruiterBusy), turn_at(connection):
+        with suppress(RecruiterProblem, RecruiterBusy, UndecryptableSecret), turn_at(connection):
+            recruiter = recruiter_of(connection)
             n_changed += follow_events(connection, recruiter) if recruiter else 0
     return n_changed
 

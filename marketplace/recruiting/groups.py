@@ -7,10 +7,13 @@ group too many, of a lost answer, is one that nobody uses.
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.db.models import QuerySet
 
 from encryption import decrypt
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session, WorkerBlock
+from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 
 AT_ONCE = 500
@@ -30,8 +33,9 @@ def follow_groups(connection: RecruiterConnection, recruiter: Recruiter) -> None
     """Add who has come since to the groups that an open study excludes."""
     grouped = RecruitedStudy.objects.filter(connection=connection).exclude(external_group_id="")
     needed = grouped.filter(excluded_by__state__in=[State.ACTIVE, State.PAUSED])
-    for study in needed.distinct().order_by("pk"):
-        _add_all(recruiter, study)
+    with Patience() as patience:
+        for study in needed.distinct().order_by("pk"):
+            patience.try_to(partial(_add_all, recruiter, study), key=f"group:{study.pk}")
 
 
 def blocked_group_of(recruiter: Recruiter, connection: RecruiterConnection) -> str:

@@ -219,18 +219,20 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
     after = STATES.get(posted.state, before)
     if before == State.STOPPED and posted.state == StudyState.AWAITING_REVIEW:
         after = before  # all of its places are in: nobody else comes
+    places = posted.places or study.places
     if before == State.DRAFT and after != before:
         _let_recruiter_pay(study)
-        _charge(study, recruiter, posted.places, study.external_id)
-    elif before != State.DRAFT and posted.places > study.places:
-        n_more = posted.places - study.places
-        _charge(study, recruiter, n_more, f"{study.external_id}:{posted.places}")
-    is_as_before = (after, posted.places or study.places) == (before, study.places)
-    study.state, study.places = after, posted.places or study.places
-    study.save(update_fields=["state", "places"])
-    if not is_as_before:
+        _charge(study, recruiter, places, study.external_id)
+    if (after, places) != (before, study.places):
         study.is_settled_there = False
         RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=False)
+    study.state = after
+    study.save(update_fields=["state"])
+    # Last, so that more places are charged another time where their price can't be asked now.
+    if before != State.DRAFT and places > study.places:
+        _charge(study, recruiter, places - study.places, f"{study.external_id}:{places}")
+    study.places = places
+    study.save(update_fields=["places"])
     return after != before
 
 

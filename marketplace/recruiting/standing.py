@@ -93,6 +93,8 @@ def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, st
             raise InvalidParameter("after must be a time, or what the last answer said.") from error
         if moment.tzinfo is None or not 0 <= last < 2**63:
             raise InvalidParameter("after must be a time with its zone.")
+        if not 1 < moment.year < 9999:
+            raise InvalidParameter("after must be a time of these centuries.")
         rows = rows.filter(Q(closed_at__gt=moment) | Q(closed_at=moment, pk__gt=last))
     found = list(
         rows.only("public_id", "status", "closed_at").order_by("closed_at", "pk")[:MOST_DECISIONS]

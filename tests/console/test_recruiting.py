@@ -194,7 +194,7 @@ def test_the_researcher_is_led_to_the_study_that_participants_come_by(rosa, recr
     recruitment.delete()
     words = words_of(rosa.get(path).content.decode())
     assert hint in words
-    assert "Draft their study" in words
+    assert "Recruit participants" in words
     assert "Answers come in by themselves" not in words
     home = words_of(rosa.get(reverse("console:studies")).content.decode())
     assert f"Nobody comes to batch {recruitment.batch_id}: no study of it is open" in home
@@ -599,7 +599,7 @@ def test_a_call_that_was_refused_is_put_away_once_somebody_has_seen_it(rosa, rec
 def test_what_a_study_cost_in_all_is_said_once_it_is_over(rosa, recruitment):
     charges = {"study": "8.00", "reward": "6.00", "bonus": "1.00", "screen_out": "0.27"}
     Recruitment.objects.update(charges=charges)
-    said = "7.27 GBP in all; the rest of what was set aside is free again there"
+    said = "7.27 GBP paid so far in all"
     assert said not in words_of(rosa.get(page(recruitment.batch)).content.decode())
     Recruitment.objects.update(state="stopped")
     assert said in words_of(rosa.get(page(recruitment.batch)).content.decode())

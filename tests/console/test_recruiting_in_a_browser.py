@@ -250,7 +250,7 @@ def stop_the_study(rosa):
 
 def approve(rosa, fake):
     rosa.open_desk()
-    rosa.approve_unflagged(8, "0.00")
+    rosa.approve_unflagged(8)
     rosa.send_all(8)
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
     open_batch(rosa)

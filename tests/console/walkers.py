@@ -236,13 +236,15 @@ class Reviewer(Walker):
         work_off()
         expect(self.page.locator("#measuring")).to_have_count(0)
 
-    def approve_unflagged(self, n: int, usd: str) -> None:
-        """Approve by rule so many submissions, which come to so much."""
+    def approve_unflagged(self, n: int, usd: str = "") -> None:
+        """Approve by rule so many submissions, which come to so much; or whose participants are
+        paid by their recruiter."""
         self.press("link", "By rule…")
         self.press("link", "Approve what has no flag")
         self.write("Waiting for at least, hours", "0")
         self.press("button", "Preview")
-        self.see_heading(f"It takes {n} submissions, ${usd}")
+        said = f"${usd}" if usd else "whose participants the recruiter pays"
+        self.see_heading(f"It takes {n} submissions, {said}")
         self.look("rule")
         self.press("button", f"Decide so on {n}")
 

@@ -502,6 +502,18 @@ def test_who_opens_anothers_second_study_first_sees_nothing_once_they_come_thems
     assert theirs.post(f"/worker/studies/{session.public_id}/leave/").status_code == 403
 
 
+def test_who_comes_to_their_second_study_without_its_link_is_known_to_have_come(three):
+    mine = came(three, "p1", "x1")
+    theirs = came(three, "p1", "x2")
+    page = text_of(mine.get("/worker/study/", follow=True))
+    held = re.search("/worker/assignments/([A-Z0-9]+)/", page)[1]
+    assert mine.get(f"/worker/assignments/{held}/").status_code == 200
+    draft = f"/worker/assignments/{held}/draft/"
+    saved = {"draft": "my secret", "progress": "", "revision": 0}
+    assert mine.post(draft, saved, content_type="application/json").status_code == 200
+    assert theirs.get(draft).json()["draft"] == ""
+
+
 def test_a_panels_ids_come_in_parameters_of_different_names(requester, hit_type):
     """Else a participant's id would pass for the study's, and be sent on as no secret."""
     values = StudyValues(

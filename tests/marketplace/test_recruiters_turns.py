@@ -29,6 +29,7 @@ from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import publish_study, set_places, stop_study
+from marketplace.recruiting.problems import Refused
 from marketplace.recruiting.requests import perform_action, request_action
 from marketplace.recruiting.turns import turn_at
 from tests.marketplace.prolific import (  # noqa: F401
@@ -333,3 +334,44 @@ def test_who_finishes_before_a_rejection_for_missing_work_is_sent_is_not_rejecte
         mturk.approve_assignment(AssignmentId=assignment)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+
+
+def test_a_price_that_cannot_be_asked_holds_up_no_other_charge(
+    fake, posted, mturk, connection, hit_type, monkeypatch
+):
+    values = Posting(reward=Decimal("1.75"), minutes=10, items_per_session=2)
+    second, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=second, confirmed=cost.total)
+    came = [hand_in(fake, posted), hand_in(fake, second)]
+    for one in came:
+        for assignment in assignments(one):
+            mturk.approve_assignment(AssignmentId=assignment)
+    real = type(posting.required_recruiter(connection)).cost
+
+    def price(recruiter, reward, places):
+        if reward == REWARD:
+            raise Refused("It is less than the least reward.", status=400)
+        return real(recruiter, reward, places)
+
+    monkeypatch.setattr(type(posting.required_recruiter(connection)), "cost", price)
+    call_recruiters()
+    assert [one.status for one in came] == ["APPROVED", "APPROVED"]
+    assert charges("reward") == [
+        real(posting.required_recruiter(connection), Decimal("1.75"), 1).total
+    ]
+
+
+def test_a_study_that_was_stopped_there_is_stopped_here_though_no_price_can_be_asked(
+    fake, posted, monkeypatch
+):
+    there = fake.world.studies[posted.external_id]
+    operations.change_study(fake.world, {"total_available_places": there.places + 1}, there.id)
+    there.status = "COMPLETED"
+    broken(monkeypatch, "calculate_cost", lambda *_given: True)
+    call_recruiters()
+    posted.refresh_from_db()
+    assert posted.state == "stopped"
+    monkeypatch.undo()
+    before = charges()
+    posting.follow_study(posted, posting.required_recruiter(posted.connection))
+    assert charges() == [*before, Decimal(2)]

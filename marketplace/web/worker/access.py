@@ -123,13 +123,16 @@ def may_see_way_back(request: HttpRequest, session: Session) -> bool:
 def began_here(request: HttpRequest, *, session_id: str = "", assignment_id: str = "") -> bool:
     """Whether this is the participant's own browser, or, until they come in one that is known to be
     theirs, the one in which what the session or the assignment is of began."""
-    if is_own_browser(request):
-        return True
     rows = Session.objects.filter(is_proven=False)
     if assignment_id:
         rows = rows.filter(items__assignment__public_id=assignment_id)
     else:
         rows = rows.filter(public_id=session_id)
+    if is_own_browser(request):
+        worker = worker_of(request)
+        if worker is not None and worker.paid_by == PaidBy.RECRUITER:
+            rows.filter(worker=worker).update(is_proven=True)
+        return True
     unproven = rows.values_list("public_id", flat=True).first()
     return bool(request.session[UNVERIFIED].get(unproven))
 
