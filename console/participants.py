@@ -35,7 +35,11 @@ def participant_note(assignment: Assignment) -> ParticipantNote | None:
     )
     calls = calls.exclude(problem="")
     return ParticipantNote(
-        items=list(mine.select_related("hit__item").order_by("submitted_at", "pk")),
+        items=list(
+            mine.select_related("hit__item")
+            .prefetch_related("drafts")
+            .order_by("submitted_at", "pk")
+        ),
         problems=list(calls.order_by("-is_uncertain", "-number").values_list("problem", flat=True)),
         currency=currency_of(batch),
     )

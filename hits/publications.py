@@ -56,6 +56,13 @@ def publish_in_background(running: RunningJob) -> str:
         raise
     forget_funds(batch.connection_id)
     n = publication.cost.n_assignments
+    if batch.is_recruited:
+        text = ngettext(
+            "{n:,} assignment published, kept for participants of a recruiter.",
+            "{n:,} assignments published, kept for participants of a recruiter.",
+            n,
+        )
+        return text.format(n=n)
     return ngettext(
         "{n:,} assignment published, for ${usd:.2f} with fees.",
         "{n:,} assignments published, for ${usd:.2f} with fees.",

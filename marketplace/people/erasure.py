@@ -18,7 +18,15 @@ from django.utils.translation import ngettext
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import ErasureRefused
-from marketplace.models import Assignment, Intent, PaidBy, Payout, WorkerAccount
+from marketplace.models import (
+    Assignment,
+    Intent,
+    Outcome,
+    PaidBy,
+    Payout,
+    Session,
+    WorkerAccount,
+)
 from marketplace.money import ledger
 from marketplace.people.erased_submissions import seal_submissions_of
 from marketplace.people.personal_data import TABLES
@@ -83,6 +91,7 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
         obstacles.append(
             _("A decision on work, a bonus or a message is not yet settled at the recruiter.")
         )
+    obstacles += _places_held(worker)
     is_paid_here = worker.paid_by == PaidBy.LEDGER
     balance_usd = ledger.balance_of(ledger.earnings_account(worker)) if is_paid_here else None
     if balance_usd:
@@ -91,6 +100,25 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
     if Payout.objects.filter(worker=worker, paid_at=None).exists():
         obstacles.append(_("A payout is under way."))
     return obstacles
+
+
+def _places_held(worker: WorkerAccount) -> list[str]:
+    """Of who was asked to return a place at a recruiter: what is entered there afterwards would be
+    paid by time, and nobody could tell any more whose it was."""
+    held = Session.objects.filter(worker=worker, state=Session.State.FINISHED)
+    held = held.exclude(outcome__in=["", Outcome.COMPLETED])
+    # One that calls nobody hears of no return.
+    held = held.exclude(connection__encrypted_token="").exclude(study__external_id="")
+    held = held.filter(ended_at__gt=clock.now() - CALLS_WAIT).select_related("connection")
+    text = _(
+        "You may hold a place at %(name)s still: return it there first. It is seen here a minute "
+        "later; on %(day)s your data can be erased in any case."
+    )
+    return [
+        text % {"name": one.connection.name, "day": f"{one.ended_at + CALLS_WAIT:%Y-%m-%d}"}
+        for one in held
+        if one.ended_at is not None
+    ]
 
 
 def _is_more_than_a_worker(user: User) -> bool:

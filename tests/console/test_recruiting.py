@@ -568,6 +568,7 @@ def test_what_was_typed_for_a_refused_rejection_is_kept(rosa, participant):
 def test_two_items_of_a_participant_are_not_decided_otherwise(rosa, participant):
     one, other = participant
     decide(rosa, one, action="reject", text="x" * 120)
+    assert f"{one.hit.item.key} Submitted; Reject: not sent" in desk(rosa, other)
     decide(rosa, other, action="approve")
     assert "all are decided alike" in desk(rosa, other)
     [drafted] = DraftDecision.objects.all()

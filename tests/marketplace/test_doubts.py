@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import ErasureRefused, InvalidParameter
 from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterCharge, Session
+from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters, decide_uncertain
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.drafts import Posting, draft_study
@@ -390,3 +391,22 @@ def test_an_approval_written_while_a_study_is_looked_at_has_it_looked_at_again(
     RecruitedStudy.objects.update(is_settled_there=False)  # as a decision does meanwhile
     follow_study(before, recruiter_of(connection))
     assert not RecruitedStudy.objects.get().is_settled_there
+
+
+def test_who_was_asked_to_return_a_place_erases_once_it_is_returned(fake, posted):
+    submission, browser, _answer = arrive(fake, posted)
+    session = Session.objects.get()
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    with pytest.raises(ErasureRefused, match="return it there first"):
+        erase_worker(session.worker)
+    fake.world.leave(submission)
+    call_recruiters()
+    erase_worker(session.worker)
+
+
+def test_who_never_returns_the_place_waits_for_thirty_days_at_most(fake, posted):
+    _submission, browser, _answer = arrive(fake, posted)
+    session = Session.objects.get()
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    clock.advance(timedelta(days=31))
+    erase_worker(session.worker)
