@@ -15,7 +15,8 @@ from marketplace.recruiting.turns import keep_turn
 
 # So long a round may wait for what fails; the rest of it has its turn in the next.
 MOST_SECONDS = 30
-# What failed in two rounds is left out of the next ones, twice as long each time.
+# What failed in so many rounds is left out of the next ones, twice as long each time.
+ROUNDS_BEFORE = 5
 LONGEST_PAUSE_SECONDS = 600
 REMEMBERED_SECONDS = 3600
 
@@ -63,6 +64,6 @@ class Patience:
 def _remember(key: str, problem: str) -> None:
     n: int = cache.get(f"recruiter-failures:{key}", 0) + 1
     cache.set(f"recruiter-failures:{key}", n, REMEMBERED_SECONDS)
-    if n > 1:
-        pause = min(60 * 2 ** (n - 1), LONGEST_PAUSE_SECONDS)
+    if n >= ROUNDS_BEFORE:
+        pause = min(60 * 2 ** (n - ROUNDS_BEFORE + 1), LONGEST_PAUSE_SECONDS)
         cache.set(f"recruiter-left-out:{key}", problem or "-", pause)

@@ -296,7 +296,7 @@ def test_many_that_cannot_be_read_hold_up_nothing_that_comes_after(
     assert (good.status, called.n_waiting) == ("APPROVED", 4)
 
 
-def test_what_failed_twice_is_left_out_for_a_while_and_tried_again(
+def test_what_failed_for_five_rounds_is_left_out_for_a_while_and_tried_again(
     fake, posted, mturk, monkeypatch
 ):
     asked, bad = [], hand_in(fake, posted)
@@ -304,16 +304,16 @@ def test_what_failed_twice_is_left_out_for_a_while_and_tried_again(
 
     def submission(world, body, key):
         asked.append(key)
-        if len(asked) < 7:
+        if len(asked) < 16:
             raise operations.Denied(500, "broken")
         return real(world, body, key)
 
     monkeypatch.setattr(operations, "submission", submission)
     for assignment in assignments(bad):
         mturk.approve_assignment(AssignmentId=assignment)
-    for _minute in range(4):
+    for _minute in range(7):
         assert "Prolific answered 500." in call_recruiters().problems[0]
-    assert len(asked) == 6  # three attempts in each of two rounds
+    assert len(asked) == 15  # three attempts in each of five rounds
     cache.clear()  # as time does
     assert call_recruiters().problems == ()
     assert bad.status == "APPROVED"
