@@ -38,6 +38,7 @@ NOT_VISITED = {
         "recruit-act",
         "recruit-file",
         "recruit-settle",
+        "recruit-put-away",
         "recruiter-connect",
         "recruiter-disconnect",
     ),

@@ -63,9 +63,9 @@ def decisions_of(
         )
         if NEEDED.get(page, Permission.VIEW) in permissions
     ]
-    is_awaited = bool(progress.n_awaited) and Permission.SPEND in permissions
-    doubts = _to_look_after(study) if Permission.SPEND in permissions else ()
-    return [*doubts, *rows, *(_undrafted(study) if is_awaited else ())]
+    if not progress.n_recruited or Permission.SPEND not in permissions:
+        return rows
+    return [*_to_look_after(study), *rows, *(_undrafted(study) if progress.n_awaited else ())]
 
 
 def _to_look_after(study: Study) -> Iterator[Decision]:

@@ -23,6 +23,7 @@ class StudyProgress:
     n_unreadable: int
     n_undecided: int
     n_items_without_hit: int
+    n_recruited: int = 0  # batches whose participants a recruiter sends
 
     @property
     def n_awaited(self) -> int:
@@ -52,6 +53,7 @@ def progress_counts() -> dict[str, Coalesce]:
         "n_unreadable": counted(Assignment.objects.unreadable(), "hit__batch__study"),
         "n_undecided": counted(Assignment.objects.undecided(), "hit__batch__study"),
         "n_items_without_hit": counted(without, "study"),
+        "n_recruited": counted(Batch.objects.filter(is_recruited=True), "study"),
     }
 
 

@@ -217,7 +217,7 @@ SIGNED_REQUESTS = {
     *("recruiting_standing", "recruiting_connect", "recruiting_disconnect", "recruiting_draft"),
     *("recruiting_demographics", "recruiting_bonus", "recruited_file"),
     *("recruiting_act", "recruiting_hand_over", "recruiting_sessions", "recruiting_settle"),
-    *("recruiter_events", "shared_traits"),
+    *("recruiter_events", "shared_traits", "recruiting_decisions"),
 }
 MARKETPLACE_OPEN = {
     *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),
