@@ -56,7 +56,6 @@ HELD = {
     "import_golden_answers": "tests/replications",
     "import_mturk_batch": "a batch of others; tests/annotation/test_importing_mturk_batches.py",
     "import_participant_statuses": "a recruiter's file; tests/marketplace",
-    "import_protocol": "tests/annotation/test_protocols.py",
     "keep_judge": "an endpoint of a language model; tests/metrics/test_judge_commands.py",
     "lint_pool": "tests/retrieval/test_pool_lint.py",
     "load_samples": "make run, in .ci/run-site",
