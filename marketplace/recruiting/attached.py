@@ -11,7 +11,7 @@ from django.db.models import Max, Sum
 from django.utils.translation import gettext as _
 
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter, MarketplaceError
+from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
 from marketplace.models import (
     AttachedHitType,
     Hit,
@@ -43,6 +43,8 @@ def follow_attached(connection: RecruiterConnection) -> int:
         keep_turn()
         try:
             n_changed += _follow(attached, now)
+        except RecruiterBusy:  # the turn went to another process, which does the rest
+            raise
         except (MarketplaceError, RecruiterProblem) as refused:
             problem = str(refused)
         AttachedHitType.objects.filter(pk=attached.pk).update(problem=problem)

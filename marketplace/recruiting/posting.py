@@ -28,6 +28,7 @@ from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.records import Cost, StudyState
+from marketplace.recruiting.turns import keep_turn
 from marketplace.users import User
 
 State = RecruitedStudy.State
@@ -69,7 +70,7 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
 
 
 def pause_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Let nobody in for a while, neither there nor here."""
+    """Let nobody in for a while but who holds a place already, neither there nor here."""
     _move(study, "pause", StudyState.PAUSED, user)
 
 
@@ -79,7 +80,7 @@ def resume_study(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 
 def stop_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Let nobody in any more; who is at work finishes."""
+    """Let nobody in any more but who holds a place already; who is at work finishes."""
     _move(study, "stop", StudyState.STOPPED, user)
 
 
@@ -191,6 +192,7 @@ def _done(
     wanted: tuple[StudyState, ...],
 ) -> None:
     """Make a transition; where no answer says so, the study's state does."""
+    keep_turn()
     try:
         try:
             move(study.external_id)
@@ -215,6 +217,7 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
     Whoever was cut off, or heard no answer, after it was published or had more places there has
     written neither; and both can be done there by hand.
     """
+    keep_turn()
     posted, before = recruiter.study(study.external_id), study.state
     after = STATES.get(posted.state, before)
     if before == State.STOPPED and posted.state == StudyState.AWAITING_REVIEW:

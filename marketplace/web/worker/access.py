@@ -130,11 +130,13 @@ def began_here(request: HttpRequest, *, session_id: str = "", assignment_id: str
         rows = rows.filter(public_id=session_id)
     if is_own_browser(request):
         worker = worker_of(request)
-        if worker is not None and worker.paid_by == PaidBy.RECRUITER:
-            rows.filter(worker=worker).update(is_proven=True)
+        is_participant = worker is not None and worker.paid_by == PaidBy.RECRUITER
+        # Looked at first: each page and draft asks, and only the first of them has to write.
+        if is_participant and (unproven := rows.filter(worker=worker)).exists():
+            unproven.update(is_proven=True)
         return True
-    unproven = rows.values_list("public_id", flat=True).first()
-    return bool(request.session[UNVERIFIED].get(unproven))
+    unproven_id = rows.values_list("public_id", flat=True).first()
+    return bool(request.session[UNVERIFIED].get(unproven_id))
 
 
 def in_own_browser(
