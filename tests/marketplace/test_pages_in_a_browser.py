@@ -300,6 +300,7 @@ def test_who_comes_by_a_panels_number_in_another_browser_goes_on_and_sees_no_mor
     with opened_page(chromium, base_url=live_server.url) as other:
         come(other)
         other.get_by_role("link", name="Start").click()
+        other.wait_for_load_state("load")  # by when the page around the frame listens
         task = other.frame_locator("iframe#task").locator("body")
         entered = """() => parent.postMessage(
             {type: "assay:draft", draft: "mine", progress: ""}, "*")"""
