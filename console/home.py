@@ -20,7 +20,7 @@ from console.home_decisions import HomeDecision, Material, waiting_decisions
 from console.stages import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.budgets import Room, rooms_by_study
 from hits.changes import expiry_of
-from hits.expenses import spend_by_batch
+from hits.expenses import paid_by_recruiters, spend_by_batch
 
 MOST_DECISIONS = 20
 MOST_TEAM_BUDGETS = 3
@@ -36,6 +36,8 @@ class StudyRow:
     n_collected: int
     n_offered: int
     spent_usd: Decimal | None
+    # What recruiters paid participants, by currency.
+    paid_there: Mapping[str, Decimal]
 
     @property
     def sign(self) -> str:
@@ -84,21 +86,38 @@ class Home:
         sums: dict[int, Decimal] = defaultdict(Decimal)
         for standing in self.standings:
             sums[standing.batch.study_id] += spends[standing.batch.pk].total_usd
+        paid_there = self._paid_there(studies)
         return [
-            _row(study, of_study.get(study.pk, []), self._spent_usd(study, sums))
+            _row(
+                study,
+                of_study.get(study.pk, []),
+                self._spent_usd(study, sums),
+                paid_there.get(study.pk, {}),
+            )
             for study in studies
         ]
+
+    def _paid_there(self, studies: Sequence[Study]) -> Mapping[int, Mapping[str, Decimal]]:
+        shown = {study.pk for study in studies}
+        recruited = {one.batch.study_id for one in self.standings if one.batch.is_recruited}
+        mine = {key for key in shown & recruited if Permission.VIEW_MONEY in self.permissions[key]}
+        return paid_by_recruiters(mine) if mine else {}
 
     def _spent_usd(self, study: Study, sums: Mapping[int, Decimal]) -> Decimal | None:
         may = Permission.VIEW_MONEY in self.permissions[study.pk]
         return sums.get(study.pk) if may else None
 
 
-def _row(study: Study, standings: list[BatchStanding], spent_usd: Decimal | None) -> StudyRow:
+def _row(
+    study: Study,
+    standings: list[BatchStanding],
+    spent_usd: Decimal | None,
+    paid_there: Mapping[str, Decimal],
+) -> StudyRow:
     n_offered = sum(one.n_offered for one in standings)
     n_collected = sum(one.n_collected for one in standings)
     state, stage = _stage(study, standings, is_complete=n_collected >= n_offered)
-    return StudyRow(study, state, stage, n_collected, n_offered, spent_usd)
+    return StudyRow(study, state, stage, n_collected, n_offered, spent_usd, paid_there)
 
 
 def _stage(study: Study, standings: list[BatchStanding], *, is_complete: bool) -> tuple[str, str]:

@@ -3,17 +3,32 @@ decided alike, and what is between the recruiter and a decision."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from hits.drafts import currency_of
-from hits.models import Assignment, RecruiterCall
+from hits.models import Assignment, Participation, RecruiterCall
+
+# What a participation ended as, by the code that was given for it.
+OUTCOMES = {
+    "completed": gettext_lazy("Completed"),
+    "no_consent": gettext_lazy("Did not consent"),
+    "incompatible_device": gettext_lazy("Device does not do"),
+    "failed_attention": gettext_lazy("Failed checks"),
+    "screened_out": gettext_lazy("Screened out"),
+    "no_more_items": gettext_lazy("Came when no items were left"),
+    "follow_up": gettext_lazy("Go on in a later study"),
+}
 
 
 @dataclass(frozen=True)
 class ParticipantNote:
     """`items` are all of the participant's in the batch, the one looked at among them; `problems`
-    what somebody must look after at the recruiter, or what it refused."""
+    how the participant stands at the recruiter, then what somebody must look after
+    there, or what it refused."""
 
     items: Sequence[Assignment]
     problems: Sequence[str]
@@ -40,6 +55,40 @@ def participant_note(assignment: Assignment) -> ParticipantNote | None:
             .prefetch_related("drafts")
             .order_by("submitted_at", "pk")
         ),
-        problems=list(calls.order_by("-is_uncertain", "-number").values_list("problem", flat=True)),
+        problems=[
+            *_standing(assignment),
+            *calls.order_by("-is_uncertain", "-number").values_list("problem", flat=True),
+        ],
         currency=currency_of(batch),
     )
+
+
+def _standing(assignment: Assignment) -> Iterator[str]:
+    """What of the participant at the recruiter a decision on the work should know."""
+    rows = Participation.objects.filter(
+        recruitment__batch=assignment.hit.batch, worker_id=assignment.worker.worker_id
+    )
+    for one in rows.select_related("recruitment__recruiter"):
+        name = one.recruitment.recruiter
+        if one.state == "returned":
+            text = _(
+                "They gave their place back at {recruiter}: whatever is decided here, nothing is "
+                "paid there unless it is approved there by hand."
+            )
+            yield text.format(recruiter=name)
+        elif one.state == "timed_out" and one.outcome == "completed":
+            text = _(
+                "All of their work came, but no code was entered at {recruiter} in time. An "
+                "approval is sent once the code is, or after a day; a rejection, too."
+            )
+            yield text.format(recruiter=name)
+        elif one.state == "timed_out":
+            text = _(
+                "Their time ran out at {recruiter} before all of their work came: whatever is "
+                "decided here, nothing is paid there unless it is approved there by hand."
+            )
+            yield text.format(recruiter=name)
+        if one.reported and one.reported != one.outcome:
+            text = _("The code that they entered at {recruiter} is that of: {outcome}.")
+            label = OUTCOMES.get(one.reported, gettext_lazy("none of this study"))
+            yield text.format(recruiter=name, outcome=label)

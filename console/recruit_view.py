@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from console.participants import OUTCOMES
 from console.recruit_forms import (
     ActionForm,
     AmountForm,
@@ -23,7 +24,6 @@ from console.recruit_forms import (
 )
 from hits.models import Recruiter, RecruiterCall, Recruitment
 from hits.recruited_batches import (
-    BONUS,
     DISCARD,
     PAUSE,
     PLACES,
@@ -31,13 +31,11 @@ from hits.recruited_batches import (
     PUBLISH,
     RESUME,
     STOP,
-    bonuses_of,
     jobs_of_batch,
     judgments_wanted,
-    key_of,
     places_wanted,
-    refused_bonuses,
 )
+from hits.recruited_bonuses import BONUS, bonuses_of, key_of, refused_bonuses
 from hits.texts import study_texts
 from hits.wages import duration_of
 
@@ -283,16 +281,7 @@ class RecruitView:
     @property
     def outcomes(self) -> list[tuple[str, int]]:
         """Participations by the outcome that their code stands for, those that there are."""
-        labels = {
-            "completed": _("Completed"),
-            "no_consent": _("Did not consent"),
-            "incompatible_device": _("Device does not do"),
-            "failed_attention": _("Failed checks"),
-            "screened_out": _("Screened out"),
-            "no_more_items": _("Came when no items were left"),
-            "follow_up": _("Go on in a later study"),
-        }
-        return _counted(self.study.outcomes if self.study else {}, labels)
+        return _counted(self.study.outcomes if self.study else {}, OUTCOMES)
 
     @cached_property
     def bonuses(self) -> list[tuple[Job, bool]]:
@@ -316,8 +305,8 @@ class RecruitView:
         return [(call, names.get(call.kind, call.kind)) for call in rows]
 
 
-def _counted(counts: Mapping[str, int], labels: Mapping[str, str]) -> list[tuple[str, int]]:
-    known = [(label, counts.get(key, 0)) for key, label in labels.items()]
+def _counted(counts: Mapping[str, int], labels: Mapping[str, Any]) -> list[tuple[str, int]]:
+    known = [(str(label), counts.get(key, 0)) for key, label in labels.items()]
     return [(label, n) for label, n in known if n]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,7 +11,16 @@ from django.db.models import Count, Sum
 from django.db.models.functions import Round
 
 from hits.costs import cost_of_assignment, cost_of_practice
-from hits.models import Assignment, Batch, DeliveryState, Payment, PracticeHit
+from hits.models import (
+    Assignment,
+    Batch,
+    DeliveryState,
+    Payment,
+    PracticeHit,
+    Recruiter,
+    Recruitment,
+)
+from hits.models.recruiting import paid_of, set_aside_of
 
 NOTHING = Decimal("0.00")
 
@@ -69,3 +79,23 @@ def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
         key: Spend(rewards_usd[key], prices_usd[key] - rewards_usd[key], *paid_usd.get(key, ()))
         for key in by_key
     }
+
+
+def paid_by_recruiters(study_ids: Iterable[int]) -> Mapping[int, Mapping[str, Decimal]]:
+    """What recruiters have paid participants of each study, fees included, by currency: beside
+    what has left the requester's account, and never summed with it."""
+    sums: dict[int, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    rows = Recruitment.objects.filter(batch__study__in=list(study_ids)).exclude(charges={})
+    for study, currency, charges in rows.values_list(
+        "batch__study", "recruiter__currency", "charges"
+    ):
+        sums[study][currency] += paid_of(charges)
+    return {study: {key: paid for key, paid in one.items() if paid} for study, one in sums.items()}
+
+
+def charges_of(recruiter: Recruiter) -> tuple[Decimal, Decimal]:
+    """What a recruiter has paid participants, fees included, and what it still sets aside for
+    places of studies that are open, both in its account's currency."""
+    rows = recruiter.recruitments.all()
+    still_aside = [set_aside_of(one.charges) for one in rows if one.is_live]
+    return sum((paid_of(one.charges) for one in rows), NOTHING), sum(still_aside, NOTHING)

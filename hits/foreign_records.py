@@ -54,8 +54,8 @@ def assignment_record(hit: Hit | PracticeHit, content: Mapping[str, Any]) -> Ass
         worker_id=identifier(content, "WorkerId"),
         status=assignment_status(content),
         answer_xml=text_of(content, "Answer"),
-        accepted_at=_time(content.get("AcceptTime"), "AcceptTime"),
-        submitted_at=_time(content.get("SubmitTime"), "SubmitTime"),
+        accepted_at=time_of(content.get("AcceptTime"), "AcceptTime"),
+        submitted_at=time_of(content.get("SubmitTime"), "SubmitTime"),
     )
 
 
@@ -76,7 +76,7 @@ def appeal_records(content: Mapping[str, Any]) -> list[AppealRecord]:
         AppealRecord(
             assignment_id=identifier(row, "assignment_id"),
             reason=text_of(row, "reason", most=LONGEST_TEXT),
-            appealed_at=_time(row.get("appealed_at"), "appealed_at"),
+            appealed_at=time_of(row.get("appealed_at"), "appealed_at"),
             answer=text_of(row, "answer", most=LONGEST_TEXT),
         )
         for row in rows
@@ -118,7 +118,8 @@ def text_of(content: Mapping[str, Any], name: str, *, most: int | None = None) -
     return value
 
 
-def _time(value: Any, name: str) -> datetime:
+def time_of(value: Any, name: str) -> datetime:
+    """A time of this century."""
     try:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         at = at.astimezone(UTC)

@@ -34,6 +34,8 @@ from hits.models import (
     RecruiterCall,
     Recruitment,
 )
+from hits.participations import store_participations
+from hits.recruited_bonuses import BONUS, require_first_bonus
 from hits.recruiter_accounts import PAUSE_SECONDS, store_recruiters
 from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
 from hits.submissions import delete_withdrawn
@@ -53,7 +55,7 @@ State = Recruitment.State
 CENT = Decimal("0.01")
 DRAFT, PRICE, PUBLISH, PLACES = "draft", "price", "publish", "places"
 PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "settle"
-DEMOGRAPHICS, BONUS = "demographics", "bonus"
+DEMOGRAPHICS = "demographics"
 # What nobody needs of a batch whose judgments are all in.
 WANTS_JUDGMENTS = (PUBLISH, PRICE, PLACES)
 # What can be requested of a study however it stands.
@@ -165,46 +167,8 @@ def request_change(
     if action in WANTS_JUDGMENTS:
         _require_wanted(locked.batch)
     if action == BONUS:
-        _require_first_bonus(locked, values or {})
+        require_first_bonus(locked, values or {})
     return _request(recruitment, action, values or {}, actor)
-
-
-def bonuses_of(batch: Batch) -> JobQuerySet:
-    """Bonuses that were requested for a batch's participants, and not refused, the latest first."""
-    bonuses = jobs_of_batch(batch).filter(arguments__action=BONUS)
-    # One that failed after the marketplace had written it down is paid.
-    is_over = Q(state__in=[Job.State.FAILED, Job.State.STOPPED])
-    return bonuses.exclude(is_over & ~Q(arguments__is_sent=True))
-
-
-def refused_bonuses(batch: Batch) -> set[tuple[str, Decimal]]:
-    """Workers and amounts of bonuses that the recruiter refused, as for want of money."""
-    calls = RecruiterCall.objects.filter(
-        recruitment__batch=batch, kind=BONUS, is_uncertain=False, amount__isnull=False
-    )
-    return {(call.worker_id, (call.amount or Decimal(0)).quantize(CENT)) for call in calls}
-
-
-def key_of(bonus: Job) -> tuple[str, Decimal]:
-    """By which a bonus that was requested is known among those that were refused."""
-    return bonus.arguments["worker_id"], Decimal(bonus.arguments["amount"]).quantize(CENT)
-
-
-def _require_first_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> None:
-    """A participant gets one bonus for a reason, however often it is pressed."""
-    same = {f"arguments__{name}": values[name] for name in ("worker_id", "reason")}
-    refused = refused_bonuses(recruitment.batch)
-    earlier = next(
-        (one for one in bonuses_of(recruitment.batch).filter(**same) if key_of(one) not in refused),
-        None,
-    )
-    if earlier is not None:
-        text = _(
-            "{worker} had a bonus of {amount} for the same reason on {day}. If another is meant, "
-            "say what it is for."
-        )
-        facts = {"worker": values["worker_id"], "amount": earlier.arguments["amount"]}
-        raise RecruitingRefused(text.format(day=f"{earlier.created_at:%Y-%m-%d}", **facts))
 
 
 def jobs_of_batch(batch: Batch) -> JobQuerySet:
@@ -292,6 +256,7 @@ def store_standing(connection: Connection, standing: Standing) -> None:
         if (recruitment := by_key.get(one.key)) is not None:
             _store_study(recruitment, one)
             _store_calls(recruitment, standing)
+            store_participations(recruitment, standing.participations)
     if standing.withdrawn:
         undecided = Assignment.objects.filter(hit__batch__connection=connection)
         delete_withdrawn(undecided.filter(assignment_id__in=standing.withdrawn))
@@ -423,12 +388,21 @@ def _store_calls(recruitment: Recruitment, standing: Standing) -> None:
                 worker_id=one.worker_id,
                 submission_id=one.submission_id,
                 problem=one.problem,
+                shows_by=one.shows_by,
             )
             for one in listed
         ],
         update_conflicts=True,
         unique_fields=["recruitment", "number"],
-        update_fields=["kind", "is_uncertain", "amount", "currency", "problem", "submission_id"],
+        update_fields=[
+            "kind",
+            "is_uncertain",
+            "amount",
+            "currency",
+            "problem",
+            "submission_id",
+            "shows_by",
+        ],
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from http import HTTPStatus
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused
-from hits.foreign_records import count, identifier, text_of
+from hits.foreign_records import count, identifier, text_of, time_of
 from hits.models import Batch, Connection, Recruitment
 from hits.requester_api import post
 
@@ -75,6 +76,18 @@ class CallRecord:
     worker_id: str
     submission_id: str
     problem: str
+    shows_by: datetime | None
+
+
+@dataclass(frozen=True)
+class ParticipationRecord:
+    """How a participant stands at the recruiter whose work waits for a decision."""
+
+    study: str
+    worker_id: str
+    state: str
+    outcome: str
+    reported: str
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,7 @@ class Standing:
     calls: tuple[CallRecord, ...]
     # Assignments whose answers were taken back by their participants.
     withdrawn: tuple[str, ...] = ()
+    participations: tuple[ParticipationRecord, ...] = ()
 
 
 def annotation_prefix(batch: Batch) -> str:
@@ -103,6 +117,8 @@ def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
         tuple(_study(row) for row in _rows(answer, "studies")),
         tuple(_call(row) for row in _rows(answer, "calls")),
         _withdrawn(answer),
+        # Marketplaces of earlier versions tell of none.
+        tuple(_participation(row) for row in _rows(answer, "participations", is_new=True)),
     )
 
 
@@ -219,8 +235,8 @@ def _withdrawn(answer: dict[str, Any]) -> tuple[str, ...]:
     return tuple(ids[:MOST_ROWS])
 
 
-def _rows(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    rows = answer.get(name)
+def _rows(answer: dict[str, Any], name: str, *, is_new: bool = False) -> list[dict[str, Any]]:
+    rows = answer.get(name, [] if is_new else None)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise MarketplaceFault(_("it sent no list of {name}").format(name=name))
     return rows[:MOST_ROWS]
@@ -270,6 +286,17 @@ def _call(row: dict[str, Any]) -> CallRecord:
         worker_id=identifier(row, "worker_id"),
         submission_id=text_of(row, "submission_id", most=240),
         problem=text_of(row, "problem", most=10_000),
+        shows_by=None if row.get("shows_by") is None else time_of(row["shows_by"], "shows_by"),
+    )
+
+
+def _participation(row: dict[str, Any]) -> ParticipationRecord:
+    return ParticipationRecord(
+        study=identifier(row, "study"),
+        worker_id=identifier(row, "worker_id"),
+        state=text_of(row, "state", most=20),
+        outcome=text_of(row, "outcome", most=20),
+        reported=text_of(row, "reported", most=20),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -20,6 +22,7 @@ from hits.budgets import set_budget
 from hits.connection_requests import connection_jobs, request_connection, request_this_site
 from hits.connections import close_connection
 from hits.endpoints import AccessKey
+from hits.expenses import charges_of
 from hits.models import Budget, Connection, Recruiter
 from hits.recruiter_accounts import recruiter_jobs
 
@@ -50,11 +53,18 @@ def connections_page(
         "form": form or ConnectionForm(),
         "budget_form": BudgetForm(initial={"cap_usd": budget.cap_usd if budget else None}),
         "may_manage": Permission.MANAGE in permissions,
-        "recruiters": Recruiter.objects.of(team).select_related("connection"),
+        "recruiters": _recruiters(team),
         "recruiter_form": recruiter_form or RecruiterForm(team, last=recruiter_job),
         "recruiter_job": recruiter_job,
     }
     return render(request, "console/connections.html", context | connecting_context(team))
+
+
+def _recruiters(team: Team) -> list[tuple[Recruiter, Decimal, Decimal]]:
+    """The team's, each with what it has paid participants and what it sets aside of more."""
+    rows = Recruiter.objects.of(team).select_related("connection")
+    rows = rows.prefetch_related("recruitments")
+    return [(one, *charges_of(one)) for one in rows]
 
 
 @require_safe

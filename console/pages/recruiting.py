@@ -18,7 +18,6 @@ from console.recruit_view import RecruitView, action_form, action_values
 from hits.exceptions import HitsError
 from hits.models import RecruiterCall, Recruitment
 from hits.recruited_batches import (
-    BONUS,
     DEMOGRAPHICS,
     DISCARD,
     PAUSE,
@@ -31,6 +30,7 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
+from hits.recruited_bonuses import BONUS
 from hits.recruited_files import FILES, file_address
 
 # Of those that a recruiter refused, what can be tried once more, as when there is money again.

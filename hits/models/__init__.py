@@ -32,7 +32,7 @@ from hits.models.payments import (
     WorkerNote,
 )
 from hits.models.practice import PracticeAnswer, PracticeHit, PracticeResult
-from hits.models.recruiting import Recruiter, RecruiterCall, Recruitment
+from hits.models.recruiting import Participation, Recruiter, RecruiterCall, Recruitment
 from hits.models.reviews import Appeal, DraftDecision, RejectionReason
 from hits.models.statements import Statement
 
@@ -55,6 +55,7 @@ __all__ = [
     "Hit",
     "HitRecordQuerySet",
     "Message",
+    "Participation",
     "Payment",
     "PracticeAnswer",
     "PracticeHit",

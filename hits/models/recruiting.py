@@ -4,6 +4,7 @@ the marketplace says. Tokens, and who participants are, stay there."""
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
 from typing import Self
@@ -22,13 +23,25 @@ from hits.models.connections import Connection
 # As long as a recruiter's approvals are followed by the marketplace.
 FOLLOWED_FOR = timedelta(days=30)
 # What each of a recruiter's charges is: the second is of the first, which is free again otherwise.
-SET_ASIDE = "study"
+SET_ASIDE, PAID_OF_IT = "study", ("reward", "screen_out")
 CHARGES = {
     SET_ASIDE: _("set aside for places"),
     "reward": _("of it paid to who was approved"),
     "screen_out": _("paid to who may not take part"),
     "bonus": _("paid in bonuses"),
 }
+
+
+def paid_of(charges: Mapping[str, str]) -> Decimal:
+    """What was paid of a recruiter's charges; what is set aside is not, and may be free again."""
+    paid = (Decimal(charges.get(kind, 0)) for kind in CHARGES if kind != SET_ASIDE)
+    return sum(paid, Decimal(0))
+
+
+def set_aside_of(charges: Mapping[str, str]) -> Decimal:
+    """What is still set aside, nothing of it paid."""
+    paid = (Decimal(charges.get(kind, 0)) for kind in PAID_OF_IT)
+    return max(Decimal(charges.get(SET_ASIDE, 0)) - sum(paid, Decimal(0)), Decimal(0))
 
 
 def new_recruitment_key() -> str:
@@ -176,8 +189,7 @@ class Recruitment(models.Model):
         """What was paid of it so far, once nobody else is let in; None before."""
         if self.state != self.State.STOPPED or not self.charges:
             return None
-        paid = (Decimal(self.charges.get(kind, 0)) for kind in CHARGES if kind != SET_ASIDE)
-        return sum(paid, Decimal(0))
+        return paid_of(self.charges)
 
     @property
     def is_live(self) -> bool:
@@ -202,6 +214,11 @@ class RecruiterCall(models.Model):
     worker_id = models.CharField(max_length=64)
     submission_id = models.CharField(max_length=240)
     problem = models.TextField(blank=True)
+    shows_by = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="Until when it may show that it was done; it is not sent again before.",
+    )
     put_away_at = models.DateTimeField(
         null=True, blank=True, help_text="When somebody had seen that it was refused."
     )
@@ -216,3 +233,23 @@ class RecruiterCall(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.submission_id}"
+
+
+class Participation(models.Model):
+    """How a participant stands at the recruiter whose work waits for a decision: the place was
+    given up, or another code was entered than the one given."""
+
+    recruitment = models.ForeignKey(
+        Recruitment, on_delete=models.CASCADE, related_name="participations"
+    )
+    worker_id = models.CharField(max_length=64)
+    state = models.CharField(max_length=20)
+    outcome = models.CharField(max_length=20, blank=True, help_text="Whose code was given.")
+    reported = models.CharField(max_length=20, blank=True, help_text="Whose code was entered.")
+
+    class Meta:
+        ordering = ["recruitment", "pk"]
+        indexes = [models.Index(fields=["worker_id"], name="participation_of_worker")]
+
+    def __str__(self) -> str:
+        return f"{self.worker_id}: {self.state}"

@@ -25,7 +25,6 @@ from marketplace.api.authentication import is_owners_request, requester_signed
 from marketplace.api.recruiting_inputs import Body, hit_type_of, posting_of, recruiter_of, study_of
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruitedStudy, Requester
-from marketplace.recruiting.calls import decide_uncertain
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.decisions import request_bonus_in
 from marketplace.recruiting.demographics import request_demographics
@@ -35,9 +34,11 @@ from marketplace.recruiting.requests import (
     request_connection,
     request_draft,
 )
+from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.standing import (
     calls_of,
     decisions_of,
+    participations_of,
     recruiters_of,
     sessions_of,
     studies_of,
@@ -64,6 +65,7 @@ def standing(request: HttpRequest, requester: Requester) -> JsonResponse:
         "recruiters": recruiters_of(requester),
         "studies": studies_of(studies),
         "calls": calls_of(studies, has_ids=is_owners_request(request)),
+        "participations": participations_of(studies),
         "withdrawn": withdrawn_of(studies),
     }
     return JsonResponse(content)

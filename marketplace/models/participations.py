@@ -69,6 +69,7 @@ class Session(models.Model):
         REJECTED = "rejected", _("Rejected")
         SCREENED_OUT = "screened_out", _("Screened out")
 
+    OTHER = "other"
     # Whose place is free again at the recruiter; who ran out of time with all of the work done
     # may have it back by a late code.
     PLACE_FREE_STATES = (State.RETURNED, State.TIMED_OUT, State.REJECTED, State.SCREENED_OUT)
@@ -90,6 +91,9 @@ class Session(models.Model):
     arrived_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    # The outcome whose code was entered at the recruiter; OTHER of any other, which is not kept:
+    # people enter their own ids there. Empty where none was, as far as is known.
+    reported = models.CharField(max_length=20, blank=True)
     # Whether the participant has come to it in a browser that is known to be theirs.
     is_proven = models.BooleanField(default=False)
 

@@ -2,7 +2,7 @@
 
 Publishing sets the pay of all places aside (a charge of the study); what was paid of it is a
 charge for each participation that was approved there, as the recruiter's own calculator says,
-fees included. Bonuses are charged where they are paid (marketplace.recruiting.calls).
+fees included. Bonuses are charged where they are paid (marketplace.recruiting.intents).
 """
 
 from collections import Counter

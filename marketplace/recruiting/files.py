@@ -17,6 +17,8 @@ COLUMNS = (
     *("arrived_at", "ended_at", "n_hits", "n_handed_in", "decision", "reason", "bonus", "currency"),
     # Of the decision: whether the recruiter has it, or refused it.
     "decision_state",
+    # The outcome whose code was entered at the recruiter; `other` of a code of none.
+    "entered",
 )
 # By which the recruiter knows a person.
 THEIRS = COLUMNS[:2]
@@ -65,7 +67,8 @@ def _rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
     yield COLUMNS
     sessions = Session.objects.filter(study=study).select_related("worker").order_by("pk")
     for session in sessions.prefetch_related("items__assignment", "intents"):
-        yield tuple(to_cell(text) for text in (*_facts(session), *_decisions(session)))
+        texts = (*_facts(session), *_decisions(session), session.reported)
+        yield tuple(to_cell(text) for text in texts)
 
 
 def _facts(session: Session) -> tuple[str, ...]:

@@ -73,8 +73,11 @@ def _follow_those_of(
         there = list(recruiter.submissions(study.external_id))
     except NotFound:
         return  # it was deleted there: its sessions end by their time
+    codes = {code: outcome for outcome, code in study.codes.values_list("outcome", "code")}
     for submission in there:
         session = here.get(submission.id)
+        if session is not None:
+            _note_code(session, submission, codes)
         changed[study.pk] += session is not None and follow_submission(session, submission)
     follow_doubts(study, there)
     is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
@@ -83,6 +86,14 @@ def _follow_those_of(
     is_settled = bool(is_stopped and is_whole) and not any(_may_be_paid(one, now) for one in there)
     if is_settled != study.is_settled_there:  # more places open a study again
         RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=is_settled)
+
+
+def _note_code(session: Session, submission: Submission, codes: Mapping[str, str]) -> None:
+    """Keep of which outcome the code is that was entered there."""
+    reported = codes.get(submission.code, Session.OTHER) if submission.code else ""
+    if reported != session.reported:
+        Session.objects.filter(pk=session.pk).update(reported=reported)
+        session.reported = reported
 
 
 def _approvals_wait(study: RecruitedStudy) -> bool:

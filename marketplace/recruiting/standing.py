@@ -12,7 +12,19 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, When, Window
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    Count,
+    Exists,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+    When,
+    Window,
+)
 from django.db.models.functions import RowNumber
 
 from marketplace.exceptions import InvalidParameter
@@ -25,10 +37,14 @@ from marketplace.models import (
     RecruiterConnection,
     Requester,
     Session,
+    SessionItem,
 )
+from marketplace.recruiting.intents import SHOWN_WITHIN
 
-MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS = 200, 1000, 1000
+MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS, MOST_PARTICIPATIONS = 200, 1000, 1000, 1000
 SESSIONS_AT_ONCE = 500
+# Whose participant has no place at the recruiter any more.
+GIVEN_UP = (Session.State.RETURNED, Session.State.TIMED_OUT)
 LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
 
 
@@ -75,6 +91,27 @@ def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
     rows = Assignment.objects.filter(left, session_item__session__study__in=studies)
     returned = rows.filter(status=Assignment.Status.RETURNED).order_by("-closed_at", "-pk")
     return list(returned.values_list("public_id", flat=True)[:MOST_WITHDRAWN])
+
+
+def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]:
+    """The newest whose work waits for a decision that may not be taken there as it is meant: the
+    place was returned, its time ran out, or the code that was entered is not the one given."""
+    undecided = SessionItem.objects.filter(
+        session=OuterRef("pk"), assignment__status=Assignment.Status.SUBMITTED
+    )
+    is_other_code = ~Q(reported="") & ~Q(reported=F("outcome"))
+    rows = Session.objects.filter(Q(state__in=GIVEN_UP) | is_other_code, study__in=studies)
+    rows = rows.filter(Exists(undecided)).select_related("study", "worker").order_by("-pk")
+    return [
+        {
+            "study": one.study.token,
+            "worker_id": one.worker.worker_id,
+            "state": one.state,
+            "outcome": one.outcome,
+            "reported": one.reported,
+        }
+        for one in rows[:MOST_PARTICIPATIONS]
+    ]
 
 
 def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, str]], str]:
@@ -213,7 +250,16 @@ def _call(intent: Intent, *, has_ids: bool) -> dict[str, Any]:
         "submission_id": intent.session.submission_id if has_ids else "",
         "problem": intent.problem,
         "created_at": intent.created_at.isoformat(),
+        "shows_by": _shows_by(intent),
     }
+
+
+def _shows_by(bonus: Intent) -> str | None:
+    """Until when an uncertain bonus may still show that it was paid."""
+    is_open = bonus.kind == Intent.Kind.BONUS and bonus.state == Intent.State.UNCERTAIN
+    if not is_open or bonus.sent_at is None:
+        return None
+    return (bonus.sent_at + SHOWN_WITHIN).isoformat()
 
 
 def _session(session: Any) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 is done in the background (tests/hits/test_recruited_batches.py)."""
 
 import re
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import AuditEntry, User
 from accounts.roles import Role
@@ -629,3 +631,62 @@ def test_a_refused_decision_can_be_sent_again(rosa, recruitment):
     assert rosa.post(where, {"was_done": "no"}).status_code == 302
     [asked] = requested()
     assert (asked["action"], asked["was_done"]) == ("settle", False)
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "reported", "said"),
+    [
+        ("returned", "completed", "completed", "They gave their place back at Prolific"),
+        ("timed_out", "completed", "", "no code was entered at Prolific in time"),
+        ("timed_out", "", "", "Their time ran out at Prolific before all of their work came"),
+        ("finished", "completed", "other", "entered at Prolific is that of: none of this study"),
+        ("finished", "completed", "no_consent", "is that of: Did not consent"),
+    ],
+)
+def test_the_desk_says_how_a_participant_stands_before_they_are_decided_on(
+    rosa, participant, recruitment, state, outcome, reported, said
+):
+    assert said not in desk(rosa, participant[0])
+    recruitment.participations.create(
+        worker_id="A1IDENTIFIABLE", state=state, outcome=outcome, reported=reported
+    )
+    assert said in desk(rosa, participant[0])
+
+
+def test_a_bonus_is_not_sent_again_while_it_may_still_show(rosa, recruitment):
+    RecruiterCall.objects.update(shows_by=timezone.now() + timedelta(minutes=30))
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "it can be sent again after that" in words
+    assert "It was done there" in words
+    assert "It was not: send it again" not in words
+    RecruiterCall.objects.update(shows_by=timezone.now() - timedelta(minutes=1))
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "It was not: send it again" in words
+
+
+def test_to_have_a_doubtful_submission_paid_is_asked_twice(rosa, recruitment):
+    RecruiterCall.objects.update(kind="doubt")
+    text = rosa.get(page(recruitment.batch)).content.decode()
+    [asked] = re.findall(r"(?s)<details><summary[^>]*>Leave it as it is….*?</details>", text)
+    assert "Prolific pays all of it in time" in words_of(asked)
+    assert 'name="was_done" value="yes">Leave it, and have it paid' in asked
+    assert text.count('value="yes"') == 1
+
+
+def test_what_recruiters_paid_stands_beside_what_was_spent(rosa, study, recruitment, signed_in):
+    charges = {"study": "8.00", "reward": "6.00", "bonus": "1.00", "screen_out": "0.27"}
+    Recruitment.objects.update(charges=charges)
+    home = words_of(rosa.get(reverse("console:studies")).content.decode())
+    assert "0.00 and 7.27 GBP by its recruiter" in home
+    Connection.objects.update(team=study.team)
+    team = words_of(
+        rosa.get(reverse("console:connections", args=[study.team.slug])).content.decode()
+    )
+    assert "7.27 GBP paid to participants, fees included, and 1.73 GBP set aside" in team
+    Recruitment.objects.update(state="stopped")
+    team = words_of(
+        rosa.get(reverse("console:connections", args=[study.team.slug])).content.decode()
+    )
+    assert "and 0.00 GBP set aside" in team
+    analyst = colleague_as(Role.ANALYST, study, signed_in)
+    assert "GBP" not in words_of(analyst.get(reverse("console:studies")).content.decode())

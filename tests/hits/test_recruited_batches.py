@@ -21,10 +21,9 @@ from hits.connections import client_of, connect_this_site
 from hits.deletion import delete_study
 from hits.exceptions import MarketplaceFault, RecruitingRefused
 from hits.launch_plans import draft_batch, plan_batch
-from hits.models import Assignment, Hit, Recruiter, RecruiterCall, Recruitment
+from hits.models import Assignment, Hit, Participation, Recruiter, RecruiterCall, Recruitment
 from hits.publish import publish_batch
 from hits.recruited_batches import (
-    BONUS,
     DEMOGRAPHICS,
     DISCARD,
     PAUSE,
@@ -40,6 +39,7 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
+from hits.recruited_bonuses import BONUS
 from hits.recruited_decisions import follow_decisions
 from hits.recruited_files import file_address
 from hits.recruiter_accounts import request_end, request_recruiter
@@ -137,14 +137,16 @@ def connect(connection, ada, fake, **changed):
     return job
 
 
-def hand_in(fake, study):
-    """A participant does what is reserved for them, and goes back with the code."""
+def hand_in(fake, study, code=None):
+    """A participant does what is reserved for them, and goes back with the code, or another; with
+    none they stay."""
     submission, _browser, _answer = arrive(fake, study)
     session = study.sessions.get(submission_id=submission.id)
     for item in session.items.select_related("assignment__hit"):
         submit(item.assignment)
     session.refresh_from_db()
-    fake.world.enter(submission, session.code)
+    if code != "":
+        fake.world.enter(submission, code or session.code)
     return submission
 
 
@@ -406,10 +408,12 @@ def test_an_uncertain_call_is_listed_and_settled(drafted, fake, ada):
         state="uncertain",
         basis={"prepared": "a" * 24, "total": "0.67"},
         created_at=session.get().arrived_at,
+        sent_at=(sent_at := timezone.now()),
     )
     run_job(request_job(kind="follow_recruiters").pk)
     call = RecruiterCall.objects.get()
     assert (call.kind, call.amount, call.is_uncertain) == ("bonus", Decimal("0.50"), True)
+    assert call.shows_by == sent_at + timedelta(hours=1)
     assert call.submission_id == session.get().submission_id
     run_job(request_job(kind="follow_recruiters").pk)
     # The page that somebody has open names the row.
@@ -597,3 +601,33 @@ def test_a_bonus_that_was_refused_may_be_paid_for_the_same_reason(
     change(drafted, BONUS, ada, amount="0.50", **facts)
     run_job(request_job(kind="call_recruiters").pk)
     assert [kind for kind, _submission, _amount in fake.world.paid] == ["bonus"]
+
+
+def test_how_participants_stand_is_known_until_their_work_is_decided(drafted, fake, ada, batch):
+    """Who gave the place back after the work, or entered another code than the one given."""
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    study = RecruitedStudy.objects.get()
+    left = hand_in(fake, study, code="")
+    fake.world.leave(left)
+    other, plain = (hand_in(fake, study, code=code) for code in ("MY-OWN-ID", None))
+    collect_batch(batch=batch, client=client_of(batch.connection))
+    for _minute in range(2):
+        for kind in ("call_recruiters", "follow_recruiters"):
+            run_job(request_job(kind=kind).pk)
+    told = Participation.objects.filter(recruitment=drafted).order_by("pk")
+    by_worker = {one.worker_id: (one.state, one.outcome, one.reported) for one in told}
+    assert by_worker == {
+        worker_of(study, left): ("returned", "completed", ""),
+        worker_of(study, other): ("finished", "completed", "other"),
+    }
+    assert "MY-OWN-ID" not in str(list(told.values()))
+    mine = Assignment.objects.of(batch).filter(worker__worker_id__in=by_worker)
+    decide(assignments=mine, decision=Assignment.Decision.APPROVE, feedback="")
+    send_decisions(batch=batch, client=client_of(batch.connection))
+    run_job(request_job(kind="follow_recruiters").pk)
+    assert not told.all().exists()
+    assert plain.status == "AWAITING REVIEW"
+
+
+def worker_of(study, submission):
+    return study.sessions.get(submission_id=submission.id).worker.worker_id

@@ -10,11 +10,12 @@ from marketplace import clock
 from marketplace.exceptions import ErasureRefused, InvalidParameter
 from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterCharge, Session
 from marketplace.people.erasure import erase_worker
-from marketplace.recruiting.calls import call_recruiters, decide_uncertain
+from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import follow_study, publish_study, stop_study
+from marketplace.recruiting.settlements import decide_uncertain
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
     assignments,

@@ -31,10 +31,11 @@ from marketplace.models import (
 )
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
-from marketplace.recruiting.calls import _note, call_recruiters, decide_uncertain
+from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific, disconnect, offer_prolific
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.intents import note
 from marketplace.recruiting.needed_places import places_for
 from marketplace.recruiting.posting import (
     pause_study,
@@ -45,6 +46,7 @@ from marketplace.recruiting.posting import (
     stop_study,
 )
 from marketplace.recruiting.sessions import end_session, leave_session
+from marketplace.recruiting.settlements import decide_uncertain
 from tests.marketplace.prolific import (  # noqa: F401
     FAULTS,
     REWARD,
@@ -700,5 +702,5 @@ def test_a_process_that_looked_before_takes_back_no_call_of_another(
     seen_before = Intent.objects.get()
     fake.fail_next("pay_bonuses", "drop")
     call_recruiters()
-    assert not _note(seen_before, Intent.State.WRITTEN)
+    assert not note(seen_before, Intent.State.WRITTEN)
     assert Intent.objects.get().state == "uncertain"

@@ -25,12 +25,13 @@ from marketplace.models import (
     Session,
 )
 from marketplace.recruiting import posting
-from marketplace.recruiting.calls import call_recruiters, decide_uncertain
+from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import publish_study, set_places, stop_study
 from marketplace.recruiting.problems import Refused
 from marketplace.recruiting.requests import perform_action, request_action
+from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.turns import turn_at
 from tests.marketplace.prolific import (  # noqa: F401
     REWARD,

@@ -1,0 +1,206 @@
+"""Intents are sent to their recruiter, each once.
+
+Verdicts may be repeated, since a submission is approved or rejected once; a bonus is paid as often
+as it is asked for, so it is never asked for again: what the submission had before, and what was to
+be added, tell whether it was paid. A message is sent once at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from encryption import decrypt
+from marketplace import clock
+from marketplace.models import Intent, Outcome, RecruiterConnection, Session
+from marketplace.recruiting.doubts import is_to_be_looked_at
+from marketplace.recruiting.intents import Kind, State, claim, intents, note, paid, refused
+from marketplace.recruiting.outcomes_there import SAME, follow_submission, take_over
+from marketplace.recruiting.patience import Patience
+from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.problems import NotAuthorized, Refused, Uncertain, Unreachable
+from marketplace.recruiting.records import (
+    Approval,
+    Bonus,
+    Rejection,
+    RejectionCategory,
+    Reversal,
+    Submission,
+    SubmissionState,
+    Verdict,
+)
+from marketplace.recruiting.sessions import leave_session
+
+# Who handed in all of the work after the time there may enter the code later than that.
+LATE_CODE_WITHIN = timedelta(days=1)
+WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING)
+
+
+def send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+    with Patience() as patience:
+        for intent in intents(connection, State.WRITTEN):
+            send = partial(_send_one, intent, recruiter)
+            patience.try_to(send, key=f"submission:{intent.session_id}")
+
+
+def _send_one(intent: Intent, recruiter: Recruiter) -> None:
+    try:
+        _send(intent, recruiter)
+    except Uncertain as problem:
+        note(intent, State.UNCERTAIN, str(problem))
+    except (Unreachable, NotAuthorized):
+        note(intent, State.WRITTEN)
+        raise
+    except (Refused, ValueError) as problem:
+        refused(intent, str(problem))
+
+
+def _send(intent: Intent, recruiter: Recruiter) -> None:
+    # Since the round began the participant may have withdrawn, or handed in the rest.
+    intent.session.refresh_from_db(fields=["state", "outcome", "ended_at"])
+    if intent.kind == Kind.MESSAGE:
+        participant = decrypt(intent.session.encrypted_participant_id)
+        if claim(intent):
+            recruiter.message(intent.session.study.external_id, participant, intent.text)
+            note(intent, State.DONE)
+        return
+    found = recruiter.submission(intent.session.submission_id)
+    if intent.kind == Kind.BONUS:
+        _pay(intent, found, recruiter)
+    else:
+        _decide(intent, found, recruiter)
+
+
+def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
+    """Give a verdict, unless it was given there already, or something else was."""
+    wanted = SubmissionState.APPROVED if intent.kind == Kind.APPROVE else SubmissionState.REJECTED
+    if found.state in WORKING or _may_be_late(intent.session, found):
+        return  # the participant has not come back yet: later
+    if found.state == wanted:
+        _decided(intent)
+        return
+    if _is_left(intent.session, found):
+        _leave_unpaid(intent, found)
+        return
+    if intent.kind == Kind.APPROVE and intent.session.outcome == Outcome.NO_CONSENT:
+        text = _(
+            "The participant withdrew before this was approved there, and was told that nothing is "
+            "paid. If it is to be paid all the same, approve it there."
+        )
+        refused(intent, text)
+        return
+    if found.state == SubmissionState.SCREENED_OUT:
+        follow_submission(intent.session, found)
+        text = _(
+            "It was paid there as one who may not take part, and is neither approved nor rejected. "
+            "If more is to be paid, pay a bonus."
+        )
+        note(intent, State.REFUSED, text)
+        return
+    if intent.kind == Kind.REJECT and _has_come(intent):
+        _withdraw_rejection(intent)
+        return
+    if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
+        follow_submission(intent.session, found)
+        note(intent, State.REFUSED, _("It was approved there before: it is approved here, too."))
+        return
+    if intent.kind == Kind.APPROVE and is_to_be_looked_at(intent.session):
+        return  # it is among the doubts
+    if claim(intent, intent.basis):
+        recruiter.decide(found.id, _verdict(intent, found))
+        _decided(intent)
+
+
+def _has_come(intent: Intent) -> bool:
+    """Whether it was to be rejected for want of its work, all of which is here since."""
+    return "category" in intent.basis and intent.session.outcome == Outcome.COMPLETED
+
+
+@transaction.atomic
+def _withdraw_rejection(intent: Intent) -> None:
+    rows = Intent.objects.filter(pk=intent.pk, state=State.WRITTEN)
+    if rows.delete()[0]:
+        rejected = Session.objects.filter(pk=intent.session_id, state=Session.State.REJECTED)
+        rejected.update(state=Session.State.FINISHED)
+
+
+def _may_be_late(session: Session, found: Submission) -> bool:
+    """Whether all of the work is here, and its code may still be entered after the time there."""
+    is_late = found.state == SubmissionState.TIMED_OUT and session.outcome == Outcome.COMPLETED
+    ended_at = session.ended_at or session.arrived_at
+    return is_late and ended_at > clock.now() - LATE_CODE_WITHIN
+
+
+def _is_left(session: Session, found: Submission) -> bool:
+    """Whether the participant returned the participation, or ran out of time before the end."""
+    is_late = found.state == SubmissionState.TIMED_OUT and session.outcome != Outcome.COMPLETED
+    return is_late or found.state == SubmissionState.RETURNED
+
+
+def _leave_unpaid(intent: Intent, found: Submission) -> None:
+    """Nothing is owed there for a participation that was given back: the answers that were
+    approved here count, and it stays as it is there."""
+    text = _(
+        "It is {state} there, so that it is neither approved nor rejected there and nothing is "
+        "paid. If it is to be paid all the same, approve it there."
+    )
+    with transaction.atomic():
+        leave_session(session=intent.session, state=SAME[found.state])
+        note(intent, State.REFUSED, text.format(state=found.state.value.replace("_", " ")))
+
+
+def _decided(intent: Intent) -> None:
+    """The verdict stands there, and so here, on all that the participant handed in: they are paid
+    for it, or not, at once."""
+    is_approved = intent.kind == Kind.APPROVE
+    take_over(intent.session, Session.State.APPROVED if is_approved else Session.State.REJECTED)
+    note(intent, State.DONE)
+
+
+def _verdict(intent: Intent, found: Submission) -> Verdict:
+    if intent.kind == Kind.REJECT:
+        by_default = intent.session.connection.settings.get("rejection_category", "OTHER")
+        category = intent.basis.get("category", by_default)
+        return Rejection(intent.text, RejectionCategory(category))
+    return Reversal() if found.state == SubmissionState.REJECTED else Approval()
+
+
+def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
+    assert intent.amount is not None
+    others = Intent.objects.filter(session=intent.session, kind=Kind.BONUS)
+    if others.filter(state__in=[State.SENT, State.UNCERTAIN]).exists():
+        return  # which of two was paid could not be told
+    if _shows(intent, found):
+        paid(intent)  # whoever said that it was not done has overlooked it
+        return
+    currency = intent.session.connection.settings.get("currency", "")
+    if intent.currency != currency:
+        note(intent, State.REFUSED, _("The account there is in {one}.").format(one=currency))
+        return
+    study = intent.session.study.external_id
+    try:
+        prepared = recruiter.bonus_prepare(study, [Bonus(found.id, intent.amount)])
+    except Uncertain as problem:  # nothing is paid by a set-up, which may be made again
+        raise Unreachable(str(problem)) from problem
+    basis = {
+        "before": [str(one) for one in found.bonuses],
+        "prepared": prepared.id,
+        "total": str(prepared.total),
+    }
+    if not claim(intent, basis):
+        return
+    recruiter.bonus_pay(prepared.id)
+    paid(intent)
+
+
+def _shows(bonus: Intent, found: Submission) -> bool:
+    """Whether it is there, of one that was asked for before."""
+    if "prepared" not in bonus.basis:
+        return False
+    new = Counter(found.bonuses) - Counter(map(Decimal, bonus.basis["before"]))
+    return bonus.amount in new

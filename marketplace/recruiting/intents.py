@@ -1,0 +1,75 @@
+"""What is written down of an intent: that it is claimed, done, refused, or uncertain.
+
+An intent is claimed (written -> sent, committed) before the call, so that of two processes one
+makes it, and one that is killed leaves it claimed: after a while that is as uncertain as a lost
+answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from marketplace import clock
+from marketplace.models import Intent, RecruiterCharge, RecruiterConnection, Session
+
+# A bonus that has not shown itself by then is a person's to decide.
+SHOWN_WITHIN = timedelta(hours=1)
+Kind, State = Intent.Kind, Intent.State
+DECISIONS = (Kind.APPROVE, Kind.REJECT)
+
+
+def intents(connection: RecruiterConnection, *states: str) -> list[Intent]:
+    rows = connection.intents.filter(state__in=states).order_by("pk")
+    return list(rows.select_related("session__study", "session__connection__requester"))
+
+
+def claim(intent: Intent, basis: Mapping[str, Any] | None = None) -> bool:
+    """Whether this process is the one that calls; committed before the call."""
+    intent.basis, intent.sent_at = dict(basis or {}), clock.now()
+    rows = Intent.objects.filter(pk=intent.pk, state=State.WRITTEN)
+    return bool(rows.update(state=State.SENT, sent_at=intent.sent_at, basis=intent.basis))
+
+
+def note(intent: Intent, state: str, problem: str = "") -> bool:
+    """Write down what came of a call; whether that was not known already."""
+    done_at = clock.now() if state in (State.DONE, State.REFUSED) else None
+    # Of the call that this process knows: another may have been made since it looked.
+    rows = Intent.objects.filter(pk=intent.pk, sent_at=intent.sent_at)
+    rows = rows.exclude(state__in=[State.DONE, State.REFUSED])
+    return bool(rows.update(state=state, problem=problem, done_at=done_at))
+
+
+@transaction.atomic
+def paid(intent: Intent) -> None:
+    """A bonus was paid: what it cost is written beside the ledger, once."""
+    RecruiterCharge.objects.get_or_create(
+        connection=intent.connection,
+        kind=RecruiterCharge.Kind.BONUS,
+        external_id=intent.basis["prepared"],
+        defaults={
+            "study": intent.session.study,
+            "session": intent.session,
+            "currency": intent.currency,
+            "amount": Decimal(intent.basis["total"]),
+            "created_at": clock.now(),
+        },
+    )
+    note(intent, State.DONE)
+
+
+@transaction.atomic
+def refused(intent: Intent, problem: str) -> None:
+    """A participation whose approval was refused there is not approved, nor is it paid: it is
+    followed until somebody approves it there, or time does."""
+    if note(intent, State.REFUSED, problem) and intent.kind == Kind.APPROVE:
+        approved = Session.objects.filter(pk=intent.session_id, state=Session.State.APPROVED)
+        approved.update(state=Session.State.FINISHED)
+
+
+def may_still_show(bonus: Intent) -> bool:
+    return bonus.sent_at is not None and bonus.sent_at > clock.now() - SHOWN_WITHIN

@@ -1,0 +1,121 @@
+"""Calls whose answer was lost are settled: by looking at the recruiter what became of them, or by
+a person who did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter
+from marketplace.models import Intent, RecruiterConnection
+from marketplace.recruiting.doubts import settle_doubt
+from marketplace.recruiting.intents import (
+    DECISIONS,
+    SHOWN_WITHIN,
+    Kind,
+    State,
+    intents,
+    may_still_show,
+    note,
+    paid,
+)
+from marketplace.recruiting.patience import Patience
+from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.problems import NotAuthorized, Refused
+from marketplace.recruiting.records import Submission
+
+# A claim of this age is of a process that was killed.
+CLAIM_LASTS = timedelta(minutes=10)
+
+
+@transaction.atomic
+def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
+    """What a person found at the recruiter of a call that nobody answered: it was done, or it was
+    not and is to be sent again; so is a decision that was refused."""
+    held = Intent.objects.select_for_update().get(pk=intent.pk)
+    if held.state == State.REFUSED and held.kind in DECISIONS and not was_done:
+        _send_again(held)
+        return
+    if held.state != State.UNCERTAIN:
+        raise InvalidParameter(_("This is not uncertain: it is {state}.").format(state=held.state))
+    if held.kind == Kind.DOUBT:
+        settle_doubt(doubt=held, is_left=was_done)
+    elif not was_done:
+        if held.kind == Kind.BONUS and may_still_show(held):
+            text = _("Whether it was paid shows within an hour: say so after {time} UTC.")
+            shown_at = (held.sent_at or clock.now()) + SHOWN_WITHIN
+            raise InvalidParameter(text.format(time=f"{shown_at.astimezone(UTC):%H:%M}"))
+        note(held, State.WRITTEN)
+    elif held.kind == Kind.BONUS:
+        paid(held)
+    else:
+        note(held, State.DONE)
+
+
+def _send_again(refused: Intent) -> None:
+    """Have a decision that was refused once, as for want of money, made once more."""
+    later = Intent.objects.filter(session=refused.session_id, kind__in=DECISIONS)
+    if later.filter(pk__gt=refused.pk).exists():
+        raise InvalidParameter(_("It was decided again since."))
+    rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
+    rows.update(state=State.WRITTEN, problem="", done_at=None, sent_at=None)
+
+
+def settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+    now = clock.now()
+    with Patience() as patience:
+        for intent in intents(connection, State.SENT, State.UNCERTAIN):
+            if intent.kind == Kind.DOUBT:
+                continue  # a person's to decide
+            if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
+                settle = partial(_settle_one, intent, recruiter)
+                patience.try_to(settle, key=f"submission:{intent.session_id}")
+
+
+def _settle_one(intent: Intent, recruiter: Recruiter) -> None:
+    try:
+        _settle(intent, recruiter)
+    except NotAuthorized:
+        raise
+    except Refused as problem:  # it is not there any more
+        note(intent, State.UNCERTAIN, str(problem))
+
+
+def _is_abandoned(intent: Intent, now: datetime) -> bool:
+    return intent.sent_at is None or intent.sent_at <= now - CLAIM_LASTS
+
+
+def _settle(intent: Intent, recruiter: Recruiter) -> None:
+    """Look what became of a call without an answer."""
+    if intent.kind == Kind.MESSAGE:
+        note(intent, State.UNCERTAIN, _("It may have been sent: no answer came."))
+        return
+    found = recruiter.submission(intent.session.submission_id)
+    if intent.kind == Kind.BONUS:
+        _settle_bonus(intent, found)
+    else:
+        note(intent, State.WRITTEN)  # the state there is looked at before it is asked for again
+
+
+def _settle_bonus(intent: Intent, found: Submission) -> None:
+    if "prepared" not in intent.basis:  # killed before anything that pays was called
+        note(intent, State.WRITTEN)
+        return
+    before = Counter(map(Decimal, intent.basis["before"]))
+    there = Counter(found.bonuses)
+    if there == before + Counter([intent.amount]):
+        paid(intent)
+    elif there != before:
+        said = ", ".join(f"{amount:.2f}" for amount in found.bonuses)
+        text = _("Bonuses that were paid there: {amounts}. Look there whether this is one of them.")
+        note(intent, State.UNCERTAIN, text.format(amounts=said))
+    elif not may_still_show(intent):
+        note(intent, State.UNCERTAIN, _("It was not paid within an hour, as far as can be seen."))
+    else:
+        note(intent, State.UNCERTAIN, _("No answer came. Whether it was paid shows in an hour."))
