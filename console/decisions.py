@@ -17,7 +17,7 @@ from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
 from console.results import AGREEMENT, VALIDATION
 from console.stages import stage_facts
-from hits.models import Batch
+from hits.models import Batch, Recruitment
 from hits.progress import StudyProgress, first_auto_approval
 from hits.recruited_batches import batches_without_study, calls_by_batch
 from work.models import Job
@@ -65,7 +65,8 @@ def decisions_of(
     ]
     if not progress.n_recruited or Permission.SPEND not in permissions:
         return rows
-    return [*_to_look_after(study), *rows, *(_undrafted(study) if progress.n_awaited else ())]
+    undrafted = _undrafted(study) if progress.n_awaited else ()
+    return [*_to_look_after(study), *_in_vain(study), *rows, *undrafted]
 
 
 def _to_look_after(study: Study) -> Iterator[Decision]:
@@ -79,6 +80,26 @@ def _to_look_after(study: Study) -> Iterator[Decision]:
         address = reverse("console:batch", args=[study.slug, batch.pk])
         facts = {"n": f"{n:,}", "pk": batch.pk}
         yield Decision("error", message % facts, _("Look at it"), f"{address}#looked-after")
+
+
+def _in_vain(study: Study) -> Iterator[Decision]:
+    """Open studies at recruiters that send people whom nothing is left for, or of which nobody
+    hears."""
+    rows = Recruitment.objects.of(study).live().select_related("recruiter")
+    for one in rows.order_by("batch"):
+        address = f"{reverse('console:batch', args=[study.slug, one.batch_id])}#participants"
+        if not one.recruiter.is_connected:
+            message = _("%(name)s is disconnected, and a study of batch %(pk)s is open there.")
+            facts = {"name": one.recruiter.name, "pk": one.batch_id}
+            yield Decision("error", message % facts, _("Look at it"), address)
+        elif n := one.n_for_nobody:
+            message = ngettext(
+                "%(n)s free place of batch %(pk)s has no work: who comes is sent back unpaid.",
+                "%(n)s free places of batch %(pk)s have no work: who comes is sent back unpaid.",
+                n,
+            )
+            facts = {"n": f"{n:,}", "pk": one.batch_id}
+            yield Decision("warning", message % facts, _("Pause or add work"), address)
 
 
 def _undrafted(study: Study) -> Iterator[Decision]:

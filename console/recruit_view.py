@@ -35,7 +35,7 @@ from hits.recruited_batches import (
     judgments_wanted,
     places_wanted,
 )
-from hits.recruited_bonuses import BONUS, bonuses_of, key_of, refused_bonuses
+from hits.recruited_bonuses import BONUS, bonuses_of, is_unheard, refused_calls
 from hits.texts import study_texts
 from hits.wages import duration_of
 
@@ -49,7 +49,6 @@ State = Recruitment.State
 CENT = Decimal("0.01")
 MOST_BONUSES = 100
 AMOUNT_NEEDED = (PUBLISH, PLACES)
-GAVE_BACK = ("returned", "timed_out", "rejected", "screened_out")
 
 
 @dataclass
@@ -212,18 +211,14 @@ class RecruitView:
 
     @property
     def n_free(self) -> int:
-        """Places that nobody has; one that was returned or timed out, or whose participant was
-        rejected or screened out, is free again."""
-        if self.study is None:
-            return 0
-        states: dict[str, int] = self.study.sessions
-        n_taken = sum(n for state, n in states.items() if state not in GAVE_BACK)
-        return max(0, int(self.study.places) - n_taken)
+        return self.study.n_free if self.study else 0
 
     @property
     def n_to_add(self) -> int:
         """Places that the judgments need beyond those that somebody is at work on or that are
         free."""
+        if self.study and self.study.needed is not None:  # the marketplace knows who is at work
+            return max(0, self.study.needed - self.n_free)
         at_work = int(self.study.sessions.get("started", 0)) if self.study else 0
         return max(0, self.n_needed - at_work - self.n_free)
 
@@ -284,11 +279,12 @@ class RecruitView:
         return _counted(self.study.outcomes if self.study else {}, OUTCOMES)
 
     @cached_property
-    def bonuses(self) -> list[tuple[Job, bool]]:
-        """Bonuses that were requested here, the newest first, and whether each was refused."""
-        refused = refused_bonuses(self.batch)
+    def bonuses(self) -> list[tuple[Job, bool, bool]]:
+        """Bonuses that were requested here, the newest first; whether each was refused, and whether
+        nobody knows what became of it."""
+        refused = refused_calls(self.batch)
         rows = bonuses_of(self.batch).select_related("requested_by")[:MOST_BONUSES]
-        return [(job, key_of(job) in refused) for job in rows]
+        return [(job, job.arguments.get("call") in refused, is_unheard(job)) for job in rows]
 
     @cached_property
     def calls(self) -> list[tuple[RecruiterCall, str]]:
@@ -302,7 +298,12 @@ class RecruitView:
         }
         of_batch = RecruiterCall.objects.to_look_after().filter(recruitment__batch=self.batch)
         rows = of_batch.order_by("-is_uncertain", "-number") if self.study else ()
-        return [(call, names.get(call.kind, call.kind)) for call in rows]
+        # A doubt that waits for nobody any more.
+        settled = names | {"doubt": _("Paid as screened out")}
+        return [
+            (call, (names if call.is_uncertain else settled).get(call.kind, call.kind))
+            for call in rows
+        ]
 
 
 def _counted(counts: Mapping[str, int], labels: Mapping[str, Any]) -> list[tuple[str, int]]:

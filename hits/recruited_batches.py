@@ -35,7 +35,7 @@ from hits.models import (
     Recruitment,
 )
 from hits.participations import store_participations
-from hits.recruited_bonuses import BONUS, require_first_bonus
+from hits.recruited_bonuses import BONUS, bonus_token, require_first_bonus
 from hits.recruiter_accounts import PAUSE_SECONDS, store_recruiters
 from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
 from hits.submissions import delete_withdrawn
@@ -184,8 +184,7 @@ def recruit_in_background(running: RunningJob) -> str:
     recruitment = rows.get(pk=arguments["recruitment"])
     try:
         if not arguments.get("is_sent"):
-            _perform(recruitment, arguments)
-            _note_sent(job, is_sent=True)
+            _send(recruitment, job)
         if arguments["action"] in ANYTIME:
             return _done_by_itself(recruitment, arguments["action"])
         follow_batch(recruitment.batch)
@@ -315,7 +314,17 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
     return job
 
 
-def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> None:
+def _send(recruitment: Recruitment, job: Job) -> None:
+    try:
+        answered = _perform(recruitment, job.arguments)
+    except RecruitingRefused:
+        _note_sent(job, is_refused=True)
+        raise
+    _note_sent(job, is_sent=True, **answered)
+
+
+def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str, int]:
+    """Have it done; return what is to be remembered of it."""
     action = arguments["action"]
     if action == DRAFT:
         recruiter_api.draft(recruitment)
@@ -323,22 +332,24 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> None:
         recruiter_api.ask_demographics(recruitment)
     elif action == BONUS:
         bonus = {name: arguments[name] for name in ("worker_id", "amount", "reason")}
-        recruiter_api.pay_bonus(recruitment, _token(recruitment, arguments), **bonus)
+        token = bonus_token(recruitment, arguments)
+        return {"call": recruiter_api.pay_bonus(recruitment, token, **bonus)}
     elif action == SETTLE:
         number, was_done = arguments["call"], arguments["was_done"]
         recruiter_api.settle(recruitment, number=number, was_done=was_done)
     else:
         values = {name: arguments[name] for name in ("places", "confirmed") if name in arguments}
         recruiter_api.act(recruitment, action, _token(recruitment, arguments), values)
+    return {}
 
 
 def _token(recruitment: Recruitment, arguments: Mapping[str, Any]) -> str:
     return f"{recruitment.key}:{arguments['number']}"
 
 
-def _note_sent(job: Job, *, is_sent: bool) -> None:
+def _note_sent(job: Job, **facts: bool | int) -> None:
     """So that an attempt that only waits sends nothing again."""
-    Job.objects.filter(pk=job.pk).update(arguments=job.arguments | {"is_sent": is_sent})
+    Job.objects.filter(pk=job.pk).update(arguments=job.arguments | facts)
 
 
 def _note_refusal(recruitment: Recruitment, action: str, problem: str) -> None:
@@ -358,6 +369,7 @@ def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
     recruitment.quoted_places, recruitment.quoted_cost = one.quoted_places, one.quoted_cost
     recruitment.sessions, recruitment.outcomes = dict(one.sessions), dict(one.outcomes)
     recruitment.charges = {kind: f"{amount:f}" for kind, amount in one.charges.items()}
+    recruitment.needed = one.needed
     recruitment.n_waiting, recruitment.fetched_at = one.n_waiting, timezone.now()
     recruitment.save()
 

@@ -61,6 +61,7 @@ class StudyRecord:
     outcomes: Mapping[str, int]
     n_waiting: int
     charges: Mapping[str, Decimal]
+    needed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,9 @@ def act(recruitment: Recruitment, action: str, token: str, values: Mapping[str, 
 
 def pay_bonus(
     recruitment: Recruitment, token: str, *, worker_id: str, amount: str, reason: str
-) -> None:
-    """Have a participant paid a bonus in the currency of the account, once under this token."""
+) -> int:
+    """Have a participant paid a bonus in the currency of the account, once under this token; return
+    the number of the call."""
     content = {
         "study": recruitment.public_id,
         "request_token": token,
@@ -200,7 +202,8 @@ def pay_bonus(
         "currency": recruitment.recruiter.currency,
         "reason": reason,
     }
-    _ask(recruitment.batch.connection, "/bonus", content)
+    answer = _ask(recruitment.batch.connection, "/bonus", content)
+    return count(answer.get("call"), "call")
 
 
 def ask_demographics(recruitment: Recruitment) -> None:
@@ -272,6 +275,7 @@ def _study(row: dict[str, Any]) -> StudyRecord:
         outcomes=_counts(row, "outcomes"),
         n_waiting=count(row.get("n_waiting"), "n_waiting"),
         charges=_charges(row),
+        needed=None if row.get("needed") is None else count(row["needed"], "needed"),
     )
 
 

@@ -23,7 +23,9 @@ from hits.models.connections import Connection
 # As long as a recruiter's approvals are followed by the marketplace.
 FOLLOWED_FOR = timedelta(days=30)
 # What each of a recruiter's charges is: the second is of the first, which is free again otherwise.
-SET_ASIDE, PAID_OF_IT = "study", ("reward", "screen_out")
+SET_ASIDE, PAID_OF_IT = "study", "reward"
+# Of whose participants the place is free again.
+GAVE_BACK = ("returned", "timed_out", "rejected", "screened_out")
 CHARGES = {
     SET_ASIDE: _("set aside for places"),
     "reward": _("of it paid to who was approved"),
@@ -40,8 +42,8 @@ def paid_of(charges: Mapping[str, str]) -> Decimal:
 
 def set_aside_of(charges: Mapping[str, str]) -> Decimal:
     """What is still set aside, nothing of it paid."""
-    paid = (Decimal(charges.get(kind, 0)) for kind in PAID_OF_IT)
-    return max(Decimal(charges.get(SET_ASIDE, 0)) - sum(paid, Decimal(0)), Decimal(0))
+    paid = Decimal(charges.get(PAID_OF_IT, 0))
+    return max(Decimal(charges.get(SET_ASIDE, 0)) - paid, Decimal(0))
 
 
 def new_recruitment_key() -> str:
@@ -84,6 +86,11 @@ class Recruiter(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def n_open(self) -> int:
+        """How many of its studies participants may be let in by."""
+        return sum(one.is_live for one in self.recruitments.all())
 
 
 class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
@@ -152,6 +159,11 @@ class Recruitment(models.Model):
     problem = models.TextField(blank=True, help_text="Why the last of it was not done.")
     sessions = models.JSONField(default=dict, blank=True, help_text="In numbers, by their state.")
     outcomes = models.JSONField(default=dict, blank=True, help_text="In numbers, by outcome.")
+    needed = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="Places for the judgments that nobody gives at the moment, while it is open.",
+    )
     charges = models.JSONField(
         default=dict, blank=True, help_text="What the recruiter charged, by kind, as texts."
     )
@@ -190,6 +202,20 @@ class Recruitment(models.Model):
         if self.state != self.State.STOPPED or not self.charges:
             return None
         return paid_of(self.charges)
+
+    @property
+    def n_free(self) -> int:
+        """Places that nobody has; one that was returned or timed out, or whose participant was
+        rejected or screened out, is free again."""
+        n_taken: int = sum(n for state, n in self.sessions.items() if state not in GAVE_BACK)
+        return max(0, int(self.places) - n_taken)
+
+    @property
+    def n_for_nobody(self) -> int:
+        """Free places on which whoever came would find nothing to do, and be sent back unpaid."""
+        if not self.is_live or self.needed is None:
+            return 0
+        return max(0, self.n_free - self.needed)
 
     @property
     def is_live(self) -> bool:

@@ -41,7 +41,7 @@ def withdraw(*, public_id: str) -> None:
     assignment.status = Status.RETURNED
     assignment.answer = ""
     assignment.submitted_at = assignment.auto_approval_at = None
-    assignment.closed_at = now
+    assignment.closed_at = assignment.withdrawn_at = now
     assignment.save()
     announce("AssignmentReturned", hit=hit, assignment=assignment, at=now)
     lifecycle.refresh(hit, now=now)

@@ -239,6 +239,8 @@ class Assignment(models.Model):
     rejected_at = models.DateTimeField(null=True)
     # When the last thing happened to it that a disposal date counts from.
     closed_at = models.DateTimeField(null=True)
+    # When its author took back what was handed in.
+    withdrawn_at = models.DateTimeField(null=True)
     answer = models.TextField(blank=True)
     requester_feedback = models.CharField(max_length=1024, blank=True)
 

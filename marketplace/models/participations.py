@@ -170,6 +170,10 @@ class ErasedSubmission(models.Model):
     connection = models.ForeignKey(
         RecruiterConnection, on_delete=models.CASCADE, related_name="erased_submissions"
     )
+    # Whose places are counted; it says nothing of who it was.
+    study = models.ForeignKey(
+        RecruitedStudy, null=True, on_delete=models.SET_NULL, related_name="erased_submissions"
+    )
     seal = models.CharField(max_length=64)
 
     class Meta:

@@ -115,6 +115,8 @@ class AttachedHitType(models.Model):
     study = models.OneToOneField(
         RecruitedStudy, null=True, on_delete=models.SET_NULL, related_name="attached"
     )
+    # What its publication, or more places, cost, from before it is asked for until it is charged.
+    pending_cost = models.DecimalField(max_digits=14, decimal_places=4, null=True)
     # Why nobody is recruited for it, where something is in the way.
     problem = models.TextField(blank=True)
 

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from encryption import seals
 from marketplace.models import (
     ErasedSubmission,
+    RecruitedStudy,
     RecruiterCharge,
     RecruiterConnection,
     RecruiterEvent,
@@ -24,6 +25,8 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
     """Keep seals of all submissions of a worker whose sessions are about to be deleted, and
     forget which news and which charges were about them."""
     sessions = Session.objects.filter(worker=worker).select_related("connection")
+    # Who is in the groups is no more to be told by how many came.
+    RecruitedStudy.objects.filter(sessions__worker=worker).update(group_size=0)
     for session in sessions:
         charges = RecruiterCharge.objects.filter(session=session)
         for charge in charges.filter(external_id=session.submission_id[:100]):
@@ -36,6 +39,7 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
         [
             ErasedSubmission(
                 connection=session.connection,
+                study_id=session.study_id,
                 seal=_seals(session.connection, session.submission_id)[0],
             )
             for session in sessions

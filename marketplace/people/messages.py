@@ -12,6 +12,10 @@ from marketplace import clock
 from marketplace.models import Assignment, PaidBy, Requester, WorkerAccount, WorkerMessage
 from work.request import request_job
 
+OF_A_RECRUITER = (
+    "The worker is a participant of a recruiter that is not called from here: write to them there"
+)
+
 
 @dataclass(frozen=True)
 class Undelivered:
@@ -60,10 +64,15 @@ def notify_workers(
     acquainted = {
         worker.worker_id: worker for worker in workers.filter(assignments__in=decided).distinct()
     }
+    of_recruiters = set(
+        workers.filter(paid_by=PaidBy.RECRUITER).values_list("worker_id", flat=True)
+    )
     existing = set(workers.values_list("worker_id", flat=True))
     undelivered = []
     for worker_id in requested_ids:
-        if worker_id in acquainted:
+        if worker_id in of_recruiters:
+            undelivered.append(Undelivered(worker_id, OF_A_RECRUITER))
+        elif worker_id in acquainted:
             send_message(
                 requester=requester, worker=acquainted[worker_id], subject=subject, text=text
             )

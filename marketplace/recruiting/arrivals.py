@@ -159,8 +159,10 @@ def _holds_place(visit: Visit) -> bool:
         return False
     try:
         recruiter.verify_arrival(study.external_id, _ids(visit), url="", now=clock.now())
-    except RecruiterProblem:
+    except NotVerified:
         return False
+    except RecruiterProblem as problem:  # no reason to send away who holds a place
+        raise ParticipantUnknown(_not_asked(study.connection)) from problem
     return True
 
 

@@ -21,9 +21,16 @@ from marketplace.models import (
     RecruiterConnection,
     RecruitingRule,
 )
+from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, Posting, send_draft, write_draft
 from marketplace.recruiting.needed_places import places_needed
-from marketplace.recruiting.posting import price_places, publish_study, set_places, stop_study
+from marketplace.recruiting.posting import (
+    follow_study,
+    price_places,
+    publish_study,
+    set_places,
+    stop_study,
+)
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.recruiting.turns import keep_turn
 
@@ -54,6 +61,11 @@ def follow_attached(connection: RecruiterConnection) -> int:
 def _follow(attached: AttachedHitType, now: datetime) -> bool:
     hits = Hit.objects.in_group(attached.hit_type).listed().filter(expiration__gt=now)
     study = attached.study
+    if study is not None and attached.pending_cost is not None:
+        # Whoever was cut off, or heard no price, has spent it or not: nothing more is before that
+        # is known.
+        follow_study(study, required_recruiter(study.connection))
+        _note_pending(attached, None)
     if study is not None and not hits.exists():
         if study.state in (State.ACTIVE, State.PAUSED):
             stop_study(study=study)
@@ -66,14 +78,16 @@ def _follow(attached: AttachedHitType, now: datetime) -> bool:
         study = _write(attached, places)
     if study.state == State.DRAFT:
         cost = send_draft(study=study)
-        _require_affordable(attached.rule, cost.total)
+        _commit(attached, cost.total)
         publish_study(study=study, confirmed=cost.total)
+        _note_pending(attached, None)
         return True
     if places <= study.places:
         return False
     price = price_places(study=study, total=places)
-    _require_affordable(attached.rule, price.total)
+    _commit(attached, price.total)
     set_places(study=study, total=places, confirmed=price.total)
+    _note_pending(attached, None)
     return True
 
 
@@ -104,10 +118,22 @@ def _write(attached: AttachedHitType, places: int) -> RecruitedStudy:
     return attached.study
 
 
+def _commit(attached: AttachedHitType, cost: Decimal) -> None:
+    """Hold a cost against the rule's amount before it is spent."""
+    _require_affordable(attached.rule, cost)
+    _note_pending(attached, cost)
+
+
+def _note_pending(attached: AttachedHitType, cost: Decimal | None) -> None:
+    attached.pending_cost = cost
+    attached.save(update_fields=["pending_cost"])
+
+
 def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
     charges = RecruiterCharge.objects.filter(study__attached__rule=rule)
     spent = charges.filter(kind=RecruiterCharge.Kind.STUDY).aggregate(n=Sum("amount"))["n"]
-    left = rule.most_cost - (spent or Decimal(0))
+    pending = rule.attached.aggregate(n=Sum("pending_cost"))["n"]
+    left = rule.most_cost - (spent or Decimal(0)) - (pending or Decimal(0))
     if cost > left:
         text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
         currency = rule.connection.settings.get("currency", "")

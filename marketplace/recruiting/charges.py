@@ -65,6 +65,8 @@ def _charge(
 
     def charge(study: RecruitedStudy) -> None:
         cost = recruiter.cost(getattr(study, amount), 1)
+        if cost.total <= 0:
+            return
         for session in waiting.filter(study=study):
             _row, is_new = RecruiterCharge.objects.get_or_create(
                 connection=connection,

@@ -109,6 +109,7 @@ def disconnect(*, connection: RecruiterConnection) -> None:
     with transaction.atomic():
         rows = RecruiterConnection.objects.filter(pk=connection.pk)
         rows.update(encrypted_token="", encrypted_offer="", encrypted_webhook_secret="", problem="")
+        rows.update(turn_until=None, turn_token="")  # a round that is under way ends with its step
         note("recruiter.disconnect", subject=connection.name, requester=connection.requester)
 
 

@@ -129,10 +129,12 @@ def request_messages(
     *, requester: Requester, subject: str, text: str, worker_ids: Sequence[str]
 ) -> list[str]:
     """Write down messages to those of these workers who are the requester's participants, once
-    each; return the ids of the others, who read their messages here."""
+    each; return the ids of the others, who read their messages here, or whom nothing brings one:
+    of a recruiter that is not called."""
     participants = WorkerAccount.objects.filter(
         paid_by=PaidBy.RECRUITER, worker_id__in=worker_ids, sessions__study__requester=requester
     )
+    participants = participants.exclude(sessions__connection__encrypted_token="")
     written = set()
     for worker in participants.distinct():
         rows = Session.objects.of(requester).filter(worker=worker).select_related("connection")
@@ -159,7 +161,9 @@ def approve_overdue() -> int:
     others = others.exclude(assignment__status=Assignment.Status.APPROVED)
     # One that was refused there stands among what somebody must look after.
     written = Intent.objects.filter(session=OuterRef("pk"), kind=Kind.APPROVE)
-    done = Session.objects.filter(state=State.FINISHED, outcome=Outcome.COMPLETED)
+    # Who ran out of time there has all of the work here, and may enter the code late.
+    ended = (State.FINISHED, State.TIMED_OUT)
+    done = Session.objects.filter(state__in=ended, outcome=Outcome.COMPLETED)
     done = done.filter(~Exists(others), ~Exists(written))
     keys = list(done.values_list("pk", flat=True))
     for key in keys:
@@ -203,7 +207,10 @@ def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
         study = RecruitedStudy.objects.filter(pk=session.study_id, is_settled_there=True)
         study.update(is_settled_there=False)
     n = Intent.objects.filter(session=session, kind=kind).count()
-    _write(session, kind, f"{kind}:{session.pk}:{n}", text=feedback)
+    # Whoever approves what stands as rejected here knows it.
+    is_override = kind == Kind.APPROVE and session.state == State.REJECTED
+    basis = {"overrides": True} if is_override else {}
+    _write(session, kind, f"{kind}:{session.pk}:{n}", text=feedback, basis=basis)
     if session.state == State.STARTED:
         return  # the participant is still at work: it is decided when they have finished
     session.state = state
@@ -218,6 +225,7 @@ def _write(
     text: str,
     amount: Decimal | None = None,
     currency: str = "",
+    basis: dict[str, bool] | None = None,
 ) -> Intent:
     intent = Intent(
         connection=session.connection,
@@ -227,6 +235,7 @@ def _write(
         text=text,
         amount=amount,
         currency=currency,
+        basis=basis or {},
         created_at=clock.now(),
     )
     try:

@@ -19,7 +19,17 @@ from encryption import decrypt
 from marketplace import clock
 from marketplace.models import Intent, Outcome, RecruiterConnection, Session
 from marketplace.recruiting.doubts import is_to_be_looked_at
-from marketplace.recruiting.intents import Kind, State, claim, intents, note, paid, refused
+from marketplace.recruiting.intents import (
+    DECISIONS,
+    Kind,
+    State,
+    claim,
+    intents,
+    not_sent,
+    note,
+    paid,
+    refused,
+)
 from marketplace.recruiting.outcomes_there import SAME, follow_submission, take_over
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
@@ -43,9 +53,11 @@ WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PRO
 
 def send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     with Patience() as patience:
-        for intent in intents(connection, State.WRITTEN):
+        waiting = intents(connection, State.WRITTEN)
+        # What they are paid for first; of a kind that fails each time the others are sent.
+        for intent in sorted(waiting, key=lambda one: one.kind not in DECISIONS):
             send = partial(_send_one, intent, recruiter)
-            patience.try_to(send, key=f"submission:{intent.session_id}")
+            patience.try_to(send, key=f"{intent.kind}:{intent.session_id}")
 
 
 def _send_one(intent: Intent, recruiter: Recruiter) -> None:
@@ -54,7 +66,7 @@ def _send_one(intent: Intent, recruiter: Recruiter) -> None:
     except Uncertain as problem:
         note(intent, State.UNCERTAIN, str(problem))
     except (Unreachable, NotAuthorized):
-        note(intent, State.WRITTEN)
+        not_sent(intent)
         raise
     except (Refused, ValueError) as problem:
         refused(intent, str(problem))
@@ -87,12 +99,8 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if _is_left(intent.session, found):
         _leave_unpaid(intent, found)
         return
-    if intent.kind == Kind.APPROVE and intent.session.outcome == Outcome.NO_CONSENT:
-        text = _(
-            "The participant withdrew before this was approved there, and was told that nothing is "
-            "paid. If it is to be paid all the same, approve it there."
-        )
-        refused(intent, text)
+    if why := _why_not_approved(intent, found):
+        refused(intent, why)
         return
     if found.state == SubmissionState.SCREENED_OUT:
         follow_submission(intent.session, found)
@@ -127,6 +135,29 @@ def _withdraw_rejection(intent: Intent) -> None:
     if rows.delete()[0]:
         rejected = Session.objects.filter(pk=intent.session_id, state=Session.State.REJECTED)
         rejected.update(state=Session.State.FINISHED)
+
+
+def _why_not_approved(intent: Intent, found: Submission) -> str:
+    """What is in the way of an approval there, in words; empty where nothing is."""
+    if intent.kind != Kind.APPROVE:
+        return ""
+    if intent.session.outcome == Outcome.NO_CONSENT:
+        return _(
+            "The participant withdrew before this was approved there, and was told that nothing is "
+            "paid. If it is to be paid all the same, approve it there."
+        )
+    if found.state == SubmissionState.REJECTED and not _is_taken_back(intent):
+        return _(
+            "It was rejected there by hand before this was sent, and stays so. If it is to be "
+            "approved all the same, send it again."
+        )
+    return ""
+
+
+def _is_taken_back(approval: Intent) -> bool:
+    """Whether whoever approves knew of the rejection: of one from here, or written down here."""
+    ours = Intent.objects.filter(session=approval.session_id, kind=Kind.REJECT, state=State.DONE)
+    return bool(approval.basis.get("overrides")) or ours.exists()
 
 
 def _may_be_late(session: Session, found: Submission) -> bool:
@@ -199,8 +230,11 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
 
 
 def _shows(bonus: Intent, found: Submission) -> bool:
-    """Whether it is there, of one that was asked for before."""
-    if "prepared" not in bonus.basis:
+    """Whether it is there, of one that was asked for before; others may have been paid since."""
+    if "prepared" not in bonus.basis or bonus.sent_at is None:
         return False
-    new = Counter(found.bonuses) - Counter(map(Decimal, bonus.basis["before"]))
+    others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
+    later = others.filter(sent_at__gt=bonus.sent_at).values_list("amount", flat=True)
+    since = Counter(amount for amount in later if amount is not None)
+    new = Counter(found.bonuses) - Counter(map(Decimal, bonus.basis["before"])) - since
     return bonus.amount in new

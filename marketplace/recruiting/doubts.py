@@ -77,8 +77,8 @@ def _note_screened_out(
                 "state": State.REFUSED,
                 "problem": _(
                     "It entered the code of who may not take part, and {recruiter} paid it as one, "
-                    "though nobody was told so here. One code stands for all of them: it was "
-                    "passed on."
+                    "though nobody was told so here. One code stands for all of them: it may "
+                    "have been passed on."
                 ).format(recruiter=session.connection.name),
                 "created_at": clock.now(),
                 "done_at": clock.now(),
@@ -173,7 +173,7 @@ def _absent(
         submission_id=submission.id,
         defaults={
             "study": study,
-            "worker": account_of(study, submission.participant),
+            "worker": account_of(study, submission.participant or submission.id),
             "encrypted_participant_id": encrypted(submission.participant),
             "external_study_id": study.external_id,
             "state": state,
@@ -188,7 +188,8 @@ def _absent(
 def _note(session: Session, submission: Submission, reported: Outcome | None) -> bool:
     is_claimed = reported == Outcome.COMPLETED
     category = RejectionCategory.BAD_CODE if is_claimed else RejectionCategory.NO_DATA
-    _row, is_new = Intent.objects.get_or_create(
+    problem = _problem(session, submission, reported)
+    row, is_new = Intent.objects.get_or_create(
         connection=session.connection,
         key=f"{Kind.DOUBT}:{session.pk}",
         defaults={
@@ -196,10 +197,12 @@ def _note(session: Session, submission: Submission, reported: Outcome | None) ->
             "kind": Kind.DOUBT,
             "state": State.UNCERTAIN,
             "basis": {"category": category.value},
-            "problem": _problem(session, submission, reported),
+            "problem": problem,
             "created_at": clock.now(),
         },
     )
+    if row.state == State.UNCERTAIN and row.problem != problem:  # more has come, or was approved
+        Intent.objects.filter(pk=row.pk, state=State.UNCERTAIN).update(problem=problem)
     return is_new
 
 

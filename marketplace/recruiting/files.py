@@ -22,6 +22,7 @@ COLUMNS = (
 )
 # By which the recruiter knows a person.
 THEIRS = COLUMNS[:2]
+WRITTEN_OR_DONE = [Intent.State.WRITTEN, Intent.State.DONE]
 HANDED_IN = {"Submitted", "Approved", "Rejected"}
 
 
@@ -65,7 +66,9 @@ def invitations_file(
 
 def _rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
     yield COLUMNS
-    sessions = Session.objects.filter(study=study).select_related("worker").order_by("pk")
+    sessions = (
+        Session.objects.filter(study=study).select_related("worker", "connection").order_by("pk")
+    )
     for session in sessions.prefetch_related("items__assignment", "intents"):
         texts = (*_facts(session), *_decisions(session), session.reported)
         yield tuple(to_cell(text) for text in texts)
@@ -92,7 +95,10 @@ def _decisions(session: Session) -> tuple[str, ...]:
     intents = sorted(session.intents.all(), key=lambda intent: intent.pk)
     decided = [one for one in intents if one.kind in (Intent.Kind.APPROVE, Intent.Kind.REJECT)]
     bonuses = [one for one in intents if one.kind == Intent.Kind.BONUS]
-    paid = [one for one in bonuses if one.state == Intent.State.DONE]
+    # A recruiter that is called has paid what it said so; whoever pays by this file is told all.
+    is_called = bool(session.connection.encrypted_token)
+    states = [Intent.State.DONE] if is_called else WRITTEN_OR_DONE
+    paid = [one for one in bonuses if one.state in states]
     total = sum(one.amount for one in paid if one.amount is not None)
     return (
         decided[-1].kind if decided else "",

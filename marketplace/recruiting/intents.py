@@ -71,5 +71,13 @@ def refused(intent: Intent, problem: str) -> None:
         approved.update(state=Session.State.FINISHED)
 
 
+def not_sent(intent: Intent) -> None:
+    """The call did not leave, or was not let in: it is still to be made. Of a bonus what stood
+    there before is forgotten, or the next of the same amount would be taken for it."""
+    note(intent, State.WRITTEN)
+    if intent.kind == Kind.BONUS:
+        Intent.objects.filter(pk=intent.pk, state=State.WRITTEN).update(basis={}, sent_at=None)
+
+
 def may_still_show(bonus: Intent) -> bool:
     return bonus.sent_at is not None and bonus.sent_at > clock.now() - SHOWN_WITHIN

@@ -55,11 +55,12 @@ def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> N
         )
     n_needed = places_needed(sum(wanted), max(wanted), study.items_per_session)
     n_free = max(0, n_present - _n_taken(study)) if n_present else 0
-    if n_more > max(0, n_needed - n_free):
-        raise InvalidParameter(_too_many(sum(wanted), n_needed, n_free))
+    n_elsewhere = sum(max(0, other.places - _n_taken(other)) for other in _others_open(study))
+    if n_more > max(0, n_needed - n_free - n_elsewhere):
+        raise InvalidParameter(_too_many(sum(wanted), n_needed, n_free, n_elsewhere))
 
 
-def _too_many(n_judgments: int, n_needed: int, n_free: int) -> str:
+def _too_many(n_judgments: int, n_needed: int, n_free: int, n_elsewhere: int) -> str:
     places = ngettext("%(n)s place", "%(n)s places", n_needed) % {"n": f"{n_needed:,}"}
     text = ngettext(
         "%(n)s judgment is left to give, which needs %(places)s; whoever came on another would "
@@ -68,20 +69,36 @@ def _too_many(n_judgments: int, n_needed: int, n_free: int) -> str:
         "find nothing to do.",
         n_judgments,
     ) % {"n": f"{n_judgments:,}", "places": places}
-    if not n_free:
-        return text
     free = ngettext(
         "%(n)s place of the study is free already.",
         "%(n)s places of the study are free already.",
         n_free,
-    )
-    return f"{text} {free % {'n': f'{n_free:,}'}}"
+    ) % {"n": f"{n_free:,}"}
+    elsewhere = ngettext(
+        "%(n)s free place of another study of these HITs is for them.",
+        "%(n)s free places of other studies of these HITs are for them.",
+        n_elsewhere,
+    ) % {"n": f"{n_elsewhere:,}"}
+    return " ".join([text, *([free] if n_free else []), *([elsewhere] if n_elsewhere else [])])
+
+
+def _others_open(study: RecruitedStudy) -> list[RecruitedStudy]:
+    """Other studies of the same HITs whose free places are for the same judgments."""
+    is_open = [RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED]
+    rows = RecruitedStudy.objects.filter(hit_type=study.hit_type_id, state__in=is_open)
+    mine = study.annotation_prefix
+    return [
+        one
+        for one in rows.exclude(pk=study.pk)
+        if one.annotation_prefix.startswith(mine) or mine.startswith(one.annotation_prefix)
+    ]
 
 
 def _n_taken(study: RecruitedStudy) -> int:
-    """Places that somebody has or had and that are not free again; of those that were erased nobody
-    knows any more of which study they were."""
-    erased = ErasedSubmission.objects.filter(connection=study.connection_id)
+    """Places that somebody has or had and that are not free again; of those that were erased before
+    that was kept, nobody knows any more of which study they were."""
+    of_it = Q(study=study.pk) | Q(study=None, connection=study.connection_id)
+    erased = ErasedSubmission.objects.filter(of_it)
     is_free = Q(state__in=Session.PLACE_FREE_STATES)
     is_free &= ~Q(state=Session.State.TIMED_OUT, outcome=Outcome.COMPLETED)
     sessions = Session.objects.filter(study=study).exclude(is_free)

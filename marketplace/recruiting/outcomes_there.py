@@ -4,7 +4,7 @@ whose time was over, and what was approved by time or by hand."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -27,7 +27,9 @@ from marketplace.recruiting.sessions import (
     screen_out_session,
     time_out_session,
 )
+from marketplace.recruiting.turns import keep_turn
 
+PAGE = 100
 State, There = Session.State, SubmissionState
 OPEN = (State.STARTED, State.FINISHED)
 # Who was let go, or turned down, may still be approved there, for as long as people remember.
@@ -70,7 +72,7 @@ def _follow_those_of(
     changed: Counter[int],
 ) -> None:
     try:
-        there = list(recruiter.submissions(study.external_id))
+        there = list(_kept(recruiter.submissions(study.external_id)))
     except NotFound:
         return  # it was deleted there: its sessions end by their time
     codes = {code: outcome for outcome, code in study.codes.values_list("outcome", "code")}
@@ -86,6 +88,14 @@ def _follow_those_of(
     is_settled = bool(is_stopped and is_whole) and not any(_may_be_paid(one, now) for one in there)
     if is_settled != study.is_settled_there:  # more places open a study again
         RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=is_settled)
+
+
+def _kept(submissions: Iterable[Submission]) -> Iterator[Submission]:
+    """All of a list, however long it is; the turn is kept meanwhile."""
+    for n, submission in enumerate(submissions):
+        if n % PAGE == 0:
+            keep_turn()
+        yield submission
 
 
 def _note_code(session: Session, submission: Submission, codes: Mapping[str, str]) -> None:

@@ -3,16 +3,20 @@ recruiter that is away is not asked about all of them."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from django.core.cache import cache
+from django.utils.translation import gettext as _
 
+from marketplace.exceptions import RecruiterBusy
 from marketplace.recruiting.problems import RecruiterProblem, Unreachable
 from marketplace.recruiting.turns import keep_turn
 
+logger = logging.getLogger(__name__)
 # So long a round may wait for what fails; the rest of it has its turn in the next.
 MOST_SECONDS = 30
 # What failed in so many rounds is left out of the next ones, twice as long each time.
@@ -23,7 +27,8 @@ REMEMBERED_SECONDS = 3600
 
 class Patience:
     """Passes over what fails, or may not be seen with the token; the last problem is raised when
-    all have had their turn, or the time for what fails is used up."""
+    all have had their turn, or the time for what fails is used up. One within another uses up the
+    time of both with what fails alone, not with what it did besides."""
 
     def __init__(self) -> None:
         self._problem: RecruiterProblem | None = None
@@ -38,15 +43,28 @@ class Patience:
         began = time.monotonic()
         try:
             do()
+        except RecruiterBusy:  # the turn went to another process, which does the rest
+            raise
         except RecruiterProblem as problem:
-            self._problem, self._seconds = problem, self._seconds + time.monotonic() - began
-            if key:
-                _remember(key, str(problem))
-            if self._seconds >= MOST_SECONDS:
-                raise
+            self._note(problem, key, began)
+        except Exception as error:
+            # Of one answer that nobody has thought of, say: no reason to leave out all others.
+            logger.exception("A recruiter is called on without this")
+            text = _("This failed ({error}): the site's log has the rest.")
+            self._note(RecruiterProblem(text.format(error=type(error).__name__)), key, began)
         else:
             if key:
                 cache.delete(f"recruiter-failures:{key}")
+
+    def _note(self, problem: RecruiterProblem, key: str, began: float) -> None:
+        """Remember it as the last, and raise it where no time is left for what fails."""
+        waited = time.monotonic() - began if problem.waited is None else problem.waited
+        self._problem, self._seconds = problem, self._seconds + waited
+        if key:
+            _remember(key, str(problem))
+        if self._seconds >= MOST_SECONDS:
+            problem.waited = self._seconds
+            raise problem
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +76,7 @@ class Patience:
         traceback: TracebackType | None,
     ) -> None:
         if error is None and self._problem is not None:
+            self._problem.waited = self._seconds
             raise self._problem
 
 

@@ -8,6 +8,9 @@ The difference that matters is whether anything may have changed over there: aft
 class RecruiterProblem(Exception):
     """What a recruiter did not do; the text is for people and holds no secret."""
 
+    # Seconds that were waited for what failed, where more was done than that.
+    waited: float | None = None
+
 
 class Refused(RecruiterProblem):
     """They read the request and said no: nothing has changed over there."""
@@ -35,6 +38,10 @@ class Unreachable(RecruiterProblem):
 
 class Uncertain(RecruiterProblem):
     """The request left and no answer says what became of it: look before repeating."""
+
+
+class Unreadable(RecruiterProblem):
+    """They answered what is none of their words: nothing is done by it."""
 
 
 class Unsupported(RecruiterProblem):

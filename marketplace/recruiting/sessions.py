@@ -203,7 +203,9 @@ def return_session(*, session: Session) -> Session:
 def time_out_session(*, session: Session) -> Session:
     """The time of the participation is over; what is handed in stays."""
     locked = _locked(session.pk)
-    if locked.state == State.STARTED:
+    # Of who was to give the place back, too: it is free by that.
+    is_lapsed = locked.state == State.FINISHED and locked.outcome != Outcome.COMPLETED
+    if locked.state == State.STARTED or is_lapsed:
         _free(locked, Assignment.Status.ABANDONED)
         _set_state(locked, State.TIMED_OUT)
     return locked

@@ -64,7 +64,8 @@ def _send_again(refused: Intent) -> None:
     if later.filter(pk__gt=refused.pk).exists():
         raise InvalidParameter(_("It was decided again since."))
     rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
-    rows.update(state=State.WRITTEN, problem="", done_at=None, sent_at=None)
+    basis = refused.basis | ({"overrides": True} if refused.kind == Kind.APPROVE else {})
+    rows.update(state=State.WRITTEN, problem="", done_at=None, sent_at=None, basis=basis)
 
 
 def settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
@@ -75,7 +76,7 @@ def settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
                 continue  # a person's to decide
             if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
                 settle = partial(_settle_one, intent, recruiter)
-                patience.try_to(settle, key=f"submission:{intent.session_id}")
+                patience.try_to(settle, key=f"{intent.kind}:{intent.session_id}")
 
 
 def _settle_one(intent: Intent, recruiter: Recruiter) -> None:

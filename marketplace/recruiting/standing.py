@@ -31,7 +31,6 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,
     Intent,
-    Outcome,
     RecruitedStudy,
     RecruiterCharge,
     RecruiterConnection,
@@ -40,6 +39,7 @@ from marketplace.models import (
     SessionItem,
 )
 from marketplace.recruiting.intents import SHOWN_WITHIN
+from marketplace.recruiting.needed_places import places_for
 
 MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS, MOST_PARTICIPATIONS = 200, 1000, 1000, 1000
 SESSIONS_AT_ONCE = 500
@@ -85,12 +85,11 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
 def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
     """The newest assignments whose answers participants took back: who stopped taking part, and
     who returned a study that keeps nothing then. Requesters who have copies delete them."""
-    left = Q(session_item__session__state=Session.State.RETURNED)
-    left &= Q(session_item__session__study__discards_returned=True)
-    left |= Q(session_item__session__outcome=Outcome.NO_CONSENT)
-    rows = Assignment.objects.filter(left, session_item__session__study__in=studies)
-    returned = rows.filter(status=Assignment.Status.RETURNED).order_by("-closed_at", "-pk")
-    return list(returned.values_list("public_id", flat=True)[:MOST_WITHDRAWN])
+    rows = Assignment.objects.filter(
+        withdrawn_at__isnull=False, hit__hit_type__in=studies.values("hit_type")
+    )
+    newest = rows.order_by("-withdrawn_at", "-pk").values_list("public_id", flat=True)
+    return list(newest[:MOST_WITHDRAWN])
 
 
 def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]:
@@ -117,8 +116,9 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
 def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, str]], str]:
     """The next decisions on participants' work, by whomever, in the order in which they were made,
     and what comes after them; `after` is that, a time, or nothing."""
+    studies = RecruitedStudy.objects.filter(requester=requester)
     rows = Assignment.objects.filter(
-        session_item__session__study__requester=requester,
+        hit__hit_type__in=studies.values("hit_type"),
         status__in=Assignment.DECIDED_STATUSES,
         closed_at__isnull=False,
     )
@@ -227,7 +227,15 @@ def _study(
         "sessions": {state: states[state] for state in Session.State.values},
         "outcomes": {name: n for name, n in outcomes.items() if n},
         "n_waiting": n_waiting,
+        "needed": _needed(study),
     }
+
+
+def _needed(study: RecruitedStudy) -> int | None:
+    """Places that the judgments need which nobody gives at the moment; said while it is open."""
+    if study.state not in (RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED):
+        return None
+    return places_for(study.hit_type, study.items_per_session, study.annotation_prefix)
 
 
 def _amount(value: Decimal | None) -> str | None:

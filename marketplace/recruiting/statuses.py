@@ -189,7 +189,10 @@ def _approved(row: Row) -> bool:
             feedback="",
             override_rejection=assignment.status == Assignment.Status.REJECTED,
         )
-    return _decided(session, State.APPROVED, Intent.Kind.APPROVE)
+    # A rejection that nobody has acted on is none any more.
+    unsent = session.intents.filter(kind=Intent.Kind.REJECT, state=Intent.State.WRITTEN)
+    is_taken_back = bool(unsent.delete()[0])
+    return _decided(session, State.APPROVED, Intent.Kind.APPROVE) or is_taken_back
 
 
 def _rejected(row: Row) -> bool:

@@ -682,7 +682,7 @@ def test_what_recruiters_paid_stands_beside_what_was_spent(rosa, study, recruitm
     team = words_of(
         rosa.get(reverse("console:connections", args=[study.team.slug])).content.decode()
     )
-    assert "7.27 GBP paid to participants, fees included, and 1.73 GBP set aside" in team
+    assert "7.27 GBP paid to participants, fees included, and 2.00 GBP set aside" in team
     Recruitment.objects.update(state="stopped")
     team = words_of(
         rosa.get(reverse("console:connections", args=[study.team.slug])).content.decode()

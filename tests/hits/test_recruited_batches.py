@@ -19,7 +19,12 @@ from hits.archive import unfinished_work
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site
 from hits.deletion import delete_study
-from hits.exceptions import MarketplaceFault, RecruitingRefused
+from hits.exceptions import (
+    MarketplaceFault,
+    MarketplaceSlow,
+    MarketplaceUnreachable,
+    RecruitingRefused,
+)
 from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Assignment, Hit, Participation, Recruiter, RecruiterCall, Recruitment
 from hits.publish import publish_batch
@@ -631,3 +636,61 @@ def test_how_participants_stand_is_known_until_their_work_is_decided(drafted, fa
 
 def worker_of(study, submission):
     return study.sessions.get(submission_id=submission.id).worker.worker_id
+
+
+def minute():
+    for kind in ("call_recruiters", "follow_recruiters"):
+        run_job(request_job(kind=kind).pk)
+
+
+@pytest.fixture
+def bonus(refused, batch):
+    worker_id = Assignment.objects.of(batch).first().worker.worker_id
+    return {"worker_id": worker_id, "amount": "0.75", "reason": "Careful"}
+
+
+@pytest.mark.parametrize(
+    "error", [MarketplaceSlow("slow"), MarketplaceFault("wrong"), MarketplaceUnreachable("away")]
+)
+def test_a_bonus_whose_request_was_not_heard_is_paid_once_however_often_it_is_pressed(
+    bonus, drafted, fake, ada, monkeypatch, error
+):
+    real, tries = recruiter_api.pay_bonus, []
+
+    def lost(*args, **facts):
+        tries.append(facts)
+        if len(tries) == 1:
+            real(*args, **facts)
+        raise error
+
+    with monkeypatch.context() as away:
+        away.setattr(recruiter_api, "pay_bonus", lost)
+        job = change(drafted, BONUS, ada, **bonus)
+        while job.is_unfinished:
+            run_job(job.pk)
+            job.refresh_from_db()
+    assert job.state == "failed"
+    minute()
+    with pytest.raises(RecruitingRefused, match="nobody knows whether it is paid"):
+        change(drafted, BONUS, ada, **bonus | {"amount": "0.80"})
+    change(drafted, BONUS, ada, **bonus)
+    minute()
+    assert len(fake.world.paid) == 1
+    with pytest.raises(RecruitingRefused, match="for the same reason"):
+        change(drafted, BONUS, ada, **bonus)
+
+
+def test_a_refused_bonus_opens_the_way_to_that_one_alone(bonus, drafted, fake, ada):
+    change(drafted, BONUS, ada, **bonus)
+    minute()
+    fake.fail_next("prepare_bonuses", "400")
+    other = bonus | {"reason": "Quick"}
+    change(drafted, BONUS, ada, **other)
+    minute()
+    with pytest.raises(RecruitingRefused, match="for the same reason"):
+        change(drafted, BONUS, ada, **bonus)
+    change(drafted, BONUS, ada, **other)
+    minute()
+    with pytest.raises(RecruitingRefused, match="for the same reason"):
+        change(drafted, BONUS, ada, **other)
+    assert len(fake.world.paid) == 2

@@ -284,7 +284,8 @@ def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted, changed):
     assert not Session.objects.exists()
 
 
-def test_a_submission_of_another_study_is_not_let_in(fake, posted, connection, hit_type):
+def test_a_submission_of_another_study_is_not_let_in(fake, posted, mturk, connection, hit_type):
+    ask_for_more(mturk, hit_type, n=2)
     values = Posting(reward=REWARD, minutes=10)
     other, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
     publish_study(study=other, confirmed=cost.total)

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from encryption import encrypt
 from marketplace import clock
 from marketplace.hits import lifecycle
 from marketplace.models import (
@@ -125,11 +126,23 @@ def test_prolific_wants_a_long_reason(mturk, done, study):
     assert decisions() == ["reject"]
 
 
-def test_messages_go_by_the_recruiter(mturk, done, worker):
+def test_messages_go_by_the_recruiter_that_is_called(mturk, done, study, worker):
+    study.connection.encrypted_token = encrypt("token")
+    study.connection.save()
     ids = [Session.objects.get().worker.worker_id, worker.worker_id]
     answer = mturk.notify_workers(Subject="Hello", MessageText="More tomorrow.", WorkerIds=ids)
     assert [each["WorkerId"] for each in answer["NotifyWorkersFailureStatuses"]] == ids[1:]
     assert Intent.objects.get().text == "Hello\n\nMore tomorrow."
+    assert not WorkerMessage.objects.exists()
+
+
+def test_of_a_panel_that_is_not_called_messages_are_not_said_to_be_sent(mturk, done):
+    ids = [Session.objects.get().worker.worker_id]
+    [failure] = mturk.notify_workers(Subject="Hello", MessageText="More.", WorkerIds=ids)[
+        "NotifyWorkersFailureStatuses"
+    ]
+    assert "write to them there" in failure["NotifyWorkersFailureMessage"]
+    assert not Intent.objects.exists()
     assert not WorkerMessage.objects.exists()
 
 

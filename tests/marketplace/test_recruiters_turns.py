@@ -340,6 +340,7 @@ def test_who_finishes_before_a_rejection_for_missing_work_is_sent_is_not_rejecte
 def test_a_price_that_cannot_be_asked_holds_up_no_other_charge(
     fake, posted, mturk, connection, hit_type, monkeypatch
 ):
+    ask_for_more(mturk, hit_type, n=2)
     values = Posting(reward=Decimal("1.75"), minutes=10, items_per_session=2)
     second, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
     publish_study(study=second, confirmed=cost.total)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from django.utils.translation import gettext as _
@@ -18,14 +19,19 @@ from marketplace.recruiting.problems import (
     Refused,
     Uncertain,
     Unreachable,
+    Unreadable,
 )
 from marketplace.recruiting.prolific import webhooks
 from marketplace.recruiting.prolific.demographics import demographics_of
 from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.prolific.words import (
+    currency_of,
     draft_body,
+    id_of,
     major,
+    mapping_of,
     minor,
+    price_of,
     study_of,
     submission_of,
 )
@@ -48,6 +54,7 @@ from marketplace.recruiting.records import (
     WayBack,
 )
 
+Row = TypeVar("Row")
 COMPLETE = "https://app.prolific.com/submissions/complete?cc="
 MOST_BONUSES = 200
 HERE = (SubmissionState.RESERVED, SubmissionState.ACTIVE)
@@ -87,23 +94,28 @@ class Prolific:
             text = _("Prolific has no workspace {workspace} that this token may use.")
             raise NotFound(text.format(workspace=self._workspace)) from problem
         rows = self._api.pages(f"/workspaces/{_id(self._workspace)}/projects/", {})
-        projects = tuple(each["id"] for each in rows)
+        projects = tuple(id_of(mapping_of(each)) for each in rows)
+        name = mapping_of(user).get("name") or user.get("email") or ""
         return Account(
-            id=user["id"],
-            name=user.get("name") or user.get("email") or "",
-            currency=balance["currency_code"],
-            available=major(balance["available_balance"]),
+            id=id_of(user),
+            name=name if isinstance(name, str) else "",
+            currency=currency_of(balance),
+            available=major(balance.get("available_balance")),
             workspace=self._workspace,
             project=next(iter(projects), ""),
             projects=projects,
         )
 
     def draft(self, draft: StudyDraft) -> PostedStudy:
-        return study_of(self._api.change("POST", "/studies/", draft_body(draft)))
+        made = self._api.change("POST", "/studies/", draft_body(draft))
+        try:
+            return study_of(made)
+        except Unreadable as problem:  # it may be there: it is looked for by its token
+            raise Uncertain(str(problem)) from problem
 
     def find_studies(self, token: str, project: str = "") -> Sequence[PostedStudy]:
         rows = self._api.pages(f"/projects/{_id(project)}/studies/", {})
-        return [study for study in map(study_of, rows) if study.token == token]
+        return [study for study in _readable(study_of, rows) if study.token == token]
 
     def delete_draft(self, study: str) -> None:
         self._api.change("DELETE", f"/studies/{_id(study)}/")
@@ -114,7 +126,7 @@ class Prolific:
     def cost(self, reward: Decimal, places: int) -> Cost:
         asked = {"reward": minor(reward), "total_available_places": places}
         said = self._api.change("POST", "/study-cost-calculator/", asked)
-        return Cost(major(said["total_cost"]), self._currency)
+        return Cost(price_of(said, "total_cost"), self._currency)
 
     def publish(self, study: str) -> None:
         self._move(study, "PUBLISH")
@@ -132,8 +144,8 @@ class Prolific:
         self._api.change("PATCH", f"/studies/{_id(study)}/", {"total_available_places": total})
 
     def submissions(self, study: str) -> Iterator[Submission]:
-        for row in self._api.pages("/submissions/", {"study": study}):
-            yield submission_of(row, study=study)
+        rows = self._api.pages("/submissions/", {"study": study})
+        yield from _readable(partial(submission_of, study=study), rows)
 
     def submission(self, submission: str) -> Submission:
         return submission_of(self._api.read(f"/submissions/{_id(submission)}/"))
@@ -152,8 +164,8 @@ class Prolific:
         rows = "".join(f"{_id(one.submission)},{one.amount:.2f}\n" for one in bonuses)
         asked = {"study_id": study, "csv_bonuses": rows}
         said = self._api.change("POST", "/submissions/bonus-payments/", asked)
-        fees = major(said["fees"]) + major(said["vat"])
-        return PreparedBonus(said["id"], major(said["total_amount"]), fees, self._currency)
+        fees = price_of(said, "fees") + price_of(said, "vat")
+        return PreparedBonus(id_of(said), price_of(said, "total_amount"), fees, self._currency)
 
     def bonus_pay(self, prepared: str) -> None:
         try:
@@ -172,8 +184,11 @@ class Prolific:
     def create_group(self, name: str, participants: Sequence[str] = ()) -> str:
         facts = {"workspace_id": self._workspace, "name": name}
         members = {"participant_ids": list(participants)} if participants else {}
-        made: str = self._api.change("POST", "/participant-groups/", facts | members)["id"]
-        return made
+        made = self._api.change("POST", "/participant-groups/", facts | members)
+        try:
+            return id_of(mapping_of(made))
+        except Unreadable as problem:
+            raise Uncertain(str(problem)) from problem
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
         self._change_group("POST", group, participants)
@@ -220,12 +235,10 @@ class Prolific:
 
     @cached_property
     def _currency(self) -> str:
-        said: str = self._balance()["currency_code"]
-        return said
+        return currency_of(self._balance())
 
-    def _balance(self) -> dict[str, Any]:
-        said: dict[str, Any] = self._api.read(f"/workspaces/{_id(self._workspace)}/balance/")
-        return said
+    def _balance(self) -> Mapping[str, Any]:
+        return mapping_of(self._api.read(f"/workspaces/{_id(self._workspace)}/balance/"))
 
     def _move(self, study: str, action: str) -> None:
         self._api.change("POST", f"/studies/{_id(study)}/transition/", {"action": action})
@@ -233,6 +246,13 @@ class Prolific:
     def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
         path = f"/participant-groups/{_id(group)}/participants/"
         self._api.change(method, path, {"participant_ids": list(participants)})
+
+
+def _readable(read: Callable[[Any], Row], rows: Iterable[Any]) -> Iterator[Row]:
+    """Those rows that can be read: one of which not even the id is told is nobody's here."""
+    for row in rows:
+        with suppress(Unreadable):
+            yield read(row)
 
 
 def _id(said: str) -> str:

@@ -24,6 +24,7 @@ from marketplace.recruiting.problems import (
     Refused,
     Uncertain,
     Unreachable,
+    Unreadable,
 )
 
 API = "https://api.prolific.com"
@@ -88,7 +89,7 @@ class Transport:
         answer = self._call(method, path, body=body)
         return answer.content, answer.headers
 
-    def pages(self, path: str, query: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def pages(self, path: str, query: Mapping[str, Any]) -> Iterator[Any]:
         """All rows of a list, page by page; a page past the end is the end."""
         for number in range(1, MOST_PAGES + 1):
             try:
@@ -97,8 +98,11 @@ class Transport:
                 if number == 1:
                     raise
                 return
-            yield from page.get("results", [])
-            if not ((page.get("_links") or {}).get("next") or {}).get("href"):
+            rows = page.get("results") if isinstance(page, dict) else None
+            if not isinstance(rows, list):
+                raise Unreadable("Prolific's answer is no list.")
+            yield from rows
+            if not _has_next(page):
                 return
         raise Refused(f"Prolific's list at {path} has more than {MOST_PAGES} pages.")
 
@@ -136,6 +140,12 @@ class Transport:
             return Answer(json.loads(content, parse_float=Decimal), response.headers)
         except ValueError:
             raise Uncertain("Prolific's answer is no JSON.") from None
+
+
+def _has_next(page: Mapping[str, Any]) -> bool:
+    links = page.get("_links")
+    following = links.get("next") if isinstance(links, dict) else None
+    return bool(isinstance(following, dict) and following.get("href"))
 
 
 def _content(response: requests.Response) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from marketplace.models.recruiting import Outcome
+from marketplace.recruiting.problems import Unreadable
 from marketplace.recruiting.records import (
     Code,
     Filter,
@@ -18,6 +21,10 @@ from marketplace.recruiting.records import (
 )
 
 MINOR = 100
+MOST_UNITS, MOST_PLACES = 10**12, 10**7
+LONGEST_ID, LONGEST_TEXT = 100, 1000
+CURRENCY = re.compile("[A-Z]{3}")
+UNREADABLE = "Prolific's answer cannot be read."
 PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 STUDY_STATES = {
     "UNPUBLISHED": StudyState.DRAFT,
@@ -60,6 +67,9 @@ def minor(amount: Decimal) -> int:
 
 def major(units: Any) -> Decimal:
     """Pounds of pence, with two decimals or, of a fraction of a penny, as many as it has."""
+    is_number = isinstance(units, int | Decimal) and not isinstance(units, bool)
+    if not is_number or not Decimal(units).is_finite() or abs(units) > MOST_UNITS:
+        raise Unreadable(UNREADABLE)
     amount = Decimal(str(units)) / MINOR
     whole = amount.quantize(Decimal("0.01"))
     return whole if whole == amount else amount
@@ -121,34 +131,87 @@ def _filter(one: Filter) -> dict[str, Any]:
     return {"filter_id": one.filter_id, "selected_range": selected}
 
 
-def study_of(body: dict[str, Any]) -> PostedStudy:
+def study_of(body: Any) -> PostedStudy:
     """A study as it stands there."""
+    facts = mapping_of(body)
+    status = facts.get("status")
     return PostedStudy(
-        id=body["id"],
-        state=STUDY_STATES.get(body["status"], StudyState.UNKNOWN),
-        places=int(body.get("total_available_places") or 0),
-        token=body.get("internal_name") or "",
+        id=id_of(facts),
+        state=STUDY_STATES.get(_text(status), StudyState.UNKNOWN),
+        places=_places(facts.get("total_available_places") or 0),
+        token=_text(facts.get("internal_name")),
     )
 
 
-def submission_of(body: dict[str, Any], *, study: str = "") -> Submission:
+def submission_of(body: Any, *, study: str = "") -> Submission:
     """A submission, of a list or by itself; only the latter has its bonuses."""
+    facts = mapping_of(body)
+    bonuses = facts.get("bonus_payments") or ()
+    if not isinstance(bonuses, list | tuple) and not study:
+        raise Unreadable(UNREADABLE)
     return Submission(
-        id=body["id"],
-        study=body.get("study_id") or study,
-        participant=body.get("participant") or body.get("participant_id") or "",
-        state=SUBMISSION_STATES.get(body["status"], SubmissionState.UNKNOWN),
-        code=body.get("entered_code") or body.get("study_code") or "",
-        started_at=_moment(body.get("started_at")),
-        completed_at=_moment(body.get("completed_at")),
-        return_requested=bool(body.get("return_requested")),
-        bonuses=tuple(map(major, body.get("bonus_payments") or ())),
+        id=id_of(facts),
+        study=_text(facts.get("study_id")) or study,
+        participant=_text(facts.get("participant")) or _text(facts.get("participant_id")),
+        state=SUBMISSION_STATES.get(_text(facts.get("status")), SubmissionState.UNKNOWN),
+        code=_text(facts.get("entered_code")) or _text(facts.get("study_code")),
+        started_at=_moment(facts.get("started_at")),
+        completed_at=_moment(facts.get("completed_at")),
+        return_requested=facts.get("return_requested") is not None
+        and bool(facts["return_requested"]),
+        bonuses=() if study else tuple(map(major, bonuses)),
     )
 
 
-def _moment(said: str | None) -> datetime | None:
+def mapping_of(body: Any) -> Mapping[str, Any]:
+    """An answer that has fields."""
+    if not isinstance(body, dict):
+        raise Unreadable(UNREADABLE)
+    return body
+
+
+def id_of(facts: Mapping[str, Any], name: str = "id") -> str:
+    """An id, by which something is asked for again."""
+    said = facts.get(name)
+    if not isinstance(said, str) or not said or len(said) > LONGEST_ID:
+        raise Unreadable(UNREADABLE)
+    return said
+
+
+def price_of(facts: Any, name: str) -> Decimal:
+    """An amount that is to be paid, which is none below nothing."""
+    amount = major(mapping_of(facts).get(name))
+    if amount < 0:
+        raise Unreadable(UNREADABLE)
+    return amount
+
+
+def currency_of(facts: Mapping[str, Any]) -> str:
+    """The currency of an account, in three letters."""
+    said = _text(facts.get("currency_code"))
+    if not CURRENCY.fullmatch(said):
+        raise Unreadable(UNREADABLE)
+    return said
+
+
+def _text(said: Any) -> str:
+    """A text, where it is one of a length that is kept."""
+    is_kept = isinstance(said, str) and len(said) <= LONGEST_TEXT and "\x00" not in said
+    return str(said) if is_kept else ""
+
+
+def _places(said: Any) -> int:
+    is_number = isinstance(said, int) and not isinstance(said, bool)
+    if not is_number or not 0 <= said <= MOST_PLACES:
+        raise Unreadable(UNREADABLE)
+    return int(said)
+
+
+def _moment(said: Any) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(said) if said else None
+        moment = datetime.fromisoformat(said) if isinstance(said, str) and said else None
     except ValueError:
         return None
-    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
+    if moment is None or not 1970 <= moment.year < 9000:
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

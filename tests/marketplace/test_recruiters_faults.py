@@ -1,0 +1,405 @@
+# ruff: noqa: F811 (fixtures)
+"""What a recruiter gets wrong, or keeps for itself, of one participant or study holds up no other:
+answers that cannot be read, studies that always fail, accounts that are slow, tokens without a
+right; and what was known here is not spent, paid or said twice."""
+
+import time
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter
+from marketplace.hits import lifecycle
+from marketplace.models import (
+    Assignment,
+    Hit,
+    Intent,
+    RecruitedStudy,
+    RecruiterCharge,
+    RecruiterConnection,
+    Session,
+)
+from marketplace.people.erasure import erase_worker, erasure_obstacles
+from marketplace.recruiting import patience
+from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.connections import disconnect
+from marketplace.recruiting.decisions import approve_overdue
+from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.fake_prolific import operations
+from marketplace.recruiting.files import join_file, participants_file
+from marketplace.recruiting.posting import pause_study, price_places, publish_study, stop_study
+from marketplace.recruiting.problems import NotAuthorized, Uncertain, Unreachable
+from marketplace.recruiting.prolific.recruiter import Prolific
+from marketplace.recruiting.prolific.transport import Answer, Transport
+from marketplace.recruiting.standing import decisions_of, studies_of, withdrawn_of
+from tests.marketplace.prolific import (  # noqa: F401
+    REWARD,
+    arrive,
+    ask_for_more,
+    assignments,
+    connection,
+    fake,
+    hand_in,
+    hit_type,
+    paid,
+    pay_in_pounds,
+    posted,
+)
+from tests.marketplace.test_participant_statuses import done, study, take_over  # noqa: F401
+from tests.marketplace.test_recruited_studies import came, work
+from tests.marketplace.test_recruiters_turns import broken
+from tests.marketplace.test_recruiting_rules import HIT_HERE, rule  # noqa: F401
+from tests.marketplace.test_worker_site import text_of
+
+
+def minutes(n=3):
+    return [call_recruiters() for _minute in range(n)][-1]
+
+
+def approve(mturk, submission):
+    for assignment in assignments(submission):
+        mturk.approve_assignment(AssignmentId=assignment)
+
+
+def another_study(connection, hit_type, mturk, **facts):
+    """A second study of the HITs, with work for its participants."""
+    ask_for_more(mturk, hit_type, 2)
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2, places=2, **facts)
+    made, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=made, confirmed=cost.total)
+    return made
+
+
+def answer_wrongly(monkeypatch, is_wanted, content):
+    """Have the recruiter answer this, or what a function makes of its answer."""
+    real = Transport._call
+
+    def call(self, method, path, *, query=None, body=None):
+        answer = real(self, method, path, query=query, body=body)
+        if not is_wanted(path, query or {}):
+            return answer
+        return Answer(content(answer.content) if callable(content) else content, {})
+
+    monkeypatch.setattr(Transport, "_call", call)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"status": ["ACTIVE"]},
+        {"status": None},
+        {"id": None},
+        {"id": "a\x00b"},
+        {"id": "a" * 300},
+        {"participant": {"id": "x"}, "participant_id": 5},
+        {"started_at": 1700000000},
+        {"entered_code": ["x"]},
+        {"bonus_payments": ["abc"]},
+        None,
+        [],
+    ],
+)
+def test_a_submission_that_cannot_be_read_holds_up_no_other(
+    fake, mturk, connection, posted, monkeypatch, row
+):
+    good = hand_in(fake, posted)
+    approve(mturk, good)
+    strange = fake.world.arrive(fake.world.studies[posted.external_id])
+    fake.world.enter(strange, "NOPE")
+
+    def changed(page):
+        rows = page["results"]
+        told = [(one | row if row else row) if one["id"] == strange.id else one for one in rows]
+        return page | {"results": told}
+
+    answer_wrongly(monkeypatch, lambda path, _query: path == "/submissions/", changed)
+    minutes()
+    assert good.status == "APPROVED"
+    assert RecruiterCharge.objects.filter(kind="reward").count() == 1
+
+
+@pytest.mark.parametrize("content", [None, [], "x", {}, {"id": 1}, {"results": {}}, [{}]])
+@pytest.mark.parametrize("of", ["submissions", "submission", "study"])
+def test_an_answer_that_cannot_be_read_is_of_one_study_alone(
+    fake, mturk, connection, hit_type, posted, monkeypatch, of, content
+):
+    first = hand_in(fake, posted)
+    approve(mturk, first)
+    other = hand_in(fake, another_study(connection, hit_type, mturk))
+    approve(mturk, other)
+
+    def is_wanted(path, query):
+        return {
+            "submissions": path == "/submissions/" and query.get("study") == posted.external_id,
+            "submission": path == f"/submissions/{first.id}/",
+            "study": path == f"/studies/{posted.external_id}/",
+        }[of]
+
+    answer_wrongly(monkeypatch, is_wanted, content)
+    minutes()
+    assert other.status == "APPROVED"
+    charges = RecruiterCharge.objects.filter(kind="reward", session__submission_id=other.id)
+    assert charges.exists()
+
+
+@pytest.mark.parametrize("cost", [0, -5, "abc", None, 10**20, "NaN", [1], True])
+def test_a_price_that_cannot_be_is_nobodys_charge(fake, mturk, posted, monkeypatch, cost):
+    one = hand_in(fake, posted)
+    approve(mturk, one)
+    answer_wrongly(monkeypatch, lambda path, _query: "cost-calc" in path, {"total_cost": cost})
+    called = minutes()
+    assert one.status == "APPROVED"
+    assert not any("cannot be called" in problem for problem in called.problems)
+    assert not RecruiterCharge.objects.filter(kind="reward").exists()
+
+
+@pytest.mark.parametrize("content", [{}, [], None, {"id": 5}])
+def test_who_arrives_on_an_answer_that_cannot_be_read_is_told_to_try_again(
+    fake, posted, monkeypatch, content
+):
+    is_one = lambda path, _query: path.startswith("/submissions/") and len(path) > 15  # noqa: E731
+    answer_wrongly(monkeypatch, is_one, content)
+    _submission, _browser, answer = arrive(fake, posted)
+    assert answer.status_code < 500
+    assert "be asked at the moment" in text_of(answer)
+
+
+def test_a_study_that_always_fails_and_a_slow_account_hold_up_no_decision(
+    fake, mturk, connection, hit_type, posted, monkeypatch
+):
+    """Time that is spent on what succeeds is no time for what fails."""
+    other = hand_in(fake, another_study(connection, hit_type, mturk))
+    approve(mturk, other)
+    monkeypatch.setattr(patience, "MOST_SECONDS", 0.3)
+    is_of_first = lambda _world, body: body.get("study") == posted.external_id  # noqa: E731
+    broken(monkeypatch, "submissions", is_of_first, 403)
+    real = operations.submissions
+
+    def slow(world, body):
+        time.sleep(0.35)
+        return real(world, body)
+
+    monkeypatch.setattr(operations, "submissions", slow)
+    minutes(7)  # by then the first is left out
+    assert other.status == "APPROVED"
+
+
+@pytest.mark.parametrize("what", ["send_message", "prepare_bonuses"])
+def test_a_message_or_bonus_that_always_fails_holds_up_no_decision_on_the_work(
+    fake, mturk, connection, posted, monkeypatch, what
+):
+    one = hand_in(fake, posted)
+    if what == "send_message":
+        ids = [Session.objects.get().worker.worker_id]
+        mturk.notify_workers(Subject="Hello", MessageText="Thanks", WorkerIds=ids)
+    else:
+        pay_in_pounds(mturk, connection, one)
+    broken(monkeypatch, what, lambda _world, _body: True, 403)
+    minutes(6)
+    approve(mturk, one)
+    minutes(2)
+    assert one.status == "APPROVED"
+
+
+@pytest.mark.parametrize("problem", [Unreachable("away"), NotAuthorized("no right", status=403)])
+def test_of_two_equal_bonuses_one_that_never_left_is_paid_too(
+    fake, mturk, posted, connection, monkeypatch, problem
+):
+    one = hand_in(fake, posted)
+    for token in ("t1", "t2"):
+        pay_in_pounds(mturk, connection, one, token=token)
+    real, tries = Prolific.bonus_pay, []
+
+    def pay(self, prepared):
+        tries.append(prepared)
+        if len(tries) == 1:
+            raise problem
+        return real(self, prepared)
+
+    monkeypatch.setattr(Prolific, "bonus_pay", pay)
+    minutes(4)
+    assert paid(fake, "bonus") == [200, 200]
+    assert RecruiterCharge.objects.filter(kind="bonus").count() == 2
+
+
+def test_whoever_pays_by_a_panels_file_is_told_of_bonuses(done, mturk):
+    one = Assignment.objects.filter(status="Submitted").first()
+    facts = {"WorkerId": one.worker.worker_id, "AssignmentId": one.public_id}
+    mturk.send_bonus(**facts, BonusAmount="1.50", Reason="Careful", UniqueRequestToken="t")
+    header, row, *_others = participants_file(done, user=None)
+    assert dict(zip(header, row, strict=True))["bonus"] == "1.50"
+
+
+def test_a_rejection_that_a_panel_did_not_follow_is_in_no_file(done, mturk):
+    for one in Assignment.objects.filter(status="Submitted"):
+        mturk.reject_assignment(AssignmentId=one.public_id, RequesterFeedback="No. " * 30)
+    take_over(done, "submission_id,status\nx1,approved\n")
+    header, row, *_others = join_file(done, user=None)
+    told = dict(zip(header, row, strict=True))
+    assert (told["state"], told["decision"]) == ("approved", "")
+
+
+def approve_by_time():
+    Assignment.objects.filter(status="Submitted").update(auto_approval_at="2020-01-01T00:00Z")
+    Hit.objects.update(next_transition_at="2020-01-01T00:00Z")
+    lifecycle.sweep(clock.now())
+    approve_overdue()
+
+
+def test_late_work_that_time_approves_is_approved_there(fake, mturk, posted):
+    fake.world.now = clock.now()
+    one, _browser, _answer = arrive(fake, posted)
+    fake.world.pass_time(timedelta(minutes=40))
+    call_recruiters()
+    for assignment in assignments(one):
+        Client().post("/mturk/externalSubmit", {"assignmentId": assignment, "rating": "4"})
+    assert Session.objects.get().state == "timed_out"
+    clock.advance(timedelta(days=2))
+    fake.world.pass_time(timedelta(days=2))
+    approve_by_time()
+    minutes()
+    assert one.status == "APPROVED"
+
+
+@pytest.mark.parametrize("by", ["time", "person"])
+def test_who_was_rejected_there_by_hand_is_not_paid_by_an_approval_that_knew_nothing_of_it(
+    fake, mturk, posted, by
+):
+    one = hand_in(fake, posted)
+    fake.world.reject(one)
+    if by == "time":
+        approve_by_time()
+    else:
+        approve(mturk, one)
+    minutes()
+    refused = Intent.objects.get(kind="approve", state="refused")
+    assert (one.status, "send it again" in refused.problem) == ("REJECTED", True)
+
+
+def test_a_rule_spends_no_more_where_a_price_was_not_heard(fake, mturk, rule, monkeypatch):
+    """Two HIT types of 16.00 each, of a rule of 30.00."""
+    for title in ("Dialogue one", "Dialogue two"):
+        for _ in range(4):
+            mturk.create_hit(**HIT_HERE | {"Title": title}, MaxAssignments=4)
+    clock.advance(timedelta(minutes=2))
+    real, prices = Prolific.cost, []
+
+    def cost(self, reward, places):
+        prices.append(places)
+        if len(prices) == 3:
+            raise Uncertain("Prolific did not answer.")
+        return real(self, reward, places)
+
+    monkeypatch.setattr(Prolific, "cost", cost)
+    minutes(4)
+    charged = RecruiterCharge.objects.filter(kind="study").values_list("amount", flat=True)
+    assert [int(amount) for amount in charged] == [16]
+    assert sorted(one.status for one in fake.world.studies.values()) == ["ACTIVE", "UNPUBLISHED"]
+
+
+def test_work_that_was_withdrawn_and_decisions_are_told_though_all_else_is_erased(
+    study, mturk, requester
+):
+    browser = came(study, "p1", "x9")
+    work(browser, times=1)
+    session = Session.objects.get(submission_id="x9")
+    taken_back = Assignment.objects.get(session_item__session=session, status="Submitted").public_id
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    work(came(study, "p2", "x10"), times=2)
+    other = Session.objects.get(submission_id="x10")
+    decided = list(other.items.values_list("assignment__public_id", flat=True))
+    for assignment in decided:
+        mturk.approve_assignment(AssignmentId=assignment)
+    for worker in (session.worker, other.worker):
+        erase_worker(worker)
+    assert withdrawn_of(RecruitedStudy.objects.all()) == [taken_back]
+    told, _after = decisions_of(requester, after="")
+    assert {one["assignment_id"] for one in told} == set(decided)
+
+
+def lapse(fake, posted):
+    """Somebody does not consent, and lets the place run out instead of returning it."""
+    fake.world.now = clock.now()
+    one, browser, _answer = arrive(fake, posted)
+    session = Session.objects.get(submission_id=one.id)
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    for waiting in (clock.advance, fake.world.pass_time):
+        waiting(timedelta(hours=1))
+    minutes()
+    session.refresh_from_db()
+    assert (one.status, session.state, session.outcome) == ("TIMED-OUT", "timed_out", "no_consent")
+    return session
+
+
+def test_a_place_that_lapsed_is_free_and_holds_up_no_erasure(fake, hit_type, posted):
+    session = lapse(fake, posted)
+    with pytest.raises(InvalidParameter, match="4 places of the study are free already"):
+        price_places(study=posted, total=5)
+    assert not erasure_obstacles(session.worker)
+    stop_study(study=posted)
+    minutes()
+    for waiting in (clock.advance, fake.world.pass_time):
+        waiting(timedelta(days=31))
+    minutes()
+    fake.calls.clear()
+    minutes()
+    assert "submissions" not in fake.calls
+
+
+def test_places_of_another_study_of_the_hits_are_not_sold_again(fake, connection, hit_type, posted):
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    said = "4 free places of other studies of these HITs are for them"
+    with pytest.raises(InvalidParameter, match=said):
+        draft_study(connection=connection, hit_type=hit_type, values=values)
+    [told] = studies_of(RecruitedStudy.objects.filter(pk=posted.pk))
+    assert (told["places"], told["needed"]) == (4, 4)
+    hand_in(fake, posted)
+    [told] = studies_of(RecruitedStudy.objects.filter(pk=posted.pk))
+    assert told["needed"] == 3
+
+
+@pytest.mark.parametrize("fault", ["500", "429", "drop"])
+def test_who_holds_a_place_of_a_paused_study_is_not_sent_away_while_prolific_is(
+    fake, posted, fault
+):
+    one = fake.world.arrive(fake.world.studies[posted.external_id])
+    pause_study(study=posted)
+    query = f"PROLIFIC_PID={one.participant}&STUDY_ID={posted.external_id}&SESSION_ID={one.id}"
+    fake.fail_next("submission", fault)
+    answer = Client().post(f"/join/{posted.token}/?{query}")
+    assert "be asked at the moment" in text_of(answer)
+
+
+def test_nothing_is_paid_after_a_disconnection_though_a_round_is_under_way(
+    fake, mturk, posted, connection, monkeypatch
+):
+    one = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, one)
+    real, n = Prolific.submissions, []
+
+    def submissions(self, study):
+        if not n:
+            n.append(1)
+            disconnect(connection=RecruiterConnection.objects.get())
+        return real(self, study)
+
+    monkeypatch.setattr(Prolific, "submissions", submissions)
+    call_recruiters()
+    assert paid(fake, "bonus") == []
+
+
+def test_who_comes_after_an_erasure_is_left_out_of_later_studies_too(
+    fake, mturk, connection, hit_type, posted
+):
+    first = hand_in(fake, posted)
+    stop_study(study=another_study(connection, hit_type, mturk, excluded=(posted,)))
+    approve(mturk, first)
+    minutes()
+    erase_worker(Session.objects.get(submission_id=first.id).worker)
+    second = hand_in(fake, posted)
+    another_study(connection, hit_type, mturk, excluded=(posted,))
+    minutes()
+    posted.refresh_from_db()
+    assert second.participant in fake.world.groups[posted.external_group_id]
