@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from console.launch_form import LISTED, SAMPLE, UNSURE, LaunchForm
 from console.protocol_view import protocol_findings
 from hits.exceptions import BatchUnfit
 from hits.preflight import (
     Finding,
+    Level,
     budget_findings,
     connection_findings,
     fault,
@@ -25,7 +27,7 @@ from hits.preflight import (
     term_findings,
     version_findings,
 )
-from hits.selections import require_judge, selected_items
+from hits.selections import n_out_elsewhere, require_judge, selected_items
 
 if TYPE_CHECKING:
     from console.launch_view import LaunchView
@@ -52,6 +54,7 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
         return
     data = view.form.cleaned_data
     yield from _selection_findings(view.draft, data, view.n_left)
+    yield from _elsewhere_findings(view.draft, view.batches)
     yield from connection_findings(view.draft, view.cost, view.funds)
     if view.draft.is_recruited:
         has_recruiter = view.draft.connection.pk in view.recruiters
@@ -93,6 +96,23 @@ def _selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> I
                 require_judge(draft)
         except BatchUnfit as error:
             yield fault(str(error), "keys" if how == LISTED else "judge")
+
+
+def _elsewhere_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Finding]:
+    """Of what is out over another connection: the same workers may come to both."""
+    others = (one for one in batches if one.round == draft.round)
+    if all(one.connection_id == draft.connection_id for one in others):
+        return
+    if not (n := n_out_elsewhere(draft)):
+        return
+    text = ngettext(
+        "%(n)s item of the study is out in round %(round)s over another marketplace: what is "
+        "published here asks for its judgments a second time.",
+        "%(n)s items of the study are out in round %(round)s over another marketplace: what is "
+        "published here asks for their judgments a second time.",
+        n,
+    )
+    yield Finding(Level.WARNING, text % {"n": f"{n:,}", "round": draft.round})
 
 
 def _own_budget_findings(cost: Estimate | None, most_usd: Decimal | None) -> Iterator[Finding]:

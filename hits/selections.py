@@ -186,3 +186,10 @@ def _quote_list(keys: Sequence[str]) -> str:
     if len(keys) <= MOST_NAMED:
         return names
     return _("{names} and {n} more").format(names=names, n=len(keys) - MOST_NAMED)
+
+
+def n_out_elsewhere(batch: Batch) -> int:
+    """Items of the study that have a HIT in the batch's round over another connection."""
+    hits = Hit.objects.published().filter(batch__study=batch.study_id, batch__round=batch.round)
+    elsewhere = hits.exclude(batch__connection=batch.connection_id)
+    return elsewhere.order_by().values("item").distinct().count()

@@ -50,7 +50,8 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class PairOfAbilities:
-    """The difference of two systems' log abilities, a less b, with interval and p."""
+    """The difference of two systems' log abilities, a less b, with interval and p, and the degrees
+    of freedom of both: infinitely many where comparisons are taken as independent."""
 
     a: Hashable
     b: Hashable
@@ -59,6 +60,7 @@ class PairOfAbilities:
     ci_low: float
     ci_high: float
     p: float
+    freedom: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,6 +349,7 @@ def _pairs(
                 ci_low=delta - t * se,
                 ci_high=delta + t * se,
                 p=p,
+                freedom=freedom,
             )
         )
     return pairs

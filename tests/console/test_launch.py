@@ -48,6 +48,7 @@ from hits.wages import duration_of
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import add_candidates, rating_study
+from tests.console.filled import add_batch
 from tests.console.pages import words_of
 from tests.console.work import work_off
 from tests.hits.work import hand_in, hit_on, published_batch
@@ -656,3 +657,20 @@ def test_two_products_of_one_title_are_two_where_their_pictures_differ(rosa, stu
     twice = [one for one in said if "two responses of the same text" in one]
     assert len(twice) == 1
     assert f"Item “{items[1].key}”" in twice[0]
+
+
+def test_what_is_out_over_another_marketplace_is_said_before_it_is_bought_again(
+    rosa, study, connection
+):
+    said = "out in round 1 over another marketplace"
+    other = Connection.objects.create(
+        name="other", endpoint_url="https://marketplace.example.org/", access_key_id="AKIA"
+    )
+    batch = add_batch(study, n_published=2)
+    Batch.objects.update(connection=connection)
+    assert said not in words_of(
+        rosa.get(reverse("console:launch", args=[study.slug])).content.decode()
+    )
+    Batch.objects.filter(pk=batch.pk).update(connection=other)
+    words = words_of(page_of(rosa, study).content.decode())
+    assert f"2 items of the study are {said}" in words

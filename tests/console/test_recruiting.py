@@ -690,3 +690,31 @@ def test_what_recruiters_paid_stands_beside_what_was_spent(rosa, study, recruitm
     assert "and 0.00 GBP set aside" in team
     analyst = colleague_as(Role.ANALYST, study, signed_in)
     assert "GBP" not in words_of(analyst.get(reverse("console:studies")).content.decode())
+
+
+def test_a_token_is_not_forgotten_unasked_while_a_study_is_open(rosa, study, recruitment):
+    Connection.objects.update(team=study.team)
+    where = reverse("console:connections", args=[study.team.slug])
+    words = words_of(rosa.get(where).content.decode())
+    assert "1 study of it is open, and stays open there: newcomers are turned away" in words
+    Recruiter.objects.update(is_connected=False)
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "Prolific is disconnected: nobody asks it how this stands" in words
+    assert "looked at each minute" not in words
+    overview = words_of(rosa.get(reverse("console:study", args=["mine"])).content.decode())
+    assert (
+        f"Prolific is disconnected, and a study of batch {recruitment.batch_id} is open" in overview
+    )
+
+
+def test_free_places_without_work_are_said_before_anybody_is_sent_back_unpaid(
+    rosa, study, recruitment
+):
+    said = "free place has no work: its judgments are given, promised or expired"
+    assert said not in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    Recruitment.objects.update(needed=0)
+    assert f"1 {said}" in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    overview = words_of(rosa.get(reverse("console:study", args=["mine"])).content.decode())
+    assert f"1 free place of batch {recruitment.batch_id} has no work" in overview
+    Recruitment.objects.update(needed=1)
+    assert said not in words_of(rosa.get(page(recruitment.batch)).content.decode())

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +224,7 @@ def preferred_systems_of_file(
             "ci_low": pair.ci_low,
             "ci_high": pair.ci_high,
             "test": f"{model}-wald",
+            "freedom": pair.freedom if isfinite(pair.freedom) else None,
             "p": pair.p,
             "estimand": _preference_estimand(abilities.se_by),
         }
