@@ -15,11 +15,11 @@ from django.utils.translation import ngettext
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
+from console.recruiting_matters import in_vain, to_look_after, undrafted
 from console.results import AGREEMENT, VALIDATION
 from console.stages import stage_facts
-from hits.models import Batch, Recruitment
+from hits.models import Batch
 from hits.progress import StudyProgress, first_auto_approval
-from hits.recruited_batches import batches_without_study, calls_by_batch
 from work.models import Job
 from work.registry import job_kind
 
@@ -65,55 +65,17 @@ def decisions_of(
     ]
     if not progress.n_recruited or Permission.SPEND not in permissions:
         return rows
-    undrafted = _undrafted(study) if progress.n_awaited else ()
-    return [*_to_look_after(study), *_in_vain(study), *rows, *undrafted]
+    matters = list(_of_participants(study, is_awaited=bool(progress.n_awaited)))
+    pressing = [one for one in matters if one.tone == "error"]
+    return [*pressing, *rows, *(one for one in matters if one.tone != "error")]
 
 
-def _to_look_after(study: Study) -> Iterator[Decision]:
-    """Calls of recruiters that nobody answered, and submissions that wait to be paid unseen."""
-    for batch, n in calls_by_batch([study.pk]):
-        message = ngettext(
-            "%(n)s participant of batch %(pk)s must be looked after at the recruiter.",
-            "%(n)s participants of batch %(pk)s must be looked after at the recruiter.",
-            n,
-        )
-        address = reverse("console:batch", args=[study.slug, batch.pk])
-        facts = {"n": f"{n:,}", "pk": batch.pk}
-        yield Decision("error", message % facts, _("Look at it"), f"{address}#looked-after")
-
-
-def _in_vain(study: Study) -> Iterator[Decision]:
-    """Open studies at recruiters that send people whom nothing is left for, or of which nobody
-    hears."""
-    rows = Recruitment.objects.of(study).live().select_related("recruiter")
-    for one in rows.order_by("batch"):
-        address = f"{reverse('console:batch', args=[study.slug, one.batch_id])}#participants"
-        if not one.recruiter.is_connected:
-            message = _("%(name)s is disconnected, and a study of batch %(pk)s is open there.")
-            facts = {"name": one.recruiter.name, "pk": one.batch_id}
-            yield Decision("error", message % facts, _("Look at it"), address)
-        elif n := one.n_for_nobody:
-            message = ngettext(
-                "%(n)s free place of batch %(pk)s has no work: who comes is sent back unpaid.",
-                "%(n)s free places of batch %(pk)s have no work: who comes is sent back unpaid.",
-                n,
-            )
-            facts = {"n": f"{n:,}", "pk": one.batch_id}
-            yield Decision("warning", message % facts, _("Pause or add work"), address)
-
-
-def _undrafted(study: Study) -> Iterator[Decision]:
-    """Batches kept for participants whom nobody has asked for."""
-    recruited = Batch.objects.of(study).filter(is_recruited=True)
-    for batch in batches_without_study(recruited):
-        message = _("Nobody comes to batch %(pk)s: no study of it is open at a recruiter.")
-        address = reverse("console:batch", args=[study.slug, batch.pk])
-        yield Decision(
-            "warning",
-            message % {"pk": batch.pk},
-            _("Recruit participants"),
-            f"{address}#participants",
-        )
+def _of_participants(study: Study, *, is_awaited: bool) -> Iterator[Decision]:
+    """What about participants waits, most pressing first."""
+    recruited = Batch.objects.of(study).filter(is_recruited=True).select_related("study")
+    matters = [*to_look_after([study.pk]), *in_vain([study.pk])]
+    for one in [*matters, *(undrafted(recruited) if is_awaited else ())]:
+        yield Decision(one.tone, one.message, one.action, one.url)
 
 
 def _collection(study: Study, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:

@@ -20,9 +20,9 @@ from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
 from annotation.study_jobs import subject_of
 from console.batch_standings import BatchStanding
 from console.launch_view import duration_words
+from console.recruiting_matters import in_vain, to_look_after, undrafted
 from hits.budgets import Room
 from hits.changes import expiry_of
-from hits.recruited_batches import batches_without_study, calls_by_batch
 from hits.wages import durations_of_batches, reward_for, wage_of
 from work.models import Job
 
@@ -80,52 +80,23 @@ def waiting_decisions(material: Material) -> Iterator[HomeDecision]:
         yield from _unreadable(study, standings)
     for study, standing in material.current_standings(Permission.SPEND):
         yield from _ends(study, standing)
-    yield from _to_look_after(material)
-    yield from _undrafted(material)
+    yield from _of_participants(material)
     yield from _pay_under_floors(material)
     yield from _low_budgets(material)
     yield from _failed_jobs(material)
     yield from _disputes(material)
 
 
-def _to_look_after(material: Material) -> Iterator[HomeDecision]:
-    """What waits at recruiters for a person, as work that is paid by time though it is not here."""
-    spent = material.current_standings(Permission.SPEND)
-    mine = {study.pk for study, standing in spent if standing.batch.is_recruited}
-    for batch, n in calls_by_batch(mine):
-        study = material.studies[batch.study_id]
-        fact = ngettext(
-            "%(n)s participant must be looked after at the recruiter.",
-            "%(n)s participants must be looked after at the recruiter.",
-            n,
-        )
-        yield _decision(
-            study,
-            URGENT,
-            timezone.now(),
-            fact % {"n": f"{n:,}"},
-            _("What nobody decides on, the recruiter may pay by time."),
-            _("Look at it"),
-            f"{_page('batch', study, batch.pk)}#looked-after",
-        )
-
-
-def _undrafted(material: Material) -> Iterator[HomeDecision]:
-    """Batches kept for participants whom nobody has asked for."""
+def _of_participants(material: Material) -> Iterator[HomeDecision]:
+    """What waits at recruiters, or has nobody come to it."""
     spent = material.current_standings(Permission.SPEND)
     batches = [one.batch for _study, one in spent if one.batch.is_recruited]
-    for batch in batches_without_study(batches):
-        study = material.studies[batch.study_id]
-        yield _decision(
-            study,
-            WARNING,
-            timezone.now(),
-            _("Nobody comes to batch %(pk)s: no study of it is open at a recruiter.")
-            % {"pk": batch.pk},
-            _("Its HITs are kept for participants."),
-            _("Recruit participants"),
-            f"{_page('batch', study, batch.pk)}#participants",
-        )
+    mine = {batch.study_id for batch in batches}
+    for one in (*to_look_after(mine), *in_vain(mine), *undrafted(batches)):
+        study = material.studies[one.batch.study_id]
+        urgency = URGENT if one.tone == "error" else WARNING
+        now = timezone.now()
+        yield _decision(study, urgency, now, one.message, one.note, one.action, one.url)
 
 
 def _by_study(

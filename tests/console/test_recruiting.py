@@ -579,9 +579,8 @@ def test_two_items_of_a_participant_are_not_decided_otherwise(rosa, participant)
 
 def test_what_must_be_looked_after_stands_on_the_first_pages(rosa, study, recruitment):
     said = "must be looked after at the recruiter"
-    assert f"1 participant {said}" in words_of(
-        rosa.get(reverse("console:studies")).content.decode()
-    )
+    home = words_of(rosa.get(reverse("console:studies")).content.decode())
+    assert f"1 participant of batch {recruitment.batch_id} {said}" in home
     overview = words_of(rosa.get(reverse("console:study", args=["mine"])).content.decode())
     assert f"1 participant of batch {recruitment.batch_id} {said}" in overview
     RecruiterCall.objects.update(is_uncertain=False, put_away_at=NOON)
@@ -715,6 +714,8 @@ def test_free_places_without_work_are_said_before_anybody_is_sent_back_unpaid(
     Recruitment.objects.update(needed=0)
     assert f"1 {said}" in words_of(rosa.get(page(recruitment.batch)).content.decode())
     overview = words_of(rosa.get(reverse("console:study", args=["mine"])).content.decode())
-    assert f"1 free place of batch {recruitment.batch_id} has no work" in overview
+    home = words_of(rosa.get(reverse("console:studies")).content.decode())
+    for words in (overview, home):
+        assert f"1 free place of batch {recruitment.batch_id} has no work" in words
     Recruitment.objects.update(needed=1)
     assert said not in words_of(rosa.get(page(recruitment.batch)).content.decode())
