@@ -76,13 +76,13 @@ def _standing(assignment: Assignment) -> Iterator[str]:
                 "paid there unless it is approved there by hand."
             )
             yield text.format(recruiter=name)
-        elif one.state == "timed_out" and one.outcome == "completed":
+        elif one.state == "timed_out" and one.outcome == "completed" and not one.reported:
             text = _(
                 "All of their work came, but no code was entered at {recruiter} in time. An "
                 "approval is sent once the code is, or after a day; a rejection, too."
             )
             yield text.format(recruiter=name)
-        elif one.state == "timed_out":
+        elif one.state == "timed_out" and one.outcome != "completed":
             text = _(
                 "Their time ran out at {recruiter} before all of their work came: whatever is "
                 "decided here, nothing is paid there unless it is approved there by hand."

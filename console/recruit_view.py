@@ -35,7 +35,7 @@ from hits.recruited_batches import (
     judgments_wanted,
     places_wanted,
 )
-from hits.recruited_bonuses import BONUS, bonuses_of, is_unheard, refused_calls
+from hits.recruited_bonuses import BONUS, bonuses_of, is_unheard, refused_by_recruiter
 from hits.texts import study_texts
 from hits.wages import duration_of
 
@@ -282,9 +282,9 @@ class RecruitView:
     def bonuses(self) -> list[tuple[Job, bool, bool]]:
         """Bonuses that were requested here, the newest first; whether each was refused, and whether
         nobody knows what became of it."""
-        refused = refused_calls(self.batch)
-        rows = bonuses_of(self.batch).select_related("requested_by")[:MOST_BONUSES]
-        return [(job, job.arguments.get("call") in refused, is_unheard(job)) for job in rows]
+        rows = list(bonuses_of(self.batch).select_related("requested_by")[:MOST_BONUSES])
+        refused = refused_by_recruiter(self.batch, rows)
+        return [(job, job.pk in refused, is_unheard(job)) for job in rows]
 
     @cached_property
     def calls(self) -> list[tuple[RecruiterCall, str]]:

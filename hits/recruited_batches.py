@@ -35,7 +35,7 @@ from hits.models import (
     Recruitment,
 )
 from hits.participations import store_participations
-from hits.recruited_bonuses import BONUS, bonus_token, require_first_bonus
+from hits.recruited_bonuses import BONUS, checked_bonus, token_of
 from hits.recruiter_accounts import PAUSE_SECONDS, store_recruiters
 from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
 from hits.submissions import delete_withdrawn
@@ -58,6 +58,8 @@ PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "se
 DEMOGRAPHICS = "demographics"
 # What nobody needs of a batch whose judgments are all in.
 WANTS_JUDGMENTS = (PUBLISH, PRICE, PLACES)
+# Of what is requested, what no log has.
+HIDDEN = ("worker_id", "token")
 # What can be requested of a study however it stands.
 ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS)
 POSSIBLE = {
@@ -166,9 +168,10 @@ def request_change(
         raise RecruitingRefused(text.format(state=locked.get_state_display()))
     if action in WANTS_JUDGMENTS:
         _require_wanted(locked.batch)
+    values = values or {}
     if action == BONUS:
-        require_first_bonus(locked, values or {})
-    return _request(recruitment, action, values or {}, actor)
+        values = checked_bonus(locked, values)
+    return _request(recruitment, action, values, actor)
 
 
 def jobs_of_batch(batch: Batch) -> JobQuerySet:
@@ -309,7 +312,7 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
         action=f"recruitment.{action}",
         subject=study.slug,
         # Who reads the log may not see who workers are.
-        details=details | {name: value for name, value in values.items() if name != "worker_id"},
+        details=details | {name: value for name, value in values.items() if name not in HIDDEN},
     )
     return job
 
@@ -332,19 +335,15 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str
         recruiter_api.ask_demographics(recruitment)
     elif action == BONUS:
         bonus = {name: arguments[name] for name in ("worker_id", "amount", "reason")}
-        token = bonus_token(recruitment, arguments)
+        token = token_of(recruitment, arguments)
         return {"call": recruiter_api.pay_bonus(recruitment, token, **bonus)}
     elif action == SETTLE:
         number, was_done = arguments["call"], arguments["was_done"]
         recruiter_api.settle(recruitment, number=number, was_done=was_done)
     else:
         values = {name: arguments[name] for name in ("places", "confirmed") if name in arguments}
-        recruiter_api.act(recruitment, action, _token(recruitment, arguments), values)
+        recruiter_api.act(recruitment, action, token_of(recruitment, arguments), values)
     return {}
-
-
-def _token(recruitment: Recruitment, arguments: Mapping[str, Any]) -> str:
-    return f"{recruitment.key}:{arguments['number']}"
 
 
 def _note_sent(job: Job, **facts: bool | int) -> None:
@@ -369,7 +368,7 @@ def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
     recruitment.quoted_places, recruitment.quoted_cost = one.quoted_places, one.quoted_cost
     recruitment.sessions, recruitment.outcomes = dict(one.sessions), dict(one.outcomes)
     recruitment.charges = {kind: f"{amount:f}" for kind, amount in one.charges.items()}
-    recruitment.needed = one.needed
+    recruitment.free, recruitment.needed = one.free, one.needed
     recruitment.n_waiting, recruitment.fetched_at = one.n_waiting, timezone.now()
     recruitment.save()
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +27,22 @@ def bonuses_of(batch: Batch) -> JobQuerySet:
     return bonuses.filter(arguments__is_refused__isnull=True)
 
 
-def refused_calls(batch: Batch) -> set[int]:
-    """Numbers of calls for bonuses that the recruiter refused, as for want of money."""
+def refused_by_recruiter(batch: Batch, bonuses: Iterable[Job]) -> set[int]:
+    """Which of these bonuses the recruiter refused, as for want of money, by their keys; those of
+    before a call's number was kept are known by participant and amount."""
     calls = RecruiterCall.objects.filter(recruitment__batch=batch, kind=BONUS, is_uncertain=False)
-    return set(calls.values_list("number", flat=True))
+    numbers, facts = set(), set()
+    for call in calls:
+        numbers.add(call.number)
+        facts.add((call.worker_id, f"{call.amount or 0:.2f}"))
+
+    def is_refused(bonus: Job) -> bool:
+        told = bonus.arguments
+        if "call" in told:
+            return told["call"] in numbers
+        return (told["worker_id"], _amount(told)) in facts
+
+    return {one.pk for one in bonuses if is_refused(one)}
 
 
 def is_unheard(bonus: Job) -> bool:
@@ -40,21 +51,24 @@ def is_unheard(bonus: Job) -> bool:
     return is_over and not bonus.arguments.get("is_sent")
 
 
-def bonus_token(recruitment: Recruitment, values: Mapping[str, Any]) -> str:
-    """By which a bonus is requested of the marketplace: the same however often it is pressed, and
-    another once the recruiter has refused it."""
-    refused = refused_calls(recruitment.batch)
-    again = sum(one.arguments.get("call") in refused for one in _same(recruitment, values))
-    facts = "\n".join((values["worker_id"], _amount(values), values["reason"], str(again)))
-    return f"{recruitment.key}:{hashlib.sha256(facts.encode()).hexdigest()[:32]}"
+def token_of(recruitment: Recruitment, arguments: Mapping[str, Any]) -> str:
+    """By which a request is made of the marketplace, once."""
+    return str(arguments.get("token") or f"{recruitment.key}:{arguments['number']}")
 
 
-def require_first_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> None:
-    """A participant gets one bonus for a reason, however often it is pressed."""
-    refused = refused_calls(recruitment.batch)
-    for earlier in _same(recruitment, values):
-        is_same = _amount(earlier.arguments) == _amount(values)
-        if earlier.arguments.get("call") in refused or (is_unheard(earlier) and is_same):
+def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is requested for a bonus: a participant gets one for a reason, however often it is
+    pressed. One that nobody heard of is requested again as the same."""
+    same = {f"arguments__{name}": values[name] for name in ("worker_id", "reason")}
+    bonuses = list(bonuses_of(recruitment.batch).filter(**same))
+    refused = refused_by_recruiter(recruitment.batch, bonuses)
+    checked = dict(values)
+    for earlier in bonuses:
+        if earlier.pk in refused:
+            continue
+        if is_unheard(earlier) and _amount(earlier.arguments) == _amount(values):
+            of = Recruitment.objects.get(pk=earlier.arguments["recruitment"])
+            checked["token"] = token_of(of, earlier.arguments)
             continue
         facts = {"worker": values["worker_id"], "amount": earlier.arguments["amount"]}
         text = _(
@@ -67,12 +81,7 @@ def require_first_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> 
                 "nobody knows whether it is paid. Request the same amount again: it is paid once."
             )
         raise RecruitingRefused(text.format(day=f"{earlier.created_at:%Y-%m-%d}", **facts))
-
-
-def _same(recruitment: Recruitment, values: Mapping[str, Any]) -> JobQuerySet:
-    """Those of the same participant for the same reason."""
-    same = {f"arguments__{name}": values[name] for name in ("worker_id", "reason")}
-    return bonuses_of(recruitment.batch).filter(**same)
+    return checked
 
 
 def _amount(values: Mapping[str, Any]) -> str:

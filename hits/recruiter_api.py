@@ -61,6 +61,7 @@ class StudyRecord:
     outcomes: Mapping[str, int]
     n_waiting: int
     charges: Mapping[str, Decimal]
+    free: int | None = None
     needed: int | None = None
 
 
@@ -275,6 +276,7 @@ def _study(row: dict[str, Any]) -> StudyRecord:
         outcomes=_counts(row, "outcomes"),
         n_waiting=count(row.get("n_waiting"), "n_waiting"),
         charges=_charges(row),
+        free=None if row.get("free") is None else count(row["free"], "free"),
         needed=None if row.get("needed") is None else count(row["needed"], "needed"),
     )
 

@@ -159,6 +159,9 @@ class Recruitment(models.Model):
     problem = models.TextField(blank=True, help_text="Why the last of it was not done.")
     sessions = models.JSONField(default=dict, blank=True, help_text="In numbers, by their state.")
     outcomes = models.JSONField(default=dict, blank=True, help_text="In numbers, by outcome.")
+    free = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Places that nobody has, while it is open."
+    )
     needed = models.PositiveIntegerField(
         null=True,
         blank=True,
@@ -207,6 +210,8 @@ class Recruitment(models.Model):
     def n_free(self) -> int:
         """Places that nobody has; one that was returned or timed out, or whose participant was
         rejected or screened out, is free again."""
+        if self.free is not None:
+            return int(self.free)
         n_taken: int = sum(n for state, n in self.sessions.items() if state not in GAVE_BACK)
         return max(0, int(self.places) - n_taken)
 

@@ -64,9 +64,8 @@ def notify_workers(
     acquainted = {
         worker.worker_id: worker for worker in workers.filter(assignments__in=decided).distinct()
     }
-    of_recruiters = set(
-        workers.filter(paid_by=PaidBy.RECRUITER).values_list("worker_id", flat=True)
-    )
+    mine = workers.filter(paid_by=PaidBy.RECRUITER, sessions__study__requester=requester)
+    of_recruiters = set(mine.values_list("worker_id", flat=True))
     existing = set(workers.values_list("worker_id", flat=True))
     undelivered = []
     for worker_id in requested_ids:

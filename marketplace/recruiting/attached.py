@@ -3,6 +3,7 @@ extended as far as the rule's amount goes, stopped when none of the HITs is open
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -31,7 +32,7 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from marketplace.recruiting.problems import RecruiterProblem
+from marketplace.recruiting.problems import NotFound, RecruiterProblem
 from marketplace.recruiting.turns import keep_turn
 
 # A program creates its HITs one after the other: a study is of all of them.
@@ -54,6 +55,8 @@ def follow_attached(connection: RecruiterConnection) -> int:
             raise
         except (MarketplaceError, RecruiterProblem) as refused:
             problem = str(refused)
+            if NotFound in (type(refused), type(refused.__cause__)):  # deleted there
+                _note_pending(attached, None)
         AttachedHitType.objects.filter(pk=attached.pk).update(problem=problem)
     return n_changed
 
@@ -64,7 +67,8 @@ def _follow(attached: AttachedHitType, now: datetime) -> bool:
     if study is not None and attached.pending_cost is not None:
         # Whoever was cut off, or heard no price, has spent it or not: nothing more is before that
         # is known.
-        follow_study(study, required_recruiter(study.connection))
+        with suppress(NotFound):  # one that was deleted there costs nothing
+            follow_study(study, required_recruiter(study.connection))
         _note_pending(attached, None)
     if study is not None and not hits.exists():
         if study.state in (State.ACTIVE, State.PAUSED):

@@ -200,15 +200,16 @@ def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
     # One that its recruiter refused, as for want of money, is made again by the next.
     if last is not None and last.kind == kind and last.state != Intent.State.REFUSED:
         return
+    is_unsent = False
     if kind == Kind.APPROVE:  # a rejection that was taken back before it was sent is none
         unsent = Intent.objects.filter(session=session, kind=Kind.REJECT)
-        unsent.filter(state=Intent.State.WRITTEN).delete()
+        is_unsent = bool(unsent.filter(state=Intent.State.WRITTEN).delete()[0])
         # Until it is sent, a study that is over is looked at again.
         study = RecruitedStudy.objects.filter(pk=session.study_id, is_settled_there=True)
         study.update(is_settled_there=False)
     n = Intent.objects.filter(session=session, kind=kind).count()
-    # Whoever approves what stands as rejected here knows it.
-    is_override = kind == Kind.APPROVE and session.state == State.REJECTED
+    # Whoever approves what stands as rejected here knows it, but of what never left here.
+    is_override = kind == Kind.APPROVE and session.state == State.REJECTED and not is_unsent
     basis = {"overrides": True} if is_override else {}
     _write(session, kind, f"{kind}:{session.pk}:{n}", text=feedback, basis=basis)
     if session.state == State.STARTED:

@@ -21,6 +21,7 @@ from marketplace.models import Intent, Outcome, RecruiterConnection, Session
 from marketplace.recruiting.doubts import is_to_be_looked_at
 from marketplace.recruiting.intents import (
     DECISIONS,
+    SHOWN_WITHIN,
     Kind,
     State,
     claim,
@@ -43,6 +44,7 @@ from marketplace.recruiting.records import (
     Submission,
     SubmissionState,
     Verdict,
+    bonuses_of,
 )
 from marketplace.recruiting.sessions import leave_session
 
@@ -61,12 +63,13 @@ def send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
 
 
 def _send_one(intent: Intent, recruiter: Recruiter) -> None:
+    before = intent.basis, intent.sent_at
     try:
         _send(intent, recruiter)
     except Uncertain as problem:
         note(intent, State.UNCERTAIN, str(problem))
     except (Unreachable, NotAuthorized):
-        not_sent(intent)
+        not_sent(intent, before)
         raise
     except (Refused, ValueError) as problem:
         refused(intent, str(problem))
@@ -206,6 +209,11 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     others = Intent.objects.filter(session=intent.session, kind=Kind.BONUS)
     if others.filter(state__in=[State.SENT, State.UNCERTAIN]).exists():
         return  # which of two was paid could not be told
+    tried = others.exclude(pk=intent.pk).filter(state=State.WRITTEN, basis__has_key="prepared")
+    if "prepared" not in intent.basis and tried.exists():
+        return  # one that was sent before goes first: it may show still
+    if "prepared" in intent.basis and _is_overtaken(intent):
+        return
     if _shows(intent, found):
         paid(intent)  # whoever said that it was not done has overlooked it
         return
@@ -219,7 +227,7 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     except Uncertain as problem:  # nothing is paid by a set-up, which may be made again
         raise Unreachable(str(problem)) from problem
     basis = {
-        "before": [str(one) for one in found.bonuses],
+        "before": [str(one) for one in bonuses_of(found)],
         "prepared": prepared.id,
         "total": str(prepared.total),
     }
@@ -229,6 +237,13 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     paid(intent)
 
 
+def _is_overtaken(bonus: Intent) -> bool:
+    """Whether another was paid since, of which nobody can tell yet whether it shows."""
+    others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
+    since = max(filter(None, (bonus.sent_at, clock.now() - SHOWN_WITHIN)))
+    return others.filter(sent_at__gt=since).exists()
+
+
 def _shows(bonus: Intent, found: Submission) -> bool:
     """Whether it is there, of one that was asked for before; others may have been paid since."""
     if "prepared" not in bonus.basis or bonus.sent_at is None:
@@ -236,5 +251,5 @@ def _shows(bonus: Intent, found: Submission) -> bool:
     others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
     later = others.filter(sent_at__gt=bonus.sent_at).values_list("amount", flat=True)
     since = Counter(amount for amount in later if amount is not None)
-    new = Counter(found.bonuses) - Counter(map(Decimal, bonus.basis["before"])) - since
+    new = Counter(bonuses_of(found)) - Counter(map(Decimal, bonus.basis["before"])) - since
     return bonus.amount in new

@@ -8,7 +8,7 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -71,12 +71,15 @@ def refused(intent: Intent, problem: str) -> None:
         approved.update(state=Session.State.FINISHED)
 
 
-def not_sent(intent: Intent) -> None:
-    """The call did not leave, or was not let in: it is still to be made. Of a bonus what stood
-    there before is forgotten, or the next of the same amount would be taken for it."""
-    note(intent, State.WRITTEN)
-    if intent.kind == Kind.BONUS:
-        Intent.objects.filter(pk=intent.pk, state=State.WRITTEN).update(basis={}, sent_at=None)
+def not_sent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) -> None:
+    """The call that was claimed did not leave, or was not let in: it is still to be made, and what
+    is known of the calls before it stands again. Of a bonus what was there before this one is
+    forgotten, or the next of the same amount would be taken for it."""
+    claimed_at = intent.sent_at
+    intent.basis, intent.sent_at = before
+    if claimed_at != intent.sent_at:
+        rows = Intent.objects.filter(pk=intent.pk, state=State.SENT, sent_at=claimed_at)
+        rows.update(state=State.WRITTEN, basis=intent.basis, sent_at=intent.sent_at, problem="")
 
 
 def may_still_show(bonus: Intent) -> bool:

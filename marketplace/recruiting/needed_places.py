@@ -32,9 +32,13 @@ def judgments_wanted(hit_type: HitType, annotation_prefix: str = "") -> list[int
 
 
 def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str = "") -> int:
-    """Places for all judgments that are still wanted."""
+    """Places for all judgments that neither anybody gives nor an open study of the HITs has."""
+    study = RecruitedStudy(
+        hit_type=hit_type, items_per_session=items_per_session, annotation_prefix=annotation_prefix
+    )
     wanted = judgments_wanted(hit_type, annotation_prefix)
-    return places_needed(sum(wanted), max(wanted, default=0), items_per_session)
+    _n_elsewhere, n_needed = _beside_others(study, wanted)
+    return n_needed
 
 
 def places_needed(n_judgments: int, most_of_a_hit: int, items_per_session: int) -> int:
@@ -53,11 +57,34 @@ def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> N
                 "or expired. No place is needed; whoever came would find nothing to do."
             )
         )
-    n_needed = places_needed(sum(wanted), max(wanted), study.items_per_session)
+    n_elsewhere, n_needed = _beside_others(study, wanted)
     n_free = max(0, n_present - _n_taken(study)) if n_present else 0
-    n_elsewhere = sum(max(0, other.places - _n_taken(other)) for other in _others_open(study))
-    if n_more > max(0, n_needed - n_free - n_elsewhere):
-        raise InvalidParameter(_too_many(sum(wanted), n_needed, n_free, n_elsewhere))
+    if n_more > max(0, n_needed - n_free):
+        n_in_all = places_needed(sum(wanted), max(wanted), study.items_per_session)
+        raise InvalidParameter(_too_many(sum(wanted), n_in_all, n_free, n_elsewhere))
+
+
+def free_and_needed(study: RecruitedStudy) -> tuple[int, int]:
+    """Places of a study that nobody has, and those for judgments that nobody gives, nor whoever
+    comes to another study of the same HITs."""
+    wanted = judgments_wanted(study.hit_type, study.annotation_prefix)
+    _n_elsewhere, n_needed = _beside_others(study, wanted)
+    return max(0, study.places - _n_taken(study)), n_needed
+
+
+def _beside_others(study: RecruitedStudy, wanted: list[int]) -> tuple[int, int]:
+    """Free places of other open studies of the same HITs, and how many of this one the judgments
+    need that those leave."""
+    n_elsewhere = n_given = 0
+    for other in _others_open(study):
+        free = max(0, other.places - _n_taken(other))
+        is_part = len(other.annotation_prefix) > len(study.annotation_prefix)
+        theirs = judgments_wanted(other.hit_type, other.annotation_prefix) if is_part else wanted
+        n_elsewhere += free
+        n_given += min(free * other.items_per_session, sum(theirs))
+    left = max(0, sum(wanted) - n_given)
+    most = max(0, max(wanted, default=0) - n_elsewhere)
+    return n_elsewhere, places_needed(left, most, study.items_per_session)
 
 
 def _too_many(n_judgments: int, n_needed: int, n_free: int, n_elsewhere: int) -> str:
@@ -84,8 +111,9 @@ def _too_many(n_judgments: int, n_needed: int, n_free: int, n_elsewhere: int) ->
 
 def _others_open(study: RecruitedStudy) -> list[RecruitedStudy]:
     """Other studies of the same HITs whose free places are for the same judgments."""
-    is_open = [RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED]
-    rows = RecruitedStudy.objects.filter(hit_type=study.hit_type_id, state__in=is_open)
+    rows = RecruitedStudy.objects.filter(
+        hit_type=study.hit_type_id, state=RecruitedStudy.State.ACTIVE
+    ).select_related("hit_type")
     mine = study.annotation_prefix
     return [
         one

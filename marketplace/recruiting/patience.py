@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from django.core.cache import cache
+from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
 from marketplace.exceptions import RecruiterBusy
@@ -43,7 +44,8 @@ class Patience:
         began = time.monotonic()
         try:
             do()
-        except RecruiterBusy:  # the turn went to another process, which does the rest
+        # The turn went to another process, which does the rest; or our own database is away.
+        except (RecruiterBusy, OperationalError, InterfaceError):
             raise
         except RecruiterProblem as problem:
             self._note(problem, key, began)

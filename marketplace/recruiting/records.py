@@ -7,6 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from enum import Enum
 
 from marketplace.models.recruiting import Outcome
+from marketplace.recruiting.problems import Unreadable
 
 CENT = Decimal("0.01")
 
@@ -127,7 +128,15 @@ class Submission:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     return_requested: bool = False
-    bonuses: tuple[Decimal, ...] = ()  # those paid, in any order; known only of one asked for alone
+    # Those paid, in any order; known only of one asked for alone, None where they cannot be read.
+    bonuses: tuple[Decimal, ...] | None = ()
+
+
+def bonuses_of(submission: Submission) -> tuple[Decimal, ...]:
+    """Those that were paid; without knowing them no other is."""
+    if submission.bonuses is None:
+        raise Unreadable("The bonuses of a submission cannot be read.")
+    return submission.bonuses
 
 
 class RejectionCategory(Enum):

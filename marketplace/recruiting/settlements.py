@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import Intent, RecruiterConnection
+from marketplace.models import Intent, RecruiterConnection, Session
 from marketplace.recruiting.doubts import settle_doubt
 from marketplace.recruiting.intents import (
     DECISIONS,
@@ -28,7 +28,7 @@ from marketplace.recruiting.intents import (
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotAuthorized, Refused
-from marketplace.recruiting.records import Submission
+from marketplace.recruiting.records import Submission, bonuses_of
 
 # A claim of this age is of a process that was killed.
 CLAIM_LASTS = timedelta(minutes=10)
@@ -63,6 +63,9 @@ def _send_again(refused: Intent) -> None:
     later = Intent.objects.filter(session=refused.session_id, kind__in=DECISIONS)
     if later.filter(pk__gt=refused.pk).exists():
         raise InvalidParameter(_("It was decided again since."))
+    decided = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
+    finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)
+    finished.update(state=decided[Kind(refused.kind)])
     rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
     basis = refused.basis | ({"overrides": True} if refused.kind == Kind.APPROVE else {})
     rows.update(state=State.WRITTEN, problem="", done_at=None, sent_at=None, basis=basis)
@@ -109,11 +112,11 @@ def _settle_bonus(intent: Intent, found: Submission) -> None:
         note(intent, State.WRITTEN)
         return
     before = Counter(map(Decimal, intent.basis["before"]))
-    there = Counter(found.bonuses)
+    there = Counter(bonuses_of(found))
     if there == before + Counter([intent.amount]):
         paid(intent)
     elif there != before:
-        said = ", ".join(f"{amount:.2f}" for amount in found.bonuses)
+        said = ", ".join(f"{amount:.2f}" for amount in bonuses_of(found))
         text = _("Bonuses that were paid there: {amounts}. Look there whether this is one of them.")
         note(intent, State.UNCERTAIN, text.format(amounts=said))
     elif not may_still_show(intent):

@@ -31,6 +31,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,
     Intent,
+    Outcome,
     RecruitedStudy,
     RecruiterCharge,
     RecruiterConnection,
@@ -39,7 +40,7 @@ from marketplace.models import (
     SessionItem,
 )
 from marketplace.recruiting.intents import SHOWN_WITHIN
-from marketplace.recruiting.needed_places import places_for
+from marketplace.recruiting.needed_places import free_and_needed
 
 MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS, MOST_PARTICIPATIONS = 200, 1000, 1000, 1000
 SESSIONS_AT_ONCE = 500
@@ -99,7 +100,12 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
         session=OuterRef("pk"), assignment__status=Assignment.Status.SUBMITTED
     )
     is_other_code = ~Q(reported="") & ~Q(reported=F("outcome"))
-    rows = Session.objects.filter(Q(state__in=GIVEN_UP) | is_other_code, study__in=studies)
+    # Who ran out of time, and entered the code late, waits for a decision as anybody does.
+    is_late = Q(
+        state=Session.State.TIMED_OUT, reported=Outcome.COMPLETED, outcome=Outcome.COMPLETED
+    )
+    is_given_up = Q(state__in=GIVEN_UP) & ~is_late
+    rows = Session.objects.filter(is_given_up | is_other_code, study__in=studies)
     rows = rows.filter(Exists(undecided)).select_related("study", "worker").order_by("-pk")
     return [
         {
@@ -227,15 +233,16 @@ def _study(
         "sessions": {state: states[state] for state in Session.State.values},
         "outcomes": {name: n for name, n in outcomes.items() if n},
         "n_waiting": n_waiting,
-        "needed": _needed(study),
-    }
+    } | _places(study)
 
 
-def _needed(study: RecruitedStudy) -> int | None:
-    """Places that the judgments need which nobody gives at the moment; said while it is open."""
+def _places(study: RecruitedStudy) -> dict[str, int | None]:
+    """Its places that nobody has, and those that judgments need which nobody gives at the moment;
+    said while it is open."""
     if study.state not in (RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED):
-        return None
-    return places_for(study.hit_type, study.items_per_session, study.annotation_prefix)
+        return {"free": None, "needed": None}
+    free, needed = free_and_needed(study)
+    return {"free": free, "needed": needed}
 
 
 def _amount(value: Decimal | None) -> str | None:

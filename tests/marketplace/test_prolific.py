@@ -36,7 +36,7 @@ from marketplace.recruiting.connections import connect_prolific, disconnect, off
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.intents import note
-from marketplace.recruiting.needed_places import places_for
+from marketplace.recruiting.needed_places import free_and_needed, places_for
 from marketplace.recruiting.posting import (
     pause_study,
     price_places,
@@ -91,7 +91,9 @@ def test_a_workspace_or_project_that_is_not_there_is_named(fake, requester, fiel
 
 
 def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_type, fake, posted):
-    assert places_for(hit_type, 3) == 3
+    # Those that an open study has are no more needed.
+    assert places_for(hit_type, 3) == 0
+    assert free_and_needed(posted) == (4, 4)
     there = fake.world.studies[posted.external_id]
     assert (there.places, there.status) == (4, "ACTIVE")
     assert there.facts["reward"] == 150
@@ -99,13 +101,15 @@ def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_typ
         "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
     )
     hand_in(fake, posted)
-    assert places_for(hit_type, 2) == 3
+    assert free_and_needed(posted) == (3, 3)
+    RecruitedStudy.objects.update(state="paused")
+    assert (places_for(hit_type, 2), places_for(hit_type, 3)) == (3, 2)
 
 
 def test_a_rejected_answer_frees_no_place(hit_type, fake, mturk, posted):
     submission = hand_in(fake, posted)
     mturk.reject_assignment(AssignmentId=assignments(submission)[0], RequesterFeedback=REASON)
-    assert places_for(hit_type, 2) == 3
+    assert free_and_needed(posted)[1] == 3
 
 
 def test_no_more_places_are_priced_or_published_than_judgments_need(

@@ -33,6 +33,7 @@ from marketplace.recruiting.posting import pause_study, price_places, publish_st
 from marketplace.recruiting.problems import NotAuthorized, Uncertain, Unreachable
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.prolific.transport import Answer, Transport
+from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.standing import decisions_of, studies_of, withdrawn_of
 from tests.marketplace.prolific import (  # noqa: F401
     REWARD,
@@ -403,3 +404,67 @@ def test_who_comes_after_an_erasure_is_left_out_of_later_studies_too(
     minutes()
     posted.refresh_from_db()
     assert second.participant in fake.world.groups[posted.external_group_id]
+
+
+def test_a_bonus_that_shows_late_is_not_paid_again_though_a_look_fails_meanwhile(
+    fake, mturk, posted, connection
+):
+    """No answer came, and a person said too soon that it was not done."""
+    one = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, one)
+    fake.fail_next("pay_bonuses", "drop")
+    call_recruiters()
+    uncertain = Intent.objects.get(kind="bonus", state="uncertain")
+    Intent.objects.update(sent_at=clock.now() - timedelta(hours=2))
+    uncertain.refresh_from_db()
+    n_paid = len(paid(fake, "bonus"))
+    settle(uncertain)
+    fake.fail_next("submission", "500", "500", "500")
+    call_recruiters()
+    assert Intent.objects.get(kind="bonus").state == "written"
+    minutes()
+    assert len(paid(fake, "bonus")) == max(1, n_paid) == 1
+
+
+def settle(uncertain):
+    decide_uncertain(intent=uncertain, was_done=False)
+
+
+def test_a_study_that_was_deleted_there_holds_nothing_of_its_rules_amount(
+    fake, mturk, rule, monkeypatch
+):
+    for _ in range(4):
+        mturk.create_hit(**HIT_HERE | {"Title": "Dialogue"}, MaxAssignments=4)
+    clock.advance(timedelta(minutes=2))
+    real, prices = Prolific.cost, []
+
+    def cost(self, reward, places):
+        prices.append(places)
+        if len(prices) == 3:
+            raise Uncertain("Prolific did not answer.")
+        return real(self, reward, places)
+
+    monkeypatch.setattr(Prolific, "cost", cost)
+    call_recruiters()
+    assert rule.attached.get().pending_cost
+    there = dict(fake.world.studies)
+    fake.world.studies.clear()
+    minutes()
+    fake.world.studies.update(there)
+    assert rule.attached.get().pending_cost is None
+
+
+def test_places_of_another_size_are_held_against_judgments(
+    fake, mturk, connection, hit_type, posted
+):
+    """Two items a participant there, one here."""
+    ask_for_more(mturk, hit_type, 1)
+    with pytest.raises(InvalidParameter, match="12 judgments are left"):
+        draft_study(
+            connection=connection,
+            hit_type=hit_type,
+            values=Posting(reward=REWARD, minutes=10, items_per_session=1, places=5),
+        )
+    fewer = Posting(reward=REWARD, minutes=10, items_per_session=1, places=4)
+    made, cost = draft_study(connection=connection, hit_type=hit_type, values=fewer)
+    publish_study(study=made, confirmed=cost.total)

@@ -146,9 +146,6 @@ def study_of(body: Any) -> PostedStudy:
 def submission_of(body: Any, *, study: str = "") -> Submission:
     """A submission, of a list or by itself; only the latter has its bonuses."""
     facts = mapping_of(body)
-    bonuses = facts.get("bonus_payments") or ()
-    if not isinstance(bonuses, list | tuple) and not study:
-        raise Unreadable(UNREADABLE)
     return Submission(
         id=id_of(facts),
         study=_text(facts.get("study_id")) or study,
@@ -159,8 +156,15 @@ def submission_of(body: Any, *, study: str = "") -> Submission:
         completed_at=_moment(facts.get("completed_at")),
         return_requested=facts.get("return_requested") is not None
         and bool(facts["return_requested"]),
-        bonuses=() if study else tuple(map(major, bonuses)),
+        bonuses=() if study else _bonuses(facts.get("bonus_payments") or ()),
     )
+
+
+def _bonuses(said: Any) -> tuple[Decimal, ...] | None:
+    try:
+        return tuple(map(major, said)) if isinstance(said, list | tuple) else None
+    except Unreadable:  # a decision needs none of them
+        return None
 
 
 def mapping_of(body: Any) -> Mapping[str, Any]:
@@ -173,7 +177,7 @@ def mapping_of(body: Any) -> Mapping[str, Any]:
 def id_of(facts: Mapping[str, Any], name: str = "id") -> str:
     """An id, by which something is asked for again."""
     said = facts.get(name)
-    if not isinstance(said, str) or not said or len(said) > LONGEST_ID:
+    if not isinstance(said, str) or not 0 < len(said) <= LONGEST_ID or not said.isprintable():
         raise Unreadable(UNREADABLE)
     return said
 
