@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
-from console.recruiting_matters import in_vain, to_look_after, undrafted
+from console.recruiting_matters import calls_to_look_after, places_in_vain, undrafted_batches
 from console.results import AGREEMENT, VALIDATION
 from console.stages import stage_facts
 from hits.models import Batch
@@ -73,8 +73,8 @@ def decisions_of(
 def _of_participants(study: Study, *, is_awaited: bool) -> Iterator[Decision]:
     """What about participants waits, most pressing first."""
     recruited = Batch.objects.of(study).filter(is_recruited=True).select_related("study")
-    matters = [*to_look_after([study.pk]), *in_vain([study.pk])]
-    for one in [*matters, *(undrafted(recruited) if is_awaited else ())]:
+    matters = [*calls_to_look_after([study.pk]), *places_in_vain([study.pk])]
+    for one in [*matters, *(undrafted_batches(recruited) if is_awaited else ())]:
         yield Decision(one.tone, one.message, one.action, one.url)
 
 

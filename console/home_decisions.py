@@ -20,7 +20,7 @@ from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
 from annotation.study_jobs import subject_of
 from console.batch_standings import BatchStanding
 from console.launch_view import duration_words
-from console.recruiting_matters import in_vain, to_look_after, undrafted
+from console.recruiting_matters import calls_to_look_after, places_in_vain, undrafted_batches
 from hits.budgets import Room
 from hits.changes import expiry_of
 from hits.wages import durations_of_batches, reward_for, wage_of
@@ -92,7 +92,7 @@ def _of_participants(material: Material) -> Iterator[HomeDecision]:
     spent = material.current_standings(Permission.SPEND)
     batches = [one.batch for _study, one in spent if one.batch.is_recruited]
     mine = {batch.study_id for batch in batches}
-    for one in (*to_look_after(mine), *in_vain(mine), *undrafted(batches)):
+    for one in (*calls_to_look_after(mine), *places_in_vain(mine), *undrafted_batches(batches)):
         study = material.studies[one.batch.study_id]
         urgency = URGENT if one.tone == "error" else WARNING
         now = timezone.now()

@@ -31,7 +31,7 @@ class RecruitingMatter:
         return f"{address}#{self.anchor}"
 
 
-def to_look_after(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
+def calls_to_look_after(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
     """Calls of recruiters that nobody answered, and submissions that wait to be paid unseen."""
     for batch, n in calls_by_batch(study_ids):
         message = ngettext(
@@ -49,7 +49,7 @@ def to_look_after(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
         )
 
 
-def in_vain(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
+def places_in_vain(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
     """Open studies at recruiters of which nobody hears, or that send people who find no work."""
     rows = Recruitment.objects.live().filter(batch__study__in=list(study_ids))
     for one in rows.select_related("recruiter", "batch__study").order_by("batch"):
@@ -77,7 +77,7 @@ def in_vain(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
             )
 
 
-def undrafted(batches: Iterable[Batch]) -> Iterator[RecruitingMatter]:
+def undrafted_batches(batches: Iterable[Batch]) -> Iterator[RecruitingMatter]:
     """Batches kept for participants whom nobody has asked for."""
     for batch in batches_without_study(batches):
         message = _("Nobody comes to batch %(pk)s: no study of it is open at a recruiter.")

@@ -61,14 +61,18 @@ def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[s
     pressed. One that nobody heard of is requested again as the same."""
     same = {f"arguments__{name}": values[name] for name in ("worker_id", "reason")}
     bonuses = list(bonuses_of(recruitment.batch).filter(**same))
+    studies = Recruitment.objects.in_bulk([one.arguments["recruitment"] for one in bonuses])
+    tokens = {
+        one.pk: token_of(studies[one.arguments["recruitment"]], one.arguments) for one in bonuses
+    }
     refused = refused_by_recruiter(recruitment.batch, bonuses)
+    refused_tokens = {tokens[key] for key in refused}
     checked = dict(values)
     for earlier in bonuses:
-        if earlier.pk in refused:
+        if tokens[earlier.pk] in refused_tokens:  # pressed twice, it was one request
             continue
         if is_unheard(earlier) and _amount(earlier.arguments) == _amount(values):
-            of = Recruitment.objects.get(pk=earlier.arguments["recruitment"])
-            checked["token"] = token_of(of, earlier.arguments)
+            checked["token"] = tokens[earlier.pk]
             continue
         facts = {"worker": values["worker_id"], "amount": earlier.arguments["amount"]}
         text = _(

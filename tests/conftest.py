@@ -1,9 +1,7 @@
 """Fixtures every room may use."""
 
 import gc
-import os
 import sys
-import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -26,18 +24,6 @@ CACHE_NUMBERS = count()
 ROOMS_THAT_COMPUTE = ("stats/", "metrics/scorers/", "tests/stats/", "tests/metrics/scorers/")
 DATABASE = {"db", "transactional_db", "live_server", "stored_for_module"}
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-
-
-# By the clock, in seconds: what has not begun by then is skipped, as on a machine that is too slow
-# for all of it.
-TESTS_UNTIL = float(os.environ.get("TESTS_UNTIL") or "inf")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    """Before any fixture is made."""
-    if time.time() >= TESTS_UNTIL:
-        pytest.skip("no time was left for it: make long runs it")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

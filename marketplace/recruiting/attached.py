@@ -55,7 +55,8 @@ def follow_attached(connection: RecruiterConnection) -> int:
             raise
         except (MarketplaceError, RecruiterProblem) as refused:
             problem = str(refused)
-            if NotFound in (type(refused), type(refused.__cause__)):  # deleted there
+            if isinstance(refused, NotFound) or isinstance(refused.__cause__, NotFound):
+                # It was deleted there: nothing is spent on it.
                 _note_pending(attached, None)
         AttachedHitType.objects.filter(pk=attached.pk).update(problem=problem)
     return n_changed

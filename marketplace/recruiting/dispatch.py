@@ -25,11 +25,11 @@ from marketplace.recruiting.intents import (
     Kind,
     State,
     claim,
-    intents,
-    not_sent,
+    intents_of,
     note,
-    paid,
-    refused,
+    note_paid,
+    note_refused,
+    note_unsent,
 )
 from marketplace.recruiting.outcomes_there import SAME, follow_submission, take_over
 from marketplace.recruiting.patience import Patience
@@ -44,7 +44,7 @@ from marketplace.recruiting.records import (
     Submission,
     SubmissionState,
     Verdict,
-    bonuses_of,
+    paid_bonuses_of,
 )
 from marketplace.recruiting.sessions import leave_session
 
@@ -55,7 +55,7 @@ WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PRO
 
 def send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     with Patience() as patience:
-        waiting = intents(connection, State.WRITTEN)
+        waiting = intents_of(connection, State.WRITTEN)
         # What they are paid for first; of a kind that fails each time the others are sent.
         for intent in sorted(waiting, key=lambda one: one.kind not in DECISIONS):
             send = partial(_send_one, intent, recruiter)
@@ -69,10 +69,10 @@ def _send_one(intent: Intent, recruiter: Recruiter) -> None:
     except Uncertain as problem:
         note(intent, State.UNCERTAIN, str(problem))
     except (Unreachable, NotAuthorized):
-        not_sent(intent, before)
+        note_unsent(intent, before)
         raise
     except (Refused, ValueError) as problem:
-        refused(intent, str(problem))
+        note_refused(intent, str(problem))
 
 
 def _send(intent: Intent, recruiter: Recruiter) -> None:
@@ -103,7 +103,7 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         _leave_unpaid(intent, found)
         return
     if why := _why_not_approved(intent, found):
-        refused(intent, why)
+        note_refused(intent, why)
         return
     if found.state == SubmissionState.SCREENED_OUT:
         follow_submission(intent.session, found)
@@ -215,7 +215,7 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if "prepared" in intent.basis and _is_overtaken(intent):
         return
     if _shows(intent, found):
-        paid(intent)  # whoever said that it was not done has overlooked it
+        note_paid(intent)  # whoever said that it was not done has overlooked it
         return
     currency = intent.session.connection.settings.get("currency", "")
     if intent.currency != currency:
@@ -227,14 +227,14 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     except Uncertain as problem:  # nothing is paid by a set-up, which may be made again
         raise Unreachable(str(problem)) from problem
     basis = {
-        "before": [str(one) for one in bonuses_of(found)],
+        "before": [str(one) for one in paid_bonuses_of(found)],
         "prepared": prepared.id,
         "total": str(prepared.total),
     }
     if not claim(intent, basis):
         return
     recruiter.bonus_pay(prepared.id)
-    paid(intent)
+    note_paid(intent)
 
 
 def _is_overtaken(bonus: Intent) -> bool:
@@ -251,5 +251,5 @@ def _shows(bonus: Intent, found: Submission) -> bool:
     others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
     later = others.filter(sent_at__gt=bonus.sent_at).values_list("amount", flat=True)
     since = Counter(amount for amount in later if amount is not None)
-    new = Counter(bonuses_of(found)) - Counter(map(Decimal, bonus.basis["before"])) - since
+    new = Counter(paid_bonuses_of(found)) - Counter(map(Decimal, bonus.basis["before"])) - since
     return bonus.amount in new

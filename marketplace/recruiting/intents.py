@@ -23,7 +23,8 @@ Kind, State = Intent.Kind, Intent.State
 DECISIONS = (Kind.APPROVE, Kind.REJECT)
 
 
-def intents(connection: RecruiterConnection, *states: str) -> list[Intent]:
+def intents_of(connection: RecruiterConnection, *states: str) -> list[Intent]:
+    """Those of a connection that are in one of these states, the oldest first."""
     rows = connection.intents.filter(state__in=states).order_by("pk")
     return list(rows.select_related("session__study", "session__connection__requester"))
 
@@ -45,7 +46,7 @@ def note(intent: Intent, state: str, problem: str = "") -> bool:
 
 
 @transaction.atomic
-def paid(intent: Intent) -> None:
+def note_paid(intent: Intent) -> None:
     """A bonus was paid: what it cost is written beside the ledger, once."""
     RecruiterCharge.objects.get_or_create(
         connection=intent.connection,
@@ -63,7 +64,7 @@ def paid(intent: Intent) -> None:
 
 
 @transaction.atomic
-def refused(intent: Intent, problem: str) -> None:
+def note_refused(intent: Intent, problem: str) -> None:
     """A participation whose approval was refused there is not approved, nor is it paid: it is
     followed until somebody approves it there, or time does."""
     if note(intent, State.REFUSED, problem) and intent.kind == Kind.APPROVE:
@@ -71,7 +72,7 @@ def refused(intent: Intent, problem: str) -> None:
         approved.update(state=Session.State.FINISHED)
 
 
-def not_sent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) -> None:
+def note_unsent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) -> None:
     """The call that was claimed did not leave, or was not let in: it is still to be made, and what
     is known of the calls before it stands again. Of a bonus what was there before this one is
     forgotten, or the next of the same amount would be taken for it."""
@@ -83,4 +84,5 @@ def not_sent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) -> 
 
 
 def may_still_show(bonus: Intent) -> bool:
+    """Whether it is too soon to say that a bonus without an answer was not paid."""
     return bonus.sent_at is not None and bonus.sent_at > clock.now() - SHOWN_WITHIN

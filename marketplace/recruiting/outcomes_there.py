@@ -29,6 +29,7 @@ from marketplace.recruiting.sessions import (
 )
 from marketplace.recruiting.turns import keep_turn
 
+# Rows of a list after which the turn is kept: a recruiter's page, which may take half a minute.
 PAGE = 100
 State, There = Session.State, SubmissionState
 OPEN = (State.STARTED, State.FINISHED)
@@ -72,7 +73,7 @@ def _follow_those_of(
     changed: Counter[int],
 ) -> None:
     try:
-        there = list(_kept(recruiter.submissions(study.external_id)))
+        there = list(_keeping_turn(recruiter.submissions(study.external_id)))
     except NotFound:
         return  # it was deleted there: its sessions end by their time
     codes = {code: outcome for outcome, code in study.codes.values_list("outcome", "code")}
@@ -90,7 +91,7 @@ def _follow_those_of(
         RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=is_settled)
 
 
-def _kept(submissions: Iterable[Submission]) -> Iterator[Submission]:
+def _keeping_turn(submissions: Iterable[Submission]) -> Iterator[Submission]:
     """All of a list, however long it is; the turn is kept meanwhile."""
     for n, submission in enumerate(submissions):
         if n % PAGE == 0:

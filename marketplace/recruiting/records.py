@@ -132,7 +132,7 @@ class Submission:
     bonuses: tuple[Decimal, ...] | None = ()
 
 
-def bonuses_of(submission: Submission) -> tuple[Decimal, ...]:
+def paid_bonuses_of(submission: Submission) -> tuple[Decimal, ...]:
     """Those that were paid; without knowing them no other is."""
     if submission.bonuses is None:
         raise Unreadable("The bonuses of a submission cannot be read.")

@@ -20,15 +20,15 @@ from marketplace.recruiting.intents import (
     SHOWN_WITHIN,
     Kind,
     State,
-    intents,
+    intents_of,
     may_still_show,
     note,
-    paid,
+    note_paid,
 )
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotAuthorized, Refused
-from marketplace.recruiting.records import Submission, bonuses_of
+from marketplace.recruiting.records import Submission, paid_bonuses_of
 
 # A claim of this age is of a process that was killed.
 CLAIM_LASTS = timedelta(minutes=10)
@@ -53,7 +53,7 @@ def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
             raise InvalidParameter(text.format(time=f"{shown_at.astimezone(UTC):%H:%M}"))
         note(held, State.WRITTEN)
     elif held.kind == Kind.BONUS:
-        paid(held)
+        note_paid(held)
     else:
         note(held, State.DONE)
 
@@ -74,7 +74,7 @@ def _send_again(refused: Intent) -> None:
 def settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     now = clock.now()
     with Patience() as patience:
-        for intent in intents(connection, State.SENT, State.UNCERTAIN):
+        for intent in intents_of(connection, State.SENT, State.UNCERTAIN):
             if intent.kind == Kind.DOUBT:
                 continue  # a person's to decide
             if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
@@ -112,11 +112,11 @@ def _settle_bonus(intent: Intent, found: Submission) -> None:
         note(intent, State.WRITTEN)
         return
     before = Counter(map(Decimal, intent.basis["before"]))
-    there = Counter(bonuses_of(found))
+    there = Counter(paid_bonuses_of(found))
     if there == before + Counter([intent.amount]):
-        paid(intent)
+        note_paid(intent)
     elif there != before:
-        said = ", ".join(f"{amount:.2f}" for amount in bonuses_of(found))
+        said = ", ".join(f"{amount:.2f}" for amount in paid_bonuses_of(found))
         text = _("Bonuses that were paid there: {amounts}. Look there whether this is one of them.")
         note(intent, State.UNCERTAIN, text.format(amounts=said))
     elif not may_still_show(intent):

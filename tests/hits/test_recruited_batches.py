@@ -694,3 +694,29 @@ def test_a_refused_bonus_opens_the_way_to_that_one_alone(bonus, drafted, fake, a
     with pytest.raises(RecruitingRefused, match="for the same reason"):
         change(drafted, BONUS, ada, **other)
     assert len(fake.world.paid) == 2
+
+
+def test_a_bonus_that_was_not_heard_of_and_then_refused_can_be_paid(
+    bonus, drafted, fake, ada, monkeypatch
+):
+    """What was pressed twice was one request there: once that is refused, the next is another."""
+    real = recruiter_api.pay_bonus
+
+    def lost(*args, **facts):
+        real(*args, **facts)
+        raise MarketplaceFault("wrong")
+
+    with monkeypatch.context() as away:
+        away.setattr(recruiter_api, "pay_bonus", lost)
+        job = change(drafted, BONUS, ada, **bonus)
+        while job.is_unfinished:
+            run_job(job.pk)
+            job.refresh_from_db()
+    run_job(request_job(kind="follow_recruiters").pk)
+    change(drafted, BONUS, ada, **bonus)
+    fake.fail_next("prepare_bonuses", "400")
+    minute()
+    assert fake.world.paid == []
+    change(drafted, BONUS, ada, **bonus)
+    minute()
+    assert len(fake.world.paid) == 1

@@ -154,8 +154,7 @@ def submission_of(body: Any, *, study: str = "") -> Submission:
         code=_text(facts.get("entered_code")) or _text(facts.get("study_code")),
         started_at=_moment(facts.get("started_at")),
         completed_at=_moment(facts.get("completed_at")),
-        return_requested=facts.get("return_requested") is not None
-        and bool(facts["return_requested"]),
+        return_requested=bool(facts.get("return_requested")),
         bonuses=() if study else _bonuses(facts.get("bonus_payments") or ()),
     )
 
