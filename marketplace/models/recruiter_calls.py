@@ -108,13 +108,12 @@ class RecruitingRule(models.Model):
 
 
 class AttachedHitType(models.Model):
-    """A HIT type that a rule has let a recruiter have, and the study that came of it."""
+    """A HIT type that a rule has let a recruiter have, of which one study after the other comes."""
 
     rule = models.ForeignKey(RecruitingRule, on_delete=models.PROTECT, related_name="attached")
     hit_type = models.OneToOneField(HitType, on_delete=models.CASCADE, related_name="attached")
-    study = models.OneToOneField(
-        RecruitedStudy, null=True, on_delete=models.SET_NULL, related_name="attached"
-    )
+    # When none of its HITs was open any more: those that come later have a study of their own.
+    ended_at = models.DateTimeField(null=True)
     # What its publication, or more places, cost, from before it is asked for until it is charged.
     pending_cost = models.DecimalField(max_digits=14, decimal_places=4, null=True)
     # Why nobody is recruited for it, where something is in the way.
@@ -122,6 +121,11 @@ class AttachedHitType(models.Model):
 
     def __str__(self) -> str:
         return f"{self.hit_type} by {self.rule}"
+
+    @property
+    def study(self) -> RecruitedStudy | None:
+        """The one by which participants come, or came last."""
+        return self.studies.select_related("connection", "hit_type").order_by("-pk").first()
 
 
 class Intent(models.Model):

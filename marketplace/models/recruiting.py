@@ -92,6 +92,10 @@ class RecruitedStudy(models.Model):
     hit_type = models.ForeignKey(
         HitType, on_delete=models.CASCADE, related_name="recruited_studies"
     )
+    # Of what a rule has attached, where it came of that.
+    attached = models.ForeignKey(
+        "AttachedHitType", null=True, on_delete=models.SET_NULL, related_name="studies"
+    )
     # Of the link that participants open.
     token = models.CharField(max_length=32, unique=True, default=new_token)
     name = models.CharField(max_length=100)

@@ -1,5 +1,6 @@
 """Studies of HIT types that a rule has attached: drafted once no more HITs come, published and
-extended as far as the rule's amount goes, stopped when none of the HITs is open any more."""
+extended as far as the rule's amount goes, stopped when none of the HITs is open any more. HITs
+that come after that have the next study."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Max, Sum
+from django.db.models import Exists, Max, OuterRef, Q, Sum
 from django.utils.translation import gettext as _
 
 from marketplace import clock
@@ -16,15 +17,17 @@ from marketplace.exceptions import InvalidParameter, MarketplaceError, Recruiter
 from marketplace.models import (
     AttachedHitType,
     Hit,
-    HitQuerySet,
+    Intent,
+    Outcome,
     RecruitedStudy,
     RecruiterCharge,
     RecruiterConnection,
     RecruitingRule,
+    Session,
 )
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, Posting, send_draft, write_draft
-from marketplace.recruiting.needed_places import places_needed
+from marketplace.recruiting.needed_places import free_and_needed, places_for
 from marketplace.recruiting.posting import (
     follow_study,
     price_places,
@@ -45,8 +48,10 @@ def follow_attached(connection: RecruiterConnection) -> int:
     published or extended. What can't be done stays beside it, for whoever looks."""
     n_changed, now = 0, clock.now()
     rows = AttachedHitType.objects.filter(rule__connection=connection)
-    rows = rows.select_related("rule__connection", "hit_type__requester", "study__connection")
-    for attached in rows.exclude(study__state=State.STOPPED, rule__ended_at__isnull=False):
+    open_hits = Hit.objects.filter(hit_type=OuterRef("hit_type"), expiration__gt=now)
+    is_to_follow = Q(ended_at=None) | Q(pending_cost__isnull=False) | Exists(open_hits)
+    rows = rows.filter(is_to_follow).order_by("pk")
+    for attached in rows.select_related("rule__connection", "hit_type__requester"):
         problem = ""
         keep_turn()
         try:
@@ -71,22 +76,21 @@ def _follow(attached: AttachedHitType, now: datetime) -> bool:
         with suppress(NotFound):  # one that was deleted there costs nothing
             follow_study(study, required_recruiter(study.connection))
         _note_pending(attached, None)
-    if study is not None and not hits.exists():
-        if study.state in (State.ACTIVE, State.PAUSED):
-            stop_study(study=study)
+    if not hits.exists():
+        _end(attached, study, now)
         return False
     newest: datetime | None = hits.aggregate(at=Max("created_at"))["at"]
     if newest is None or newest > now - SETTLED or attached.rule.ended_at is not None:
         return False
-    places = _places(hits, attached.rule)
-    if study is None:
-        study = _write(attached, places)
+    if study is None or (study.state == State.STOPPED and attached.ended_at is not None):
+        study = _write(attached)
     if study.state == State.DRAFT:
         cost = send_draft(study=study)
         _commit(attached, cost.total)
         publish_study(study=study, confirmed=cost.total)
         _note_pending(attached, None)
         return True
+    places = _places_in_all(study)
     if places <= study.places:
         return False
     price = price_places(study=study, total=places)
@@ -96,16 +100,35 @@ def _follow(attached: AttachedHitType, now: datetime) -> bool:
     return True
 
 
-def _places(hits: HitQuerySet, rule: RecruitingRule) -> int:
-    """So many in all: a total that is said twice is the same."""
-    sizes = hits.aggregate(
-        n=Sum("max_assignments", default=0), most=Max("max_assignments", default=0)
-    )
-    return min(MOST_PLACES, places_needed(sizes["n"], sizes["most"], rule.items_per_session))
+def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime) -> None:
+    """None of its HITs is open any more."""
+    if study is not None and study.state in (State.ACTIVE, State.PAUSED):
+        stop_study(study=study)
+    if attached.ended_at is None:
+        attached.ended_at = now
+        attached.save(update_fields=["ended_at"])
+
+
+def _places_in_all(study: RecruitedStudy) -> int:
+    """With those for judgments that nobody gives and that no free place is for. Nor are any bought
+    for what was held by those who may still give their place back, or whom nobody may pay."""
+    free, needed = free_and_needed(study)
+    if study.state == State.STOPPED and free and needed:
+        text = _(
+            "The study was stopped while places were free, so that nobody else is asked for. Once "
+            "none of these HITs is open, those that come later have a study of their own."
+        )
+        raise InvalidParameter(text)
+    in_doubt = Q(intents__kind=Intent.Kind.DOUBT, intents__state=Intent.State.UNCERTAIN)
+    asked_back = Q(state=Session.State.FINISHED) & ~Q(outcome__in=["", Outcome.COMPLETED])
+    sessions = Session.objects.filter(in_doubt | asked_back, study=study)
+    n_perhaps_free = sessions.distinct().count()
+    return min(MOST_PLACES, study.places + max(0, needed - free - n_perhaps_free))
 
 
 @transaction.atomic
-def _write(attached: AttachedHitType, places: int) -> RecruitedStudy:
+def _write(attached: AttachedHitType) -> RecruitedStudy:
+    """A study with a place for each judgment that nobody gives."""
     rule = attached.rule
     reward = rule.reward
     if reward is None:
@@ -114,13 +137,14 @@ def _write(attached: AttachedHitType, places: int) -> RecruitedStudy:
         reward=reward,
         minutes=rule.minutes,
         items_per_session=rule.items_per_session,
-        places=places,
+        places=min(MOST_PLACES, places_for(attached.hit_type, rule.items_per_session)),
     )
-    attached.study = write_draft(
-        connection=rule.connection, hit_type=attached.hit_type, values=values
-    )
-    attached.save(update_fields=["study"])
-    return attached.study
+    study = write_draft(connection=rule.connection, hit_type=attached.hit_type, values=values)
+    study.attached = attached
+    study.save(update_fields=["attached"])
+    attached.ended_at = None
+    attached.save(update_fields=["ended_at"])
+    return study
 
 
 def _commit(attached: AttachedHitType, cost: Decimal) -> None:

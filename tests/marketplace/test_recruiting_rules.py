@@ -19,14 +19,17 @@ from marketplace.models import (
     Intent,
     LedgerTransaction,
     RecruitedStudy,
+    RecruiterCharge,
     Session,
     WorkerMessage,
 )
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.posting import stop_study
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
+from marketplace.recruiting.sessions import end_session
 from tests.marketplace.conftest import HIT
-from tests.marketplace.prolific import connection, fake, hand_in  # noqa: F401
+from tests.marketplace.prolific import arrive, connection, fake, hand_in  # noqa: F401
 
 RULE = RuleValues(
     most_cost=Decimal(30), minutes=10, items_per_session=2, reward=Decimal("1.50"), words="Dialogue"
@@ -112,6 +115,79 @@ def test_a_study_is_stopped_when_the_program_expires_its_hits(fake, mturk, study
     call_recruiters()
     study.refresh_from_db()
     assert (fake.world.studies[study.external_id].status, study.state) == ("COMPLETED", "stopped")
+
+
+def expire_all(mturk):
+    for hit in Hit.objects.all():
+        mturk.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=clock.now())
+
+
+def test_hits_that_come_after_the_first_are_over_have_a_study_of_their_own(fake, mturk, study):
+    """Nobody came to the first."""
+    expire_all(mturk)
+    call_recruiters()
+    mturk.create_hit(**HIT_HERE, MaxAssignments=3)
+    clock.advance(timedelta(minutes=2))
+    for _minute in range(2):
+        call_recruiters()
+    first, second = fake.world.studies.values()
+    assert (first.status, first.places) == ("COMPLETED", 4)
+    assert (second.status, second.places) == ("ACTIVE", 3)
+    attached = AttachedHitType.objects.get()
+    assert [one.state for one in attached.studies.order_by("pk")] == ["stopped", "active"]
+    assert attached.problem == ""
+
+
+def test_all_studies_of_a_rule_are_held_against_its_amount(fake, mturk, study):
+    """8.00 and 22.00 with fees, of 30."""
+    for n_wanted in (11, 1):
+        expire_all(mturk)
+        call_recruiters()
+        mturk.create_hit(**HIT_HERE, MaxAssignments=n_wanted)
+        clock.advance(timedelta(minutes=2))
+        call_recruiters()
+    assert [one.status for one in fake.world.studies.values()][:2] == ["COMPLETED"] * 2
+    assert "0.00 of the rule's 30.00 are left" in AttachedHitType.objects.get().problem
+    assert sum(one.amount for one in RecruiterCharge.objects.all()) == 30
+
+
+def test_hits_that_come_as_others_expire_are_done(fake, mturk, study):
+    """A program that has some open at any time: its new ones are not taken for the old."""
+    for _ in range(4):
+        hand_in(fake, study)
+    late = mturk.create_hit(**HIT_HERE, MaxAssignments=2)["HIT"]["HITId"]
+    for hit in Hit.objects.exclude(public_id=late):
+        mturk.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=clock.now())
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    (there,) = fake.world.studies.values()
+    assert (there.status, there.places) == ("ACTIVE", 6)
+
+
+def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, mturk, study):
+    """Who entered the code without the work may be rejected, and who was asked back return."""
+    submission, browser, _answer = arrive(fake, study)
+    code = study.codes.get(outcome="completed").code
+    fake.world.enter(submission, code)
+    _other, browser, _answer = arrive(fake, study)
+    end_session(session=Session.objects.latest("pk"), outcome="no_consent")
+    for _ in range(2):
+        hand_in(fake, study)
+    for _minute in range(2):
+        call_recruiters()
+    (there,) = fake.world.studies.values()
+    assert there.places == 4
+    assert AttachedHitType.objects.get().problem == ""
+
+
+def test_what_a_person_has_stopped_stays_so_while_its_hits_are_open(fake, mturk, study):
+    stop_study(study=study)
+    mturk.create_hit(**HIT_HERE, MaxAssignments=3)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    (there,) = fake.world.studies.values()
+    assert there.status == "COMPLETED"
+    assert "stopped while places were free" in AttachedHitType.objects.get().problem
 
 
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "calculate_cost", "study"])

@@ -69,7 +69,7 @@ def _end(requester: Requester, key: int) -> None:
 
 
 def _facts(rule: RecruitingRule) -> dict[str, Any]:
-    attached = rule.attached.select_related("hit_type", "study").order_by("pk")
+    attached = rule.attached.select_related("hit_type").order_by("pk")
     return {
         "rule": rule.pk,
         "words": rule.words,
@@ -78,11 +78,11 @@ def _facts(rule: RecruitingRule) -> dict[str, Any]:
         "hit_types": [
             {
                 "hit_type": one.hit_type.public_id,
-                "study": one.study.token if one.study else "",
-                "state": one.study.state if one.study else "",
+                "study": study.token if study else "",
+                "state": study.state if study else "",
                 "problem": one.problem,
             }
-            for one in attached
+            for one, study in ((one, one.study) for one in attached)
         ],
     }
 
