@@ -253,14 +253,23 @@ class PriceForm(ActionForm):
     )
 
 
-class BonusForm(ActionForm):
-    """A bonus for a participant, in the currency of the recruiter's account."""
+class ParticipantForm(ActionForm):
+    """Something about one participant."""
 
     worker_id = forms.CharField(
         label=gettext_lazy("Participant, by Worker ID"),
         max_length=64,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
+
+    def clean_worker_id(self) -> str:
+        worker_id: str = self.cleaned_data["worker_id"].strip()
+        return worker_id
+
+
+class BonusForm(ParticipantForm):
+    """A bonus for a participant, in the currency of the recruiter's account."""
+
     amount = MoneyField(label=gettext_lazy("Bonus"))
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -285,7 +294,7 @@ class BonusForm(ActionForm):
         return data
 
     def clean_worker_id(self) -> str:
-        worker_id: str = self.cleaned_data["worker_id"].strip()
+        worker_id = super().clean_worker_id()
         answers = Assignment.objects.of(self._batch)
         if not answers.filter(worker__worker_id=worker_id).exists():
             raise ValidationError(_("Nobody of this Worker ID has answered in the batch."))

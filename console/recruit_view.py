@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -17,6 +18,7 @@ from console.recruit_forms import (
     AmountForm,
     BonusForm,
     OfferForm,
+    ParticipantForm,
     PriceForm,
     proposed,
     too_many,
@@ -25,6 +27,7 @@ from console.recruit_forms import (
 from hits.models import Recruiter, RecruiterCall, Recruitment
 from hits.recruited_batches import (
     DISCARD,
+    ERASE,
     PAUSE,
     PLACES,
     PRICE,
@@ -160,11 +163,16 @@ class RecruitView:
         return BonusForm(self.batch, given, auto_id="id_bonus_%s", label_suffix="")
 
     @property
-    def refused_form(self) -> OfferForm | PriceForm | AmountForm | BonusForm | None:
+    def erasure_form(self) -> ParticipantForm:
+        given = self.data if self.action == ERASE else None
+        return ParticipantForm(given, auto_id="id_erasure_%s", label_suffix="")
+
+    @property
+    def refused_form(self) -> forms.Form | None:
         """The form that was pressed, where it was filled in wrongly."""
         if self.data is None or self.problem:
             return None
-        form: OfferForm | PriceForm | AmountForm | BonusForm
+        form: forms.Form
         if self.action == "draft":
             form = self.form
         elif self.action == PRICE:
@@ -173,6 +181,8 @@ class RecruitView:
             form = self.amount_form
         elif self.action == BONUS:
             form = self.bonus_form
+        elif self.action == ERASE:
+            form = self.erasure_form
         else:
             return None
         return form if form.errors else None
@@ -262,16 +272,25 @@ class RecruitView:
         return self._states_of(self.study) if self.study else []
 
     def _states_of(self, study: Recruitment) -> list[tuple[str, int]]:
+        name = study.recruiter.name
+        unsent = {f"{state}_unsent": n for state, n in study.unsent.items()}
+        counts = {**study.sessions, **unsent, "entered": study.n_entered}
+        counts["started"] = counts.get("started", 0) - study.n_entered
+        for state, n in study.unsent.items():
+            counts[state] = counts.get(state, 0) - n
         labels = {
             "started": _("At work"),
+            "entered": _("Handed in at %(name)s, the work not all here"),
             "finished": _("Finished, not decided"),
+            "approved_unsent": _("Approved here, not at %(name)s yet"),
             "approved": _("Approved"),
+            "rejected_unsent": _("Rejected here, not at %(name)s yet"),
             "rejected": _("Rejected"),
             "returned": _("Returned their place"),
             "timed_out": _("Ran out of time"),
             "screened_out": _("Screened out"),
         }
-        return _counted(study.sessions, labels)
+        return _counted(counts, {key: label % {"name": name} for key, label in labels.items()})
 
     @property
     def outcomes(self) -> list[tuple[str, int]]:
@@ -294,7 +313,7 @@ class RecruitView:
             "reject": _("Rejection"),
             "bonus": _("Bonus"),
             "message": _("Message"),
-            "doubt": _("Waits to be paid without its work"),
+            "doubt": _("Waits to be paid without work that counts"),
         }
         of_batch = RecruiterCall.objects.to_look_after().filter(recruitment__batch=self.batch)
         rows = of_batch.order_by("-is_uncertain", "-number") if self.study else ()
@@ -308,7 +327,7 @@ class RecruitView:
 
 def _counted(counts: Mapping[str, int], labels: Mapping[str, Any]) -> list[tuple[str, int]]:
     known = [(str(label), counts.get(key, 0)) for key, label in labels.items()]
-    return [(label, n) for label, n in known if n]
+    return [(label, n) for label, n in known if n > 0]
 
 
 def action_form(recruitment: Recruitment, action: str, data: Mapping[str, Any]) -> ActionForm:
@@ -317,6 +336,8 @@ def action_form(recruitment: Recruitment, action: str, data: Mapping[str, Any]) 
         return AmountForm(recruitment.quoted_cost, data)
     if action == BONUS:
         return BonusForm(recruitment.batch, data)
+    if action == ERASE:
+        return ParticipantForm(data)
     return PriceForm(data) if action == PRICE else ActionForm(data)
 
 
@@ -331,6 +352,8 @@ def action_values(recruitment: Recruitment, action: str, form: ActionForm) -> di
         values["worker_id"] = form.cleaned_data["worker_id"]
         values["amount"] = f"{form.cleaned_data['amount']:f}"
         values["reason"] = form.cleaned_data["reason"]
+    if action == ERASE:
+        values["worker_id"] = form.cleaned_data["worker_id"]
     if action in AMOUNT_NEEDED:
         values["confirmed"] = f"{form.cleaned_data['confirmed']:f}"
     return values

@@ -55,13 +55,13 @@ State = Recruitment.State
 CENT = Decimal("0.01")
 DRAFT, PRICE, PUBLISH, PLACES = "draft", "price", "publish", "places"
 PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "settle"
-DEMOGRAPHICS = "demographics"
+DEMOGRAPHICS, ERASE = "demographics", "erase"
 # What nobody needs of a batch whose judgments are all in.
 WANTS_JUDGMENTS = (PUBLISH, PRICE, PLACES)
 # Of what is requested, what no log has.
 HIDDEN = ("worker_id", "token")
 # What can be requested of a study however it stands.
-ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS)
+ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS, ERASE)
 POSSIBLE = {
     State.DRAFT: (PUBLISH, DISCARD),
     State.ACTIVE: (PAUSE, STOP, PRICE, PLACES),
@@ -333,6 +333,8 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str
         recruiter_api.draft(recruitment)
     elif action == DEMOGRAPHICS:
         recruiter_api.ask_demographics(recruitment)
+    elif action == ERASE:
+        recruiter_api.erase_participant(recruitment, worker_id=arguments["worker_id"])
     elif action == BONUS:
         bonus = {name: arguments[name] for name in ("worker_id", "amount", "reason")}
         token = token_of(recruitment, arguments)
@@ -367,6 +369,7 @@ def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
     recruitment.places = one.places
     recruitment.quoted_places, recruitment.quoted_cost = one.quoted_places, one.quoted_cost
     recruitment.sessions, recruitment.outcomes = dict(one.sessions), dict(one.outcomes)
+    recruitment.unsent, recruitment.n_entered = dict(one.unsent), one.n_entered
     recruitment.charges = {kind: f"{amount:f}" for kind, amount in one.charges.items()}
     recruitment.free, recruitment.needed = one.free, one.needed
     recruitment.n_waiting, recruitment.fetched_at = one.n_waiting, timezone.now()
@@ -439,6 +442,8 @@ def _report(recruitment: Recruitment, action: str) -> str:
         return _("It is settled.")
     if action == BONUS:
         return _("The bonus is written down; the recruiter pays it within a minute.")
+    if action == ERASE:
+        return _("Who the participant is was erased at the marketplace; the answers stay.")
     if action == DEMOGRAPHICS:
         return _("The recruiter is asked for demographics; the file has them in a minute.")
     return _("The study is: {state}.").format(state=recruitment.get_state_display().lower())

@@ -61,6 +61,10 @@ class StudyRecord:
     outcomes: Mapping[str, int]
     n_waiting: int
     charges: Mapping[str, Decimal]
+    # Of the sessions those whose decision the recruiter has not got yet, by state, and of those at
+    # work who has entered a code there.
+    unsent: Mapping[str, int]
+    n_entered: int
     free: int | None = None
     needed: int | None = None
 
@@ -212,6 +216,12 @@ def ask_demographics(recruitment: Recruitment) -> None:
     _ask(recruitment.batch.connection, "/demographics", {"study": recruitment.public_id})
 
 
+def erase_participant(recruitment: Recruitment, *, worker_id: str) -> None:
+    """Have erased who a participant is, who asked for it."""
+    content = {"study": recruitment.public_id, "worker_id": worker_id}
+    _ask(recruitment.batch.connection, "/erase", content)
+
+
 def settle(recruitment: Recruitment, *, number: int, was_done: bool) -> None:
     """Say what was found of a call that nobody answered."""
     content = {"call": number, "was_done": was_done}
@@ -276,6 +286,9 @@ def _study(row: dict[str, Any]) -> StudyRecord:
         outcomes=_counts(row, "outcomes"),
         n_waiting=count(row.get("n_waiting"), "n_waiting"),
         charges=_charges(row),
+        # Marketplaces of earlier versions tell neither.
+        unsent=_counts(row, "unsent") if "unsent" in row else {},
+        n_entered=count(row.get("n_entered", 0), "n_entered"),
         free=None if row.get("free") is None else count(row["free"], "free"),
         needed=None if row.get("needed") is None else count(row["needed"], "needed"),
     )

@@ -127,6 +127,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("marketplace-api/v1/recruiting/bonus", recruiting_api.bonus, name="recruiting_bonus"),
     path("marketplace-api/v1/recruiting/settle", recruiting_api.settle, name="recruiting_settle"),
+    path("marketplace-api/v1/recruiting/erase", recruiting_api.erase, name="recruiting_erase"),
     path(
         "marketplace-api/v1/recruiting/demographics",
         recruiting_api.demographics,

@@ -20,6 +20,7 @@ from hits.models import RecruiterCall, Recruitment
 from hits.recruited_batches import (
     DEMOGRAPHICS,
     DISCARD,
+    ERASE,
     PAUSE,
     PLACES,
     PRICE,
@@ -35,7 +36,9 @@ from hits.recruited_files import FILES, file_address
 
 # Of those that a recruiter refused, what can be tried once more, as when there is money again.
 SENT_AGAIN = ("approve", "reject")
-ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD, DEMOGRAPHICS, BONUS)
+ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD, DEMOGRAPHICS, BONUS, ERASE)
+# Of these each says, or forgets, who participants are.
+OF_OWNERS = (DEMOGRAPHICS, ERASE)
 
 
 @require_POST
@@ -58,8 +61,8 @@ def draft(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
 def act(
     request: HttpRequest, slug: str, batch_id: int, recruitment_id: int, action: str
 ) -> HttpResponse:
-    """Access: those who may spend; owners, for participants' demographics."""
-    needed = Permission.OWN if action == DEMOGRAPHICS else Permission.SPEND
+    """Access: those who may spend; owners, for participants' demographics and erasure."""
+    needed = Permission.OWN if action in OF_OWNERS else Permission.SPEND
     study = study_for(request, slug, needed)
     row = batch_of(study, batch_id)
     recruitment = get_object_or_404(Recruitment.objects.filter(batch=row), pk=recruitment_id)

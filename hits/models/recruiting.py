@@ -158,6 +158,14 @@ class Recruitment(models.Model):
     n_requests = models.PositiveIntegerField(default=0, help_text="How many were made of it.")
     problem = models.TextField(blank=True, help_text="Why the last of it was not done.")
     sessions = models.JSONField(default=dict, blank=True, help_text="In numbers, by their state.")
+    unsent = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Of the sessions, whose decision the recruiter has not got yet, by state.",
+    )
+    n_entered = models.PositiveIntegerField(
+        default=0, help_text="Of those at work, who has entered a code at the recruiter."
+    )
     outcomes = models.JSONField(default=dict, blank=True, help_text="In numbers, by outcome.")
     free = models.PositiveIntegerField(
         null=True, blank=True, help_text="Places that nobody has, while it is open."

@@ -11,6 +11,7 @@
     POST /marketplace-api/v1/recruiting/bonus       {"study", "worker_id", "amount", "currency", …}
     POST /marketplace-api/v1/recruiting/settle      {"call", "was_done"}
     POST /marketplace-api/v1/recruiting/demographics  {"study"}
+    POST /marketplace-api/v1/recruiting/erase       {"study", "worker_id"}
 
 All are signed like the Requester API, and may be repeated. A recruiter is called by a background
 job, never by a request: what was requested is under way (`action`, `is_being_tried`) until the
@@ -28,6 +29,7 @@ from marketplace.models import Intent, RecruitedStudy, Requester
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.decisions import request_bonus_in
 from marketplace.recruiting.demographics import request_demographics
+from marketplace.recruiting.participants import erase_participant
 from marketplace.recruiting.requests import (
     Action,
     request_action,
@@ -177,6 +179,21 @@ def demographics(request: HttpRequest, requester: Requester) -> JsonResponse:
     """
     study = study_of(requester, Body(request))
     request_demographics(study=study)
+    return JsonResponse({"study": study.token})
+
+
+@requester_signed
+def erase(request: HttpRequest, requester: Requester) -> JsonResponse:
+    """Erase who a participant of a study is, who asked the researchers for it.
+
+    Access: whoever holds an access key of an owner's, or one that the operator issued; of its
+    requester's studies alone.
+    """
+    if not is_owners_request(request):
+        raise InvalidParameter("Participants are erased with the key of an owner.")
+    body = Body(request)
+    study, worker_id = study_of(requester, body), body.text("worker_id", most=64)
+    erase_participant(study=study, worker_id=worker_id)
     return JsonResponse({"study": study.token})
 
 

@@ -18,6 +18,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name='erasedsubmission',
+            name='uncharged',
+            field=models.CharField(blank=True, max_length=10),
+        ),
+        migrations.AddField(
             model_name='attachedhittype',
             name='ended_at',
             field=models.DateTimeField(null=True),

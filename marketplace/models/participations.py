@@ -175,6 +175,8 @@ class ErasedSubmission(models.Model):
         RecruitedStudy, null=True, on_delete=models.SET_NULL, related_name="erased_submissions"
     )
     seal = models.CharField(max_length=64)
+    # The kind of a charge for it that was not written down yet, since no price was heard.
+    uncharged = models.CharField(max_length=10, blank=True)
 
     class Meta:
         constraints = [

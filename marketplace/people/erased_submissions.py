@@ -24,9 +24,10 @@ PURPOSE = "erased submission"
 def seal_submissions_of(worker: WorkerAccount) -> None:
     """Keep seals of all submissions of a worker whose sessions are about to be deleted, and
     forget which news and which charges were about them."""
-    sessions = Session.objects.filter(worker=worker).select_related("connection")
+    sessions = Session.objects.filter(worker=worker).select_related("connection", "study")
     # Who is in the groups is no more to be told by how many came.
     RecruitedStudy.objects.filter(sessions__worker=worker).update(group_size=0)
+    uncharged = {session.pk: _uncharged(session) for session in sessions}
     for session in sessions:
         charges = RecruiterCharge.objects.filter(session=session)
         for charge in charges.filter(external_id=session.submission_id[:100]):
@@ -41,11 +42,23 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
                 connection=session.connection,
                 study_id=session.study_id,
                 seal=_seals(session.connection, session.submission_id)[0],
+                uncharged=uncharged[session.pk],
             )
             for session in sessions
         ],
         ignore_conflicts=True,
     )
+
+
+def _uncharged(session: Session) -> str:
+    """The kind of the charge that is still to be written down of what the recruiter paid for it."""
+    study, kind = session.study, ""
+    if session.state == Session.State.APPROVED and study.external_id and study.reward is not None:
+        kind = RecruiterCharge.Kind.REWARD.value
+    if session.state == Session.State.SCREENED_OUT and study.screen_out_reward is not None:
+        kind = RecruiterCharge.Kind.SCREEN_OUT.value
+    is_charged = RecruiterCharge.objects.filter(session=session, kind=kind).exists()
+    return "" if is_charged else kind
 
 
 def erased_among(connection: RecruiterConnection, submission_ids: Collection[str]) -> set[str]:

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from decimal import Decimal
 from functools import partial
 
-from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.utils.translation import gettext_lazy
 
 from marketplace import clock
 from marketplace.models import (
+    ErasedSubmission,
     Intent,
     RecruitedStudy,
     RecruiterCharge,
@@ -61,29 +63,33 @@ def _charge(
     n = Counter[str]()
     charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=kind)
     waiting = sessions.filter(~Exists(charged))
+    erased = ErasedSubmission.objects.filter(connection=connection, uncharged=kind)
     priced = RecruitedStudy.objects.exclude(**{amount: None})
 
     def charge(study: RecruitedStudy) -> None:
         cost = recruiter.cost(getattr(study, amount), 1)
         if cost.total <= 0:
             return
+        facts = {"currency": cost.currency, "amount": cost.total, "created_at": clock.now()}
         for session in waiting.filter(study=study):
             _row, is_new = RecruiterCharge.objects.get_or_create(
                 connection=connection,
                 kind=kind,
                 external_id=session.submission_id[:100],
-                defaults={
-                    "study": study,
-                    "session": session,
-                    "currency": cost.currency,
-                    "amount": cost.total,
-                    "created_at": clock.now(),
-                },
+                defaults=facts | {"study": study, "session": session},
             )
             n[kind] += is_new
+        for one in erased.filter(study=study):
+            with transaction.atomic():
+                if ErasedSubmission.objects.filter(pk=one.pk, uncharged=kind).update(uncharged=""):
+                    charge = RecruiterCharge(connection=connection, study=study, kind=kind, **facts)
+                    charge.external_id = f"erased:submission:{one.pk}"
+                    charge.save()
+                    n[kind] += 1
 
+    has_waiting = Q(pk__in=waiting.values("study")) | Q(pk__in=erased.values("study"))
     with Patience() as patience:
-        for study in priced.filter(pk__in=waiting.values("study")).order_by("pk"):
+        for study in priced.filter(has_waiting).order_by("pk"):
             patience.try_to(partial(charge, study), key=f"{kind}-charges:{study.pk}")
     return n.total()
 

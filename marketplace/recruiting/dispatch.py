@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from encryption import decrypt
 from marketplace import clock
 from marketplace.models import Intent, Outcome, RecruiterConnection, Session
-from marketplace.recruiting.doubts import is_to_be_looked_at
+from marketplace.recruiting.doubts import is_done_by_others, is_to_be_looked_at
 from marketplace.recruiting.intents import (
     DECISIONS,
     SHOWN_WITHIN,
@@ -129,7 +129,8 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
 
 def _has_come(intent: Intent) -> bool:
     """Whether it was to be rejected for want of its work, all of which is here since."""
-    return "category" in intent.basis and intent.session.outcome == Outcome.COMPLETED
+    has_come = intent.session.outcome == Outcome.COMPLETED
+    return "category" in intent.basis and has_come and not is_done_by_others(intent.session)
 
 
 @transaction.atomic

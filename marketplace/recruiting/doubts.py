@@ -1,5 +1,6 @@
 """Submissions that wait at their recruiter to be paid though their work is not here: a code that
-was passed on, work that was left in the middle, a place that was not given back.
+was passed on, work that was left in the middle, a place that was not given back, work that came
+when others had done all of it.
 
 Nothing approves them from here, but time does so there. So each is put before a person, once, among
 the calls that somebody must look after: it is rejected there, or left as it is. An approval of what
@@ -31,6 +32,10 @@ RETURNED_WITHIN = timedelta(days=1)
 REASON = (
     "The work of this study was not submitted, or not all of it, and the study was handed in at "
     "the recruiter all the same. Please write to us if you think that this is a mistake."
+)
+REASON_OF_LATE = (
+    "The work of this study was submitted after the time allowed for it, when others had done all "
+    "of it in its place. Please write to us if you think that this is a mistake."
 )
 
 
@@ -93,7 +98,8 @@ def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
     """Leave it as it is, or have it rejected there, unless all of its work has come since."""
     # Whatever else is decided on it meanwhile waits, or was before.
     session = Session.objects.select_for_update(no_key=True).get(pk=doubt.session_id)
-    if session.outcome == Outcome.COMPLETED and not is_left:
+    is_late = is_done_by_others(session)
+    if session.outcome == Outcome.COMPLETED and not is_left and not is_late:
         raise InvalidParameter(
             _("All of its work has come since this was listed: decide on it as on any other's.")
         )
@@ -111,7 +117,7 @@ def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
         session=doubt.session,
         kind=Kind.REJECT,
         key=f"{Kind.REJECT}:{doubt.session_id}:{n_before}",
-        text=REASON,
+        text=REASON_OF_LATE if is_late else REASON,
         basis=doubt.basis,
         created_at=clock.now(),
     )
@@ -122,11 +128,22 @@ def _is_doubtful(
 ) -> bool:
     if session is None:
         return True
-    if session.outcome == Outcome.COMPLETED or _is_decided(session):
+    if _is_decided(session):
         return False
+    if session.outcome == Outcome.COMPLETED:
+        return is_done_by_others(session)
     is_asked_back = session.outcome and codes.get(submission.code) == session.outcome
     since = session.ended_at or session.arrived_at
     return not is_asked_back or since < clock.now() - RETURNED_WITHIN
+
+
+def is_done_by_others(session: Session) -> bool:
+    """Whether all of the work came, but so late that others had done each item in its place: there
+    is nothing here that could be approved or rejected."""
+    if session.outcome != Outcome.COMPLETED:
+        return False
+    items = Assignment.objects.filter(session_item__session=session)
+    return items.exists() and not items.handed_in().exists()
 
 
 def is_to_be_looked_at(session: Session) -> bool:
@@ -188,6 +205,8 @@ def _absent(
 def _note(session: Session, submission: Submission, reported: Outcome | None) -> bool:
     is_claimed = reported == Outcome.COMPLETED
     category = RejectionCategory.BAD_CODE if is_claimed else RejectionCategory.NO_DATA
+    if is_done_by_others(session):
+        category = RejectionCategory.TOO_SLOWLY
     problem = _problem(session, submission, reported)
     row, is_new = Intent.objects.get_or_create(
         connection=session.connection,
@@ -216,6 +235,11 @@ def _problem(session: Session, submission: Submission, reported: Outcome | None)
     ) % {"done": n_done, "n": n_items}
     if not n_items:
         work = _("Nobody has opened the study here for it.")
+    elif is_done_by_others(session):
+        work = _(
+            "All of the work was submitted here after its time, when others had done each page in "
+            "its place: it counts for nothing."
+        )
     if session.intents.filter(kind=Kind.APPROVE, state__in=Intent.OPEN_STATES).exists():
         approved = _("What was approved of it waits: left as it is, all of it is approved there.")
         work = f"{work} {approved}"

@@ -1,11 +1,16 @@
 """The accounts of participants: which one a recruiter's id stands for, and who pays it."""
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from encryption import decrypt, encrypt, reencrypt, seals
-from marketplace.exceptions import ParticipantUnknown
+from marketplace import clock
+from marketplace.exceptions import InvalidParameter, ParticipantUnknown
+from marketplace.hits import lifecycle
 from marketplace.identifiers import new_person_id
 from marketplace.models import (
+    Hit,
     LedgerAccount,
     PaidBy,
     Participant,
@@ -16,6 +21,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.people.enrolment import open_worker_account
+from marketplace.people.erasure import erase_worker
 from marketplace.users import User
 
 PURPOSE = "recruiter's participant id"
@@ -54,6 +60,22 @@ def new_participant(paid_by: str) -> WorkerAccount:
     user.set_unusable_password()
     user.save()
     return open_worker_account(user=user, paid_by=paid_by)
+
+
+def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
+    """Erase who a participant of the study's HITs is, who asked the researchers for it: their
+    participations in all studies of the account, and what they told. A second time changes
+    nothing; refused, with the reasons, while work or a decision is open."""
+    came = Q(sessions__study__hit_type=study.hit_type_id) | Q(
+        assignments__hit__hit_type=study.hit_type_id
+    )
+    rows = WorkerAccount.objects.filter(came, worker_id=worker_id, paid_by=PaidBy.RECRUITER)
+    worker = rows.distinct().first()
+    if worker is None:
+        raise InvalidParameter(_("%(id)s is no participant of this study.") % {"id": worker_id})
+    # What is over by its time alone keeps nobody from it.
+    lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
+    erase_worker(worker)
 
 
 def encrypted(external_id: str) -> str:

@@ -39,7 +39,7 @@ from marketplace.models import (
     Session,
     SessionItem,
 )
-from marketplace.recruiting.intents import SHOWN_WITHIN
+from marketplace.recruiting.intents import DECISIONS, SHOWN_WITHIN
 from marketplace.recruiting.needed_places import free_and_needed
 
 MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS, MOST_PARTICIPATIONS = 200, 1000, 1000, 1000
@@ -61,18 +61,29 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     listed = list(rows.order_by("pk"))
     keys = [study.pk for study in listed]
     charges = _charged(keys)
+    unsent, entered = _unsent(keys), _entered(keys)
     return [
-        _study(study, sessions, waiting) | {"charges": charges.get(study.pk, {})}
+        _study(study, sessions, waiting)
+        | {
+            "charges": charges.get(study.pk, {}),
+            "unsent": unsent.get(study.pk, {}),
+            "n_entered": entered.get(study.pk, 0),
+        }
         for study, sessions, waiting in _counted(listed, keys)
     ]
 
 
 def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[str, Any]]:
     """The calls that nobody answered, before those that were refused, which wait for nobody; so
-    many of each study: of the former the oldest first, whose time to be looked after ends first."""
+    many of each study: of the former the oldest first, whose time to be looked after ends first, of
+    the latter bonuses, which are taken for paid where nothing says that they were refused."""
     rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
     rows = rows.select_related("session__study", "session__worker")
-    is_refused = Case(When(state=Intent.State.REFUSED, then=1), default=0)
+    is_refused = Case(
+        When(state=Intent.State.REFUSED, kind=Intent.Kind.BONUS, then=1),
+        When(state=Intent.State.REFUSED, then=2),
+        default=0,
+    )
     age = Case(
         When(state=Intent.State.REFUSED, then=-1 * F("pk")),
         default=F("pk"),
@@ -186,6 +197,28 @@ def _counted(
         by_study[key].append((state, outcome, n))
     for study in studies:
         yield study, by_study[study.pk], waiting.get(study.pk, 0)
+
+
+def _unsent(keys: list[int]) -> dict[int, dict[str, int]]:
+    """How many are decided on here whose decision the recruiter has not got yet, by their state."""
+    decided = Session.objects.filter(
+        study__in=keys, state__in=[Session.State.APPROVED, Session.State.REJECTED]
+    )
+    waiting = Intent.objects.filter(
+        session=OuterRef("pk"), kind__in=DECISIONS, state__in=Intent.OPEN_STATES
+    )
+    rows = decided.filter(Exists(waiting)).order_by().values_list("study", "state")
+    unsent: dict[int, dict[str, int]] = {}
+    for study, state, n in rows.annotate(n=Count("pk")):
+        unsent.setdefault(study, {})[state] = n
+    return unsent
+
+
+def _entered(keys: list[int]) -> dict[int, int]:
+    """How many are at work here who have entered a code at the recruiter all the same."""
+    at_work = Session.objects.filter(study__in=keys, state=Session.State.STARTED)
+    rows = at_work.exclude(reported="").order_by().values_list("study")
+    return dict(rows.annotate(n=Count("pk")))
 
 
 def _charged(keys: list[int]) -> dict[int, dict[str, str]]:

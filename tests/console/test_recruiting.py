@@ -89,6 +89,19 @@ def test_the_page_says_how_it_stands(rosa, recruitment):
     assert "USD" not in words
 
 
+def test_participations_say_what_the_recruiter_has_not_got_and_whose_work_is_missing(
+    rosa, recruitment
+):
+    Recruitment.objects.update(
+        sessions={"started": 3, "approved": 5}, unsent={"approved": 2}, n_entered=1
+    )
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert (
+        "At work 2 Handed in at Prolific, the work not all here 1 "
+        "Approved here, not at Prolific yet 2 Approved 3"
+    ) in words
+
+
 @pytest.mark.parametrize(
     ("role", "sees_pay", "acts"),
     [
@@ -369,6 +382,20 @@ def test_files_that_say_who_participants_are_are_the_owners(
     assert AuditEntry.objects.get(action="export").details["file"].endswith("Prolific: join.csv")
     assert press(browser, recruitment, "demographics").status_code == 302
     assert [each["action"] for each in requested()] == ["demographics"]
+
+
+@pytest.mark.parametrize("role", [None, Role.RESEARCHER])
+def test_an_owner_erases_a_participant_who_writes(rosa, study, recruitment, signed_in, role):
+    browser = rosa if role is None else colleague_as(role, study, signed_in)
+    shown = words_of(browser.get(page(recruitment.batch)).content.decode())
+    assert ("Erase a participant’s data" in shown) == (role is None)
+    answer = press(browser, recruitment, "erase", worker_id=" A1IDENTIFIABLE ")
+    assert answer.status_code == (302 if role is None else 403)
+    if role is None:
+        [told] = requested()
+        assert (told["action"], told["worker_id"]) == ("erase", "A1IDENTIFIABLE")
+        entry = AuditEntry.objects.get(action="recruitment.erase")
+        assert "A1IDENTIFIABLE" not in str(entry.details)
 
 
 def test_the_desk_says_who_pays_participants_and_how_much(rosa, study, recruitment, researcher):

@@ -215,7 +215,7 @@ SIGNED_REQUESTS = {
     *("requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"),
     *("appeals", "answer_appeal", "shared_devices", "webhook_secret"),
     *("recruiting_standing", "recruiting_connect", "recruiting_disconnect", "recruiting_draft"),
-    *("recruiting_demographics", "recruiting_bonus", "recruited_file"),
+    *("recruiting_demographics", "recruiting_bonus", "recruiting_erase", "recruited_file"),
     *("recruiting_act", "recruiting_hand_over", "recruiting_sessions", "recruiting_settle"),
     *("recruiter_events", "shared_traits", "recruiting_decisions"),
 }

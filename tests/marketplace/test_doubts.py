@@ -8,13 +8,16 @@ import pytest
 
 from marketplace import clock
 from marketplace.exceptions import ErasureRefused, InvalidParameter
+from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterCharge, Session
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.fake_prolific import operations
+from marketplace.recruiting.participants import new_participant
 from marketplace.recruiting.posting import follow_study, publish_study, stop_study
+from marketplace.recruiting.sessions import GRACE, settle_sessions
 from marketplace.recruiting.settlements import decide_uncertain
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
@@ -411,3 +414,30 @@ def test_who_never_returns_the_place_waits_for_thirty_days_at_most(fake, posted)
     browser.post(f"/worker/studies/{session.public_id}/leave/")
     clock.advance(timedelta(days=31))
     erase_worker(session.worker)
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, posted, is_left):
+    """Nothing of it is at the review desk, where it could be decided on."""
+    submission, browser, _answer = arrive(fake, posted)
+    held = assignments(submission)
+    clock.advance(timedelta(seconds=posted.maximum_seconds) + GRACE + timedelta(seconds=1))
+    settle_sessions(clock.now())
+    for public_id in held:
+        hit = Assignment.objects.get(public_id=public_id).hit
+        for _ in range(2):
+            accept_hit(worker=new_participant("recruiter"), hit=hit)
+    for public_id in held:
+        browser.post("/mturk/externalSubmit", {"assignmentId": public_id, "rating": "4"})
+    session = Session.objects.get(submission_id=submission.id)
+    assert session.outcome == "completed"
+    fake.world.enter(submission, session.code)
+    for _minute in range(2):
+        call_recruiters()
+    doubt = Intent.objects.get(**OPEN)
+    assert "others had done each page" in doubt.problem
+    decide_uncertain(intent=doubt, was_done=is_left)
+    for _minute in range(2):
+        call_recruiters()
+    assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
+    assert not Intent.objects.filter(**OPEN).exists()

@@ -30,6 +30,7 @@ from tests.marketplace.prolific import (  # noqa: F401
     posted,
 )
 from tests.marketplace.test_recruiter_events import send_by_hand
+from tests.marketplace.test_recruiters_faults import answer_wrongly
 
 
 @pytest.fixture
@@ -106,6 +107,24 @@ def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, post
     call_recruiters()
     [after] = RecruiterCharge.objects.filter(kind="reward")
     assert (after.amount, after.external_id) == (charge.amount, f"erased:{charge.pk}")
+
+
+def test_what_was_paid_before_an_erasure_is_charged_once_its_price_is_heard(
+    fake, posted, monkeypatch
+):
+    fake.world.approve(hand_in(fake, posted))
+    with monkeypatch.context() as unheard:
+        is_price = lambda path, _query: "cost-calc" in path  # noqa: E731
+        answer_wrongly(unheard, is_price, {"total_cost": None})
+        call_recruiters()
+    assert Session.objects.get().state == "approved"
+    erase_worker(Session.objects.get().worker)
+    assert not RecruiterCharge.objects.filter(kind="reward").exists()
+    for _minute in range(2):
+        call_recruiters()
+    [charge] = RecruiterCharge.objects.filter(kind="reward")
+    assert (charge.amount, charge.study, charge.session) == (2, posted, None)
+    assert paid(fake, "reward") == [200]
 
 
 @pytest.mark.parametrize("state", ["written", "sent", "uncertain"])

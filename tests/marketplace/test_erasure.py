@@ -89,7 +89,7 @@ def test_erasure_takes_the_person_and_leaves_work_and_books(browser, work, worke
     pay_out()
     entries = LedgerEntry.objects.count()
     done = browser.post(ERASE, {"proof": PASSWORD}, follow=True)
-    assert "Your account was erased" in text_of(done)
+    assert "Your data was erased" in text_of(done)
     rows = all_rows()
     for trace in ('"ada"', '"Ada"', "ada@", "post.example", '"CA"', '"ON"'):
         assert trace not in rows

@@ -770,6 +770,15 @@ def test_time_frees_what_is_not_handed_in(three):
     assert Session.objects.get(submission_id="x2").items.count() == 3
 
 
+def test_participants_are_not_told_of_accounts_passwords_and_earnings(three):
+    browser = came(three, "p1", "x1")
+    for name in ("", "erase/"):
+        words = text_of(browser.get(f"/worker/your-data/{name}"))
+        assert "the ids that your link sent" in words
+        for other in ("account", "assword", "Earnings", "requester", "payout"):
+            assert other not in words
+
+
 def test_erasing_a_participant_drops_the_join_and_keeps_the_work(three):
     work(came(three, "p1", "x1"), times=3)
     Assignment.objects.update(status="Approved")

@@ -11,6 +11,7 @@ from accounts.models import User
 from hits.endpoints import AccessKey
 from hits.requester_api import signed_headers
 from marketplace.models import (
+    Assignment,
     HitType,
     Intent,
     LedgerTransaction,
@@ -220,15 +221,21 @@ def test_what_is_decided_shows_in_the_standing_and_nothing_moves_here(
     session = Session.objects.get(submission_id=done.id)
     for item in session.items.all():
         mturk.approve_assignment(AssignmentId=item.assignment.public_id)
-    assert study_there(ask)["n_waiting"] == 1
+    entered = arrive(fake, study)[0]
+    fake.world.enter(entered, study.codes.get(outcome="completed").code)
+    study_now = study_there(ask)
+    assert (study_now["n_waiting"], study_now["unsent"]) == (1, {"approved": 1})
     call_recruiters()
     study_now = study_there(ask)
-    assert study_now["sessions"] | {"approved": 1, "returned": 1} == study_now["sessions"]
+    assert (study_now["n_entered"], study_now["unsent"]) == (1, {})
+    stand = {"approved": 1, "returned": 1, "started": 1}
+    assert study_now["sessions"] | stand == study_now["sessions"]
     assert (study_now["outcomes"], study_now["n_waiting"]) == ({"completed": 1}, 0)
     rows = ask("/sessions", study=drafted)[1]["sessions"]
     assert [(one["state"], one["n_handed_in"]) for one in rows] == [
         ("approved", 2),
         ("returned", 0),
+        ("started", 0),
     ]
     assert done.participant not in json.dumps([rows, study_now])
     assert ask("/sessions", study=drafted, after=rows[0]["session"])[1]["sessions"] == rows[1:]
@@ -267,8 +274,12 @@ def test_submissions_are_named_to_owners_keys_and_uncertain_calls_come_first(
     first = Intent.objects.create(key="message:0", state="uncertain", **facts)
     for number in range(1, 220):
         Intent.objects.create(key=f"message:{number}", state="refused", **facts)
+    bonus = facts | {"kind": "bonus", "amount": "0.50", "currency": "GBP"}
+    bonus = Intent.objects.create(key="bonus:0", state="refused", **bonus)
+    for number in range(220, 430):  # a bonus of which nothing is said would be taken for paid
+        Intent.objects.create(key=f"message:{number}", state="refused", **facts)
     calls = ask("", **HITS)[1]["calls"]
-    assert (len(calls), calls[0]["call"]) == (200, first.pk)
+    assert (len(calls), [one["call"] for one in calls[:2]]) == (200, [first.pk, bonus.pk])
     assert {one["submission_id"] for one in calls} == {session.submission_id}
     nora = User.objects.create_user("nora")
     requester.users.add(nora)
@@ -279,6 +290,31 @@ def test_submissions_are_named_to_owners_keys_and_uncertain_calls_come_first(
     assert session.submission_id not in json.dumps(calls)
     requester.owners.add(nora)
     assert caller(keys)("", **HITS)[1]["calls"][0]["submission_id"] == session.submission_id
+
+
+def test_a_participant_who_asks_the_researchers_is_erased_with_an_owners_key(
+    ask, fake, drafted, requester, mturk
+):
+    act(ask, drafted, "publish", confirmed="6.00")
+    done = hand_in(fake, RecruitedStudy.objects.get())
+    worker = Session.objects.get(submission_id=done.id).worker
+    facts = {"study": drafted, "worker_id": worker.worker_id}
+    status, answer = ask("/erase", **facts)
+    assert (status, "2 assignments wait for review" in answer["error"]) == (400, True)
+    for one in Assignment.objects.filter(worker=worker):
+        mturk.approve_assignment(AssignmentId=one.public_id)
+    call_recruiters()
+    nora = User.objects.create_user("nora")
+    requester.users.add(nora)
+    key = issue_key(requester=requester, label="", user=nora)
+    keys = {"access_key_id": key.access_key_id, "secret_access_key": key.secret_access_key}
+    assert "key of an owner" in caller(keys)("/erase", **facts)[1]["error"]
+    for _press in range(2):
+        assert ask("/erase", **facts) == (200, {"study": drafted})
+    assert not Session.objects.filter(worker=worker).exists()
+    assert Assignment.objects.filter(worker=worker).exclude(answer="").count() == 2
+    stranger = facts | {"worker_id": "A2STRANGER"}
+    assert "no participant" in ask("/erase", **stranger)[1]["error"]
 
 
 def test_a_later_round_excludes_the_participants_of_an_earlier_one(

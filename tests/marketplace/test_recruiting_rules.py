@@ -166,10 +166,10 @@ def test_hits_that_come_as_others_expire_are_done(fake, mturk, study):
 
 def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, mturk, study):
     """Who entered the code without the work may be rejected, and who was asked back return."""
-    submission, browser, _answer = arrive(fake, study)
+    submission, _browser, _answer = arrive(fake, study)
     code = study.codes.get(outcome="completed").code
     fake.world.enter(submission, code)
-    _other, browser, _answer = arrive(fake, study)
+    _other, _browser, _answer = arrive(fake, study)
     end_session(session=Session.objects.latest("pk"), outcome="no_consent")
     for _ in range(2):
         hand_in(fake, study)
