@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hits.drafts import currency_of
-from hits.models import Assignment, Participation, RecruiterCall
+from hits.models import Assignment, RecruiterCall
+from hits.participations import items_of_participation, standing_of
 
 # What a participation ended as, by the code that was given for it.
 OUTCOMES = {
@@ -26,7 +27,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class ParticipantNote:
-    """`items` are all of the participant's in the batch, the one looked at among them; `problems`
+    """`items` are all of the participation's, the one looked at among them; `problems`
     how the participant stands at the recruiter, then what somebody must look after
     there, or what it refused."""
 
@@ -44,7 +45,7 @@ def participant_note(assignment: Assignment) -> ParticipantNote | None:
     batch = assignment.hit.batch
     if not batch.is_recruited:
         return None
-    mine = Assignment.objects.of(batch).filter(worker=assignment.worker_id)
+    mine = items_of_participation(assignment)
     calls = RecruiterCall.objects.to_look_after().filter(
         recruitment__batch=batch, worker_id=assignment.worker.worker_id
     )
@@ -65,10 +66,7 @@ def participant_note(assignment: Assignment) -> ParticipantNote | None:
 
 def _standing(assignment: Assignment) -> Iterator[str]:
     """What of the participant at the recruiter a decision on the work should know."""
-    rows = Participation.objects.filter(
-        recruitment__batch=assignment.hit.batch, worker_id=assignment.worker.worker_id
-    )
-    for one in rows.select_related("recruitment__recruiter"):
+    for one in standing_of(assignment):
         name = one.recruitment.recruiter
         if one.state == "returned":
             text = _(

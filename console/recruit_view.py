@@ -95,6 +95,15 @@ class RecruitView:
         return [one for one in self.studies if one.public_id and any(one.sessions.values())]
 
     @property
+    def has_completed(self) -> bool:
+        """Whether somebody whom the account pays has done all of the work, in whichever study."""
+        return any(
+            one.outcomes.get("completed")
+            for one in self.studies
+            if self.study and one.recruiter_id == self.study.recruiter_id
+        )
+
+    @property
     def refused(self) -> Recruitment | None:
         """The newest, where it could not be drafted."""
         newest = next(iter(self.studies), None)

@@ -14,6 +14,7 @@ from hits.contacts import validate_text as require_text
 from hits.draft_costs import NOTHING, paid_part
 from hits.exceptions import DecisionRefused, PaymentRefused
 from hits.models import Assignment, DraftDecision, Recruitment
+from hits.participations import items_of_participation
 from hits.payments import validate_bonus, validate_part
 from hits.review import validate_feedback
 
@@ -120,13 +121,10 @@ class OtherItem:
 
 
 def _decided_otherwise(draft: DraftDecision) -> OtherItem | None:
-    """Another item of the same participant that was decided, or drafted by the same reviewer, in
+    """Another item of the same participation that was decided, or drafted by the same reviewer, in
     the other way."""
     assignment, (status, action) = draft.assignment, OPPOSITE[Action(draft.action)]
-    if has_many_studies(assignment.hit.batch):
-        return None  # the other item may be of another participation, which is decided by itself
-    mine = Assignment.objects.of(assignment.hit.batch).filter(worker=assignment.worker_id)
-    mine = mine.exclude(pk=assignment.pk).select_related("hit__item")
+    mine = items_of_participation(assignment).exclude(pk=assignment.pk).select_related("hit__item")
     if (decided := mine.filter(status=status).first()) is not None:
         return OtherItem(decided.hit.item.key, str(decided.get_status_display()).lower())
     drafts = DraftDecision.objects.by(draft.reviewer).filter(assignment__in=mine, action=action)
@@ -135,12 +133,6 @@ def _decided_otherwise(draft: DraftDecision) -> OtherItem | None:
         return None
     text = _("to be decided otherwise ({action})").format(action=drafted.get_action_display())
     return OtherItem(drafted.assignment.hit.item.key, text)
-
-
-def has_many_studies(batch: Batch) -> bool:
-    """Whether somebody may have come to a batch twice, each time to be decided by itself: only the
-    marketplace knows which item is of which participation."""
-    return Recruitment.objects.filter(batch=batch).exclude(public_id="").count() > 1
 
 
 def currency_of(batch: Batch) -> str:

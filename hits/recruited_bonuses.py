@@ -28,19 +28,23 @@ def bonuses_of(batch: Batch) -> JobQuerySet:
 
 
 def refused_by_recruiter(batch: Batch, bonuses: Iterable[Job]) -> set[int]:
-    """Which of these bonuses the recruiter refused, as for want of money, by their keys; those of
-    before a call's number was kept are known by participant and amount."""
+    """Which of these bonuses the recruiter refused, as for want of money, by their keys. Those of
+    before a call's number was kept are known by participant and amount, of calls that are no
+    other's; one that nobody heard of may have been written down, and is none of them."""
     calls = RecruiterCall.objects.filter(recruitment__batch=batch, kind=BONUS, is_uncertain=False)
+    named = bonuses_of(batch).filter(arguments__call__isnull=False)
+    known = set(named.values_list("arguments__call", flat=True))
     numbers, facts = set(), set()
     for call in calls:
         numbers.add(call.number)
-        facts.add((call.worker_id, f"{call.amount or 0:.2f}"))
+        if call.number not in known:
+            facts.add((call.worker_id, f"{call.amount or 0:.2f}"))
 
     def is_refused(bonus: Job) -> bool:
         told = bonus.arguments
         if "call" in told:
             return told["call"] in numbers
-        return (told["worker_id"], _amount(told)) in facts
+        return not is_unheard(bonus) and (told["worker_id"], _amount(told)) in facts
 
     return {one.pk for one in bonuses if is_refused(one)}
 

@@ -94,6 +94,7 @@ class ParticipationRecord:
     state: str
     outcome: str
     reported: str
+    arrived_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -316,6 +317,7 @@ def _participation(row: dict[str, Any]) -> ParticipationRecord:
         state=text_of(row, "state", most=20),
         outcome=text_of(row, "outcome", most=20),
         reported=text_of(row, "reported", most=20),
+        arrived_at=time_of(row["arrived_at"], "arrived_at") if row.get("arrived_at") else None,
     )
 
 

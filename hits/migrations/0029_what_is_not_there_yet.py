@@ -11,6 +11,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name='participation',
+            name='arrived_at',
+            field=models.DateTimeField(blank=True, null=True),
+        ),
+        migrations.AddField(
             model_name='recruitment',
             name='n_entered',
             field=models.PositiveIntegerField(default=0, help_text='Of those at work, who has entered a code at the recruiter.'),

@@ -226,7 +226,7 @@ class Recruitment(models.Model):
     @property
     def n_for_nobody(self) -> int:
         """Free places on which whoever came would find nothing to do, and be sent back unpaid."""
-        if not self.is_live or self.needed is None:
+        if self.state != self.State.ACTIVE or self.needed is None:
             return 0
         return max(0, self.n_free - self.needed)
 
@@ -285,6 +285,7 @@ class Participation(models.Model):
     state = models.CharField(max_length=20)
     outcome = models.CharField(max_length=20, blank=True, help_text="Whose code was given.")
     reported = models.CharField(max_length=20, blank=True, help_text="Whose code was entered.")
+    arrived_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["recruitment", "pk"]

@@ -7,8 +7,9 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, Max, OuterRef, Q, Sum
 from django.utils.translation import gettext as _
 
@@ -28,6 +29,7 @@ from marketplace.models import (
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, Posting, send_draft, write_draft
 from marketplace.recruiting.needed_places import free_and_needed, places_for
+from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.posting import (
     follow_study,
     price_places,
@@ -36,38 +38,47 @@ from marketplace.recruiting.posting import (
     stop_study,
 )
 from marketplace.recruiting.problems import NotFound, RecruiterProblem
-from marketplace.recruiting.turns import keep_turn
 
 # A program creates its HITs one after the other: a study is of all of them.
 SETTLED = timedelta(minutes=1)
 State = RecruitedStudy.State
 
 
-def follow_attached(connection: RecruiterConnection) -> int:
-    """Do what is to be done about each HIT type that is attached; return how many studies were
-    published or extended. What can't be done stays beside it, for whoever looks."""
-    n_changed, now = 0, clock.now()
+def follow_attached(connection: RecruiterConnection) -> None:
+    """Do what is to be done about each HIT type that is attached. What can't be done stays beside
+    it, for whoever looks."""
+    now = clock.now()
     rows = AttachedHitType.objects.filter(rule__connection=connection)
     open_hits = Hit.objects.filter(hit_type=OuterRef("hit_type"), expiration__gt=now)
     is_to_follow = Q(ended_at=None) | Q(pending_cost__isnull=False) | Exists(open_hits)
     rows = rows.filter(is_to_follow).order_by("pk")
-    for attached in rows.select_related("rule__connection", "hit_type__requester"):
-        problem = ""
-        keep_turn()
-        try:
-            n_changed += _follow(attached, now)
-        except RecruiterBusy:  # the turn went to another process, which does the rest
-            raise
-        except (MarketplaceError, RecruiterProblem) as refused:
-            problem = str(refused)
-            if isinstance(refused, NotFound) or isinstance(refused.__cause__, NotFound):
-                # It was deleted there: nothing is spent on it.
-                _note_pending(attached, None)
-        AttachedHitType.objects.filter(pk=attached.pk).update(problem=problem)
-    return n_changed
+    with Patience() as patience:
+        for attached in rows.select_related("rule__connection", "hit_type__requester"):
+            patience.try_to(partial(_follow_one, attached, now), key=f"attached:{attached.pk}")
 
 
-def _follow(attached: AttachedHitType, now: datetime) -> bool:
+def _follow_one(attached: AttachedHitType, now: datetime) -> None:
+    """Follow it, and write beside it what is in the way."""
+    rows = AttachedHitType.objects.filter(pk=attached.pk)
+    try:
+        _follow(attached, now)
+    # The turn went to another process, which does the rest; or our own database is away.
+    except (RecruiterBusy, OperationalError, InterfaceError):
+        raise
+    except (MarketplaceError, RecruiterProblem) as refused:
+        rows.update(problem=str(refused))
+        if isinstance(refused, NotFound) or isinstance(refused.__cause__, NotFound):
+            # It was deleted there: nothing is spent on it.
+            _note_pending(attached, None)
+    except Exception as error:
+        text = _("This failed ({error}): the site's log has the rest.")
+        rows.update(problem=text.format(error=type(error).__name__))
+        raise
+    else:
+        rows.update(problem="")
+
+
+def _follow(attached: AttachedHitType, now: datetime) -> None:
     hits = Hit.objects.in_group(attached.hit_type).listed().filter(expiration__gt=now)
     study = attached.study
     if study is not None and attached.pending_cost is not None:
@@ -78,10 +89,10 @@ def _follow(attached: AttachedHitType, now: datetime) -> bool:
         _note_pending(attached, None)
     if not hits.exists():
         _end(attached, study, now)
-        return False
+        return
     newest: datetime | None = hits.aggregate(at=Max("created_at"))["at"]
     if newest is None or newest > now - SETTLED or attached.rule.ended_at is not None:
-        return False
+        return
     if study is None or (study.state == State.STOPPED and attached.ended_at is not None):
         study = _write(attached)
     if study.state == State.DRAFT:
@@ -89,15 +100,14 @@ def _follow(attached: AttachedHitType, now: datetime) -> bool:
         _commit(attached, cost.total)
         publish_study(study=study, confirmed=cost.total)
         _note_pending(attached, None)
-        return True
+        return
     places = _places_in_all(study)
     if places <= study.places:
-        return False
+        return
     price = price_places(study=study, total=places)
     _commit(attached, price.total)
     set_places(study=study, total=places, confirmed=price.total)
     _note_pending(attached, None)
-    return True
 
 
 def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime) -> None:

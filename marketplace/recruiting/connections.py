@@ -95,6 +95,15 @@ def try_offer(*, connection: RecruiterConnection) -> None:
         )
     except InvalidParameter as refused:
         problem = str(refused)
+    except Exception as error:
+        text = _("This failed ({error}): the site's log has the rest.")
+        _end_offer(connection, offered, text.format(error=type(error).__name__))
+        raise
+    _end_offer(connection, offered, problem)
+
+
+def _end_offer(connection: RecruiterConnection, offered: str, problem: str) -> None:
+    """It was tried; another that was made meanwhile is tried next."""
     rows = RecruiterConnection.objects.filter(pk=connection.pk, encrypted_offer=offered)
     rows.update(encrypted_offer="", problem=problem)
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from uuid import uuid4
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Case, Exists, OuterRef, When
 
 from marketplace import clock
 from marketplace.exceptions import DuplicateRequest, InvalidAssignmentState, InvalidParameter
@@ -105,22 +105,28 @@ def request_bonus_in(
     currency: str, *, study: RecruitedStudy, worker_id: str, bonus: Decimal, reason: str, token: str
 ) -> Intent:
     """Write down a bonus in the currency of the recruiter's account, once under a token, for the
-    latest participation of a worker in the study."""
+    latest participation of a worker in the study, or else in another of the same HITs there."""
     there = study.connection.settings.get("currency", "")
     if currency != there or not currency:
         raise InvalidParameter(f"The account at {study.connection.name} is in {there}.")
     if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
         raise InvalidParameter(f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents.")
-    sessions = Session.objects.filter(study=study, worker__worker_id=worker_id)
-    key = sessions.order_by("-pk").values_list("pk", flat=True).first()
+    name = f"bonus:{token}"
+    known = Intent.objects.filter(connection=study.connection_id, key=name)
+    if (asked := known.select_related("session__worker").first()) is not None:
+        if (asked.session.worker.worker_id, asked.amount) != (worker_id, bonus):
+            raise InvalidParameter("This request_token was another bonus's: use one for each.")
+        return asked
+    sessions = Session.objects.filter(
+        connection=study.connection_id,
+        study__hit_type=study.hit_type_id,
+        worker__worker_id=worker_id,
+    )
+    in_it_first = Case(When(study=study.pk, then=0), default=1)
+    key = sessions.order_by(in_it_first, "-pk").values_list("pk", flat=True).first()
     if key is None:
         raise InvalidParameter(f"{worker_id} is no participant of this study.")
-    session, name = _locked(key), f"bonus:{token}"
-    known = Intent.objects.filter(connection=session.connection, key=name).first()
-    if known is not None:
-        if (known.session_id, known.amount) != (session.pk, bonus):
-            raise InvalidParameter("This request_token was another bonus's: use one for each.")
-        return known
+    session = _locked(key)
     return _write(session, Kind.BONUS, name, text=reason, amount=bonus, currency=currency)
 
 

@@ -113,7 +113,7 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         )
         note(intent, State.REFUSED, text)
         return
-    if intent.kind == Kind.REJECT and _has_come(intent):
+    if intent.kind == Kind.REJECT and (_has_come(intent) or _is_decided_again(intent)):
         _withdraw_rejection(intent)
         return
     if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
@@ -125,6 +125,12 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if claim(intent, intent.basis):
         recruiter.decide(found.id, _verdict(intent, found))
         _decided(intent)
+
+
+def _is_decided_again(decision: Intent) -> bool:
+    """Whether it was taken back before anybody there had it, as far as is seen there."""
+    later = Intent.objects.filter(session=decision.session_id, kind__in=DECISIONS)
+    return later.filter(pk__gt=decision.pk).exists()
 
 
 def _has_come(intent: Intent) -> bool:
@@ -215,6 +221,8 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         return  # one that was sent before goes first: it may show still
     if "prepared" in intent.basis and _is_overtaken(intent):
         return
+    if _is_to_show(intent, found):
+        return  # one that was paid before: it would be taken for this one
     if _shows(intent, found):
         note_paid(intent)  # whoever said that it was not done has overlooked it
         return
@@ -236,6 +244,14 @@ def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         return
     recruiter.bonus_pay(prepared.id)
     note_paid(intent)
+
+
+def _is_to_show(bonus: Intent, found: Submission) -> bool:
+    """Whether a bonus that was paid does not show there yet, and may within the hour."""
+    others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
+    paid = Counter(filter(None, others.values_list("amount", flat=True)))
+    is_recent = others.filter(sent_at__gt=clock.now() - SHOWN_WITHIN).exists()
+    return is_recent and bool(paid - Counter(paid_bonuses_of(found)))
 
 
 def _is_overtaken(bonus: Intent) -> bool:

@@ -16,6 +16,7 @@ from django.db import transaction
 
 from marketplace import clock
 from marketplace.models import Intent, RecruiterCharge, RecruiterConnection, Session
+from marketplace.recruiting.turns import require_turn
 
 # A bonus that has not shown itself by then is a person's to decide.
 SHOWN_WITHIN = timedelta(hours=1)
@@ -31,6 +32,7 @@ def intents_of(connection: RecruiterConnection, *states: str) -> list[Intent]:
 
 def claim(intent: Intent, basis: Mapping[str, Any] | None = None) -> bool:
     """Whether this process is the one that calls; committed before the call."""
+    require_turn()
     intent.basis, intent.sent_at = dict(basis or {}), clock.now()
     rows = Intent.objects.filter(pk=intent.pk, state=State.WRITTEN)
     return bool(rows.update(state=State.SENT, sent_at=intent.sent_at, basis=intent.basis))

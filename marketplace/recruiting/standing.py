@@ -125,6 +125,7 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
             "state": one.state,
             "outcome": one.outcome,
             "reported": one.reported,
+            "arrived_at": one.arrived_at.isoformat(),
         }
         for one in rows[:MOST_PARTICIPATIONS]
     ]

@@ -192,7 +192,27 @@ def _approved(row: Row) -> bool:
     # A rejection that nobody has acted on is none any more.
     unsent = session.intents.filter(kind=Intent.Kind.REJECT, state=Intent.State.WRITTEN)
     is_taken_back = bool(unsent.delete()[0])
-    return _decided(session, State.APPROVED, Intent.Kind.APPROVE) or is_taken_back
+    is_new = _decided(session, State.APPROVED, Intent.Kind.APPROVE)
+    _note_reversal(session)
+    return is_new or is_taken_back
+
+
+def _note_reversal(session: Session) -> None:
+    """After a rejection that was acted on, so that files do not go on telling whoever pays that it
+    was rejected."""
+    decisions = session.intents.filter(kind__in=[Intent.Kind.APPROVE, Intent.Kind.REJECT])
+    last = decisions.order_by("-pk").first()
+    if last is not None and last.kind == Intent.Kind.REJECT:
+        n_before = session.intents.filter(kind=Intent.Kind.APPROVE).count()
+        Intent.objects.create(
+            connection=session.connection,
+            session=session,
+            kind=Intent.Kind.APPROVE,
+            key=f"{Intent.Kind.APPROVE}:{session.pk}:{n_before}",
+            state=Intent.State.DONE,
+            created_at=clock.now(),
+            done_at=clock.now(),
+        )
 
 
 def _rejected(row: Row) -> bool:

@@ -66,6 +66,12 @@ def turn_at(connection: RecruiterConnection) -> Iterator[Turn]:
         turn.end()
 
 
+def require_turn() -> None:
+    """RecruiterBusy where the turn has gone, as to whoever disconnected: before what is paid."""
+    if (turn := _turn.get()) is not None:
+        turn.go_on()
+
+
 def keep_turn() -> None:
     """Have the turn last in which this is called, if it is."""
     if (turn := _turn.get()) is not None:

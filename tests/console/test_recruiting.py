@@ -634,17 +634,13 @@ def test_what_a_study_cost_in_all_is_said_once_it_is_over(rosa, recruitment):
     assert said in words_of(rosa.get(page(recruitment.batch)).content.decode())
 
 
-def test_a_participant_who_came_twice_is_decided_each_time_by_itself(
-    rosa, participant, recruitment
-):
-    values = ("batch", "recruiter", "reward", "minutes", "items", "places")
-    Recruitment.objects.create(
-        public_id="another", **{name: getattr(recruitment, name) for name in values}
-    )
+def test_a_participant_who_came_twice_is_decided_each_time_by_itself(rosa, participant):
     one, other = participant
+    Assignment.objects.filter(pk=other.pk).update(accepted_at=NOON + timedelta(minutes=9))
     decide(rosa, one, action="reject", text="x" * 120)
     decide(rosa, other, action="approve")
     assert DraftDecision.objects.count() == 2
+    assert "1 item of this participant" not in desk(rosa, one)
 
 
 def test_a_refused_decision_can_be_sent_again(rosa, recruitment):

@@ -4,6 +4,7 @@ calls a fake Prolific. Nothing moves in the ledger, and every press counts once.
 import json
 from datetime import timedelta
 from decimal import Decimal
+from urllib.parse import urlencode
 
 import pytest
 from django.core.management import call_command
@@ -14,6 +15,8 @@ from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Study, Submission
+from console.participants import participant_note
+from console.recruiting_matters import places_in_vain
 from hits import recruiter_api, submissions
 from hits.archive import unfinished_work
 from hits.collect import collect_batch
@@ -44,12 +47,13 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
-from hits.recruited_bonuses import BONUS
+from hits.recruited_bonuses import BONUS, bonuses_of, refused_by_recruiter
 from hits.recruited_decisions import follow_decisions
 from hits.recruited_files import file_address
 from hits.recruiter_accounts import request_end, request_recruiter
 from hits.review import decide, send_decisions
 from hits.statements import batch_report, fetch_statement
+from marketplace import clock
 from marketplace.models import (
     AccessKey,
     HitType,
@@ -60,6 +64,7 @@ from marketplace.models import (
     Requester,
 )
 from marketplace.models import AuditEntry as MarketplaceEntry
+from marketplace.models import Hit as MarketplaceHit
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.standing import calls_of
@@ -647,6 +652,94 @@ def minute():
 def bonus(refused, batch):
     worker_id = Assignment.objects.of(batch).first().worker.worker_id
     return {"worker_id": worker_id, "amount": "0.75", "reason": "Careful"}
+
+
+@pytest.mark.parametrize("reason", ["Careful", "Quick"])
+def test_a_bonus_that_was_not_heard_is_paid_once_though_an_equal_one_was_refused_before(
+    bonus, drafted, fake, ada, monkeypatch, batch, reason
+):
+    fake.fail_next("prepare_bonuses", "400")
+    change(drafted, BONUS, ada, **bonus | {"reason": reason})
+    minute()
+    real = recruiter_api.pay_bonus
+
+    def lost(*args, **facts):
+        real(*args, **facts)
+        raise MarketplaceFault("wrong")
+
+    with monkeypatch.context() as away:
+        away.setattr(recruiter_api, "pay_bonus", lost)
+        job = change(drafted, BONUS, ada, **bonus)
+        while job.is_unfinished:
+            run_job(job.pk)
+            job.refresh_from_db()
+    minute()
+    assert job.pk not in refused_by_recruiter(batch, bonuses_of(batch))
+    change(drafted, BONUS, ada, **bonus)
+    minute()
+    assert len(fake.world.paid) == 1
+
+
+def test_a_bonus_of_who_came_by_an_earlier_study_is_paid_too(
+    bonus, refused, drafted, fake, ada, batch, recruiter
+):
+    change(drafted, STOP, ada)
+    offer = Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=3, places=1)
+    second = request_draft(batch=batch, offer=offer, actor=ada)
+    work_off()
+    job = change(second, BONUS, ada, **bonus)
+    assert job.state == "done", job.message
+    minute()
+    assert [amount for _kind, key, amount in fake.world.paid if key == refused.id] == [100]
+
+
+def test_who_comes_twice_to_a_batch_is_told_apart_each_time(drafted, fake, ada, batch, recruiter):
+    """The first place was given back with one item done; the second is complete."""
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    first = RecruitedStudy.objects.get()
+    left, _browser, _answer = arrive(fake, first)
+    session = first.sessions.get()
+    submit(session.items.order_by("position").first().assignment)
+    fake.world.leave(left)
+    minute()
+    change(drafted, STOP, ada)
+    clock.advance(timedelta(minutes=5))
+    second = request_draft(
+        batch=batch,
+        offer=Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=2),
+        actor=ada,
+    )
+    work_off()
+    second.refresh_from_db()
+    change(second, PUBLISH, ada, confirmed=f"{second.quoted_cost:.2f}")
+    study = RecruitedStudy.objects.get(token=second.public_id)
+    came = fake.world.arrive(fake.world.studies[study.external_id], left.participant)
+    ids = {"PROLIFIC_PID": came.participant, "STUDY_ID": study.external_id, "SESSION_ID": came.id}
+    Client().post(f"/join/{study.token}/?{urlencode(ids)}")
+    again = study.sessions.get(submission_id=came.id)
+    for item in again.items.select_related("assignment__hit"):
+        submit(item.assignment)
+    again.refresh_from_db()
+    fake.world.enter(came, again.code)
+    collect_batch(batch=batch, client=client_of(batch.connection))
+    minute()
+    mine = Assignment.objects.of(batch)
+    notes = [participant_note(one) for one in mine.order_by("accepted_at", "pk")]
+    assert len({one.worker_id for one in mine}) == 1
+    assert [len(note.items) for note in notes] == [1, 2, 2]
+    said = [any("gave their place back" in one for one in note.problems) for note in notes]
+    assert said == [True, False, False]
+
+
+def test_nobody_is_warned_of_free_places_of_a_study_that_is_paused(drafted, fake, ada, batch):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    client = client_of(batch.connection)
+    for hit in MarketplaceHit.objects.all():
+        client.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=timezone.now())
+    minute()
+    assert [one.action for one in places_in_vain([batch.study_id])] == ["Pause or add work"]
+    change(drafted, PAUSE, ada)
+    assert list(places_in_vain([batch.study_id])) == []
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,10 @@ from marketplace.models import (
     Session,
 )
 from marketplace.people.erasure import erase_worker, erasure_obstacles
+from marketplace.recruiting import attached as attached_studies
 from marketplace.recruiting import patience
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.connections import disconnect
+from marketplace.recruiting.connections import disconnect, offer_prolific, try_offer
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.fake_prolific import operations
@@ -465,3 +466,158 @@ def test_places_of_another_size_are_held_against_judgments(
     fewer = Posting(reward=REWARD, minutes=10, items_per_session=1, places=4)
     made, cost = draft_study(connection=connection, hit_type=hit_type, values=fewer)
     publish_study(study=made, confirmed=cost.total)
+
+
+def test_of_two_equal_bonuses_one_that_shows_late_is_not_the_other(
+    fake, mturk, connection, posted, monkeypatch
+):
+    """The first is paid, and shows some minutes later; the second never gets there at first."""
+    hidden = []
+
+    def pay(world, _body, key):
+        for found, amount in world.find("bonuses", key).rows:
+            world.pay("bonus", found, amount * (1 + operations.FEE))
+            hidden.append((found, amount))
+        return {"message": "The bonuses are being paid."}
+
+    one = hand_in(fake, posted)
+    with monkeypatch.context() as late:
+        late.setattr(operations, "pay_bonuses", pay)
+        pay_in_pounds(mturk, connection, one, token="t1")
+        call_recruiters()
+    pay_in_pounds(mturk, connection, one, token="t2")
+    fake.fail_next("pay_bonuses", "lose")
+    call_recruiters()
+    for found, amount in hidden:
+        found.bonuses.append(amount)
+    minutes()
+    assert len(paid(fake, "bonus")) == Intent.objects.filter(kind="bonus", state="done").count()
+    clock.advance(timedelta(hours=2))
+    decide_uncertain(intent=Intent.objects.get(state="uncertain"), was_done=False)
+    minutes()
+    assert (len(one.bonuses), len(paid(fake, "bonus"))) == (2, 2)
+
+
+def test_nothing_more_is_paid_once_somebody_has_disconnected_within_a_step(
+    fake, mturk, connection, posted, monkeypatch
+):
+    for n in range(4):
+        pay_in_pounds(mturk, connection, hand_in(fake, posted), token=f"t{n}")
+    real = Prolific.bonus_pay
+
+    def pay(self, prepared):
+        real(self, prepared)
+        disconnect(connection=RecruiterConnection.objects.get())
+
+    monkeypatch.setattr(Prolific, "bonus_pay", pay)
+    call_recruiters()
+    assert len(paid(fake, "bonus")) == 1
+    assert Intent.objects.filter(kind="bonus", state="written").count() == 3
+
+
+def test_a_hit_type_that_always_fails_holds_up_no_other_of_its_rule(fake, mturk, rule, monkeypatch):
+    for title in ("Dialogue one", "Dialogue two"):
+        mturk.create_hit(**HIT_HERE | {"Title": title}, MaxAssignments=1)
+    clock.advance(timedelta(minutes=2))
+    first = rule.attached.earliest("pk")
+    real = attached_studies._follow
+
+    def follow(attached, now):
+        if attached.pk == first.pk:
+            raise KeyError("id")
+        real(attached, now)
+
+    monkeypatch.setattr(attached_studies, "_follow", follow)
+    minutes()
+    assert [one.status for one in fake.world.studies.values()] == ["ACTIVE"]
+    first.refresh_from_db()
+    assert "KeyError" in first.problem
+
+
+def test_a_rejection_that_was_taken_back_before_it_was_heard_of_is_not_sent(
+    fake, mturk, posted, monkeypatch
+):
+    one, sent, real = hand_in(fake, posted), [], Transport._call
+
+    def call(self, method, path, *, query=None, body=None):
+        sent.extend([body["action"]] if "/submissions/" in path and body else [])
+        return real(self, method, path, query=query, body=body)
+
+    monkeypatch.setattr(Transport, "_call", call)
+    for public_id in assignments(one):
+        mturk.reject_assignment(AssignmentId=public_id, RequesterFeedback="No. " * 30)
+    fake.fail_next("move_submission", "lose")
+    call_recruiters()
+    assert (sent, one.status) == (["REJECT"], "AWAITING REVIEW")
+    for public_id in assignments(one):
+        mturk.approve_assignment(AssignmentId=public_id, OverrideRejection=True)
+    minutes()
+    assert (sent, one.status) == (["REJECT", "APPROVE"], "APPROVED")
+    assert not Intent.objects.filter(kind="reject").exists()
+
+
+@pytest.mark.parametrize("content", [{}, [], None, {"results": [{"id": 5}]}, {"results": [None]}])
+def test_a_token_is_tried_to_the_end_whatever_is_said_of_webhooks(
+    fake, requester, monkeypatch, content
+):
+    answer_wrongly(monkeypatch, lambda path, _query: path.startswith("/hooks/"), content)
+    offered = offer_prolific(
+        requester=requester, name="Prolific", token="token", workspace=fake.world.workspace
+    )
+    try_offer(connection=offered)
+    offered.refresh_from_db()
+    assert (offered.encrypted_offer, bool(offered.encrypted_token)) == ("", True)
+    minutes()
+
+
+def test_a_token_that_cannot_be_tried_is_no_longer_being_tried(fake, requester, monkeypatch):
+    def fail(*_args, **_facts):
+        raise KeyError("id")
+
+    offered = offer_prolific(
+        requester=requester, name="Prolific", token="token", workspace=fake.world.workspace
+    )
+    monkeypatch.setattr("marketplace.recruiting.connections.connect_prolific", fail)
+    with pytest.raises(KeyError):
+        try_offer(connection=offered)
+    offered.refresh_from_db()
+    assert (offered.encrypted_offer, "KeyError" in offered.problem) == ("", True)
+
+
+def test_a_price_beyond_all_amounts_is_none(fake, connection, hit_type, monkeypatch):
+    cost = {"total_cost": 5 * 10**11}
+    answer_wrongly(monkeypatch, lambda path, _query: "cost-calc" in path, cost)
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    with pytest.raises(InvalidParameter, match="cannot be read"):
+        draft_study(connection=connection, hit_type=hit_type, values=values)
+
+
+def test_ids_with_dashes_are_ids(fake, connection, hit_type, monkeypatch):
+    real, key = Transport._call, "018f3c2e-aaaa-7bbb-8ccc-0123456789ab"
+
+    def call(self, method, path, *, query=None, body=None):
+        answer = real(self, method, path.replace(key, told.get("id", "")), query=query, body=body)
+        if (method, path) == ("POST", "/studies/"):
+            told["id"] = answer.content["id"]
+            return Answer(answer.content | {"id": key}, {})
+        return answer
+
+    told = {}
+    monkeypatch.setattr(Transport, "_call", call)
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=study, confirmed=cost.total)
+    assert (study.external_id, study.state) == (key, "active")
+
+
+def test_a_rejection_that_a_panel_has_taken_back_is_none_in_its_files(done, mturk):
+    for one in Assignment.objects.filter(status="Submitted"):
+        mturk.reject_assignment(AssignmentId=one.public_id, RequesterFeedback="No. " * 30)
+    take_over(done, "submission_id,status\nx1,rejected\n")
+    for _again in range(2):
+        take_over(done, "submission_id,status\nx1,approved\n")
+    for made in (join_file, participants_file):
+        header, row, *_others = made(done, user=None)
+        told = dict(zip(header, row, strict=True))
+        assert (told["state"], told["decision"]) == ("approved", "approve")
+    assert Intent.objects.filter(kind="approve").count() == 1

@@ -28,6 +28,7 @@ from marketplace.recruiting.prolific.words import (
     currency_of,
     draft_body,
     id_of,
+    is_id,
     major,
     mapping_of,
     minor,
@@ -257,8 +258,8 @@ def _readable(read: Callable[[Any], Row], rows: Iterable[Any]) -> Iterator[Row]:
 
 def _id(said: str) -> str:
     """An id as part of an address: what a link says cannot name another place."""
-    if not (said.isascii() and said.isalnum()):
-        raise ValueError(f"an id has letters and digits alone, got {said!r}")
+    if not is_id(said):
+        raise ValueError(f"an id has letters, digits and dashes alone, got {said!r}")
     return said
 
 

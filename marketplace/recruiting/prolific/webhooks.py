@@ -18,6 +18,7 @@ from typing import Any
 
 from marketplace.recruiting.problems import NotFound, NotVerified, Refused
 from marketplace.recruiting.prolific.transport import Transport
+from marketplace.recruiting.prolific.words import id_of, is_id, mapping_of, rows_of, secret_of
 from marketplace.recruiting.records import Event
 
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"
@@ -25,18 +26,18 @@ SIGNATURE, SENT_AT = "X-Prolific-Request-Signature", "X-Prolific-Request-Timesta
 CONFIRMATION = "X-Hook-Secret"
 # What is not received is sent again for a day or two; a clock may be a little ahead.
 OLDEST, NEWEST = timedelta(days=2), timedelta(minutes=5)
-LONGEST_ID = 100
+LONGEST_KIND = 100
 MOST_SUBSCRIPTIONS = 100
 
 
 def find_secret(api: Transport, workspace: str) -> str:
     """The workspace's secret; made only where there is none."""
-    there = api.read("/hooks/secrets/", {"workspace_id": workspace})["results"]
-    mine = [row["value"] for row in there if row.get("workspace_id", workspace) == workspace]
+    there = rows_of(api.read("/hooks/secrets/", {"workspace_id": workspace}))
+    mine = [row for row in there if row.get("workspace_id", workspace) == workspace]
     if mine:
-        return str(mine[0])
+        return secret_of(mine[0])
     made = api.change("POST", "/hooks/secrets/", {"workspace_id": workspace})
-    return str(made["value"])
+    return secret_of(mapping_of(made))
 
 
 def subscribe(api: Transport, workspace: str, address: str) -> None:
@@ -45,7 +46,7 @@ def subscribe(api: Transport, workspace: str, address: str) -> None:
         if _of_address(api, workspace, kind, address, is_enabled=True):
             continue
         for row in _of_address(api, workspace, kind, address, is_enabled=False):
-            _delete(api, row["id"])
+            _delete(api, id_of(row))
         _make(api, workspace, kind, address)
 
 
@@ -54,7 +55,7 @@ def unsubscribe(api: Transport, workspace: str, address: str) -> None:
     for kind in (SUBMISSION, STUDY):
         for is_enabled in (True, False):
             for row in _of_address(api, workspace, kind, address, is_enabled=is_enabled):
-                _delete(api, row["id"])
+                _delete(api, id_of(row))
 
 
 def verify_event(secret: str, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
@@ -85,27 +86,27 @@ def _event(event_id: str, body: bytes) -> Event:
         raise NotVerified("The body is no JSON.") from None
     if not isinstance(facts, dict):
         raise NotVerified("The event has no facts.")
-    kind, resource = str(facts.get("event_type", ""))[:LONGEST_ID], facts.get("resource_id")
+    kind, resource = str(facts.get("event_type", ""))[:LONGEST_KIND], facts.get("resource_id")
     if not kind.isprintable():
         raise NotVerified("The event's type is no word.")
-    if not isinstance(resource, str) or not (resource.isascii() and resource.isalnum()):
+    if not isinstance(resource, str) or not is_id(resource):
         return Event(event_id, kind)
     # Only a submission has a participant, whose id is left unread.
     if kind == SUBMISSION or "participant_id" in facts:
-        return Event(event_id, kind or SUBMISSION, submission=resource[:LONGEST_ID])
-    return Event(event_id, kind, study=resource[:LONGEST_ID])
+        return Event(event_id, kind or SUBMISSION, submission=resource)
+    return Event(event_id, kind, study=resource)
 
 
 def _of_address(
     api: Transport, workspace: str, kind: str, address: str, *, is_enabled: bool
-) -> list[dict[str, Any]]:
+) -> list[Mapping[str, Any]]:
     query = {
         "workspace_id": workspace,
         "enabled": str(is_enabled).lower(),
         "limit": MOST_SUBSCRIPTIONS,
         "offset": 0,
     }
-    rows = api.read("/hooks/subscriptions/", query)["results"]
+    rows = rows_of(api.read("/hooks/subscriptions/", query))
     return [
         row
         for row in rows
@@ -119,9 +120,10 @@ def _make(api: Transport, workspace: str, kind: str, address: str) -> None:
     made, headers = api.change_with_headers("POST", "/hooks/subscriptions/", facts)
     # Their document promises a list, their own program reads an object.
     row = made[0] if isinstance(made, list) and made else made
-    if not isinstance(row, dict) or "id" not in row or not headers.get(CONFIRMATION):
+    key = id_of(mapping_of(row))
+    if not headers.get(CONFIRMATION):
         raise Refused("Prolific's answer to a subscription has nothing to confirm it with.")
-    api.change("POST", f"/hooks/subscriptions/{row['id']}/", {"secret": headers[CONFIRMATION]})
+    api.change("POST", f"/hooks/subscriptions/{key}/", {"secret": headers[CONFIRMATION]})
 
 
 def _delete(api: Transport, key: str) -> None:

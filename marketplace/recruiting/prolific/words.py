@@ -21,7 +21,8 @@ from marketplace.recruiting.records import (
 )
 
 MINOR = 100
-MOST_UNITS, MOST_PLACES = 10**12, 10**7
+# A thousand millions, as of all amounts here.
+MOST_UNITS, MOST_PLACES = 10**11, 10**7
 LONGEST_ID, LONGEST_TEXT = 100, 1000
 CURRENCY = re.compile("[A-Z]{3}")
 UNREADABLE = "Prolific's answer cannot be read."
@@ -173,10 +174,31 @@ def mapping_of(body: Any) -> Mapping[str, Any]:
     return body
 
 
+def rows_of(body: Any) -> list[Mapping[str, Any]]:
+    """An answer that is a list of things with fields, not in pages."""
+    rows = mapping_of(body).get("results")
+    if not isinstance(rows, list):
+        raise Unreadable(UNREADABLE)
+    return [mapping_of(row) for row in rows]
+
+
+def is_id(said: str) -> bool:
+    """Whether it can be part of an address and names no other place there."""
+    return said.isascii() and said.replace("-", "").isalnum() and len(said) <= LONGEST_ID
+
+
 def id_of(facts: Mapping[str, Any], name: str = "id") -> str:
     """An id, by which something is asked for again."""
     said = facts.get(name)
-    if not isinstance(said, str) or not 0 < len(said) <= LONGEST_ID or not said.isprintable():
+    if not isinstance(said, str) or not is_id(said):
+        raise Unreadable(UNREADABLE)
+    return said
+
+
+def secret_of(facts: Mapping[str, Any]) -> str:
+    """With what a workspace signs its news."""
+    said = facts.get("value")
+    if not isinstance(said, str) or not 0 < len(said) <= LONGEST_TEXT:
         raise Unreadable(UNREADABLE)
     return said
 
