@@ -76,8 +76,9 @@ def _standing(assignment: Assignment) -> Iterator[str]:
             yield text.format(recruiter=name)
         elif one.state == "timed_out" and one.outcome == "completed" and not one.reported:
             text = _(
-                "All of their work came, but no code was entered at {recruiter} in time. An "
-                "approval is sent once the code is, or after a day; a rejection, too."
+                "All of their work came, but no code was entered at {recruiter} in time. A "
+                "decision is sent once the code is, or after a day: an approval pays them then, "
+                "and a rejection may be refused, where nothing is paid anyway."
             )
             yield text.format(recruiter=name)
         elif one.state == "timed_out" and one.outcome != "completed":

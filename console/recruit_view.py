@@ -38,7 +38,7 @@ from hits.recruited_batches import (
     judgments_wanted,
     places_wanted,
 )
-from hits.recruited_bonuses import BONUS, bonuses_of, is_unheard, refused_by_recruiter
+from hits.recruited_bonuses import BONUS, Bonus, bonuses_of
 from hits.texts import study_texts
 from hits.wages import duration_of
 
@@ -307,12 +307,9 @@ class RecruitView:
         return _counted(self.study.outcomes if self.study else {}, OUTCOMES)
 
     @cached_property
-    def bonuses(self) -> list[tuple[Job, bool, bool]]:
-        """Bonuses that were requested here, the newest first; whether each was refused, and whether
-        nobody knows what became of it."""
-        rows = list(bonuses_of(self.batch).select_related("requested_by")[:MOST_BONUSES])
-        refused = refused_by_recruiter(self.batch, rows)
-        return [(job, job.pk in refused, is_unheard(job)) for job in rows]
+    def bonuses(self) -> list[Bonus]:
+        """Those that were requested here, the newest first."""
+        return bonuses_of(self.batch)[:MOST_BONUSES]
 
     @cached_property
     def calls(self) -> list[tuple[RecruiterCall, str]]:

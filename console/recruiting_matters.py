@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hits.models import Batch, Recruitment
-from hits.recruited_batches import batches_without_study, calls_by_batch
+from hits.recruited_batches import batches_without_study, participants_to_look_after
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class RecruitingMatter:
 
 def calls_to_look_after(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
     """Calls of recruiters that nobody answered, and submissions that wait to be paid unseen."""
-    for batch, n in calls_by_batch(study_ids):
+    for batch, n, n_paid_by_time in participants_to_look_after(study_ids):
         message = ngettext(
             "%(n)s participant of batch %(pk)s must be looked after at the recruiter.",
             "%(n)s participants of batch %(pk)s must be looked after at the recruiter.",
@@ -43,7 +43,9 @@ def calls_to_look_after(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
             batch,
             "error",
             message % {"n": f"{n:,}", "pk": batch.pk},
-            _("What nobody decides on, the recruiter may pay by time."),
+            _("What nobody decides on, the recruiter may pay by time.")
+            if n_paid_by_time
+            else _("A bonus or a message was refused, or nobody knows whether it arrived."),
             _("Look at it"),
             "looked-after",
         )

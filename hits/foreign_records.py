@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ LONGEST_TEXT = 100_000
 MOST_COUNTED = 2_000_000_000
 MOST_USD = Decimal("9999999999.99")
 CENT = Decimal("0.01")
+UNKEPT = re.compile("[\x00\ud800-\udfff]")
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
@@ -112,8 +114,8 @@ def count(value: Any, name: str) -> int:
 def text_of(content: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
     """A text that a marketplace gave, of so many characters at most."""
     value = content.get(name)
-    # No database keeps a NUL in a text, and no XML has one.
-    if not isinstance(value, str) or "\x00" in value or (most is not None and len(value) > most):
+    # No database keeps a NUL or half of a sign in a text, and no XML has one.
+    if not isinstance(value, str) or UNKEPT.search(value) or len(value) > (most or len(value)):
         raise MarketplaceFault(_("{name} is not a text, or too long a one").format(name=name))
     return value
 

@@ -24,8 +24,12 @@ from presentation.counts import count_of
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.contrib.auth.base_user import AbstractBaseUser
     from mypy_boto3_mturk.client import MTurkClient
+
+    from hits.recruiter_api import CallRecord
 
 LARGEST_USD = Decimal("10000.00")
 LONGEST_REASON = 4096
@@ -156,6 +160,22 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
             return _confirm(payment)
         return _refuse(payment, _advice(refusal))
     return _confirm(payment)
+
+
+def note_refused_payments(batch: Batch, calls: Iterable[CallRecord]) -> None:
+    """Of a batch's bonuses that its marketplace took, note those that the participants' recruiter
+    refused since, as for want of money: they can be requested anew."""
+    refused = {
+        one.request_token: one.problem for one in calls if one.request_token and one.is_refused
+    }
+    if not refused:
+        return
+    workers = {one.worker_id for one in calls if one.request_token in refused}
+    rows = Payment.objects.filter(assignment__hit__batch=batch, state=CONFIRMED)
+    for payment in rows.filter(assignment__worker__worker_id__in=workers):
+        if (problem := refused.get(payment.unique_request_token)) is not None:
+            same = rows.filter(pk=payment.pk)
+            same.update(state=REFUSED, problem=problem, confirmed_at=None)
 
 
 def _is_first_attempt(payment: Payment) -> bool:

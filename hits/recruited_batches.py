@@ -35,6 +35,7 @@ from hits.models import (
     Recruitment,
 )
 from hits.participations import store_participations
+from hits.payments import note_refused_payments
 from hits.recruited_bonuses import BONUS, checked_bonus, token_of
 from hits.recruiter_accounts import PAUSE_SECONDS, store_recruiters
 from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
@@ -60,6 +61,8 @@ DEMOGRAPHICS, ERASE = "demographics", "erase"
 WANTS_JUDGMENTS = (PUBLISH, PRICE, PLACES)
 # Of what is requested, what no log has.
 HIDDEN = ("worker_id", "token")
+# Calls without which the recruiter approves a submission by time.
+PAID_BY_TIME = ("doubt", "reject", "approve")
 # What can be requested of a study however it stands.
 ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS, ERASE)
 POSSIBLE = {
@@ -213,14 +216,21 @@ def _done_by_itself(recruitment: Recruitment, action: str) -> str:
     return _report(recruitment, action)
 
 
-def calls_by_batch(study_ids: Iterable[int]) -> list[tuple[Batch, int]]:
-    """Batches of these studies with how many calls somebody must look after."""
+def participants_to_look_after(
+    study_ids: Iterable[int],
+) -> list[tuple[Batch, int, int]]:
+    """Batches of these studies, with of how many participants somebody must look after a call, and
+    of how many the recruiter pays by time what nobody decides on."""
     if not (keys := set(study_ids)):
         return []
     rows = RecruiterCall.objects.to_look_after().filter(recruitment__batch__study__in=keys)
-    counts = dict(rows.order_by().values_list("recruitment__batch").annotate(n=Count("pk")))
+    workers = Count("worker_id", distinct=True)
+    is_paid_by_time = Q(kind__in=PAID_BY_TIME) & (Q(is_uncertain=True) | ~Q(kind="doubt"))
+    paid = Count("worker_id", distinct=True, filter=is_paid_by_time)
+    counted = rows.order_by().values_list("recruitment__batch").annotate(n=workers, n_paid=paid)
+    counts = {key: (n, n_paid) for key, n, n_paid in counted}
     batches = Batch.objects.filter(pk__in=counts).select_related("study").order_by("pk")
-    return [(batch, counts[batch.pk]) for batch in batches]
+    return [(batch, *counts[batch.pk]) for batch in batches]
 
 
 def follow_batch(batch: Batch) -> None:
@@ -258,6 +268,7 @@ def store_standing(connection: Connection, standing: Standing) -> None:
         if (recruitment := by_key.get(one.key)) is not None:
             _store_study(recruitment, one)
             _store_calls(recruitment, standing)
+            note_refused_payments(recruitment.batch, standing.calls)
             store_participations(recruitment, standing.participations)
     if standing.withdrawn:
         undecided = Assignment.objects.filter(hit__batch__connection=connection)
@@ -318,6 +329,11 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
 
 
 def _send(recruitment: Recruitment, job: Job) -> None:
+    """Send it, unless something else was requested since: one that failed can be tried again from
+    a page that is out of date."""
+    latest = Recruitment.objects.filter(pk=recruitment.pk, n_requests=job.arguments["number"])
+    if not latest.update(is_under_way=True, problem=""):
+        raise RecruitingRefused(_("Something was requested of it since. Look at it again."))
     try:
         answered = _perform(recruitment, job.arguments)
     except RecruitingRefused:
@@ -350,7 +366,8 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str
 
 def _note_sent(job: Job, **facts: bool | int) -> None:
     """So that an attempt that only waits sends nothing again."""
-    Job.objects.filter(pk=job.pk).update(arguments=job.arguments | facts)
+    said = {name: job.arguments[name] for name in job.arguments if name != "is_refused"}
+    Job.objects.filter(pk=job.pk).update(arguments=said | facts)
 
 
 def _note_refusal(recruitment: Recruitment, action: str, problem: str) -> None:
@@ -387,7 +404,8 @@ def _state_of(one: StudyRecord) -> str:
 def _store_calls(recruitment: Recruitment, standing: Standing) -> None:
     """What somebody must look after; of a call that is listed already the row stays, which a page
     names that is open somewhere."""
-    listed = [one for one in standing.calls if one.study == recruitment.public_id]
+    mine = [one for one in standing.calls if one.study == recruitment.public_id]
+    listed = {one.number: one for one in mine}.values()
     calls = RecruiterCall.objects.filter(recruitment=recruitment)
     calls.exclude(number__in=[one.number for one in listed]).delete()
     RecruiterCall.objects.bulk_create(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -19,20 +20,88 @@ if TYPE_CHECKING:
 BONUS = "bonus"
 
 
-def bonuses_of(batch: Batch) -> JobQuerySet:
-    """Bonuses that were requested for a batch's participants, the latest first, but those that the
-    marketplace would not write down."""
+@dataclass(frozen=True)
+class Bonus:
+    """One that was requested, by the job that tells most of it: pressed twice it is one."""
+
+    job: Job
+    token: str
+    currency: str
+    is_refused: bool  # by the recruiter, as for want of money
+    is_unheard: bool  # nobody knows if the marketplace wrote it down: to ask again is the same
+
+    @property
+    def amount(self) -> str:
+        return _amount(self.job.arguments)
+
+
+def bonuses_of(batch: Batch, **facts: str) -> list[Bonus]:
+    """Those that were requested for a batch's participants, the latest first, or of them those with
+    these facts; none that the marketplace would not write down, or that never left here."""
+    named = {f"arguments__{name}": value for name, value in facts.items()}
+    jobs = list(_jobs_of(batch).filter(**named).select_related("requested_by"))
+    rows = Recruitment.objects.select_related("recruiter")
+    studies = rows.in_bulk({job.arguments["recruitment"] for job in jobs})
+    refused = _refused_among(batch, jobs)
+    by_token: dict[str, Bonus] = {}
+    for job in jobs:
+        study = studies[job.arguments["recruitment"]]
+        one = Bonus(
+            job=job,
+            token=token_of(study, job.arguments),
+            currency=study.recruiter.currency,
+            is_refused=job.pk in refused,
+            is_unheard=_is_unheard(job),
+        )
+        known = by_token.setdefault(one.token, one)
+        if known.is_unheard and not one.is_unheard:  # what is heard of one is so of both
+            by_token[one.token] = one
+    return sorted(by_token.values(), key=lambda one: -one.job.pk)
+
+
+def token_of(recruitment: Recruitment, arguments: Mapping[str, Any]) -> str:
+    """By which a request is made of the marketplace, once."""
+    return str(arguments.get("token") or f"{recruitment.key}:{arguments['number']}")
+
+
+def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is requested for a bonus: a participant gets one for a reason, however often it is
+    pressed. One that nobody heard of is requested again as the same."""
+    checked = dict(values)
+    same = {"worker_id": values["worker_id"], "reason": values["reason"]}
+    for earlier in bonuses_of(recruitment.batch, **same):
+        if earlier.is_refused:
+            continue
+        if earlier.is_unheard and earlier.amount == _amount(values):
+            checked["token"] = earlier.token
+            continue
+        facts = {"worker": values["worker_id"], "amount": earlier.amount}
+        text = _(
+            "{worker} had a bonus of {amount} for the same reason on {day}. If another is meant, "
+            "say what it is for."
+        )
+        if earlier.is_unheard:
+            text = _(
+                "A bonus of {amount} for {worker} was requested for the same reason on {day}, and "
+                "nobody knows whether it is paid. Request the same amount again: it is paid once."
+            )
+        raise RecruitingRefused(text.format(day=f"{earlier.job.created_at:%Y-%m-%d}", **facts))
+    return checked
+
+
+def _jobs_of(batch: Batch) -> JobQuerySet:
     jobs = jobs_of(batch.study).of_kind(RECRUIT)
     bonuses = jobs.filter(arguments__batch=batch.pk, arguments__action=BONUS)
-    return bonuses.filter(arguments__is_refused__isnull=True)
+    written = bonuses.filter(arguments__is_refused__isnull=True)
+    return written.exclude(state=Job.State.STOPPED, started_at=None)
 
 
-def refused_by_recruiter(batch: Batch, bonuses: Iterable[Job]) -> set[int]:
-    """Which of these bonuses the recruiter refused, as for want of money, by their keys. Those of
-    before a call's number was kept are known by participant and amount, of calls that are no
-    other's; one that nobody heard of may have been written down, and is none of them."""
+def _refused_among(batch: Batch, jobs: list[Job]) -> set[int]:
+    """Which of these the recruiter refused, by their keys. Those of before a call's number was kept
+    are known by participant and amount, of calls that are no other's; one that nobody heard of may
+    have been written down, and is none of them."""
     calls = RecruiterCall.objects.filter(recruitment__batch=batch, kind=BONUS, is_uncertain=False)
-    named = bonuses_of(batch).filter(arguments__call__isnull=False)
+    named = _jobs_of(batch).filter(arguments__call__isnull=False)
     known = set(named.values_list("arguments__call", flat=True))
     numbers, facts = set(), set()
     for call in calls:
@@ -44,52 +113,14 @@ def refused_by_recruiter(batch: Batch, bonuses: Iterable[Job]) -> set[int]:
         told = bonus.arguments
         if "call" in told:
             return told["call"] in numbers
-        return not is_unheard(bonus) and (told["worker_id"], _amount(told)) in facts
+        return not _is_unheard(bonus) and (told["worker_id"], _amount(told)) in facts
 
-    return {one.pk for one in bonuses if is_refused(one)}
+    return {one.pk for one in jobs if is_refused(one)}
 
 
-def is_unheard(bonus: Job) -> bool:
-    """Whether nobody knows if the marketplace wrote it down: to request it again is the same."""
+def _is_unheard(bonus: Job) -> bool:
     is_over = bonus.state in (Job.State.FAILED, Job.State.STOPPED)
     return is_over and not bonus.arguments.get("is_sent")
-
-
-def token_of(recruitment: Recruitment, arguments: Mapping[str, Any]) -> str:
-    """By which a request is made of the marketplace, once."""
-    return str(arguments.get("token") or f"{recruitment.key}:{arguments['number']}")
-
-
-def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What is requested for a bonus: a participant gets one for a reason, however often it is
-    pressed. One that nobody heard of is requested again as the same."""
-    same = {f"arguments__{name}": values[name] for name in ("worker_id", "reason")}
-    bonuses = list(bonuses_of(recruitment.batch).filter(**same))
-    studies = Recruitment.objects.in_bulk([one.arguments["recruitment"] for one in bonuses])
-    tokens = {
-        one.pk: token_of(studies[one.arguments["recruitment"]], one.arguments) for one in bonuses
-    }
-    refused = refused_by_recruiter(recruitment.batch, bonuses)
-    refused_tokens = {tokens[key] for key in refused}
-    checked = dict(values)
-    for earlier in bonuses:
-        if tokens[earlier.pk] in refused_tokens:  # pressed twice, it was one request
-            continue
-        if is_unheard(earlier) and _amount(earlier.arguments) == _amount(values):
-            checked["token"] = tokens[earlier.pk]
-            continue
-        facts = {"worker": values["worker_id"], "amount": earlier.arguments["amount"]}
-        text = _(
-            "{worker} had a bonus of {amount} for the same reason on {day}. If another is meant, "
-            "say what it is for."
-        )
-        if is_unheard(earlier):
-            text = _(
-                "A bonus of {amount} for {worker} was requested for the same reason on {day}, and "
-                "nobody knows whether it is paid. Request the same amount again: it is paid once."
-            )
-        raise RecruitingRefused(text.format(day=f"{earlier.created_at:%Y-%m-%d}", **facts))
-    return checked
 
 
 def _amount(values: Mapping[str, Any]) -> str:

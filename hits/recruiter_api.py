@@ -21,6 +21,7 @@ from hits.requester_api import post
 
 PREFIX = "/recruiting"
 MOST_AMOUNT = Decimal(1_000_000_000)
+MOST_DECIMALS = 4
 MOST_ROWS = 10_000
 KIND_WITH_AN_API = "prolific"
 # A time, and of those at the same time a number.
@@ -83,6 +84,12 @@ class CallRecord:
     submission_id: str
     problem: str
     shows_by: datetime | None
+    # By which a bonus was requested; marketplaces of earlier versions do not tell it.
+    request_token: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        return not self.is_uncertain
 
 
 @dataclass(frozen=True)
@@ -208,7 +215,7 @@ def pay_bonus(
         "currency": recruitment.recruiter.currency,
         "reason": reason,
     }
-    answer = _ask(recruitment.batch.connection, "/bonus", content)
+    answer = _ask(recruitment.batch.connection, "/bonus", content, pays=True)
     return count(answer.get("call"), "call")
 
 
@@ -229,13 +236,19 @@ def settle(recruitment: Recruitment, *, number: int, was_done: bool) -> None:
     _ask(recruitment.batch.connection, "/settle", content)
 
 
-def _ask(connection: Connection, path: str, content: dict[str, Any]) -> dict[str, Any]:
+def _ask(
+    connection: Connection, path: str, content: dict[str, Any], *, pays: bool = False
+) -> dict[str, Any]:
+    """What it answers; RecruitingRefused where it has done nothing. A page of something between, as
+    of a proxy, says nothing of that: of what pays nobody knows then whether it is done."""
     try:
         answer = post(connection, f"{PREFIX}{path}", content)
     except MarketplaceRefused as refusal:
         if refusal.code != str(HTTPStatus.BAD_REQUEST.value):
             raise
         raise RecruitingRefused(refusal.message) from refusal
+    if answer is None and pays:
+        raise MarketplaceFault(_("it answered with a page of something else"))
     if answer is None:
         raise RecruitingRefused(
             _("The marketplace of “{name}” works with no recruiters.").format(name=connection)
@@ -307,6 +320,7 @@ def _call(row: dict[str, Any]) -> CallRecord:
         submission_id=text_of(row, "submission_id", most=240),
         problem=text_of(row, "problem", most=10_000),
         shows_by=None if row.get("shows_by") is None else time_of(row["shows_by"], "shows_by"),
+        request_token=text_of(row, "request_token", most=100) if "request_token" in row else "",
     )
 
 
@@ -342,9 +356,11 @@ def _amount(row: dict[str, Any], name: str) -> Decimal | None:
     if value is None:
         return None
     try:
-        amount = Decimal(value) if isinstance(value, str) else None
+        amount = Decimal(value) if isinstance(value, str) and len(value) <= 30 else None
     except InvalidOperation:
         amount = None
-    if amount is None or not amount.is_finite() or not 0 <= amount <= MOST_AMOUNT:
+    is_one = amount is not None and amount.is_finite() and 0 <= amount <= MOST_AMOUNT
+    # No more places than the columns have, in which a mere exponent would be a book of zeros.
+    if amount is None or not is_one or int(amount.as_tuple().exponent) < -MOST_DECIMALS:
         raise MarketplaceFault(_("{name} is not an amount of money").format(name=name))
     return amount

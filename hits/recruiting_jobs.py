@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.study_jobs import CONNECT_RECRUITER, RECRUIT
@@ -58,5 +59,9 @@ def follow_recruiters(running: RunningJob) -> str:
         except HitsError as refusal:
             # Closed accounts and marketplaces that are away hold up no other connection.
             logger.warning("Recruiting over connection %s is unknown: %s", connection.pk, refusal)
+        except (OperationalError, InterfaceError):  # our own database is away
+            raise
+        except Exception:  # what a marketplace has said that nobody thought of is of it alone
+            logger.exception("Recruiting over connection %s is unknown", connection.pk)
     n = len(connections)
     return ngettext("{n} connection looked at.", "{n} connections looked at.", n).format(n=n)

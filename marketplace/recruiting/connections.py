@@ -59,7 +59,8 @@ def connect_prolific(
     }
     with transaction.atomic():
         connection = _connection(requester, name)
-        connection.encrypted_token, connection.settings = encrypt(token), facts
+        connection.encrypted_token = encrypt(token)
+        connection.settings = connection.settings | facts
         connection.problem, connection.webhooks_checked_at = "", None
         changed = ["encrypted_token", "settings", "problem", "webhooks_checked_at"]
         connection.save(update_fields=changed)

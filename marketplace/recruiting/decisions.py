@@ -95,9 +95,19 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
     key = f"bonus:{bonus.token or uuid4().hex}"
     known = Intent.objects.filter(connection=session.connection, key=key).first()
     if known is not None:
-        raise DuplicateRequest("bonus payment", str(known.pk))
+        _ask_again_if_refused(known, bonus)
+        return True
     _write(session, Kind.BONUS, key, text=bonus.reason, amount=bonus.amount_usd, currency=currency)
     return True
+
+
+def _ask_again_if_refused(known: Intent, bonus: Bonus) -> None:
+    """One that its recruiter refused, as for want of money, is asked for again under its token;
+    any other stands already."""
+    again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED, amount=bonus.amount_usd)
+    facts = {"problem": "", "done_at": None, "sent_at": None, "basis": {}}
+    if not again.update(state=Intent.State.WRITTEN, **facts):
+        raise DuplicateRequest("bonus payment", str(known.pk))
 
 
 @transaction.atomic

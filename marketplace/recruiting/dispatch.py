@@ -103,6 +103,11 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         _leave_unpaid(intent, found)
         return
     if why := _why_not_approved(intent, found):
+        # Whoever sends it again after this knows that it was rejected there.
+        is_rejected = found.state == SubmissionState.REJECTED
+        Intent.objects.filter(pk=intent.pk).update(
+            basis=intent.basis | ({"was_rejected": True} if is_rejected else {})
+        )
         note_refused(intent, why)
         return
     if found.state == SubmissionState.SCREENED_OUT:

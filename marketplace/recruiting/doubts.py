@@ -39,9 +39,11 @@ REASON_OF_LATE = (
 )
 
 
-def follow_doubts(study: RecruitedStudy, submissions: Sequence[Submission]) -> int:
-    """Put before a person what waits there without its work, and drop what does so no more;
-    return how many are new."""
+def follow_doubts(
+    study: RecruitedStudy, submissions: Sequence[Submission], *, is_whole: bool
+) -> int:
+    """Put before a person what waits there without its work, and drop what does so no more, where
+    the list is whole; return how many are new."""
     codes = {code: Outcome(outcome) for outcome, code in study.codes.values_list("outcome", "code")}
     known = {one.submission_id: one for one in Session.objects.filter(study=study)}
     approved = _approved_here(study)
@@ -53,7 +55,10 @@ def follow_doubts(study: RecruitedStudy, submissions: Sequence[Submission]) -> i
         key: one for key, one in waiting.items() if _is_doubtful(known.get(key), one, codes)
     }
     open_ones = Intent.objects.filter(session__study=study, kind=Kind.DOUBT, state=State.UNCERTAIN)
-    open_ones.exclude(session__submission_id__in=doubtful).delete()
+    over = open_ones.exclude(session__submission_id__in=doubtful)
+    if not is_whole:
+        over = over.filter(session__submission_id__in=[one.id for one in submissions])
+    over.delete()
     n_new = _note_screened_out(study, submissions, known)
     for key, submission in doubtful.items():
         session = known.get(key) or _absent(study, submission)

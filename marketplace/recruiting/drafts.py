@@ -35,6 +35,7 @@ from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.records import Code, Cost, Filter, PostedStudy, StudyDraft, StudyState
 from marketplace.recruiting.studies import MOST_ITEMS, PROLIFIC
+from marketplace.recruiting.turns import require_turn
 from marketplace.users import User
 
 State = RecruitedStudy.State
@@ -132,11 +133,17 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
     try:
         cost = with_screen_outs(study, recruiter, recruiter.cost(study.reward, study.places))
         if not study.external_id:
-            study.external_id = _posted(recruiter, study).id
+            require_turn()
+            posted = _posted(recruiter, study).id
+            # Whoever disconnects and connects again meanwhile lets another process draft it.
+            require_turn()
+            rows = RecruitedStudy.objects.filter(pk=study.pk, external_id="")
+            rows.update(external_id=posted)
+            study.refresh_from_db(fields=["external_id"])
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem)) from problem
     study.quoted_places, study.quoted_cost = study.places, cost.total
-    study.save(update_fields=["external_id", "quoted_places", "quoted_cost"])
+    study.save(update_fields=["quoted_places", "quoted_cost"])
     return cost
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from encryption import decrypt
 from marketplace.audit_log import note
 from marketplace.csv_cells import to_cell
-from marketplace.models import Intent, RecruitedStudy, Session
+from marketplace.models import Intent, RecruitedStudy, RecruiterConnection, Session
 from marketplace.users import User
 
 COLUMNS = (
@@ -96,7 +96,7 @@ def _decisions(session: Session) -> tuple[str, ...]:
     decided = [one for one in intents if one.kind in (Intent.Kind.APPROVE, Intent.Kind.REJECT)]
     bonuses = [one for one in intents if one.kind == Intent.Kind.BONUS]
     # A recruiter that is called has paid what it said so; whoever pays by this file is told all.
-    is_called = bool(session.connection.encrypted_token)
+    is_called = session.connection.kind == RecruiterConnection.Kind.PROLIFIC
     states = [Intent.State.DONE] if is_called else WRITTEN_OR_DONE
     paid = [one for one in bonuses if one.state in states]
     total = sum(one.amount for one in paid if one.amount is not None)

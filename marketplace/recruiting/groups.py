@@ -7,6 +7,8 @@ group too many, of a lost answer, is one that nobody uses.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from functools import partial
 
 from django.db.models import QuerySet
@@ -15,8 +17,12 @@ from encryption import decrypt
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session, WorkerBlock
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.problems import NotAuthorized, NotFound, Refused
 
+logger = logging.getLogger(__name__)
 AT_ONCE = 500
+# As many as a few accounts that are gone make of a list; more is no matter of single ones.
+MOST_REFUSED = 50
 State = RecruitedStudy.State
 
 
@@ -61,8 +67,7 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None
     if gone:
         recruiter.remove_from_group(connection.blocked_group_id, sorted(gone.values()))
     added = sorted(one for worker, one in wanted.items() if worker not in present)
-    for start in range(0, len(added), AT_ONCE):
-        recruiter.add_to_group(connection.blocked_group_id, added[start : start + AT_ONCE])
+    _add(recruiter, connection.blocked_group_id, added)
     rows = RecruiterConnection.objects.filter(pk=connection.pk)
     rows.update(blocked_worker_ids=sorted(wanted))
 
@@ -80,6 +85,27 @@ def _add_all(recruiter: Recruiter, study: RecruitedStudy) -> None:
         return
     stored = rows.order_by("pk").values_list("encrypted_participant_id", flat=True)
     ids = sorted({decrypt(one) for one in stored})
-    for start in range(0, len(ids), AT_ONCE):
-        recruiter.add_to_group(study.external_group_id, ids[start : start + AT_ONCE])
+    _add(recruiter, study.external_group_id, ids)
     RecruitedStudy.objects.filter(pk=study.pk).update(group_size=n_sessions)
+
+
+def _add(recruiter: Recruiter, group: str, ids: Sequence[str]) -> None:
+    """Add all who are taken there: a list is refused for one whose account is gone, who can come to
+    no study any more."""
+    waiting = [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]
+    n_refused = 0
+    while waiting:
+        some = waiting.pop()
+        try:
+            recruiter.add_to_group(group, some)
+        except (NotAuthorized, NotFound):  # of the group, or of all
+            raise
+        except Refused:
+            n_refused += 1
+            if n_refused > MOST_REFUSED:
+                raise
+            if len(some) > 1:
+                middle = len(some) // 2
+                waiting += [some[:middle], some[middle:]]
+            else:
+                logger.warning("a participant is not taken into group %s", group)

@@ -67,11 +67,12 @@ def note_paid(intent: Intent) -> None:
 
 @transaction.atomic
 def note_refused(intent: Intent, problem: str) -> None:
-    """A participation whose approval was refused there is not approved, nor is it paid: it is
-    followed until somebody approves it there, or time does."""
-    if note(intent, State.REFUSED, problem) and intent.kind == Kind.APPROVE:
-        approved = Session.objects.filter(pk=intent.session_id, state=Session.State.APPROVED)
-        approved.update(state=Session.State.FINISHED)
+    """A participation whose decision was refused there is not decided, nor is its place free: it is
+    followed until somebody decides there, or time does."""
+    if note(intent, State.REFUSED, problem) and intent.kind in DECISIONS:
+        decided = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
+        mine = Session.objects.filter(pk=intent.session_id, state=decided[Kind(intent.kind)])
+        mine.update(state=Session.State.FINISHED)
 
 
 def note_unsent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) -> None:

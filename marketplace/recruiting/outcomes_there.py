@@ -20,7 +20,11 @@ from marketplace.recruiting.doubts import follow_doubts
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound
-from marketplace.recruiting.records import Submission, SubmissionState
+from marketplace.recruiting.records import (
+    UNREADABLE_SUBMISSION,
+    Submission,
+    SubmissionState,
+)
 from marketplace.recruiting.sessions import (
     free_items,
     return_session,
@@ -73,20 +77,23 @@ def _follow_those_of(
     changed: Counter[int],
 ) -> None:
     try:
-        there = list(_keeping_turn(recruiter.submissions(study.external_id)))
+        listed = list(_keeping_turn(recruiter.submissions(study.external_id)))
     except NotFound:
         return  # it was deleted there: its sessions end by their time
+    there = [one for one in listed if one is not UNREADABLE_SUBMISSION]
+    known = Session.objects.filter(study=study).values_list("submission_id", flat=True)
+    # From a list that lacks somebody nothing follows of who is not in it.
+    is_whole = len(there) == len(listed) and set(known) <= {one.id for one in there}
     codes = {code: outcome for outcome, code in study.codes.values_list("outcome", "code")}
     for submission in there:
         session = here.get(submission.id)
         if session is not None:
             _note_code(session, submission, codes)
         changed[study.pk] += session is not None and follow_submission(session, submission)
-    follow_doubts(study, there)
+    follow_doubts(study, there, is_whole=is_whole)
     is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
     is_stopped = is_stopped and not _approvals_wait(study)
-    is_whole = there or not Session.objects.filter(study=study).exists()
-    is_settled = bool(is_stopped and is_whole) and not any(_may_be_paid(one, now) for one in there)
+    is_settled = is_stopped and is_whole and not any(_may_be_paid(one, now) for one in there)
     if is_settled != study.is_settled_there:  # more places open a study again
         RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=is_settled)
 

@@ -28,7 +28,7 @@ from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.records import Cost, StudyState
-from marketplace.recruiting.turns import keep_turn
+from marketplace.recruiting.turns import keep_turn, require_turn
 from marketplace.users import User
 
 State = RecruitedStudy.State
@@ -146,6 +146,7 @@ def _add_places(
     cost = _quote(study, recruiter, total, n_more)
     if confirmed is not None:
         _require_confirmed(study, cost, confirmed)
+    require_turn()
     try:
         recruiter.set_places(study.external_id, total)
     except Uncertain:
@@ -192,7 +193,7 @@ def _done(
     wanted: tuple[StudyState, ...],
 ) -> None:
     """Make a transition; where no answer says so, the study's state does."""
-    keep_turn()
+    require_turn()
     try:
         try:
             move(study.external_id)

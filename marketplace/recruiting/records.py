@@ -132,6 +132,10 @@ class Submission:
     bonuses: tuple[Decimal, ...] | None = ()
 
 
+# In place of one whose row cannot be read, so that nobody takes the list for whole.
+UNREADABLE_SUBMISSION = Submission("", "", "", SubmissionState.UNKNOWN)
+
+
 def paid_bonuses_of(submission: Submission) -> tuple[Decimal, ...]:
     """Those that were paid; without knowing them no other is."""
     if submission.bonuses is None:

@@ -148,6 +148,12 @@ def _attach(requester: Requester, hit_type: HitType) -> None:
     rule = _rule_for(requester, hit_type)
     if rule is None or Hit.objects.in_group(hit_type).listed().exists():
         return
+    if not rule.connection.encrypted_token:
+        raise InvalidParameter(
+            f"A rule has these HITs done by participants whom {rule.connection.name} sends, and it "
+            f"is disconnected. Connect it again, or end the rule to have them done by the "
+            f"marketplace's own workers."
+        )
     require_possible(hit_type, rule.connection.name)
     AttachedHitType.objects.get_or_create(hit_type=hit_type, defaults={"rule": rule})
     let_recruiter_pay(hit_type)
@@ -157,8 +163,8 @@ def _attach(requester: Requester, hit_type: HitType) -> None:
 def _rule_for(requester: Requester, hit_type: HitType) -> RecruitingRule | None:
     rules = RecruitingRule.objects.filter(requester=requester, ended_at=None)
     text = f"{hit_type.title}\n{hit_type.keywords}".lower()
-    connected = rules.exclude(connection__encrypted_token="").select_related("connection")
-    return next((rule for rule in connected.order_by("pk") if rule.words.lower() in text), None)
+    ordered = rules.select_related("connection").order_by("pk")
+    return next((rule for rule in ordered if rule.words.lower() in text), None)
 
 
 def _check(connection: RecruiterConnection, values: RuleValues) -> None:

@@ -37,8 +37,18 @@ CLAIM_LASTS = timedelta(minutes=10)
 @transaction.atomic
 def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
     """What a person found at the recruiter of a call that nobody answered: it was done, or it was
-    not and is to be sent again; so is a decision that was refused."""
+    not and is to be sent again; so is a decision that was refused. Said twice it is the same."""
     held = Intent.objects.select_for_update().get(pk=intent.pk)
+    is_open = held.state in (State.UNCERTAIN, State.REFUSED)
+    if not is_open and held.basis.get("was_said_done") == was_done:
+        return
+    _settle_as(held, was_done=was_done)
+    held.refresh_from_db(fields=["basis"])
+    basis = held.basis | {"was_said_done": was_done}
+    Intent.objects.filter(pk=held.pk).update(basis=basis)
+
+
+def _settle_as(held: Intent, *, was_done: bool) -> None:
     if held.state == State.REFUSED and held.kind in DECISIONS and not was_done:
         _send_again(held)
         return
@@ -67,7 +77,9 @@ def _send_again(refused: Intent) -> None:
     finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)
     finished.update(state=decided[Kind(refused.kind)])
     rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
-    basis = refused.basis | ({"overrides": True} if refused.kind == Kind.APPROVE else {})
+    # Of an approval that was refused for another reason nobody has said what else was done there.
+    overrides = {"overrides": True} if "was_rejected" in refused.basis else {}
+    basis = refused.basis | overrides
     rows.update(state=State.WRITTEN, problem="", done_at=None, sent_at=None, basis=basis)
 
 

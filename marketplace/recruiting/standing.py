@@ -295,6 +295,10 @@ def _call(intent: Intent, *, has_ids: bool) -> dict[str, Any]:
         "state": intent.state,
         "amount": _amount(intent.amount),
         "currency": intent.currency,
+        # By which a bonus was requested.
+        "request_token": intent.key.removeprefix("bonus:")
+        if intent.kind == Intent.Kind.BONUS
+        else "",
         "worker_id": intent.session.worker.worker_id,
         "submission_id": intent.session.submission_id if has_ids else "",
         "problem": intent.problem,

@@ -13,6 +13,7 @@ from accounts.models import AuditEntry, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
+from annotation.study_jobs import RECRUIT, request_study_job
 from console.launch_view import LaunchView
 from console.recruit_forms import even_share
 from encryption import encrypt
@@ -742,3 +743,49 @@ def test_free_places_without_work_are_said_before_anybody_is_sent_back_unpaid(
         assert f"1 free place of batch {recruitment.batch_id} has no work" in words
     Recruitment.objects.update(needed=1)
     assert said not in words_of(rosa.get(page(recruitment.batch)).content.decode())
+
+
+def test_who_may_not_see_money_reads_no_amount_of_what_was_not_done(study, recruitment, signed_in):
+    Recruitment.objects.update(problem="Prolific asks 8.00 GBP for it. Type this amount to go on.")
+    analyst = colleague_as(Role.ANALYST, study, signed_in)
+    words = words_of(analyst.get(page(recruitment.batch)).content.decode())
+    assert "What was requested of it last was not done." in words
+    assert "8.00 GBP" not in words
+
+
+def test_a_bonus_is_in_the_currency_of_its_own_study(rosa, study, recruitment):
+    told = {"batch": recruitment.batch_id, "recruitment": recruitment.pk, "number": 1}
+    told |= {"action": "bonus", "worker_id": "A1", "amount": "0.75", "reason": "Careful"}
+    paid = request_study_job(study=study, kind=RECRUIT, arguments=told | {"is_sent": True})
+    Job.objects.filter(pk=paid.pk).update(state="done")
+    Recruitment.objects.update(state="stopped")
+    dollars = Recruiter.objects.create(
+        connection=recruitment.batch.connection,
+        public_id="6R",
+        name="Dollars",
+        is_connected=True,
+        currency="USD",
+        fetched_at=NOON,
+    )
+    values = ("batch", "reward", "minutes", "items", "places")
+    facts = {name: getattr(recruitment, name) for name in values}
+    facts |= {"outcomes": {"completed": 1}, "is_under_way": False}
+    Recruitment.objects.create(recruiter=dollars, public_id="s2", state="active", **facts)
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "0.75 GBP" in words
+    assert "0.75 USD" not in words
+
+
+def test_people_are_counted_who_must_be_looked_after_and_what_it_is_about(rosa, recruitment):
+    call = recruitment.calls.get()
+    for number in (2, 3):
+        recruitment.calls.create(
+            number=number, kind="bonus", is_uncertain=False, worker_id=call.worker_id
+        )
+    home = words_of(rosa.get(reverse("console:studies")).content.decode())
+    assert f"1 participant of batch {recruitment.batch_id} must be looked after" in home
+    assert "A bonus or a message was refused, or nobody knows whether it arrived." in home
+    recruitment.calls.create(number=4, kind="doubt", is_uncertain=True, worker_id="A2OTHER")
+    home = words_of(rosa.get(reverse("console:studies")).content.decode())
+    assert f"2 participants of batch {recruitment.batch_id} must be looked after" in home
+    assert "What nobody decides on, the recruiter may pay by time." in home

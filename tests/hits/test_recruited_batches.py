@@ -29,7 +29,16 @@ from hits.exceptions import (
     RecruitingRefused,
 )
 from hits.launch_plans import draft_batch, plan_batch
-from hits.models import Assignment, Hit, Participation, Recruiter, RecruiterCall, Recruitment
+from hits.models import (
+    Assignment,
+    Hit,
+    Participation,
+    Payment,
+    Recruiter,
+    RecruiterCall,
+    Recruitment,
+)
+from hits.payments import bonus_purpose, request_payment, send_payments
 from hits.publish import publish_batch
 from hits.recruited_batches import (
     DEMOGRAPHICS,
@@ -47,7 +56,7 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
-from hits.recruited_bonuses import BONUS, bonuses_of, refused_by_recruiter
+from hits.recruited_bonuses import BONUS, bonuses_of
 from hits.recruited_decisions import follow_decisions
 from hits.recruited_files import file_address
 from hits.recruiter_accounts import request_end, request_recruiter
@@ -75,7 +84,7 @@ from tests.marketplace.prolific import ask_for_more
 from tests.marketplace.test_prolific import arrive
 from work.execution import run_job
 from work.models import Job
-from work.request import request_job
+from work.request import request_job, resume_job, stop_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"alpha": 70, "beta": 20}
@@ -674,7 +683,8 @@ def test_a_bonus_that_was_not_heard_is_paid_once_though_an_equal_one_was_refused
             run_job(job.pk)
             job.refresh_from_db()
     minute()
-    assert job.pk not in refused_by_recruiter(batch, bonuses_of(batch))
+    [unheard] = [one for one in bonuses_of(batch) if one.job.pk == job.pk]
+    assert (unheard.is_refused, unheard.is_unheard) == (False, True)
     change(drafted, BONUS, ada, **bonus)
     minute()
     assert len(fake.world.paid) == 1
@@ -691,6 +701,178 @@ def test_a_bonus_of_who_came_by_an_earlier_study_is_paid_too(
     assert job.state == "done", job.message
     minute()
     assert [amount for _kind, key, amount in fake.world.paid if key == refused.id] == [100]
+
+
+def test_trying_again_from_a_page_that_is_out_of_date_spends_nothing(drafted, fake, ada, batch):
+    """Places could not be added; in another window the study is stopped for good."""
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    for _ in range(2):
+        hand_in(fake, RecruitedStudy.objects.get())
+    ask_for_more(client_of(batch.connection), HitType.objects.get(), 2)
+    minute()
+    change(drafted, PRICE, ada, places=4)
+    fake.fail_next("study", *["500"] * 4)
+    failed = change(drafted, PLACES, ada, places=4, confirmed="4.00")
+    assert failed.state == "failed"
+    change(drafted, STOP, ada)
+    resume_job(job=failed)
+    work_off()
+    minute()
+    drafted.refresh_from_db()
+    failed.refresh_from_db()
+    assert (drafted.state, drafted.places) == ("stopped", 2)
+    assert "requested of it since" in failed.message
+
+
+def test_what_failed_can_be_tried_again_while_nothing_else_was_requested(drafted, fake, ada):
+    fake.fail_next("study", *["500"] * 4)
+    failed = change(drafted, PUBLISH, ada, confirmed="4.00")
+    assert failed.state == "failed"
+    resume_job(job=failed)
+    work_off()
+    drafted.refresh_from_db()
+    assert drafted.state == "active"
+
+
+def test_a_bonus_that_was_refused_and_tried_again_is_paid_once(
+    bonus, drafted, fake, ada, batch, monkeypatch
+):
+    def refuse(*_args, **_facts):
+        raise RecruitingRefused("works with no recruiters")
+
+    with monkeypatch.context() as once:
+        once.setattr(recruiter_api, "pay_bonus", refuse)
+        job = change(drafted, BONUS, ada, **bonus)
+    assert bonuses_of(batch) == []
+    resume_job(job=job)
+    work_off()
+    minute()
+    assert [one.job for one in bonuses_of(batch)] == [job]
+    with pytest.raises(RecruitingRefused, match=r"had a bonus of 0\.75"):
+        change(drafted, BONUS, ada, **bonus)
+    assert len(fake.world.paid) == 1
+
+
+def test_a_bonus_that_never_left_here_is_none(bonus, drafted, fake, ada, batch):
+    """Stopped before it began, another amount can be paid for the reason."""
+    drafted.refresh_from_db()
+    job = request_change(
+        recruitment=drafted,
+        action=BONUS,
+        number=drafted.n_requests,
+        values=bonus | {"amount": "5.00"},
+        actor=ada,
+    )
+    stop_job(job=job)
+    minute()
+    change(drafted, BONUS, ada, **bonus)
+    minute()
+    assert [one.amount for one in bonuses_of(batch)] == ["0.75"]
+    assert len(fake.world.paid) == 1
+
+
+def test_a_bonus_answered_by_a_page_of_something_between_is_paid_once(
+    bonus, drafted, fake, ada, batch, monkeypatch
+):
+    """The marketplace has written it down; a proxy says something of its own."""
+    real = recruiter_api.post
+
+    def between(connection, path, content):
+        answer = real(connection, path, content)
+        return None if path.endswith("/bonus") else answer
+
+    with monkeypatch.context() as away:
+        away.setattr(recruiter_api, "post", between)
+        job = change(drafted, BONUS, ada, **bonus)
+    assert job.state == "failed"
+    minute()
+    assert [one.is_unheard for one in bonuses_of(batch)] == [True]
+    change(drafted, BONUS, ada, **bonus)
+    minute()
+    assert len(fake.world.paid) == 1
+
+
+def test_a_bonus_of_the_desk_that_the_recruiter_refuses_can_be_asked_for_again(
+    bonus, refused, drafted, fake, ada, batch
+):
+    there = RecruiterConnection.objects.get()
+    RecruiterConnection.objects.update(settings=there.settings | {"currency": "USD"})
+    minute()
+    mine = Assignment.objects.of(batch).filter(worker__worker_id=bonus["worker_id"])
+    facts = {"purpose": bonus_purpose("Careful"), "amount_usd": Decimal("0.75")}
+    facts |= {"assignment": mine.first(), "reason": "Careful", "requested_by": ada}
+
+    def pay():
+        request_payment(**facts)
+        send_payments(batch=batch, client=client_of(batch.connection))
+
+    pay()
+    fake.fail_next("prepare_bonuses", "400")
+    minute()
+    assert [one.state for one in Payment.objects.all()] == ["refused"]
+    for _press in range(2):
+        pay()
+        minute()
+    assert [one.state for one in Payment.objects.all()] == ["confirmed"]
+    assert len(fake.world.paid) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("studies", {"problem": "\ud800"}),
+        ("studies", {"problem": "\x00"}),
+        ("studies", {"charges": {"bonus": "1E-30000000"}}),
+        ("calls", None),
+    ],
+)
+def test_what_one_marketplace_says_keeps_no_other_from_being_followed(
+    drafted, fake, ada, batch, monkeypatch, where, said
+):
+    """A text that no database keeps, an amount that is a book of zeros, a call named twice."""
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    submission, _browser, _answer = arrive(fake, RecruitedStudy.objects.get())
+    code = RecruitedStudy.objects.get().codes.get(outcome="completed").code
+    fake.world.enter(submission, code)
+    run_job(request_job(kind="call_recruiters").pk)
+    real = recruiter_api.post
+
+    def wrongly(connection, path, content):
+        answer = real(connection, path, content)
+        if path == "/recruiting":
+            rows = answer[where]
+            answer[where] = [row | said for row in rows] if said else [*rows, *rows]
+        return answer
+
+    with monkeypatch.context() as once:
+        once.setattr(recruiter_api, "post", wrongly)
+        follow = request_job(kind="follow_recruiters")
+        run_job(follow.pk)
+    follow.refresh_from_db()
+    assert follow.state == "done"
+    assert RecruiterCall.objects.count() == (0 if said else 1)
+
+
+def test_a_call_is_settled_though_the_answer_is_lost(drafted, fake, ada, monkeypatch):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    study, real, tries = RecruitedStudy.objects.get(), recruiter_api.settle, []
+    submission, _browser, _answer = arrive(fake, study)
+    fake.world.enter(submission, study.codes.get(outcome="completed").code)
+    minute()
+
+    def lost(*args, **facts):
+        real(*args, **facts)
+        tries.append(facts)
+        if len(tries) == 1:
+            raise MarketplaceUnreachable("away")
+
+    monkeypatch.setattr(recruiter_api, "settle", lost)
+    job = change(drafted, SETTLE, ada, call=RecruiterCall.objects.get().number, was_done=False)
+    while job.is_unfinished:
+        run_job(job.pk)
+        job.refresh_from_db()
+    minute()
+    assert (job.state, len(tries), submission.status) == ("done", 2, "REJECTED"), job.message
 
 
 def test_who_comes_twice_to_a_batch_is_told_apart_each_time(drafted, fake, ada, batch, recruiter):
@@ -769,6 +951,8 @@ def test_a_bonus_whose_request_was_not_heard_is_paid_once_however_often_it_is_pr
     change(drafted, BONUS, ada, **bonus)
     minute()
     assert len(fake.world.paid) == 1
+    [heard] = bonuses_of(drafted.batch)
+    assert (heard.amount, heard.is_unheard) == ("0.75", False)
     with pytest.raises(RecruitingRefused, match="for the same reason"):
         change(drafted, BONUS, ada, **bonus)
 

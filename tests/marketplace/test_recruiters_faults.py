@@ -3,6 +3,7 @@
 answers that cannot be read, studies that always fail, accounts that are slow, tokens without a
 right; and what was known here is not spent, paid or said twice."""
 
+import json
 import time
 from datetime import timedelta
 
@@ -23,17 +24,25 @@ from marketplace.models import (
 )
 from marketplace.people.erasure import erase_worker, erasure_obstacles
 from marketplace.recruiting import attached as attached_studies
-from marketplace.recruiting import patience
+from marketplace.recruiting import groups, patience
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.connections import disconnect, offer_prolific, try_offer
+from marketplace.recruiting.connections import (
+    connect_prolific,
+    disconnect,
+    offer_prolific,
+    try_offer,
+)
 from marketplace.recruiting.decisions import approve_overdue
-from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.drafts import Posting, discard_draft, draft_study
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.files import join_file, participants_file
+from marketplace.recruiting.needed_places import free_and_needed
 from marketplace.recruiting.posting import pause_study, price_places, publish_study, stop_study
 from marketplace.recruiting.problems import NotAuthorized, Uncertain, Unreachable
+from marketplace.recruiting.prolific import transport
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.prolific.transport import Answer, Transport
+from marketplace.recruiting.rules import end_rule
 from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.standing import decisions_of, studies_of, withdrawn_of
 from tests.marketplace.prolific import (  # noqa: F401
@@ -621,3 +630,170 @@ def test_a_rejection_that_a_panel_has_taken_back_is_none_in_its_files(done, mtur
         told = dict(zip(header, row, strict=True))
         assert (told["state"], told["decision"]) == ("approved", "approve")
     assert Intent.objects.filter(kind="approve").count() == 1
+
+
+def test_somebody_whose_account_is_gone_keeps_nobody_else_out_of_a_group(
+    fake, mturk, connection, hit_type, posted, monkeypatch
+):
+    another_study(connection, hit_type, mturk, excluded=(posted,))
+    came = [hand_in(fake, posted) for _ in range(3)]
+    is_gone = lambda _world, body, _key: came[1].participant in body["participant_ids"]  # noqa: E731
+    broken(monkeypatch, "add_to_group", is_gone, 400)
+    minutes()
+    posted.refresh_from_db()
+    group = fake.world.groups[posted.external_group_id]
+    assert {came[0].participant, came[2].participant} <= group
+    assert RecruiterConnection.objects.get().problem == ""
+
+
+def test_a_group_that_takes_nobody_is_asked_a_few_times_alone(
+    fake, mturk, connection, hit_type, posted, monkeypatch
+):
+    another_study(connection, hit_type, mturk, excluded=(posted,))
+    hand_in(fake, posted)
+    broken(monkeypatch, "add_to_group", lambda *_said: True, 400)
+    monkeypatch.setattr(groups, "MOST_REFUSED", 0)
+    minutes()
+    assert RecruiterConnection.objects.get().problem
+
+
+def test_a_refused_rejection_leaves_the_place_as_it_is_there(fake, mturk, posted, monkeypatch):
+    one = hand_in(fake, posted)
+    broken(monkeypatch, "move_submission", lambda *_said: True, 400)
+    for public_id in assignments(one):
+        mturk.reject_assignment(AssignmentId=public_id, RequesterFeedback="No. " * 30)
+    minutes()
+    assert (one.status, Session.objects.get().state) == ("AWAITING REVIEW", "finished")
+    assert free_and_needed(posted)[0] == posted.places - 1
+
+
+def test_a_draft_that_was_discarded_holds_up_no_other_of_its_rule(fake, mturk, rule):
+    for _ in range(2):
+        mturk.create_hit(**HIT_HERE | {"Title": "Dialogue big"}, MaxAssignments=40)
+    clock.advance(timedelta(minutes=2))
+    minutes()
+    discard_draft(study=rule.attached.get().study)  # it costs more than the rule has
+    mturk.create_hit(**HIT_HERE | {"Title": "Dialogue big"}, MaxAssignments=41)
+    mturk.create_hit(**HIT_HERE | {"Title": "Dialogue small"}, MaxAssignments=2)
+    clock.advance(timedelta(minutes=2))
+    minutes()
+    assert [one.status for one in fake.world.studies.values()] == ["ACTIVE"]
+
+
+def test_files_of_a_disconnected_recruiter_sum_what_it_has_paid_alone(
+    fake, mturk, posted, connection
+):
+    one = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, one, token="t1")
+    call_recruiters()
+    pay_in_pounds(mturk, connection, one, token="t2")
+    disconnect(connection=RecruiterConnection.objects.get())
+    header, row, *_others = participants_file(posted, user=None)
+    assert dict(zip(header, row, strict=True))["bonus"] == "1.50"
+
+
+def test_to_send_an_approval_again_takes_no_rejection_back_that_nobody_has_told_of(
+    fake, mturk, posted
+):
+    one = hand_in(fake, posted)
+    approve(mturk, one)
+    fake.fail_next("move_submission", "400")  # as for want of money
+    call_recruiters()
+    fake.world.reject(one)
+    minutes()
+    approval = Intent.objects.get(kind="approve")
+    decide_uncertain(intent=approval, was_done=False)
+    minutes()
+    approval.refresh_from_db()
+    assert (one.status, approval.state) == ("REJECTED", "refused")
+    assert "rejected there by hand" in approval.problem
+    decide_uncertain(intent=approval, was_done=False)
+    minutes()
+    assert one.status == "APPROVED"
+
+
+def test_hits_of_a_rule_whose_recruiter_is_disconnected_are_refused(fake, mturk, rule):
+    """Else the ledger would pay for them, and the marketplace's own workers do them."""
+    disconnect(connection=RecruiterConnection.objects.get())
+    with pytest.raises(mturk.exceptions.RequestError, match="Connect it again, or end the rule"):
+        mturk.create_hit(**HIT_HERE, MaxAssignments=1)
+    assert mturk.get_account_balance()["AvailableBalance"] == "100.00"
+    end_rule(rule=rule)
+    assert mturk.create_hit(**HIT_HERE, MaxAssignments=1)
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+@pytest.mark.parametrize("lacks", ["a row that can be read", "a row"])
+def test_from_a_list_that_lacks_somebody_nothing_follows_of_them(
+    fake, mturk, posted, monkeypatch, lacks, is_stopped
+):
+    submission, _browser, _answer = arrive(fake, posted)
+    if is_stopped:
+        stop_study(study=posted)
+    else:
+        fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+        call_recruiters()
+
+    def partial_list(content):
+        rows = [one for one in content["results"] if one["id"] != submission.id]
+        return content | {"results": rows if lacks == "a row" else [*rows, {"id": 5}]}
+
+    with monkeypatch.context() as away:
+        answer_wrongly(away, lambda path, _query: path == "/submissions/", partial_list)
+        minutes()
+    if is_stopped:
+        fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    else:
+        assert Intent.objects.filter(kind="doubt").count() == 1
+    minutes()
+    assert Intent.objects.filter(kind="doubt", state="uncertain").count() == 1
+
+
+def test_who_connects_again_within_a_draft_has_one_study(fake, mturk, rule, requester, monkeypatch):
+    mturk.create_hit(**HIT_HERE, MaxAssignments=8)
+    clock.advance(timedelta(minutes=2))
+    real, tries = Prolific.draft, []
+
+    def draft(self, values):
+        tries.append(values)
+        if len(tries) == 1:  # and the other process's minute comes
+            disconnect(connection=RecruiterConnection.objects.get())
+            connect_prolific(
+                requester=requester,
+                name="Prolific",
+                token="token",
+                workspace=fake.world.workspace,
+                project=fake.world.project,
+            )
+            call_recruiters()
+        return real(self, values)
+
+    monkeypatch.setattr(Prolific, "draft", draft)
+    minutes()
+    study = RecruitedStudy.objects.get()
+    assert fake.world.studies[study.external_id].status == "ACTIVE"
+    assert [one.status for one in fake.world.studies.values()].count("ACTIVE") == 1
+
+
+def test_to_connect_again_forgets_no_setting_of_the_connection(fake, requester, connection):
+    facts = connection.settings | {"rejection_category": "LOW_EFFORT"}
+    RecruiterConnection.objects.update(settings=facts)
+    again = {"name": "Prolific", "token": "token", "workspace": fake.world.workspace}
+    connect_prolific(requester=requester, project=fake.world.project, **again)
+    assert RecruiterConnection.objects.get().settings == facts
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x00"])
+def test_a_refusal_is_written_down_whatever_its_text_is(fake, mturk, posted, monkeypatch, text):
+    one = hand_in(fake, posted)
+    approve(mturk, one)
+    real = transport._said
+
+    def said(content):
+        return real(json.dumps({"error": {"detail": f"Too little{text} money."}}).encode())
+
+    monkeypatch.setattr(transport, "_said", said)
+    fake.fail_next("move_submission", "400")
+    call_recruiters()
+    approval = Intent.objects.get(kind="approve")
+    assert (approval.state, "Too little" in approval.problem) == ("refused", True)

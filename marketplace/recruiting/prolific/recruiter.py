@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -37,6 +37,7 @@ from marketplace.recruiting.prolific.words import (
     submission_of,
 )
 from marketplace.recruiting.records import (
+    UNREADABLE_SUBMISSION,
     Account,
     Approval,
     Arrival,
@@ -146,7 +147,11 @@ class Prolific:
 
     def submissions(self, study: str) -> Iterator[Submission]:
         rows = self._api.pages("/submissions/", {"study": study})
-        yield from _readable(partial(submission_of, study=study), rows)
+        for row in rows:
+            try:
+                yield submission_of(row, study=study)
+            except Unreadable:
+                yield UNREADABLE_SUBMISSION
 
     def submission(self, submission: str) -> Submission:
         return submission_of(self._api.read(f"/submissions/{_id(submission)}/"))

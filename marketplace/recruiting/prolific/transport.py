@@ -205,9 +205,14 @@ def _said(content: bytes) -> tuple[str, str]:
         return "", ""
     error = body.get("error", body) if isinstance(body, dict) else {}
     if not isinstance(error, dict):
-        return str(error)[:LONGEST_TEXT], ""
+        return _kept(str(error)), ""
     detail = error.get("detail") or error.get("title") or ""
-    return _as_text(detail)[:LONGEST_TEXT], str(error.get("error_code", ""))
+    return _kept(_as_text(detail)), _kept(str(error.get("error_code", "")))
+
+
+def _kept(text: str) -> str:
+    """So much of it as a database keeps: no half of a sign, and no NUL."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode()[:LONGEST_TEXT]
 
 
 def _as_text(detail: Any) -> str:
