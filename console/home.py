@@ -75,7 +75,7 @@ class Home:
         current = {key: each for key, each in self.studies.items() if each.archived_at is None}
         material = Material(current, self.permissions, self.standings, self.rooms)
         rows = waiting_decisions(material)
-        return sorted(rows, key=lambda one: (one.urgency, one.due))[:MOST_DECISIONS]
+        return sorted(rows, key=lambda one: one.order)[:MOST_DECISIONS]
 
     def rows(self, studies: Sequence[Study]) -> list[StudyRow]:
         """Those of the studies, which must come from `counted()`, as rows of the list."""

@@ -30,16 +30,21 @@ from work.models import Job
 SOON = timedelta(days=2)
 LOW_SHARE = Decimal("0.1")
 """Of a budget, below which money is running out."""
+# What is open waits on nobody's work and money, and no time decides it.
 URGENT, WARNING, OPEN = range(3)
 SIGN_OF = {URGENT: "!", WARNING: "▲", OPEN: "○"}
 
 
 @dataclass(frozen=True)
 class HomeDecision:
-    """One thing to decide: the fact, of which study or team, what it costs, and the button."""
+    """One thing to decide: the fact, of which study or team, what it costs, and the button.
+
+    `due` is when time decides it, if time does; `since` orders what no time decides.
+    """
 
     urgency: int
-    due: datetime
+    due: datetime | None
+    since: datetime
     fact: str
     note: str
     button: str
@@ -50,6 +55,11 @@ class HomeDecision:
     @property
     def sign(self) -> str:
         return SIGN_OF[self.urgency]
+
+    @property
+    def order(self) -> tuple[int, bool, datetime]:
+        """Most pressing first: of equals, what time decides by its date, then the oldest."""
+        return self.urgency, self.due is None, self.due or self.since
 
 
 @dataclass(frozen=True)
@@ -111,10 +121,18 @@ def _by_study(
 
 
 def _decision(
-    study: Study, urgency: int, due: datetime, fact: str, note: str, button: str, url: str
+    study: Study,
+    urgency: int,
+    since: datetime,
+    fact: str,
+    note: str,
+    button: str,
+    url: str,
+    *,
+    due: datetime | None = None,
 ) -> HomeDecision:
     about_url = reverse("console:study", args=[study.slug])
-    return HomeDecision(urgency, due, fact, note, button, url, study.title, about_url)
+    return HomeDecision(urgency, due, since, fact, note, button, url, study.title, about_url)
 
 
 def _page(name: str, study: Study, *parts: object, **query: object) -> str:
@@ -148,12 +166,13 @@ def _reviews(study: Study, standings: Sequence[BatchStanding]) -> Iterator[HomeD
         cost = _("The recruiter pays its participants.")
     yield _decision(
         study,
-        URGENT if due - timezone.now() < SOON else OPEN,
+        URGENT if due - timezone.now() < SOON else WARNING,
         due,
         fact % {"n": f"{n:,}", "at": _at(due)},
         " ".join([*notes, cost % {"usd": usd}]),
         _("Review %(n)s") % {"n": f"{n:,}"},
         _page("review", study),
+        due=due,
     )
 
 
@@ -234,6 +253,7 @@ def _ends(study: Study, standing: BatchStanding) -> Iterator[HomeDecision]:
         f"{about} {cost % {'usd': standing.missing_usd} if is_over else cost}",
         button % {"n": f"{n_missing:,}"},
         _page("batch-change", study, batch.pk, change),
+        due=None if is_over else end,
     )
 
 
@@ -301,6 +321,7 @@ def _low_budgets(material: Material) -> Iterator[HomeDecision]:
         left_usd = max(room.left_usd, Decimal(0))
         yield HomeDecision(
             WARNING,
+            None,
             timezone.now(),
             fact % {"left": left_usd, "cap": room.budget.cap_usd},
             _("$%(usd).2f are committed or spent.") % {"usd": room.committed_usd},

@@ -168,15 +168,51 @@ def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study):
 
 
 def test_disagreement_is_said_last_until_labels_are_made(rosa, researcher):
-    study = rated_study("rated", owner=researcher, level="ordinal")
+    disputed_study("rated", researcher)
+    [apart] = decisions(rosa)
+    assert (apart.sign, apart.button) == ("○", "Decide 6")
+    assert apart.url == reverse("console:adjudication", args=["rated"])
+
+
+def disputed_study(name, owner):
+    study = rated_study(name, owner=owner, level="ordinal")
     study.questions.update(scale_max=100)
     for annotator in ("Cat", "Dan"):
         for item in ("d0", "d1", "d2"):
             rate(study, annotator, item, {"alpha": 99, "beta": 0})
     compute(study, "agreement")
-    [apart] = decisions(rosa)
-    assert (apart.sign, apart.button) == ("○", "Decide 6")
-    assert apart.url == reverse("console:adjudication", args=["rated"])
+    return study
+
+
+def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, researcher):
+    now = timezone.now()
+    old = now - timedelta(days=90)
+    disputed_study("apart", researcher)
+    Study.objects.update(created_at=old)
+    days_left = {"later": 20, "next": 5, "tomorrow": 1}
+    for name, days in days_left.items():
+        batch = add_batch(rating_study(name, owner=researcher, title=name), n_published=1)
+        add_assignment(Hit.objects.of(batch).first(), problem="" if days > 1 else "No item.")
+        Batch.objects.filter(pk=batch.pk).update(
+            publishing_started_at=now, auto_approval_delay_seconds=days * 24 * 3600
+        )
+    Assignment.objects.update(submitted_at=now)
+    failed = Study.objects.get(slug="next")
+    Job.objects.create(
+        kind="score",
+        subject=f"study:{failed.pk}",
+        title="Scoring rouge1",
+        state=Job.State.FAILED,
+        finished_at=old,
+    )
+    rows = [(one.sign, one.button, one.about) for one in decisions(rosa)]
+    assert rows[:3] == [
+        ("!", "Review 1", "tomorrow"),
+        ("▲", "Review 1", "next"),
+        ("▲", "Review 1", "later"),
+    ]
+    assert {row[1] for row in rows[3:-1]} == {"Look at it", "See why"}
+    assert rows[-1][:2] == ("○", "Decide 6")
 
 
 def test_archived_studies_leave_the_list_and_are_led_to(rosa, batch):
