@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from urllib.parse import urlencode
 
 from django.utils.functional import Promise
@@ -34,6 +35,7 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
+from validation.documents.metrics_answers import measure_name, metrics_answers, size_text
 from validation.documents.sensitivity_tables import sensitivity_table
 from validation.documents.system_tables import (
     disagreements_table,
@@ -42,7 +44,7 @@ from validation.documents.system_tables import (
 )
 from validation.documents.tables import ceilings_table, coverage_table
 from validation.documents.terms import COEFFICIENTS, LEVELS, RESAMPLES, TESTS, family
-from validation.documents.top_groups import names_of, top_groups
+from validation.documents.top_groups import names_of
 from validation.results import ALL, CONDITION
 from validation.rows import StoredResults
 
@@ -256,24 +258,23 @@ def correlations_of(results: StoredResults) -> list[CorrelationRecord]:
 
 
 def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
-    """By question, the metrics that no test tells from the greatest: label, value, and test."""
-    of = {"scope": ALL, "level": "item", "coefficient": "spearman"}
-    rows = top_groups(results, **of)
-    questions = [row.question for row in results.rows(ComparisonRecord, **of) if row.p is not None]
-    for measure, group in list(rows.items())[:MOST_QUESTIONS]:
+    """By question, the metrics that no test tells from the greatest, by the measure that the
+    Metrics page begins with: label, value, and test."""
+    for question, answer in islice(metrics_answers(results), MOST_QUESTIONS):
+        group = answer.best_records
+        if not group:
+            continue
         first = group[0]
         which = (
             _("Agrees best") if len(group) == 1 else _("No significant difference among the best")
         )
-        label = f"{which}, {measure.question}: {names_of(results, group)}"
-        pairs = questions.count(measure.question)
-        size = {"n": f"{first.n_used:,}"}
-        n = ngettext("n = %(n)s item, Spearman", "n = %(n)s items, Spearman", first.n_used) % size
+        pairs = sum(row.p is not None for row in answer.comparisons)
+        basis = [measure_name(first), interval(first), size_text(first)]
         yield (
-            label,
+            f"{which}, {question}: {names_of(results, group)}",
             coefficient_text(first.value),
-            f"{interval(first)}, {n}{_test_text(test_name(results.settings), pairs)}"
-            f"{_few_items(min(first.n_used, first.n_units or first.n_used))}",
+            f"{', '.join(filter(None, basis))}{_test_text(test_name(results.settings), pairs)}"
+            f"{_few_items(first)}",
         )
 
 
@@ -285,9 +286,10 @@ def test_name(settings: Settings) -> str:
     return TESTS.get(settings.test, settings.test)
 
 
-def _few_items(n_items: int) -> str:
-    """The caveat of a figure that rests on few items."""
-    if n_items >= LEAST_ITEMS:
+def _few_items(first: CorrelationRecord) -> str:
+    """The caveat of a figure by item that rests on few of them."""
+    n_items = min(first.n_used, first.n_units or first.n_used)
+    if first.level != "item" or n_items >= LEAST_ITEMS:
         return ""
     text = ngettext(
         "with %(n)d item only this is a rough guide; rate %(least)d or more",

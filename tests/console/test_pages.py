@@ -188,10 +188,21 @@ def test_correlations_are_shown_at_the_level_asked_for(page_text, researcher):
     of_pooled = page_text(study, "validation", level="pooled")
     assert "Correlation over all candidates at once" in of_pooled
     assert "Candidates used" in of_pooled
-    message = (
-        rf"Agrees best, appropriateness: nll {interval}, n = 3 items, Spearman; with 3 items only "
+
+
+def test_the_overview_and_the_metrics_page_name_the_same_coefficient_and_level(
+    page_text, researcher
+):
+    study = scored_study(owner=researcher)
+    metrics = page_text(study, "validation")
+    limits = r"\[.0\.\d\d, 1\.00\]"
+    [said] = re.findall(
+        rf"The greatest value is nll's: Kendall's τ-b by item, (1\.00 {limits}), n = 3 items\.",
+        metrics,
     )
-    assert re.search(message, page_text(study))
+    value, _space, interval = said.partition(" ")
+    basis = f"Kendall's τ-b by item, {interval}, n = 3 items; with 3 items only this is a rough"
+    assert f"Agrees best, appropriateness: nll {value} {basis} guide" in page_text(study)
 
 
 def test_the_overview_counts_the_pairs_that_were_tested(page_text, researcher):

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation.models import Submission
 from annotation.versions import count_judgments_change
-from console.results import VALIDATION, compute
+from console.results import REPORT, VALIDATION, compute
 from console.validation_view import TABLES
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
@@ -142,6 +142,21 @@ def test_the_report_can_be_taken_away_in_every_form(page_text, rosa, study):
     html = rosa.get(reverse("console:report-file", args=[study.slug, "report.html"]))
     ElementTree.fromstring(html.content.decode().removeprefix("<!DOCTYPE html>\n"))
     assert rosa.get(reverse("console:report-file", args=[study.slug, "x.exe"])).status_code == 404
+
+
+def test_the_report_says_what_the_metrics_page_begins_with(page_text, rosa, study):
+    page_text(study, "validation")
+    compute(study, REPORT)
+    content = bytes(ReportFile.objects.get(name="report.html").content).decode()
+    beginning = words_of(content.partition("<section")[0])
+    section = words_of(content.partition("<h2>Which metric agrees with human ratings</h2>")[2])
+    where = reverse("console:validation", args=[study.slug])
+    for question in ("empathy", "tone"):
+        page = rosa.get(where, {"question": question}).content.decode()
+        lead = words_of(re.search(r'<div class="answer">(.+?)</div>', page, re.S)[1])
+        assert "Kendall's τ-b by item" in lead
+        assert f"{question}: {lead}" in section
+        assert f"{question}: {lead.partition('.')[0]}." in beginning
 
 
 def test_without_scores_there_is_nothing_to_report(page_text, researcher):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -32,6 +32,7 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
+from validation.documents.metrics_answers import metrics_answers
 from validation.documents.rated_systems import rated_systems_section, verdicts
 from validation.documents.sample_size import curves_of, sample_size_table
 from validation.documents.sensitivity_tables import sensitivity_table
@@ -43,8 +44,7 @@ from validation.documents.system_tables import (
 )
 from validation.documents.tables import ceilings_table, correlations_table, coverage_table
 from validation.documents.terms import statistic
-from validation.documents.top_groups import top_groups
-from validation.results import ALL, KINDS, Results
+from validation.results import KINDS, Results
 
 # What a record of a kind is called in its number's signature.
 SIGNED = {
@@ -100,8 +100,20 @@ def signed_document(results: Results, title: str, sections: Sequence[Section]) -
             "inputs": plain(results.inputs),
             "methods": methods,
         },
-        answer=" ".join(f"{verdict.best} {verdict.chance}" for verdict in verdicts(results)),
+        answer=" ".join(_answers(results)),
     )
+
+
+def _answers(results: Results) -> Iterator[str]:
+    for verdict in verdicts(results):
+        yield f"{verdict.best} {verdict.chance}"
+    for question, metrics in metrics_answers(results):
+        yield _of_question(question, [metrics.answer])
+
+
+def _of_question(question: str, sentences: Sequence[str]) -> str:
+    text = " ".join(sentences)
+    return _("%(question)s: %(text)s") % {"question": question, "text": text}
 
 
 # The pairs whose difference is least sure have their curves drawn; the table has all.
@@ -194,14 +206,15 @@ def _records(results: Results) -> dict[str, list[dict[str, Any]]]:
 
 def _agreement(results: Results) -> list[str | Table | Figure]:
     """The scatter is of the metric of the greatest value: one of the top group, if not the best."""
-    parts: list[str | Table | Figure] = [heat_map_figure(results)]
-    measure = {"level": results.level, "coefficient": results.coefficient}
-    leaders = {
-        of.question: group for of, group in top_groups(results, scope=ALL, **measure).items()
-    }
+    answers = dict(metrics_answers(results))
+    parts: list[str | Table | Figure] = [
+        _of_question(question, answer.sentences) for question, answer in answers.items()
+    ]
+    parts.append(heat_map_figure(results))
     for question in results.questions:
         parts.append(forest_figure(results, question))
-        for first in leaders.get(question, [])[:1]:
+        leaders = answers[question].best_records if question in answers else []
+        for first in leaders[:1]:
             scatter = results.scatter(question, first.metric, first.signature)
             if scatter is not None:
                 parts.append(scatter_figure(results, question, results.label(first), scatter))

@@ -1,0 +1,176 @@
+"""Which metrics agree with people best, and beside what ceiling, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from stats.correlation.result import LEAST_ITEMS
+from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
+from validation.documents.documents import Number
+from validation.documents.terms import COEFFICIENTS, LEVELS, reason_in_words
+from validation.documents.top_groups import top_group
+from validation.results import ALL, Results
+
+
+@dataclass(frozen=True)
+class MetricsAnswer:
+    """Of one question by one measure: the metrics not told apart from the best, and how near
+    they come to the ceiling; `records` are of the family and in no order."""
+
+    results: Results
+    records: Sequence[CorrelationRecord]
+    comparisons: Sequence[ComparisonRecord]
+    ceiling: CeilingRecord | None
+
+    @cached_property
+    def defined(self) -> list[CorrelationRecord]:
+        defined = (row for row in self.records if row.is_primary and row.value is not None)
+        return sorted(defined, key=lambda row: -(row.value or 0.0))
+
+    @cached_property
+    def best_records(self) -> list[CorrelationRecord]:
+        if not self.defined:
+            return []
+        return top_group(self.defined, self.comparisons, self.results.settings.alpha)
+
+    @property
+    def answer(self) -> str:
+        """In a few words, whether one metric is best."""
+        n, n_top = len(self.defined), len(self.best_records)
+        if not n:
+            return _("No metric can be set against people here.")
+        values = {"metric": self.results.label(self.best_records[0]), "n": n, "top": n_top}
+        if n == 1:
+            return _("%(metric)s is the only metric to set against people.") % values
+        if n_top == 1:
+            return _("%(metric)s agrees with people best.") % values
+        return _("No single metric is best.")
+
+    @property
+    def explanation(self) -> str:
+        """What that rests on, in a sentence."""
+        n, n_top = len(self.defined), len(self.best_records)
+        if not n:
+            reasons = dict.fromkeys(reason_in_words(row.reason) for row in self.records)
+            return _("Every correlation is undefined: %(reasons)s.") % {
+                "reasons": "; ".join(filter(None, reasons))
+            }
+        values = {"n": n, "top": n_top, "others": n - 1}
+        if n == 1:
+            text = ""
+        elif n_top == 1:
+            text = ngettext(
+                "A test tells it from the %(others)d other.",
+                "Tests tell it from each of the %(others)d others.",
+                n - 1,
+            )
+        elif n_top == n:
+            text = _("None of the %(n)d can be told from the one with the greatest value.")
+        else:
+            text = _("%(top)d of %(n)d cannot be told apart at the top.")
+        below = self._below_the_ceiling
+        return " ".join(part for part in (text % values, below) if part)
+
+    @property
+    def _below_the_ceiling(self) -> str:
+        """Only where no interval of the top group reaches the ceiling's."""
+        if self.ceiling is None or self.ceiling.attainable is None:
+            return ""
+        low = self.ceiling.attainable_low
+        floor = self.ceiling.attainable if low is None else low
+        tops = [row.value if row.ci_high is None else row.ci_high for row in self.best_records]
+        if any(top is None or top >= floor for top in tops):
+            return ""
+        return ngettext(
+            "It stays below what a perfect metric could reach here.",
+            "All of them stay below what a perfect metric could reach here.",
+            len(self.best_records),
+        )
+
+    @property
+    def estimate(self) -> str:
+        """The greatest value, with its interval and what it rests on."""
+        if not self.best_records:
+            return ""
+        first = self.best_records[0]
+        values = {
+            "metric": self.results.label(first),
+            "measure": measure_name(first),
+            "value": _value_text(first.value, first.ci_low, first.ci_high),
+            "n": size_text(first),
+        }
+        text = _("The greatest value is %(metric)s's: %(measure)s, %(value)s, %(n)s.")
+        return " ".join([text % values, *self._caveats(first)])
+
+    def _caveats(self, first: CorrelationRecord) -> list[str]:
+        n_items = min(first.n_used, first.n_units or first.n_used)
+        if first.level != "item" or n_items >= LEAST_ITEMS:
+            return []
+        text = ngettext(
+            "With %(n)d item only this is a rough guide; rate %(least)d or more.",
+            "With %(n)d items only this is a rough guide; rate %(least)d or more.",
+            n_items,
+        )
+        return [text % {"n": n_items, "least": LEAST_ITEMS}]
+
+    @property
+    def ceiling_text(self) -> str:
+        """What a metric could reach, and what one more annotator does."""
+        one = self.ceiling
+        if one is None or one.attainable is None:
+            reason = None if one is None else reason_in_words(one.reason)
+            why = reason or _("too few annotators judged the same candidates")
+            return _("What a perfect metric could reach is not known: %(why)s.") % {"why": why}
+        value = _value_text(one.attainable, one.attainable_low, one.attainable_high)
+        text = _(
+            "A perfect metric could reach %(value)s against these ratings: that is the ceiling."
+        )
+        sentences = [text % {"value": value}]
+        if one.leave_one_out is not None:
+            text = _("One more annotator agrees with the others at %(value)s.")
+            sentences.append(text % {"value": _value_text(one.leave_one_out)})
+        return " ".join(sentences)
+
+    @property
+    def sentences(self) -> list[str]:
+        """All of it, as the Metrics page begins."""
+        texts = (self.answer, self.explanation, self.estimate, self.ceiling_text)
+        return [text for text in texts if text]
+
+
+def metrics_answers(results: Results) -> Iterator[tuple[str, MetricsAnswer]]:
+    """For each question, over all conditions, by the measure that short tables show."""
+    of = {"scope": ALL, "level": results.level, "coefficient": results.coefficient}
+    rows, tests = results.rows(CorrelationRecord, **of), results.rows(ComparisonRecord, **of)
+    ceilings = {row.question: row for row in results.rows(CeilingRecord, **of)}
+    for question in results.questions:
+        if records := [row for row in rows if row.question == question]:
+            pairs = [pair for pair in tests if pair.question == question]
+            yield question, MetricsAnswer(results, records, pairs, ceilings.get(question))
+
+
+def measure_name(row: CorrelationRecord) -> str:
+    """Which coefficient a correlation is, and at which level."""
+    named = COEFFICIENTS.get(row.coefficient, row.coefficient)
+    return f"{named} {LEVELS.get(row.level, row.level)}"
+
+
+def size_text(row: CorrelationRecord) -> str:
+    """What a correlation is over, counted."""
+    if row.level == "item":
+        text, n = ngettext("n = %(n)s item", "n = %(n)s items", row.n_used), row.n_used
+    elif row.level == "system" and row.n_systems is not None:
+        text = ngettext("n = %(n)s system", "n = %(n)s systems", row.n_systems)
+        n = row.n_systems
+    else:
+        text, n = ngettext("n = %(n)s candidate", "n = %(n)s candidates", row.n_rows), row.n_rows
+    return text % {"n": f"{n:,}"}
+
+
+def _value_text(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    return Number(value, low=low, high=high).text.replace("-", "\N{MINUS SIGN}")
