@@ -34,6 +34,13 @@ if not variables.is_address(SITE_URL):
         f"SITE_URL is '{SITE_URL}'; it must be an address such as https://assay.example.org."
     )
 
+# Where operators have the documentation as `make docs` builds it; without an address each site has
+# the pages of its own version at /docs/ (docs/deployment.md).
+DOCS_URL = env.str("DOCS_URL", default="")
+if DOCS_URL and not variables.is_address(DOCS_URL):
+    raise ImproperlyConfigured(
+        f"DOCS_URL is '{DOCS_URL}'; it must be an address such as https://docs.example.org/assay/."
+    )
 # Names at which there is nothing but the Requester API, at `/` (docs/mturk-programs.md).
 MARKETPLACE_API_HOSTS = variables.host_names("MARKETPLACE_API_HOSTS")
 if urlsplit(SITE_URL).hostname in MARKETPLACE_API_HOSTS:

@@ -31,6 +31,7 @@ WRONG = [
     ("AWS_ENDPOINT_URL_MTURK", "marketplace", "it must be an address such as https://"),
     ("MARKETPLACE_API_HOSTS", "mturk.example.org:443", "names of hosts, without ports, such as"),
     ("MARKETPLACE_API_HOSTS", "api.example.org,127.0.0.1", "the API needs a name of its own"),
+    ("DOCS_URL", "docs", "it must be an address such as https://docs.example.org/"),
     ("SITE_URL", "http://127.0.0.1:99999", "it must be an address such as https://"),
 ]
 

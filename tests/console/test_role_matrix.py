@@ -408,6 +408,9 @@ def test_every_address_has_a_line():
         "healthz",
         "readyz",
         "metrics",
+        # Of whoever signed in, and of no study: test_documentation_pages.py.
+        "documentation",
+        "documentation-page",
     }
 
 

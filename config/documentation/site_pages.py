@@ -1,0 +1,200 @@
+"""The documentation as a running site has it: docs/ of its own version, without a build and without
+the Internet. Formulas stay as they are written; `make docs` draws them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from config.documentation.markdown import as_rendered
+from config.documentation.reference import reference_pages
+from config.documentation.repository_pages import FILES, repository_files
+
+SITE = Path(__file__).resolve().parents[2]
+DOCS = SITE / "docs"
+INDEX = "index.md"
+# Pages' marks for their tests, and for sentences that a build writes.
+COMMENT = re.compile(r"^<!-- .*? -->$", re.MULTILINE)
+ELSEWHERE = ("http:", "https:", "mailto:")
+
+
+@dataclass(frozen=True)
+class DocumentationPage:
+    """A page as HTML, and what it is called."""
+
+    title: str
+    html: SafeString
+
+
+@cache
+def documentation_page(path: str) -> DocumentationPage | None:
+    """The page at a path of /docs/, such as `launch/`; None where there is none."""
+    name = path.strip("/")
+    for source in (f"{name}.md", posixpath.join(name, INDEX)):
+        text = _source(source)
+        if text is not None:
+            return _page(text, source)
+    return None
+
+
+def documentation_file(path: str) -> Path | None:
+    """A picture or an example at a path of /docs/; None where there is none."""
+    return _files().get(path)
+
+
+def contents() -> list[tuple[str, list[tuple[str, str]]]]:
+    """The groups of pages, each with titles and addresses, in the order of the built site."""
+    return [
+        (group, [(title, page_address(source)) for title, source in _titled(entries)])
+        for each in _configuration()["nav"]
+        for group, entries in each.items()
+    ]
+
+
+def page_address(source: str) -> str:
+    """Where the page of a source file is."""
+    name = source.removesuffix(".md")
+    name = "" if name == "index" else name.removesuffix("/index")
+    if not name:
+        return reverse("documentation")
+    return reverse("documentation-page", args=[f"{name}/"])
+
+
+@cache
+def _files() -> Mapping[str, Path]:
+    """By path, so that an address is looked up and never opened."""
+    files = (path for path in DOCS.rglob("*") if path.is_file())
+    beside = {path: SITE / name for name, path in FILES.items()}
+    return beside | {path.relative_to(DOCS).as_posix(): path for path in files}
+
+
+def _source(name: str) -> str | None:
+    if (path := _files().get(name)) is not None:
+        return path.read_text("utf-8")
+    return _made_of_the_code().get(name) if _is_made(name) else None
+
+
+def _is_made(name: str) -> bool:
+    """Whether it may be a page that is no file of docs/: making them takes a second."""
+    return name.startswith("reference/") or name in _NOT_IN_DOCS
+
+
+@cache
+def _made_of_the_code() -> Mapping[str, str]:
+    return {**repository_files(SITE), **reference_pages(SITE)}
+
+
+_NOT_IN_DOCS = {"adr/index.md", "architecture.md", "changelog.md", "contributing.md", "security.md"}
+
+
+def _page(text: str, source: str) -> DocumentationPage:
+    text = COMMENT.sub("", as_rendered(text, source))
+    tokens = _markdown().parse(text)
+    titles = (one.content for before, one in pairwise(tokens) if before.tag == "h1")
+    html = _markdown().renderer.render(tokens, _markdown().options, {"source": source})
+    return DocumentationPage(next(titles, source), SafeString(html))  # HTML in the text is escaped
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    markdown.add_render_rule("heading_open", _open_heading)
+    markdown.add_render_rule("link_open", _open_link)
+    markdown.add_render_rule("image", _picture)
+    for name in ("th_open", "td_open"):
+        markdown.add_render_rule(name, _open_cell)
+    markdown.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
+    markdown.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return markdown
+
+
+def _open_heading(
+    renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
+) -> str:
+    tokens[index].attrSet("id", slug(tokens[index + 1].content))
+    return str(renderer.renderToken(tokens, index, options, environment))
+
+
+def slug(heading: str) -> str:
+    """What a link to the heading names, as forges and the built site have it."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
+    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+
+
+def _open_link(
+    renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
+) -> str:
+    """To where this site has it; a text alone where only a build has."""
+    token = tokens[index]
+    target = _address(str(token.attrGet("href") or ""), environment["source"])
+    if target is None:
+        del token.attrs["href"]
+    else:
+        token.attrSet("href", target)
+    return str(renderer.renderToken(tokens, index, options, environment))
+
+
+def _picture(
+    renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
+) -> str:
+    token = tokens[index]
+    source = _address(str(token.attrGet("src") or ""), environment["source"])
+    token.attrSet("src", source or "")
+    return str(renderer.image(tokens, index, options, environment))
+
+
+def _open_cell(
+    renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
+) -> str:
+    """Without a style of its own, which the content security policy refuses."""
+    if "right" in str(tokens[index].attrs.pop("style", "")):
+        tokens[index].attrSet("class", "number")
+    return str(renderer.renderToken(tokens, index, options, environment))
+
+
+def _address(link: str, source: str) -> str | None:
+    if link.startswith((*ELSEWHERE, "#")):
+        return link
+    name, sign, anchor = link.partition("#")
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(source), name))
+    if path in _files() and not path.endswith(".md"):
+        return reverse("documentation-page", args=[path])
+    if path in _files() or _is_made(path):
+        return f"{page_address(path)}{sign}{anchor}"
+    return None
+
+
+class _Configuration(yaml.SafeLoader):
+    """mkdocs.yml, whose tags for Python and for the environment say nothing here."""
+
+
+_Configuration.add_multi_constructor("", lambda *_: None)
+
+
+@cache
+def _configuration() -> dict[str, Any]:
+    text = (SITE / "mkdocs.yml").read_text("utf-8")
+    configuration: dict[str, Any] = yaml.load(text, Loader=_Configuration)  # a safe one
+    return configuration
+
+
+def _titled(entries: Sequence[str | dict[str, str]]) -> list[tuple[str, str]]:
+    """Titles and sources; one without a title has that of its page."""
+    rows = []
+    for entry in entries:
+        [(title, source)] = entry.items() if isinstance(entry, dict) else [("", entry)]
+        page = documentation_page(source.removesuffix(".md").removesuffix("index"))
+        rows.append((title or (page.title if page else source), source))
+    return rows

@@ -1,0 +1,126 @@
+"""The documentation at a running site, and where the console leads to it."""
+
+import re
+from pathlib import PurePosixPath
+from urllib.parse import urldefrag
+
+import pytest
+from django.urls import reverse
+
+from config.documentation.site_pages import (
+    DOCS,
+    contents,
+    documentation_file,
+    documentation_page,
+    page_address,
+)
+from console.templatetags.documentation import PAGES, help_address
+from tests.annotation.studies import rating_study
+from tests.documentation.test_links import links
+
+pytestmark = pytest.mark.django_db
+SOURCES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+def anchors(html):
+    return set(re.findall(r' id="([^"]+)"', html))
+
+
+def test_documentation_is_of_the_version_that_runs_and_needs_no_build(rosa):
+    page = rosa.get("/docs/launch/")
+    assert page.status_code == 200
+    assert '<h1 id="launching">Launching</h1>' in page.content.decode()
+    assert "<title>Launching · Documentation · Assay</title>" in page.content.decode()
+    first = rosa.get("/docs/").content.decode()
+    assert 'href="/docs/launch/"' in first
+    assert "All pages" in first
+
+
+def test_documentation_is_for_who_is_signed_in(client):
+    for path in ("/docs/", "/docs/launch/", "/docs/tutorial/11-metrics.webp"):
+        answer = client.get(path)
+        assert answer.status_code == 302
+        assert answer["Location"].startswith(reverse("console:login"))
+
+
+def html_of(source):
+    return documentation_page(source.removesuffix(".md").removesuffix("index")).html
+
+
+def faults_of(source):
+    """Addresses that lead nowhere, and links of the source that are lost."""
+    addresses = re.findall(r'<(?:a href|img src)="([^"]+)"', html_of(source))
+    for address in addresses:
+        target, anchor = urldefrag(address)
+        path = target.removeprefix("/docs/")
+        if target.startswith("/docs/") and PurePosixPath(path).suffix in ("", ".md"):
+            page = documentation_page(path)
+            if page is None or (anchor and anchor not in anchors(page.html)):
+                yield f"{source}: {address}"
+        elif target.startswith("/docs/") and documentation_file(path) is None:
+            yield f"{source}: {address}"
+    n = len([link for link in links(DOCS / source) if "demo/" not in link])
+    if len(addresses) < n:
+        yield f"{source}: {len(addresses)} of {n} links"
+
+
+def test_links_of_pages_lead_to_pages_headings_and_files_that_are_there():
+    assert len(SOURCES) > 50
+    assert [fault for source in SOURCES for fault in faults_of(source)] == []
+
+
+def test_pages_ask_for_no_style_that_the_content_policy_refuses():
+    assert " style=" not in "".join(map(html_of, SOURCES))
+
+
+def test_every_page_of_the_built_site_is_in_the_contents():
+    listed = {address for _group, pages in contents() for _title, address in pages}
+    assert {"/docs/", "/docs/launch/", "/docs/reference/commands/", "/docs/security/"} <= listed
+    unlisted = {page_address(source) for source in SOURCES} - listed
+    assert all(address.startswith("/docs/adr/") for address in unlisted)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../README.md", "%2e%2e/README.md", "..%2f.env", "nothing/", "/etc/passwd", "launch.md.md"],
+)
+def test_nothing_beside_the_documentation_is_handed_out(rosa, path):
+    assert rosa.get(f"/docs/{path}").status_code == 404
+
+
+def test_an_example_is_a_file_to_keep_and_a_picture_a_picture(rosa):
+    example = next(path for path in DOCS.rglob("*.csv"))
+    answer = rosa.get(f"/docs/{example.relative_to(DOCS).as_posix()}")
+    assert answer["Content-Disposition"] == f'attachment; filename="{example.name}"'
+    assert answer["Content-Type"] == "application/octet-stream"
+    assert rosa.get("/docs/tutorial/11-metrics.webp")["Content-Type"] == "image/webp"
+
+
+@pytest.mark.parametrize("stage", PAGES)
+def test_what_explains_a_page_of_a_study_is_there(stage):
+    target, anchor = urldefrag(help_address(stage))
+    page = documentation_page(target.removeprefix("/docs/"))
+    assert page is not None
+    assert not anchor or anchor in anchors(page.html)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("launch", "/docs/launch/"),
+        ("results", "/docs/console/#results"),
+        ("validation", "/docs/console/#metrics-and-human-ratings"),
+    ],
+)
+def test_pages_of_a_study_lead_to_what_explains_them(rosa, researcher, settings, name, target):
+    study = rating_study(owner=researcher)
+    where = reverse(f"console:{name}", args=[study.slug])
+    page = rosa.get(where).content.decode()
+    assert f'href="{target}">About this page</a>' in page
+    assert 'href="/docs/">Help</a>' in page
+    settings.DOCS_URL = "https://docs.example.org/assay"
+    elsewhere = rosa.get(where).content.decode()
+    there = f"https://docs.example.org/assay{target.removeprefix('/docs')}"
+    assert f'href="{there}">About this page</a>' in elsewhere
+    assert 'href="https://docs.example.org/assay/">Help</a>' in elsewhere
+    assert "/docs/launch" not in elsewhere
