@@ -20,6 +20,7 @@ from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, 
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
+from validation.documents.scale_limits import CUT
 from validation.documents.terms import listed
 from validation.models import (
     HumanResults,
@@ -248,11 +249,16 @@ class HumanResultsView:
             SystemRow(
                 one,
                 self.scale.value(one.mean),
-                self.scale.interval(one.ci_low, one.ci_high),
+                self.scale.interval(one),
                 self.axis.span(one.mean, one.ci_low, one.ci_high),
             )
             for one in self.standing.systems
         ]
+
+    @property
+    def note_of_cuts(self) -> str:
+        """What is said where an interval would reach beyond the scale."""
+        return _(CUT) if any(map(self.scale.is_cut, self.standing.systems)) else ""
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -375,7 +381,7 @@ def _cell(part: Standing, system: str) -> str:
     if one is None:
         return "–"
     scale = part.scale
-    return f"{scale.value(one.mean)} {scale.interval(one.ci_low, one.ci_high)}".strip()
+    return f"{scale.value(one.mean)} {scale.interval(one)}".strip()
 
 
 def _finding(whole: Standing, parts: Sequence[Standing], names: Sequence[str]) -> str:

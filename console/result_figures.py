@@ -22,7 +22,7 @@ def leader_figures(study: Study) -> Iterator[tuple[str, str, str]]:
     for question, standing in _standings(study):
         if len(standing.systems) > 1 and (first := standing.systems[0]).mean is not None:
             label = _("First, %(question)s") % {"question": question}
-            limits = standing.scale.interval(first.ci_low, first.ci_high)
+            limits = standing.scale.interval(first)
             value = f"{standing.scale.value(first.mean)} {limits}".strip()
             yield label, first.system, f"{value}; {standing.sureness}"
 

@@ -19,6 +19,7 @@ from validation.documents.rated_systems import (
     is_told_apart,
     rivals_of,
 )
+from validation.documents.scale_limits import on_scale
 from validation.documents.terms import listed
 
 MOST_NAMED = 3
@@ -44,7 +45,20 @@ class Scale:
             return percent(value)
         return f"{value:.{self._decimals}f}".replace("-", "\N{MINUS SIGN}")
 
-    def interval(self, low: float | None, high: float | None) -> str:
+    def interval(self, one: RatedSystemRecord) -> str:
+        """That of a system's mean, as far as the scale goes."""
+        return self._between(*on_scale(one.mean, (one.ci_low, one.ci_high), self.ends))
+
+    def is_cut(self, one: RatedSystemRecord) -> bool:
+        """Whether the interval would reach beyond the scale."""
+        limits = (one.ci_low, one.ci_high)
+        return on_scale(one.mean, limits, self.ends) != limits
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return (0.0, 1.0) if self.is_share else (self.low, self.high)
+
+    def _between(self, low: float | None, high: float | None) -> str:
         if low is None or high is None:
             return ""
         return f"[{self.value(low)}, {self.value(high)}]"
@@ -59,13 +73,14 @@ class Scale:
         if sign < 0:
             low, high = (None if one is None else -one for one in (pair.ci_high, pair.ci_low))
         delta = None if pair.delta is None else sign * pair.delta
+        widest = 1.0 if is_ordinal(pair) or self.is_share else self.high - self.low
+        low, high = on_scale(delta, (low, high), (-widest, widest))
         if is_ordinal(pair) or self.is_share:
             limits = "" if low is None or high is None else f"[{_points(low)}, {_points(high)}]"
             points = _("%(n)s percentage points")
             text = points if self.measure == SHARE else _("a net %(n)s in 100 answers")
             return f"{text % {'n': _points(delta)}} {limits}".strip()
-        limits = self.interval(low, high)
-        return f"{self.value(delta)} {limits}".strip()
+        return f"{self.value(delta)} {self._between(low, high)}".strip()
 
 
 def is_ordinal(pair: RatedPairRecord) -> bool:
@@ -112,7 +127,7 @@ class Standing:
         return text % (values | {"rivals": names})
 
     def _of_one(self, one: RatedSystemRecord) -> str:
-        limits = self.scale.interval(one.ci_low, one.ci_high)
+        limits = self.scale.interval(one)
         values = {
             "system": one.system,
             "value": self.scale.value(one.mean),
@@ -160,7 +175,7 @@ class Standing:
 
     def _alone(self) -> Iterator[str]:
         one = self.systems[0]
-        limits = self.scale.interval(one.ci_low, one.ci_high)
+        limits = self.scale.interval(one)
         if limits:
             text = _("With other items and annotators between %(limits)s, in 95 of 100 studies.")
             yield text % {"limits": limits}

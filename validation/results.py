@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -121,6 +121,12 @@ class Results(ABC):
     @abstractmethod
     def measures(self) -> list[Measure]:
         """Of what there are correlations, and how computed."""
+
+    @property
+    def scales(self) -> Mapping[str, tuple[float, float]]:
+        """The ends of each question's scale; none where they are not known, or where values are in
+        annotators' standard deviations."""
+        return {}
 
     @cached_property
     def inputs(self) -> Inputs:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from django.db import models
 
+from annotation.models import Question
 from validation.analysis.rating_records import (
     EstimatedDifferenceRecord,
     EstimatedMeanRecord,
@@ -209,6 +210,14 @@ class StoredResults(Results):
             ),
             labels=self._label_sources(),
         )
+
+    @cached_property
+    def scales(self) -> Mapping[str, tuple[float, float]]:
+        if self.settings.ratings != "raw":
+            return {}
+        questions = Question.objects.filter(study=self.version.study_id)
+        rows = questions.values_list("name", "scale_min", "scale_max")
+        return {name: (low, high) for name, low, high in rows}
 
     def _label_sources(self) -> tuple[LabelSourceRecord, ...]:
         if not self.settings.labels:

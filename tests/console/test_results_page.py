@@ -22,6 +22,7 @@ from tests.annotation.test_comparisons import compare, compared_study
 from tests.console.filled import add_batch, add_scores
 from tests.console.pages import words_of
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.documents.scale_limits import CUT, on_scale
 from validation.models import (
     HumanResults,
     HumanResultsPair,
@@ -226,3 +227,45 @@ def test_the_first_page_says_of_few_items_that_they_are_few(page_text, researche
     compute(study, RESULTS)
     page = page_text(study)
     assert re.search(r"First, appropriateness beta 53\.5.*?; 3 items, too few to be sure", page)
+
+
+def study_at_the_ends(owner):
+    """Of four items: beta is rated nearly best, alpha nearly worst, with one rating off the end."""
+    study = rating_study("ends", owner=owner, n_items=4)
+    for person in ("Ann", "Bob"):
+        for at in range(4):
+            off = 12 if at == 3 else 0
+            rate(study, person, f"d{at}", {"alpha": off, "beta": 100 - off})
+    return study
+
+
+def test_an_interval_ends_with_the_scale_and_says_so(look, page_text, researcher):
+    study = study_at_the_ends(researcher)
+    page = look(study)
+    [beta] = HumanResultsSystem.objects.filter(scope="all", system="beta")
+    [alpha] = HumanResultsSystem.objects.filter(scope="all", system="alpha")
+    assert beta.ci_high > 100  # as it is computed, so that coverage is what was measured
+    assert alpha.ci_low < 0
+    assert f"97.0 [{beta.ci_low:.1f}, 100.0]" in page
+    assert f"3.0 [0.0, {alpha.ci_high:.1f}]" in page
+    assert CUT in page
+    assert f"97.0 [{beta.ci_low:.1f}, 100.0]" in page_text(study)  # Overview
+    assert CUT not in look(clear_study(researcher))
+
+
+def test_intervals_of_a_report_end_with_the_scale(researcher):
+    study = study_at_the_ends(researcher)
+    add_scores(study)
+    compute(study, REPORT)
+    report = words_of(bytes(ReportFile.objects.get(name="report.html").content).decode())
+    tables = set(re.findall(r"97\.00 \[\d\d\.\d\d, (\d+\.\d\d)\]", report))
+    assert tables == {"100.00"}  # of every table that has the mean
+    assert set(re.findall(r"3\.00 \[(-?\d+\.\d\d), \d\d\.\d\d\]", report)) == {"0.00"}
+    assert CUT in report
+
+
+def test_values_that_leave_the_scale_themselves_keep_their_interval():
+    assert on_scale(101.0, (99.0, 103.0), (0.0, 100.0)) == (99.0, 103.0)
+    assert on_scale(99.0, (95.0, 103.0), (0.0, 100.0)) == (95.0, 100.0)
+    assert on_scale(99.0, (None, None), (0.0, 100.0)) == (None, None)
+    assert on_scale(99.0, (95.0, 103.0), None) == (95.0, 103.0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from validation.analysis.estimated_means import PLANNED_LOOKS
 from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
 from validation.documents.documents import Column, Number, P, Row, Section, Table
+from validation.documents.scale_limits import Limits, mean_on_scale, note_of_cuts
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.documents.terms import reason_in_words
 from validation.results import Results
@@ -18,13 +21,14 @@ DECIMALS = 2
 def estimated_means_table(results: Results, **of: str) -> Table:
     """Systems by metric and question; `of` names the question, metric or signature to keep."""
     records = results.rows(EstimatedMeanRecord, **of)
+    cut = note_of_cuts(results, _limits(records))
     rows: list[Row] = [
         (
             row.question,
             results.label(row),
             row.system,
-            _mean(row.value, row.ci_low, row.ci_high, row),
-            _mean(row.people, row.people_low, row.people_high, row),
+            _mean(results, row, row.value, (row.ci_low, row.ci_high)),
+            _mean(results, row, row.people, (row.people_low, row.people_high)),
             row.n_labelled,
             row.n,
             Number(row.effective_n, 0, reason=reason_in_words(row.reason)),
@@ -45,7 +49,7 @@ def estimated_means_table(results: Results, **of: str) -> Table:
             Column(_("Worth so many rated")),
         ],
         rows=rows,
-        note=" ".join(dict.fromkeys([_note(row) for row in records])),
+        note=" ".join(filter(None, dict.fromkeys([*map(_note, records), cut]))),
     )
 
 
@@ -86,9 +90,16 @@ def estimated_differences_table(results: Results, **of: str) -> Table:
 
 
 def _mean(
-    value: float | None, low: float | None, high: float | None, row: EstimatedMeanRecord
+    results: Results, row: EstimatedMeanRecord, value: float | None, limits: Limits
 ) -> Number:
-    return Number(value, DECIMALS, low, high, reason=reason_in_words(row.reason))
+    reason = reason_in_words(row.reason)
+    return mean_on_scale(results, row.question, value, limits, DECIMALS, reason)
+
+
+def _limits(records: Sequence[EstimatedMeanRecord]) -> Iterator[tuple[str, float | None, Limits]]:
+    for row in records:
+        yield row.question, row.value, (row.ci_low, row.ci_high)
+        yield row.question, row.people, (row.people_low, row.people_high)
 
 
 def _note(row: EstimatedMeanRecord) -> str:

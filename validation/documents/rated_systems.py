@@ -17,8 +17,9 @@ from validation.analysis.rated_systems import (
     notes_of_counts,
 )
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.documents import Column, Number, Row, Section, Table
+from validation.documents.documents import Column, Row, Section, Table
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
+from validation.documents.scale_limits import mean_on_scale, note_of_cuts
 from validation.documents.tables import QUESTION, SYSTEM
 from validation.documents.terms import listed
 from validation.results import Results
@@ -306,18 +307,35 @@ def _notes_of_ends(systems: list[RatedSystemRecord], pairs: list[RatedPairRecord
 
 def rated_systems_table(results: Results) -> Table:
     """The systems by their mean rating, with the ranks they may have."""
+    records = results.rows(RatedSystemRecord)
     rows: list[Row] = [
         (
             row.question,
             row.system,
-            Number(row.mean, DECIMALS, row.ci_low, row.ci_high, reason=_("it has no judgment")),
+            mean_on_scale(
+                results,
+                row.question,
+                row.mean,
+                (row.ci_low, row.ci_high),
+                DECIMALS,
+                _("it has no judgment"),
+            ),
             _rank(row),
             row.n_items,
             row.n_annotators,
             row.n_ratings,
         )
-        for row in results.rows(RatedSystemRecord)
+        for row in records
     ]
+    cut = note_of_cuts(
+        results, ((row.question, row.mean, (row.ci_low, row.ci_high)) for row in records)
+    )
+    note = _(
+        "A rank is the range that the tests of every two systems leave open, adjusted by "
+        "Holm's method over the pairs of a question; on fewer than 10 items none is told "
+        "apart. The interval of a difference is of its pair alone: it may leave out 0 where "
+        "the adjusted test does not tell the two apart."
+    )
     return Table(
         name="rated-systems",
         caption=_("The systems as people rate them, for new items and new annotators"),
@@ -331,12 +349,7 @@ def rated_systems_table(results: Results) -> Table:
             Column(_("Ratings")),
         ],
         rows=rows,
-        note=_(
-            "A rank is the range that the tests of every two systems leave open, adjusted by "
-            "Holm's method over the pairs of a question; on fewer than 10 items none is told "
-            "apart. The interval of a difference is of its pair alone: it may leave out 0 where "
-            "the adjusted test does not tell the two apart."
-        ),
+        note=" ".join(filter(None, [note, cut])),
     )
 
 
