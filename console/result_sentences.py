@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -24,6 +24,7 @@ from validation.documents.terms import listed
 
 MOST_NAMED = 3
 MOST_UNDECIDED = 4
+MOST_LINES = 3
 WIDE_SCALE = 20.0
 
 
@@ -122,9 +123,18 @@ class Standing:
             return text % values
         if not self.rivals:
             return _BEST[self.scale.measure]() % values
+        if not any(self._decides(pair) for pair in self.pairs):
+            if len(self.systems) == 2:
+                text = _("Whether %(best)s or %(other)s is better is not decided.")
+                return text % (values | {"other": self.systems[1].system})
+            text = _("None of the %(n)d systems is shown to be better than another.")
+            return text % {"n": len(self.systems)}
         names = listed(_named(self.rivals))
         text = _("People put %(best)s first so far, but %(rivals)s may be as good or better.")
         return text % (values | {"rivals": names})
+
+    def _decides(self, pair: RatedPairRecord) -> bool:
+        return is_told_apart(pair, pair.a) or is_told_apart(pair, pair.b)
 
     def _of_one(self, one: RatedSystemRecord) -> str:
         limits = self.scale.interval(one)
@@ -168,10 +178,10 @@ class Standing:
 
     @property
     def details(self) -> list[str]:
-        """The lead, what is not decided, and who is last, with their numbers."""
+        """Who is better than whom, by how much and how surely; and which pairs are not decided."""
         if len(self.systems) < 2:
             return list(self._alone())
-        return [*self._lead(), *self._undecided(), *self._last(), *self._net()]
+        return [*self._better(), *self._undecided(), *self._meaning(), *self._net()]
 
     def _alone(self) -> Iterator[str]:
         one = self.systems[0]
@@ -180,61 +190,81 @@ class Standing:
             text = _("With other items and annotators between %(limits)s, in 95 of 100 studies.")
             yield text % {"limits": limits}
 
-    def _lead(self) -> Iterator[str]:
-        first, second = self.systems[0].system, self.systems[1].system
-        pair = self.pair(first, second)
-        if pair is None or pair.delta is None or not is_told_apart(pair, first):
-            return
-        size = self.scale.difference(pair, 1.0 if pair.a == first else -1.0)
-        n = ngettext("%(n)s item", "%(n)s items", pair.n_items) % {"n": f"{pair.n_items:,}"}
+    def _better(self) -> Iterator[str]:
+        """A line for each system that is told ahead of others."""
+        lines = []
+        for at, one in enumerate(self.systems):
+            behind = [
+                (other.system, pair)
+                for other in self.systems[at + 1 :]
+                if (pair := self.pair(one.system, other.system)) is not None
+                and is_told_apart(pair, one.system)
+            ]
+            if behind:
+                lines.append(self._better_than(one.system, behind))
+        yield from lines[:MOST_LINES]
+
+    def _better_than(self, one: str, behind: Sequence[tuple[str, RatedPairRecord]]) -> str:
+        by = [
+            _("%(system)s by %(size)s")
+            % {"system": name, "size": self.scale.difference(pair, 1.0 if pair.a == one else -1.0)}
+            for name, pair in behind
+        ]
+        largest = max(pair.p_adjusted or 0.0 for _name, pair in behind)
         text = ngettext(
-            "It leads %(second)s by %(size)s, on %(items)s; if both were equally good, a lead this "
-            "large would be rare (p %(p)s).",
-            "It leads %(second)s by %(size)s, on %(items)s; if both were equally good, a lead this "
-            "large would be rare (p %(p)s, adjusted for %(k)d comparisons).",
+            "%(one)s is better than %(others)s (p %(p)s).",
+            "%(one)s is better than %(others)s (p %(p)s, adjusted for %(k)d comparisons).",
             len(self.pairs),
         )
-        p = p_text(pair.p_adjusted)
-        yield text % {"second": second, "size": size, "items": n, "p": p, "k": len(self.pairs)}
+        if len(behind) > 1:
+            text = _(
+                "%(one)s is better than %(others)s (largest p %(p)s, adjusted for %(k)d "
+                "comparisons)."
+            )
+        others = listed(_named(by))
+        return text % {"one": one, "others": others, "p": p_text(largest), "k": len(self.pairs)}
 
     def _undecided(self) -> Iterator[str]:
+        """All open pairs in a line, and of which of them the interval alone would say otherwise."""
         names = [system.system for system in self.systems]
-        open_pairs = [
+        pairs = [
             (a, b, pair)
-            for a, b in pairwise(names)
-            if (pair := self.pair(a, b)) is not None
-            and not (is_told_apart(pair, a) or is_told_apart(pair, b))
+            for a, b in combinations(names, 2)
+            if (pair := self.pair(a, b)) is not None and not self._decides(pair)
         ]
-        for a, b, pair in open_pairs[:MOST_UNDECIDED]:
-            if pair.delta is None:
-                text = _("%(a)s or %(b)s: not decided; too few items have both.")
-                yield text % {"a": a, "b": b}
-                continue
-            size = self.scale.difference(pair, 1.0 if pair.a == a else -1.0)
-            if (
-                pair.ci_low is not None
-                and pair.ci_high is not None
-                and not (pair.ci_low <= 0 <= pair.ci_high)
-            ):
-                yield _(
-                    "%(a)s or %(b)s: not decided. Alone the difference is %(size)s, but among "
-                    "%(k)d comparisons, or on so few items, such a one comes up by chance."
-                ) % {"a": a, "b": b, "size": size, "k": len(self.pairs)}
-                continue
-            text = _(
-                "%(a)s or %(b)s: not decided. The difference is %(size)s; either may be better."
-            )
-            yield text % {"a": a, "b": b, "size": size}
-
-    def _last(self) -> Iterator[str]:
-        if len(self.systems) < 3:
+        if not pairs:
             return
-        before, last = self.systems[-2].system, self.systems[-1].system
-        pair = self.pair(before, last)
-        if pair is not None and is_told_apart(pair, before):
-            size = self.scale.difference(pair, 1.0 if pair.a == before else -1.0)
-            text = _("%(last)s is last, %(size)s behind %(before)s.")
-            yield text % {"last": last, "before": before, "size": size}
+        texts = [self._open_pair(*one) for one in pairs]
+        rest = len(texts) - MOST_UNDECIDED
+        if rest > 1:
+            more = ngettext("%(n)d more pair", "%(n)d more pairs", rest) % {"n": rest}
+            texts = [*texts[:MOST_UNDECIDED], more]
+        yield _("Not decided: %(pairs)s.") % {"pairs": "; ".join(texts)}
+        alone = [f"{a} – {b}" for a, b, pair in pairs if _leaves_out_zero(pair)]
+        if alone:
+            text = ngettext(
+                "The interval of %(named)s leaves out 0, which comes up by chance among "
+                "%(k)d comparisons, or on so few items.",
+                "The intervals of %(named)s leave out 0, which comes up by chance among %(k)d "
+                "comparisons, or on so few items.",
+                len(alone),
+            )
+            yield text % {"named": listed(_named(alone)), "k": len(self.pairs)}
+
+    def _open_pair(self, a: str, b: str, pair: RatedPairRecord) -> str:
+        values = {"a": a, "b": b}
+        if pair.delta is None:
+            return _("%(a)s or %(b)s (too few items have both)") % values
+        size = self.scale.difference(pair, 1.0 if pair.a == a else -1.0)
+        return _("%(a)s or %(b)s (%(a)s ahead by %(size)s)") % (values | {"size": size})
+
+    def _meaning(self) -> Iterator[str]:
+        """What the brackets are, where there are any."""
+        if any(pair.ci_low is not None for pair in self.pairs):
+            yield _(
+                "In brackets: what the difference may be with other items and other annotators, in "
+                "95 of 100 studies. Where a pair is not decided, either may be better."
+            )
 
     def _net(self) -> Iterator[str]:
         if self.scale.measure != SHARE and any(is_ordinal(pair) for pair in self.pairs):
@@ -246,9 +276,14 @@ class Standing:
     @property
     def comparisons_text(self) -> str:
         """How many pairs differ, for the closed line that hides them."""
-        n = sum(is_told_apart(one, one.a) or is_told_apart(one, one.b) for one in self.pairs)
+        n = sum(map(self._decides, self.pairs))
         counts = {"n": n, "rest": len(self.pairs) - n}
         return _("%(n)d told apart, %(rest)d not") % counts
+
+
+def _leaves_out_zero(pair: RatedPairRecord) -> bool:
+    low, high = pair.ci_low, pair.ci_high
+    return low is not None and high is not None and not low <= 0 <= high
 
 
 def p_text(p: float | None) -> str:

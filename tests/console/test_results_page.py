@@ -1,6 +1,7 @@
 """The page of human results: it needs no metric, and begins with a sentence anybody understands."""
 
 import re
+from itertools import combinations
 
 import pytest
 from django.urls import reverse
@@ -61,8 +62,11 @@ def test_results_need_no_metric_and_begin_with_a_plain_sentence(look, researcher
     page = look(clear_study(researcher))
     assert "People rate beta best. With other items and other annotators it would very" in page
     limits = r"\[\d\d\.\d, \d\d\.\d\]"
-    assert re.search(rf"It leads gamma by 38\.\d {limits}, on 12 items", page)
-    assert re.search(r"(alpha or gamma|gamma or alpha): not decided\. The difference is", page)
+    better = rf"beta is better than gamma by 38\.\d {limits} and alpha by \d\d\.\d {limits}"
+    assert re.search(rf"{better} \(largest p < 0\.001, adjusted for 3 comparisons\)", page)
+    either = r"Not decided: (\w+) or \w+ \(\1 ahead by \d\.\d \[−\d\.\d, \d\.\d\]\)\."
+    assert re.search(either, page)
+    assert "in 95 of 100 studies. Where a pair is not decided, either may be better." in page
     assert "All 3 comparisons 2 told apart, 1 not" in page
     assert "2 to 3" in page
     assert "Buy next: nothing" in page
@@ -171,12 +175,15 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, resear
     where = reverse("console:results", args=[study.slug])
     page = rosa.get(where).content.decode()
     assert "Buy next: about" in page
+    assert "Whether alpha or beta is better" not in page  # under ten items there is no answer
     assert "an assignment, with fees" not in page
     add_batch(study)
     page = rosa.get(where).content.decode()
     assert "At $0.10 an assignment, with fees, buying costs: " in page
-    [wanted] = re.findall(r"Buy next: about (\d+) items", words_of(page))
-    n_more = int(wanted) - 3  # three are rated
+    [(n_more, wanted)] = re.findall(
+        r"Buy next: about (\d+) more items \((\d+) in all\)", words_of(page)
+    )
+    assert int(n_more) == int(wanted) - 3  # three are rated
     assert f'/launch/?buy={n_more}"' in page
     assert f"Launch {n_more} more items…" in page
     analyst = User.objects.create_user("ana")
@@ -209,7 +216,7 @@ def test_an_ordinal_lead_is_said_in_answers_of_a_hundred(look, researcher):
     study = clear_study(researcher)
     study.questions.update(level="ordinal")
     page = look(study)
-    assert re.search(r"It leads \w+ by a net \d+ in 100 answers", page)
+    assert re.search(r"beta is better than \w+ by a net \d+ in 100 answers", page)
     assert "Net: of 100 answers about both systems on the same item, how many more put the" in page
     assert "points of a hundred" not in page
 
@@ -227,6 +234,21 @@ def test_the_first_page_says_of_few_items_that_they_are_few(page_text, researche
     compute(study, RESULTS)
     page = page_text(study)
     assert re.search(r"First, appropriateness beta 53\.5.*?; 3 items, too few to be sure", page)
+
+
+def test_near_systems_are_said_to_be_undecided_pair_by_pair(look, researcher):
+    names = ("alpha", "beta", "gamma")
+    study = rating_study("near", owner=researcher, systems=names, n_items=N_ITEMS)
+    for person in range(3):
+        for at in range(N_ITEMS):
+            noise = [(at * k + person * (k + 2)) % 11 for k in (3, 5, 7)]
+            rate(study, f"p{person}", f"d{at}", dict(zip(names, noise, strict=True)))
+    page = look(study)
+    assert "None of the 3 systems is shown to be better than another." in page
+    [said] = re.findall(r"Not decided: (.+?)\. In brackets", page)
+    pairs = {frozenset(re.match(r"(\w+) or (\w+) \(", one).groups()) for one in said.split("; ")}
+    assert pairs == {frozenset(pair) for pair in combinations(names, 2)}
+    assert said.count(" ahead by ") == said.count("[") == 3
 
 
 def study_at_the_ends(owner):

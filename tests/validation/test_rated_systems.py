@@ -1,5 +1,6 @@
 """Which system people rate higher: rows, sentences and what to buy."""
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -178,10 +179,56 @@ def test_what_there_is_already_is_not_advised_to_buy(rated):
     open_pair = replace(pair_needing(1, 1), n_items=12, p_adjusted=0.2)
     purchase = verdict_of("q", [rated, rival], [open_pair], None).purchase
     assert purchase.startswith("Buy next: more items. How many cannot be said")
-    assert "(0.20 between the means) the 12 there are would commonly do" in purchase
+    assert "the 12 there are would commonly show a difference as large as that from B" in purchase
     more = replace(open_pair, items_needed=15)
     purchase = verdict_of("q", [rated, rival], [more], None).purchase
-    assert purchase.startswith("Buy next: about 15 items in all instead of 12; they would show")
+    assert purchase.startswith("Buy next: about 3 more items (15 in all). If the difference from B")
+
+
+def test_what_more_items_would_show_is_said_beside_what_the_study_shows(rated):
+    rival = replace(rated, system="B", mean=2.8)
+    # All of the variance is of items: four times as many halve the standard error of 0.1.
+    pair = replace(pair_needing(79, None), n_items=40, freedom=1e6, p_adjusted=0.2)
+    purchase = verdict_of("q", [rated, rival], [pair], None).purchase
+    assert "the study shows differences from about 0.28 up; with 80 items instead of 40" in purchase
+    assert purchase.endswith("from about 0.20 up.")
+
+
+def test_a_difference_too_small_for_any_purchase_is_not_advised_to_be_bought(rated):
+    near, far = replace(rated, system="B", mean=2.999), replace(rated, system="C", mean=2.8)
+    minute = replace(pair_needing(784_000, 117_600), delta=0.001, p_adjusted=0.9)
+    price = priced(rated)
+    alone = verdict_of("q", [rated, near], [minute], price)
+    assert alone.purchase.startswith("Buy next: nothing. To show a difference as small as that")
+    assert "would take about 780,000 items." in alone.purchase
+    assert (alone.n_more_items, alone.price) == (0, "")
+    other = replace(pair_needing(90, None), b="C", p_adjusted=0.2)
+    both = verdict_of("q", [rated, near, far], [minute, other], price)
+    assert both.purchase.startswith("Buy next: about 50 more items (90 in all). If the difference")
+    assert "from C is as large as it looks" in both.purchase
+    assert both.purchase.endswith("The difference from B is too small for a purchase within reach.")
+    assert both.n_more_items == 50
+    assert "50 more items" in both.price
+
+
+def test_a_report_says_how_far_the_best_is_ahead_and_which_others_are_not_decided():
+    results = results_of(0.02, n_items=30)
+    [verdict] = verdicts(results)
+    pairs = results.rows(RatedPairRecord)
+    best, second, third = (row.system for row in results.rows(RatedSystemRecord))
+    number = r"(-?\d\.\d\d)"
+    lead = rf"({second}|{third}) by {number} \[{number}, {number}\]"
+    said = re.findall(lead, verdict.chance)
+    for rival, delta, low, high in said:
+        pair = next(one for one in pairs if {one.a, one.b} == {best, rival})
+        sign = 1 if pair.a == best else -1
+        limits = sorted((sign * pair.ci_low, sign * pair.ci_high))
+        assert [delta, low, high] == [f"{one:.2f}" for one in (sign * pair.delta, *limits)]
+    assert [row[0] for row in said] == [second, third]
+    assert verdict.others == f"Nor is it decided which is better of these: {second} or {third}."
+    [clear] = verdicts(results_of(1.0))
+    assert clear.others == ""
+    assert re.search(r"ahead of fair by 1\.\d\d \[.+?\] and poor by", clear.chance)
 
 
 def test_an_interval_beside_an_undecided_pair_is_said_to_be_of_the_pair_alone():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from stats.inference.scale_ends import FEWEST_OFF_END
-from stats.inference.two_systems import least_distinguishable
 from validation.analysis.rated_systems import (
     LEAST_ITEMS,
     ORDER,
@@ -19,6 +19,7 @@ from validation.analysis.rated_systems import (
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.documents import Column, Row, Section, Table
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
+from validation.documents.purchases import DECIMALS, number_text, purchase_of
 from validation.documents.scale_limits import mean_on_scale, note_of_cuts
 from validation.documents.tables import QUESTION, SYSTEM
 from validation.documents.terms import listed
@@ -26,13 +27,13 @@ from validation.results import Results
 
 TITLE = gettext_noop("Which system is better")
 MOST_NAMED = 4
-DECIMALS = 2
 LEAST_P = 0.001
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of one question: which system is best, whether that could be chance, what to buy next.
+    """Of one question: which system is best, by how much, whether that could be chance, which of
+    the others are not decided, and what to buy next.
 
     `n_more_items` are the items that the purchase asks for; 0 where items would not settle it.
     """
@@ -40,6 +41,7 @@ class Verdict:
     question: str
     best: str
     chance: str
+    others: str
     purchase: str
     price: str
     notes: tuple[str, ...]
@@ -47,7 +49,7 @@ class Verdict:
 
     @property
     def sentences(self) -> list[str]:
-        sentences = (self.best, self.chance, self.purchase, self.price, *self.notes)
+        sentences = (self.best, self.chance, self.others, self.purchase, self.price, *self.notes)
         return [text for text in sentences if text]
 
 
@@ -82,18 +84,17 @@ def verdict_of(
     open_rivals = rivals_of(systems, pairs)
     # what a test leaves open, beside what only waits for enough items
     open_by_p = [name for name in open_rivals if not _has_low_p(against.get(name), best.system)]
-    rival = _nearest_rival(open_by_p, against) or _nearest_rival(open_rivals, against)
-    if has_too_few_items(best) or (rival and rival[0].n_items < LEAST_ITEMS):
-        rival = _with_enough_items(rival, open_by_p)
-    named = {"best": best.system, "question": question, "mean": _number(best.mean)}
+    purchase = purchase_of(best, open_rivals, open_by_p, against)
+    named = {"best": best.system, "question": question, "mean": number_text(best.mean)}
     return Verdict(
         question=question,
         best=_("%(question)s: people rate %(best)s highest, %(mean)s on average.") % named,
         chance=_chance(systems, open_rivals, against),
-        purchase=_purchase(best, open_by_p if has_too_few_items(best) else open_rivals, rival),
-        price=price_sentence(rival[0], best, price) if rival else "",
+        others="" if has_too_few_items(best) else _others(systems, pairs),
+        purchase=purchase.text,
+        price=price_sentence(purchase.pair, best, price) if purchase.pair else "",
         notes=(*_notes(best), *_notes_of_ends(systems, pairs)),
-        n_more_items=_more_items(best, rival),
+        n_more_items=purchase.n_more_items,
     )
 
 
@@ -138,20 +139,72 @@ def _chance(
     if not open_rivals:
         p = max(pair.p_adjusted or 0.0 for pair in against.values())
         text = ngettext(
-            "That is hardly chance: with other items and other annotators it would again be "
-            "ahead of the other system (p %(p)s).",
-            "That is hardly chance: with other items and other annotators it would again be "
-            "ahead of each of the others (largest p %(p)s, adjusted for all pairs).",
+            "That is hardly chance: it is ahead of %(told)s, and with other items and other "
+            "annotators it would be again (95 %% interval, p %(p)s).",
+            "That is hardly chance: it is ahead of %(told)s, and with other items and other "
+            "annotators it would be again (95 %% intervals, largest p %(p)s, adjusted for all "
+            "pairs).",
             len(others),
         )
-        return text % {"p": f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"}
-    values = {"rivals": listed(_named(open_rivals))}
+        told = listed(_leads(best.system, [one.system for one in others], against))
+        return text % {"told": told, "p": f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"}
+    values = {"rivals": listed(_leads(best.system, open_rivals, against))}
     if len(open_rivals) == len(others):
-        return _("That could be chance: it is not told apart from %(rivals)s.") % values
+        text = _(
+            "That could be chance: it is ahead of %(rivals)s (95 %% intervals), and either may be "
+            "better."
+        )
+        return text % values
     rest = [one.system for one in others if one.system not in open_rivals]
     return _(
-        "That it is ahead of %(rivals)s could be chance; that it is ahead of %(told)s is not."
-    ) % (values | {"told": listed(_named(rest))})
+        "That it is ahead of %(rivals)s could be chance; that it is ahead of %(told)s is not (95 "
+        "%% intervals, each of its pair alone; what decides is p below .05, adjusted for all "
+        "pairs)."
+    ) % (values | {"told": listed(_leads(best.system, rest, against))})
+
+
+def _leads(best: str, others: Sequence[str], against: Mapping[str, RatedPairRecord]) -> list[str]:
+    """The others, each with how far the best is ahead of it."""
+    known = others if len(others) <= MOST_NAMED else others[: MOST_NAMED - 1]
+    leads = {name: _lead(against.get(name), best) for name in known}
+    named = [f"{name} {lead}".strip() for name, lead in leads.items()]
+    return [*named, *_named(list(others))[len(known) :]]
+
+
+def _lead(pair: RatedPairRecord | None, best: str) -> str:
+    """How far the best is ahead, with its interval; nothing where nobody knows."""
+    if pair is None or pair.delta is None:
+        return ""
+    numbers = [pair.delta, pair.ci_low, pair.ci_high]
+    if pair.a != best:
+        numbers = [None if one is None else -one for one in (pair.delta, pair.ci_high, pair.ci_low)]
+    is_order = pair.test.startswith(ORDER)
+    delta, low, high = (
+        number_text(one) if not is_order or one is None else f"{100 * one:.0f}" for one in numbers
+    )
+    values = {"n": delta, "low": low, "high": high}
+    if numbers[1] is None or numbers[2] is None:
+        text = _("by %(n)s in 100 ratings") if is_order else _("by %(n)s")
+    elif is_order:
+        text = _("by %(n)s [%(low)s, %(high)s] in 100 ratings")
+    else:
+        text = _("by %(n)s [%(low)s, %(high)s]")
+    return text % values
+
+
+def _others(systems: Sequence[RatedSystemRecord], pairs: Sequence[RatedPairRecord]) -> str:
+    """The pairs without the best that are not decided."""
+    names = [one.system for one in systems[1:]]
+    of_pair = {frozenset((pair.a, pair.b)): pair for pair in pairs}
+    undecided = [
+        _("%(a)s or %(b)s") % {"a": a, "b": b}
+        for a, b in combinations(names, 2)
+        if not any(is_told_apart(of_pair.get(frozenset((a, b))), one) for one in (a, b))
+    ]
+    if not undecided:
+        return ""
+    text = _("Nor is it decided which is better of these: %(pairs)s.")
+    return text % {"pairs": "; ".join(_named(undecided))}
 
 
 def _named(systems: list[str]) -> list[str]:
@@ -160,110 +213,6 @@ def _named(systems: list[str]) -> list[str]:
     rest = len(systems) - MOST_NAMED + 1
     more = ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest}
     return [*systems[: MOST_NAMED - 1], more]
-
-
-def _nearest_rival(
-    open_rivals: list[str], against: dict[str, RatedPairRecord]
-) -> tuple[RatedPairRecord, str] | None:
-    """The comparison that is nearest to being told apart, and whose it is."""
-    known = (
-        (pair, rival)
-        for rival in open_rivals
-        if (pair := against.get(rival)) is not None and pair.se is not None and pair.delta
-    )
-    return next(known, None)
-
-
-def _with_enough_items(
-    nearest: tuple[RatedPairRecord, str] | None, open_rivals: list[str]
-) -> tuple[RatedPairRecord, str] | None:
-    """The same comparison with items enough for an answer; annotators alone never give one."""
-    if nearest is None:
-        return None
-    pair, rival = nearest
-    needed: int | None = LEAST_ITEMS
-    if rival in open_rivals:
-        needed = pair.items_needed and max(pair.items_needed, LEAST_ITEMS)
-    return replace(pair, items_needed=needed, annotators_needed=None), rival
-
-
-def _more_items(best: RatedSystemRecord, nearest: tuple[RatedPairRecord, str] | None) -> int:
-    if nearest is None:
-        return max(0, LEAST_ITEMS - best.n_items)
-    return max(0, (nearest[0].items_needed or 0) - nearest[0].n_items)
-
-
-def _purchase(
-    best: RatedSystemRecord,
-    open_rivals: list[str],
-    nearest: tuple[RatedPairRecord, str] | None,
-) -> str:
-    """What would settle it with the rival that is nearest to being told apart."""
-    if has_too_few_items(best) and (nearest is None or not open_rivals):
-        text = _("Buy next: %(items)s items in all instead of %(now)s; with fewer, no answer.")
-        return text % {"items": LEAST_ITEMS, "now": best.n_items}
-    if not open_rivals:
-        return _("Buy next: nothing; no more ratings are needed to know that.")
-    if nearest is None:
-        return _("There is too little to say how many more ratings would settle it.")
-    pair, rival = nearest
-    items = _more_than(pair.items_needed, pair.n_items)
-    annotators = _more_than(pair.annotators_needed, pair.n_annotators)
-    difference = abs(pair.delta or 0.0)
-    values = {
-        "rival": rival,
-        "difference": _difference(pair, difference),
-        "items": items,
-        "annotators": annotators,
-        "now": pair.n_items,
-        "least": _difference(pair, least_distinguishable(pair.se or 0.0, pair.freedom or 0.0)),
-    }
-    is_reckoned = pair.items_needed is not None or pair.annotators_needed is not None
-    if is_reckoned and items is None and annotators is None:
-        return _(STRICTER) % values
-    text = _WAYS[items is not None, annotators is not None]
-    return " ".join([_(text) % values, _(SMALLER) % values])
-
-
-def _more_than(needed: int | None, present: int) -> int | None:
-    """What would be needed, unless there is as much already: it is reckoned for this pair alone and
-    for means of many, and the test of the pair can be stricter."""
-    return needed if needed is not None and needed > present else None
-
-
-def _difference(pair: RatedPairRecord, value: float) -> str:
-    """A difference of means; on an ordinal scale how much oftener one is rated above the other."""
-    if not pair.test.startswith(ORDER):
-        return _("%(n)s between the means") % {"n": _number(value)}
-    return _("%(n)s %% of ratings, those above less those below") % {"n": f"{100 * value:.0f}"}
-
-
-SMALLER = gettext_noop("As it stands, the study could tell apart differences over about %(least)s.")
-STRICTER = gettext_noop(
-    "Buy next: more items. How many cannot be said: for a difference as large as that from "
-    "%(rival)s (%(difference)s) the %(now)s there are would commonly do, and its test, stricter "
-    "where p is adjusted for many pairs or few ratings carry a mean, does not tell the two apart."
-)
-_WAYS = {
-    (True, True): gettext_noop(
-        "Buy next: about %(items)s items in all instead of %(now)s, or the same items rated by "
-        "%(annotators)s annotators; either would show a difference as large as that from "
-        "%(rival)s (%(difference)s) four times in five."
-    ),
-    (True, False): gettext_noop(
-        "Buy next: about %(items)s items in all instead of %(now)s; they would show a difference "
-        "as large as that from %(rival)s (%(difference)s) four times in five."
-    ),
-    (False, True): gettext_noop(
-        "Buy next: the same items rated by about %(annotators)s annotators in all; more items "
-        "alone would not settle it, since the annotators disagree on which is better. They would "
-        "show a difference as large as that from %(rival)s (%(difference)s) four times in five."
-    ),
-    (False, False): gettext_noop(
-        "Buy next: both more items and more annotators; neither alone would show a difference as "
-        "small as that from %(rival)s (%(difference)s)."
-    ),
-}
 
 
 def _notes(best: RatedSystemRecord) -> tuple[str, ...]:
@@ -363,7 +312,3 @@ def rated_systems_section(results: Results) -> Section:
     sentences = [" ".join(verdict.sentences) for verdict in verdicts(results)]
     table = rated_systems_table(results)
     return Section(_(TITLE), [*sentences, *([table] if table.rows else [])])
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.{DECIMALS}f}"

@@ -1,0 +1,244 @@
+"""What to buy next: more items, or annotators, that would tell the best system from a rival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from stats.inference.two_systems import least_distinguishable
+from validation.analysis.rated_systems import LEAST_ITEMS, ORDER
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.documents.terms import listed
+
+DECIMALS = 2
+# What is more than so many times what there is, and than so many, is no advice to buy.
+MOST_TIMES = 20
+MOST_ITEMS, MOST_ANNOTATORS = 1000, 100
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What to buy, in a sentence; `pair` is the comparison that it would settle, with the purchases
+    alone that somebody may make, and `n_more_items` what they have of items."""
+
+    text: str
+    pair: RatedPairRecord | None
+    n_more_items: int
+
+
+def purchase_of(
+    best: RatedSystemRecord,
+    open_rivals: Sequence[str],
+    open_by_p: Sequence[str],
+    against: Mapping[str, RatedPairRecord],
+) -> Purchase:
+    """Of the comparisons that are open, `open_by_p` those that a test leaves open: the others only
+    wait for enough items."""
+    rival = _rival_to_settle(open_by_p, against) or _rival_to_settle(open_rivals, against)
+    has_too_few = best.n_items < LEAST_ITEMS
+    if has_too_few or (rival and rival[0].n_items < LEAST_ITEMS):
+        rival = _with_enough_items(rival, open_by_p)
+    pair = _reachable(rival[0]) if rival else None
+    needed = LEAST_ITEMS if has_too_few else 0
+    if pair is None:
+        n_more_items = max(0, LEAST_ITEMS - best.n_items)
+    else:
+        n_more_items = max(0, max(pair.items_needed or 0, needed) - pair.n_items)
+    text = _purchase(best, open_by_p if has_too_few else open_rivals, rival)
+    skipped = [] if rival is None else _nearer_ones(rival[1], open_by_p, against)
+    if skipped:
+        smaller = _("The difference from %(rivals)s is too small for a purchase within reach.")
+        text = " ".join([text, smaller % {"rivals": listed(skipped)}])
+    return Purchase(text, pair, n_more_items)
+
+
+def _nearer_ones(
+    rival: str, open_rivals: Sequence[str], against: Mapping[str, RatedPairRecord]
+) -> list[str]:
+    """Those before the rival that the purchase does not settle: nothing within reach would."""
+    before = open_rivals[: open_rivals.index(rival)] if rival in open_rivals else []
+    return [name for name in before if name in against and _is_out_of_reach(against[name])]
+
+
+def _rival_to_settle(
+    open_rivals: Sequence[str], against: Mapping[str, RatedPairRecord]
+) -> tuple[RatedPairRecord, str] | None:
+    """The first comparison that some purchase within reach would settle, else the first of all, and
+    whose it is."""
+    known = [
+        (pair, rival)
+        for rival in open_rivals
+        if (pair := against.get(rival)) is not None and pair.se is not None and pair.delta
+    ]
+    reachable = (one for one in known if not _is_out_of_reach(one[0]))
+    return next(reachable, next(iter(known), None))
+
+
+def _is_out_of_reach(pair: RatedPairRecord) -> bool:
+    """Whether what would show a difference as small as the one seen is more than anybody buys."""
+    reached = _reachable(pair)
+    return bool(pair.items_needed or pair.annotators_needed) and not (
+        reached.items_needed or reached.annotators_needed
+    )
+
+
+def _reachable(pair: RatedPairRecord) -> RatedPairRecord:
+    """The comparison with the purchases alone that somebody may make."""
+    items, annotators = pair.items_needed, pair.annotators_needed
+    if items is not None and items > max(MOST_TIMES * pair.n_items, MOST_ITEMS):
+        items = None
+    if annotators is not None and annotators > max(MOST_TIMES * pair.n_annotators, MOST_ANNOTATORS):
+        annotators = None
+    return replace(pair, items_needed=items, annotators_needed=annotators)
+
+
+def _with_enough_items(
+    nearest: tuple[RatedPairRecord, str] | None, open_rivals: Sequence[str]
+) -> tuple[RatedPairRecord, str] | None:
+    """The same comparison with items enough for an answer; annotators alone never give one."""
+    if nearest is None:
+        return None
+    pair, rival = nearest
+    needed: int | None = LEAST_ITEMS
+    if rival in open_rivals:
+        needed = pair.items_needed and max(pair.items_needed, LEAST_ITEMS)
+    return replace(pair, items_needed=needed, annotators_needed=None), rival
+
+
+def _purchase(
+    best: RatedSystemRecord,
+    open_rivals: Sequence[str],
+    nearest: tuple[RatedPairRecord, str] | None,
+) -> str:
+    """What would settle it with the rival that is nearest to being told apart."""
+    is_of_no_use = nearest is None or not open_rivals or _is_out_of_reach(nearest[0])
+    if best.n_items < LEAST_ITEMS and is_of_no_use:
+        text = _("Buy next: %(items)s items in all instead of %(now)s; with fewer, no answer.")
+        return text % {"items": LEAST_ITEMS, "now": best.n_items}
+    if not open_rivals:
+        return _("Buy next: nothing; no more ratings are needed to know that.")
+    if nearest is None:
+        return _("There is too little to say how many more ratings would settle it.")
+    pair, rival = nearest
+    reachable = _reachable(pair)
+    items = _more_than(reachable.items_needed, pair.n_items)
+    annotators = _more_than(reachable.annotators_needed, pair.n_annotators)
+    values = {
+        "rival": rival,
+        "difference": _difference(pair, abs(pair.delta or 0.0)),
+        "items": f"{items or 0:,}",
+        "more": f"{(items or 0) - pair.n_items:,}",
+        "annotators": f"{annotators or 0:,}",
+        "now": f"{pair.n_items:,}",
+        "people": f"{pair.n_annotators:,}",
+    }
+    is_reckoned = pair.items_needed is not None or pair.annotators_needed is not None
+    if _is_out_of_reach(pair):
+        return " ".join([_out_of_reach(pair, values), *_reach(pair)])
+    if is_reckoned and items is None and annotators is None:
+        return _(STRICTER) % values
+    text = _WAYS[items is not None, annotators is not None]
+    return " ".join([_(text) % values, *_reach(pair)])
+
+
+def _out_of_reach(pair: RatedPairRecord, values: Mapping[str, object]) -> str:
+    needed = pair.items_needed or pair.annotators_needed or 0
+    if pair.items_needed is not None:
+        text = _(
+            "Buy next: nothing. To show a difference as small as that from %(rival)s "
+            "(%(difference)s) would take about %(n)s items."
+        )
+    else:
+        text = _(
+            "Buy next: nothing. To show a difference as small as that from %(rival)s "
+            "(%(difference)s) would take about %(n)s annotators."
+        )
+    return text % {**values, "n": f"{float(f'{needed:.2g}'):,.0f}"}
+
+
+def _reach(pair: RatedPairRecord) -> Iterator[str]:
+    """Which differences the study shows as it is, and which it would with twice the items."""
+    freedom = pair.freedom or 0.0
+    values = {
+        "least": _size(pair, least_distinguishable(pair.se or 0.0, freedom)),
+        "now": f"{pair.n_items:,}",
+        "n": f"{2 * pair.n_items:,}",
+    }
+    se_of_twice = _se_of_twice_the_items(pair)
+    if se_of_twice is None:
+        yield _(SMALLER) % values
+    else:
+        twice = _size(pair, least_distinguishable(se_of_twice, freedom))
+        yield _(SMALLER_OF_TWICE) % {**values, "twice": twice}
+
+
+def _se_of_twice_the_items(pair: RatedPairRecord) -> float | None:
+    """As `purchase_to_distinguish` reckons: items_needed of them leave the variance at which the
+    difference is shown, and what does not fall with them is the annotators'."""
+    needed = pair.items_needed
+    if needed is None or needed <= pair.n_items or not pair.se:
+        return None
+    target = (abs(pair.delta or 0.0) / least_distinguishable(1.0, inf)) ** 2
+    of_items = min(pair.se**2, (pair.se**2 - target) / (1 - pair.n_items / needed))
+    return sqrt(pair.se**2 - of_items / 2) if of_items > 0 else None
+
+
+def _more_than(needed: int | None, present: int) -> int | None:
+    """What would be needed, unless there is as much already: it is reckoned for this pair alone and
+    for means of many, and the test of the pair can be stricter."""
+    return needed if needed is not None and needed > present else None
+
+
+def _difference(pair: RatedPairRecord, value: float) -> str:
+    """A difference of means; on an ordinal scale how much oftener one is rated above the other."""
+    if not pair.test.startswith(ORDER):
+        return _("%(n)s between the means") % {"n": number_text(value)}
+    return _("%(n)s %% of ratings, those above less those below") % {"n": f"{100 * value:.0f}"}
+
+
+def _size(pair: RatedPairRecord, value: float) -> str:
+    if not pair.test.startswith(ORDER):
+        return number_text(value)
+    return _("%(n)s %% of ratings") % {"n": f"{100 * value:.0f}"}
+
+
+SMALLER = gettext_noop("As it stands, the study shows differences from about %(least)s up.")
+SMALLER_OF_TWICE = gettext_noop(
+    "As it stands, the study shows differences from about %(least)s up; with %(n)s items instead "
+    "of %(now)s, from about %(twice)s up."
+)
+STRICTER = gettext_noop(
+    "Buy next: more items. How many cannot be said: the %(now)s there are would commonly show a "
+    "difference as large as that from %(rival)s (%(difference)s), but its test is stricter, since "
+    "p is adjusted for many pairs or few ratings carry a mean."
+)
+_WAYS = {
+    (True, True): gettext_noop(
+        "Buy next: about %(more)s more items (%(items)s in all), or have the %(now)s there are "
+        "rated by %(annotators)s annotators instead of %(people)s. If the difference from "
+        "%(rival)s is as large as it looks (%(difference)s), either would show it in four of five "
+        "studies."
+    ),
+    (True, False): gettext_noop(
+        "Buy next: about %(more)s more items (%(items)s in all). If the difference from %(rival)s "
+        "is as large as it looks (%(difference)s), they would show it in four of five studies."
+    ),
+    (False, True): gettext_noop(
+        "Buy next: have the %(now)s items rated by %(annotators)s annotators instead of "
+        "%(people)s; more items alone would not settle it. If the difference from %(rival)s is as "
+        "large as it looks (%(difference)s), they would show it in four of five studies."
+    ),
+    (False, False): gettext_noop(
+        "Buy next: both more items and more annotators; neither alone would show a difference as "
+        "small as that from %(rival)s (%(difference)s)."
+    ),
+}
+
+
+def number_text(value: float | None) -> str:
+    """A mean or a difference of means."""
+    return "–" if value is None else f"{value:.{DECIMALS}f}"
