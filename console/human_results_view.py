@@ -154,13 +154,8 @@ class HumanResultsView:
     @property
     def axis(self) -> Axis:
         if self.scale.is_share:
-            return Axis(0.0, 1.0)
+            return Axis(0.0, 1.0, is_share=True)
         return Axis(self.displayed.scale_low, self.displayed.scale_high)
-
-    @property
-    def tick_labels(self) -> list[str]:
-        is_share = self.scale.is_share
-        return [percent(value) if is_share else f"{value:g}" for value, _x in self.axis.ticks]
 
     @property
     def end_labels(self) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
+from console.templatetags.numbers import minus, percent
+
 # Half of the width of a tick's label, which stands centred below its line.
 MARGIN = 6.0
 MOST_STEPS = 6
@@ -13,11 +15,13 @@ QUARTERS = 4
 
 @dataclass(frozen=True)
 class Axis:
-    """A scale from `low` to `high`, drawn once for all rows of a table."""
+    """A scale from `low` to `high`, drawn once for all rows of a table, and on a telephone below
+    each of them."""
 
     low: float
     high: float
     step: float = 0.0
+    is_share: bool = False
 
     def x(self, value: float) -> str:
         """Where a value lies; one beyond the scale at its end."""
@@ -39,6 +43,12 @@ class Axis:
             self.low + (self.high - self.low) * at / self.steps for at in range(self.steps + 1)
         ]
         return [(value, self.x(value)) for value in values]
+
+    @property
+    def labels(self) -> list[str]:
+        """What stands at the ticks."""
+        values = [value for value, _x in self.ticks]
+        return [percent(one) if self.is_share else minus(f"{one:g}") for one in values]
 
     def span(self, value: float | None, low: float | None, high: float | None) -> Span | None:
         """The value and its interval on the scale; None where there is no value."""

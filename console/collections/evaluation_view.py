@@ -87,10 +87,6 @@ class EvaluationView:
         limits = [value for row in self.results for value in (row.ci_high, row.mean) if value]
         return Axis(0.0, max([1.0, *limits]), 0.25)
 
-    @property
-    def tick_labels(self) -> list[str]:
-        return [f"{value:g}" for value, _x in self.axis.ticks]
-
     @cached_property
     def means(self) -> list[MeanRow]:
         return [

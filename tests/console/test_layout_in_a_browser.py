@@ -196,3 +196,41 @@ def test_how_many_topics_is_asked_and_drawn_within_the_window(page, width):
     expect(page.locator("#curve svg")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert accessibility_problems(page) == []
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+@pytest.mark.parametrize("width", [DESK, TELEPHONE])
+@pytest.mark.parametrize(
+    ("name", "labels", "meaning"),
+    [
+        ("results", ["0", "25", "50", "75", "100"], "At the left bad, at the right good."),
+        ("validation", ["0", "0.25", "0.5", "0.75", "1"], "0 is chance, 1 the same order."),
+    ],
+)
+def test_a_drawn_interval_has_its_scale_in_sight(page, researcher, width, name, labels, meaning):
+    study = scored_study(owner=researcher)
+    study.questions.update(low_label="bad", high_label="good")
+    for each in ("results", "validation"):
+        compute(study, each)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(reverse(f"console:{name}", args=[study.slug]))
+    table = page.locator("table.spans.labelled").first
+    scales = table.locator(".ticks:visible")
+    rows = table.locator("tbody tr").count()
+    assert scales.count() == (rows if width == TELEPHONE else 1)
+    shown = [text for text in scales.first.locator("span:visible").all_inner_texts() if text]
+    assert shown[-len(labels) :] == labels
+    centres = [middle(one) for one in scales.first.locator("span").all()]
+    lines = [
+        middle(one) for one in table.locator("svg.span").first.locator("line.tick, line.zero").all()
+    ]
+    assert centres == pytest.approx(lines, abs=4)
+    assert page.get_by_text(meaning, exact=True).first.is_visible() == (width == TELEPHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def middle(locator):
+    """Where the middle of something is, in CSS pixels from the left."""
+    return locator.evaluate(
+        "node => { const b = node.getBoundingClientRect(); return b.x + b.width / 2; }"
+    )
