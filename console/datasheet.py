@@ -245,7 +245,9 @@ def _paid_here(facts: StudyFacts) -> Table:
                     2,
                     hourly.first if hourly else None,
                     hourly.third if hourly else None,
-                    reason=_("nobody's time is known"),
+                    reason=_("no time that may be a person's is known")
+                    if report.n_implausible
+                    else _("nobody's time is known"),
                 ),
             )
         )

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from annotation.models import Study
+from annotation.models import Study, Submission
 from annotation.protocols.practice import n_attempts
 from annotation.study_jobs import PUBLISH, jobs_of
 from console.launch_findings import findings_of
@@ -48,7 +48,15 @@ from hits.progress import is_offered_here
 from hits.recruited_batches import batches_without_study
 from hits.selections import OF_ROUND, items_without_hit
 from hits.texts import StudyTexts, study_texts
-from hits.wages import Duration, Wage, duration_of, practice_duration, reward_for, wage_of
+from hits.wages import (
+    Duration,
+    Wage,
+    duration_of,
+    n_implausible,
+    practice_duration,
+    reward_for,
+    wage_of,
+)
 from work.models import Job
 
 # The hourly pay that a reward is suggested for where the team has set no floor.
@@ -289,6 +297,13 @@ class LaunchView:
         if self.draft is None or self.draft.is_recruited:
             return None
         return wage_of(self.draft.reward_usd, self.duration)
+
+    @cached_property
+    def n_implausible(self) -> int:
+        """Submissions that measure nothing, since nobody works so fast; 0 where others do."""
+        if self.duration.is_measured or not self.batches:
+            return 0
+        return n_implausible(Submission.objects.of(self.study))
 
     @property
     def practice(self) -> PracticeOffer | None:

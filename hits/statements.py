@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.counts import counted
+from annotation.models import Submission
 from hits.exceptions import MarketplaceFault
 from hits.expenses import Spend, spend_of
 from hits.foreign_records import amount_usd, count
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from annotation.models import Study
+    from annotation.models.judgments import SubmissionQuerySet
 
 SECONDS_AN_HOUR = 3600
 SUMS_USD = ("rewards_usd", "fees_usd", "bonuses_usd", "bonus_fees_usd", "held_usd")
@@ -42,8 +44,9 @@ class Quartiles:
 @dataclass(frozen=True)
 class BatchReport:
     """A batch in numbers. `seconds` and `hourly_usd` are None where nobody's time is known, the
-    latter of participants too, whose pay is their recruiter's;
-    `statement` where the marketplace has none, as Amazon's."""
+    latter of participants too, whose pay is their recruiter's, and where no time may be a person's:
+    `n_implausible` are those it is not made of. `statement` is None where the marketplace has none,
+    as Amazon's."""
 
     n_published: int
     n_collected: int
@@ -54,6 +57,7 @@ class BatchReport:
     n_workers: int
     seconds: Quartiles | None
     hourly_usd: Quartiles | None
+    n_implausible: int
     spend: Spend
     statement: Statement | None
 
@@ -89,14 +93,16 @@ def batch_report(batch: Batch) -> BatchReport:
         n_published=counted(Hit.objects.published(), "batch"),
         n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch"),
     )
-    seconds = _seconds(batch)
+    submissions = Submission.objects.filter(assignment__hit__batch=batch).timed()
+    seconds, paid_seconds = _seconds(submissions), _seconds(submissions.plausibly_timed())
     return BatchReport(
         **counts,
         **beside.get(),
         seconds=_quartiles(seconds),
         hourly_usd=None
         if batch.is_recruited
-        else _quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / seconds),
+        else _quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / paid_seconds),
+        n_implausible=len(seconds) - len(paid_seconds),
         spend=spend_of(batch),
         statement=Statement.objects.filter(batch=batch).first(),
     )
@@ -136,13 +142,12 @@ def refresh_statements(*, study: Study) -> None:
             fetch_statement(batch=batch)
 
 
-def _seconds(batch: Batch) -> NDArray[np.float64]:
-    """How long each readable assignment took; what took no time at all was not measured.
+def _seconds(submissions: SubmissionQuerySet) -> NDArray[np.float64]:
+    """How long each took.
 
     Marketplaces tell whole seconds: the many that took as long are counted by the database.
     """
-    rows = Assignment.objects.of(batch).filter(submission__seconds__gt=0).order_by()
-    counts = list(rows.values_list("submission__seconds").annotate(n=Count("*")))
+    counts = list(submissions.order_by().values_list("seconds").annotate(n=Count("*")))
     seconds = np.array([value for value, _n in counts], float)
     return np.repeat(seconds, [n for _value, n in counts])
 

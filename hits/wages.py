@@ -190,10 +190,17 @@ def durations_of_batches(batches: Sequence[tuple[Batch, Study]]) -> dict[int, Du
 
 
 def _duration_of(submissions: SubmissionQuerySet) -> Duration | None:
-    """Of the newest that were not rejected and whose time is known."""
-    newest = submissions.accepted().filter(seconds__gt=0).order_by("-pk")
+    """Of the newest that were not rejected and whose time may be a person's."""
+    newest = submissions.accepted().plausibly_timed().order_by("-pk")
     newest_seconds = newest.values_list("seconds", flat=True)[:MOST_MEASURED]
     return measured_duration([each for each in newest_seconds if each is not None])
+
+
+def n_implausible(submissions: SubmissionQuerySet) -> int:
+    """How many that were not rejected have a time, and none that may be a person's: no wage is made
+    of it."""
+    timed = submissions.accepted().timed()
+    return timed.count() - timed.plausibly_timed().count()
 
 
 def wage_of(reward_usd: Decimal, duration: Duration) -> Wage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.protocols import Protocol
@@ -25,6 +25,12 @@ class Annotator(models.Model):
         return self.pseudonym
 
 
+# Nobody opens a page, reads and answers it in less; a program does, as that of a replayed crowd.
+LEAST_SECONDS_OF_A_PERSON = 2
+# Marketplaces tell whole seconds: one that was accepted and submitted is off by up to so many.
+ROUNDING_SECONDS = 2
+
+
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def of(self, study: Study) -> SubmissionQuerySet:
         return self.filter(item__study=study)
@@ -36,6 +42,18 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
     def flagged(self) -> SubmissionQuerySet:
         """Doubted by someone, who said why; they count until they are rejected."""
         return self.exclude(flag_reason="")
+
+    def timed(self) -> SubmissionQuerySet:
+        """Whose time from accepting to submitting is known."""
+        return self.filter(seconds__gt=0)
+
+    def plausibly_timed(self) -> SubmissionQuerySet:
+        """Whose time may be a person's: not too short for one, nor shorter than the page says that
+        it was worked on, which simulated annotators invent."""
+        is_active_longer = Q(active_seconds__gt=F("seconds") + ROUNDING_SECONDS)
+        return self.filter(seconds__gte=LEAST_SECONDS_OF_A_PERSON).filter(
+            Q(active_seconds=None) | ~is_active_longer
+        )
 
 
 class Submission(models.Model):

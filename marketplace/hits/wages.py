@@ -20,6 +20,8 @@ MOST_LOOKED_AT = 1_000
 KEPT_FROM = 200
 KEPT_SECONDS = 60
 HOUR_SECONDS = 3600
+# Nobody opens a page, reads and answers it in less; a program does, and its pay is nobody's.
+LEAST_SECONDS_OF_A_PERSON = 2
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,14 @@ def _observed_wage(hit_type: HitType, key: str) -> Wage | None:
 def _wage_of(hit_type: HitType, times: list[tuple[int, datetime, datetime | None]]) -> Wage | None:
     by_worker: dict[int, list[float]] = defaultdict(list)
     for worker, accepted_at, submitted_at in times:
-        if submitted_at is not None:
-            by_worker[worker].append((submitted_at - accepted_at).total_seconds())
+        if submitted_at is None:
+            continue
+        seconds = (submitted_at - accepted_at).total_seconds()
+        if seconds >= LEAST_SECONDS_OF_A_PERSON:
+            by_worker[worker].append(seconds)
     if len(by_worker) < FEWEST_WORKERS:
         return None
     # Of each worker's median, so that whoever did most does not decide alone.
-    seconds = max(1, round(median(median(each) for each in by_worker.values())))
-    usd = (hit_type.reward_usd * HOUR_SECONDS / seconds).quantize(Decimal("0.01"))
-    return Wage(usd, seconds, len(by_worker))
+    median_seconds = round(median(median(each) for each in by_worker.values()))
+    usd = (hit_type.reward_usd * HOUR_SECONDS / median_seconds).quantize(Decimal("0.01"))
+    return Wage(usd, median_seconds, len(by_worker))

@@ -1,5 +1,6 @@
 """A batch's page and its changes, as people of different roles meet them."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -11,9 +12,11 @@ from accounts.models import AuditEntry, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
-from hits.models import Batch, Connection, Hit
-from tests.annotation.studies import rating_study
-from tests.console.filled import add_batch
+from annotation.models import Submission
+from hits.models import Assignment, Batch, Connection, Hit
+from tests.annotation.studies import rate, rating_study
+from tests.console.filled import add_assignment, add_batch
+from tests.console.pages import words_of
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -138,3 +141,28 @@ def test_an_unknown_change_and_anothers_batch_are_not_there(rosa, batch, colleag
     assert signed_in(colleague).get(page(batch)).status_code == 404
     other = rating_study("other", owner=batch.study.owner)
     assert rosa.get(reverse("console:batch", args=[other.slug, batch.pk])).status_code == 404
+
+
+def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study, batch):
+    """As `replay_crowd` leaves it: everything at once, with the time that a person would take
+    invented in the answer."""
+    for number, hit in enumerate(Hit.objects.of(batch)):
+        for name in ("Ann", "Bob"):
+            submission = rate(study, name, f"d{number}", {"alpha": 1, "beta": 2})
+            Submission.objects.filter(pk=submission.pk).update(seconds=0.11, active_seconds=55)
+            assignment = add_assignment(hit, name.upper())
+            Assignment.objects.filter(pk=assignment.pk).update(submission=submission)
+    left_out = "6 submissions are left out: nobody works so fast, as a simulated crowd does"
+    words = words_of(rosa.get(page(batch)).content.decode())
+    assert re.search(rf"Pay an hour {left_out} Drop-outs", words)
+    study.team.wage_floor_usd = Decimal("12.00")
+    study.team.save()
+    assert [one.fact for one in home_decisions(rosa) if "an hour" in one.fact] == []
+    Submission.objects.filter(annotator__pseudonym="Ann").update(seconds=60)
+    words = words_of(rosa.get(page(batch)).content.decode())
+    assert "Pay an hour $6.00" in words
+    assert "3 submissions are left out" in words
+
+
+def home_decisions(browser):
+    return browser.get(reverse("console:studies")).context["decisions"]

@@ -16,7 +16,7 @@ from accounts.models import AuditEntry, Membership, Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
-from annotation.models import Candidate, Item, Picture, Study
+from annotation.models import Candidate, Item, Picture, Study, Submission
 from annotation.protocols.records import (
     GradedCase,
     Practice,
@@ -47,7 +47,7 @@ from hits.models import (
 from hits.wages import duration_of
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
-from tests.annotation.studies import add_candidates, rating_study
+from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.console.filled import add_batch
 from tests.console.pages import words_of
 from tests.console.work import work_off
@@ -424,6 +424,18 @@ def test_pay_under_the_floor_is_a_warning_with_the_reward_that_meets_it(
     assert raised.context["view"].draft.reward_usd == warning.reward_usd
     assert not [each for each in raised.context["view"].warnings if each.reward_usd]
     assert not Batch.objects.exists()
+
+
+def test_time_that_is_nobodys_measures_no_pay_and_the_page_says_so(rosa, study, connection):
+    add_batch(study, n_published=5)
+    for number in range(5):
+        submission = rate(study, "crowd", f"d{number}", {"alpha": 1, "beta": 2})
+        Submission.objects.filter(pk=submission.pk).update(seconds=0.11)
+    query = BASE | {"connection": connection.pk, "reward_usd": "0.50"}
+    page = words_of(page_of(rosa, study, **query).content.decode())
+    assert "5 submissions measure nothing: nobody works so fast, as a simulated crowd does." in page
+    assert "as its length (words:" in page
+    assert "$1,800" not in page  # fifty cents a second
 
 
 def test_waves_of_nine_are_priced_with_what_they_save(rosa, study, connection):

@@ -100,3 +100,16 @@ def test_the_wage_is_the_median_of_what_an_hour_of_each_assignment_paid(batch_wi
     assert report.seconds.median == 150
     # 0.63 for 1, 2, 3, 4 minutes: 37.80, 18.90, 12.60, 9.45 dollars an hour
     assert report.hourly_usd.median == pytest.approx((18.90 + 12.60) / 2)
+
+
+def test_no_wage_is_made_of_time_that_is_nobodys(batch_with_work):
+    Submission.objects.update(seconds=0.11)
+    report = batch_report(batch_with_work)
+    assert (report.hourly_usd, report.n_implausible) == (None, 4)
+    assert report.seconds.median == pytest.approx(0.11)
+    first = Submission.objects.order_by("pk").first()
+    Submission.objects.filter(pk=first.pk).update(seconds=60)
+    report = batch_report(batch_with_work)
+    # $0.63 for a minute
+    assert (report.hourly_usd.median, report.hourly_usd.n) == (pytest.approx(37.80), 1)
+    assert report.n_implausible == 3

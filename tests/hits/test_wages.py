@@ -18,6 +18,7 @@ from hits.wages import (
     PageSize,
     duration_of,
     measured_duration,
+    n_implausible,
     page_size,
     reward_for,
     wage_of,
@@ -124,3 +125,29 @@ def test_rejected_work_and_a_few_submissions_measure_nothing(study):
             status=Submission.Status.REJECTED,
         )
     assert not duration_of(study).is_measured
+
+
+@pytest.mark.parametrize(
+    ("seconds", "active_seconds"),
+    [(0.11, None), (1.9, None), (3.0, 60.0)],
+    ids=["at once", "in a second", "in less than the page says"],
+)
+def test_time_that_is_nobodys_measures_nothing(study, seconds, active_seconds):
+    for number, item in enumerate(list(study.items.all()) * 2):
+        Submission.objects.create(
+            item=item,
+            annotator=Annotator.objects.create(study=study, pseudonym=f"A{number}"),
+            submitted_at=NOON,
+            seconds=seconds,
+            active_seconds=active_seconds,
+        )
+    count_judgments_change(study_ids=[study.pk])
+    study.refresh_from_db()
+    assert not duration_of(study).is_measured
+    assert n_implausible(Submission.objects.of(study)) == 6
+    # The page's own count may be longer by what a marketplace rounds.
+    Submission.objects.update(seconds=60, active_seconds=61)
+    count_judgments_change(study_ids=[study.pk])
+    study.refresh_from_db()
+    assert duration_of(study).typical_seconds == 60
+    assert n_implausible(Submission.objects.of(study)) == 0

@@ -34,6 +34,14 @@ def test_pay_per_hour_is_the_reward_over_the_median_time_of_at_least_ten_workers
     assert "About $18.90 an hour" in ada.get(f"/worker/hits/{hit.public_id}/").content.decode()
 
 
+def test_pay_per_hour_is_not_made_of_time_that_is_nobodys(mturk, ada, make_worker):
+    mturk.create_hit(**HIT, MaxAssignments=12)
+    for number in range(10):
+        work(make_worker(f"w{number}"), Hit.objects.get(), 0.1)
+    assert observed_wages(HitType.objects.all()) == {}
+    assert "not known yet" in ada.get("/worker/").content.decode()
+
+
 def test_pay_per_hour_of_a_group_with_much_work_is_looked_for_once_a_minute(
     mturk, ada, make_worker, monkeypatch, django_assert_num_queries
 ):
