@@ -16,6 +16,7 @@ import yaml
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from config.documentation.markdown import as_rendered
@@ -27,6 +28,8 @@ DOCS = SITE / "docs"
 INDEX = "index.md"
 # Pages' marks for their tests, and for sentences that a build writes.
 COMMENT = re.compile(r"^<!-- .*? -->$", re.MULTILINE)
+# Neither a space inside, nor a digit behind, as sums of money have.
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?! )([^$\n]*[^$\s])\$(?!\d)", re.DOTALL)
 ELSEWHERE = ("http:", "https:", "mailto:")
 
 
@@ -110,6 +113,7 @@ def _page(text: str, source: str) -> DocumentationPage:
 @cache
 def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    markdown.inline.ruler.before("escape", "formula", _formula)
     markdown.add_render_rule("heading_open", _open_heading)
     markdown.add_render_rule("link_open", _open_link)
     markdown.add_render_rule("image", _picture)
@@ -118,6 +122,17 @@ def _markdown() -> MarkdownIt:
     markdown.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
     markdown.add_render_rule("table_close", lambda *_: "</table></div>\n")
     return markdown
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    """LaTeX as it is written: its underscores are no emphasis."""
+    match = FORMULA.match(state.src, state.pos)
+    if match is None:
+        return False
+    if not silent:
+        state.push("code_inline", "code", 0).content = match[1] or match[2]
+    state.pos = match.end()
+    return True
 
 
 def _open_heading(

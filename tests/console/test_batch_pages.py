@@ -154,7 +154,7 @@ def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study,
             Assignment.objects.filter(pk=assignment.pk).update(submission=submission)
     left_out = "6 submissions are left out: nobody works so fast, as a simulated crowd does"
     words = words_of(rosa.get(page(batch)).content.decode())
-    assert re.search(rf"Pay an hour {left_out} Drop-outs", words)
+    assert re.search(rf"Pay an hour not known yet ; {left_out} Drop-outs", words)
     study.team.wage_floor_usd = Decimal("12.00")
     study.team.save()
     assert [one.fact for one in home_decisions(rosa) if "an hour" in one.fact] == []

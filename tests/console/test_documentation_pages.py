@@ -69,6 +69,15 @@ def test_links_of_pages_lead_to_pages_headings_and_files_that_are_there():
     assert [fault for source in SOURCES for fault in faults_of(source)] == []
 
 
+def test_a_formula_stays_as_it_is_written_and_a_sum_of_money_is_none():
+    statistics = html_of("statistics.md")
+    assert r"<code>\kappa = \frac{p_o - p_e}{1 - p_e}</code>" in statistics
+    assert "<code>m_u</code> values of unit <code>u</code>" in statistics
+    assert "<em>{" not in statistics
+    launch = html_of("launch.md")
+    assert "$0.63 pays a fee of $0.13, so 400 HITs" in launch
+
+
 def test_pages_ask_for_no_style_that_the_content_policy_refuses():
     assert " style=" not in "".join(map(html_of, SOURCES))
 
