@@ -25,6 +25,8 @@ MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 MARKS ?= not walk
 ROOTFS ?= output/rootfs
+# Without its compiled modules, each process compiles anew: tests, which rewrite their assertions, above all.
+unexport PYTHONDONTWRITEBYTECODE
 # The index that images take torch for the CPU from; another, where that one is out of reach.
 TORCH_INDEX ?= $(shell sed -n 's/^ARG TORCH_INDEX=//p' deploy/Dockerfile)
 SECONDS ?= 90
