@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test import override_settings
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
@@ -93,10 +94,11 @@ def private_cache(settings: Any) -> None:
     }
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """Hashing slowly is Django's to test."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> Iterator[None]:
+    """Hashing slowly is Django's to test; of what a module stores, too."""
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 from playwright.sync_api import Page
 
@@ -13,6 +13,8 @@ from annotation.models import Study
 from marketplace.people.enrolment import create_worker
 from tests.browsers import opened_page
 from tests.console.pages import words_of
+from tests.console.team_study import create_study, create_users
+from tests.console.work import AT_ONCE
 from tests.marketplace.conftest import assert_ledger_balances
 
 PASSWORD = "a-long-and-winding-password"
@@ -20,7 +22,31 @@ PASSWORD = "a-long-and-winding-password"
 
 @pytest.fixture
 def researcher(db: None) -> User:
-    return User.objects.create_user("rosa", password=PASSWORD)
+    """Rosa, whom a module may have stored for all its tests."""
+    stored = User.objects.filter(username="rosa").first()
+    return stored or User.objects.create_user("rosa", password=PASSWORD)
+
+
+@pytest.fixture(scope="module")
+def stored_team(stored_for_module: None) -> dict[str, int]:
+    """Rosa's team with somebody in each role, and its study `mine`, for all tests of a module;
+    the primary keys of its members and of strangers to it, by role."""
+    with override_settings(TASKS=AT_ONCE):
+        users = create_users(User.objects.create_user("rosa", password=PASSWORD))
+        create_study(users["owner"])
+    return {role: user.pk for role, user in users.items()}
+
+
+@pytest.fixture
+def team_users(stored_team: dict[str, int], db: None) -> dict[str, User]:
+    """Who is stored, as a test of its own finds them."""
+    stored = User.objects.in_bulk(stored_team.values())
+    return {role: stored[key] for role, key in stored_team.items()}
+
+
+@pytest.fixture
+def team_study(stored_team: dict[str, int], db: None) -> Study:
+    return Study.objects.get(slug="mine")
 
 
 @pytest.fixture
@@ -80,8 +106,7 @@ def fetch_picture(rosa: Client) -> Callable[..., HttpResponse]:
 
 @pytest.fixture
 def _immediate_tasks(settings: Any) -> None:
-    backend = "django_tasks.backends.immediate.ImmediateBackend"
-    settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
+    settings.TASKS = AT_ONCE
 
 
 @pytest.fixture

@@ -18,31 +18,19 @@ from django.utils import timezone
 
 from accounts.models import Membership, User
 from accounts.roles import PERMISSIONS, Permission, Role
-from accounts.teams import create_team, set_role
-from annotation.access import set_study_role
-from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Study, StudyMembership, Submission
 from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
 from console.downloads import DOWNLOADS
 from console.job_permissions import needed_to_control
-from console.results import AGREEMENT, compute
-from hits.models import Assignment, Batch, Connection, Hit, Recruiter, RecruiterCall, Recruitment
-from hits.submissions import set_status
-from marketplace.people.enrolment import create_worker, issue_access_key
+from hits.models import Assignment, Batch, Connection, Recruiter, RecruiterCall, Recruitment
+from marketplace.people.enrolment import issue_access_key
 from metrics.models import JudgeConnection, ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
 from tests.console.dialogue_addresses import NEW_DIALOGUES, OF_DIALOGUES
 from tests.console.experiment_addresses import EXPERIMENTS, OF_AN_EXPERIMENT
-from tests.console.filled import (
-    NOON,
-    add_assignment,
-    add_batch,
-    add_recruitment,
-    scored_study,
-    store_validation,
-)
 from tests.console.pages import words_of
+from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
 from tests.console.test_access import OF_ANYONE_SIGNED_IN
 from tests.console.work import request_for_later
 from work.models import Job
@@ -50,7 +38,6 @@ from work.models import Job
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
 P = Permission
-WORKER_ID, ASSIGNMENT_ID = "A1IDENTIFIABLE", "3IDENTIFIABLE"
 
 # What a page of the study `mine` needs, and an action that is posted to it.
 PAGES_OF_A_STUDY = {
@@ -309,52 +296,13 @@ def address(name: str, slug: str) -> str:
 
 
 @pytest.fixture
-def users(researcher: User) -> dict[str, User]:
-    """Somebody in each role of the team `lab`, and strangers to it."""
-    team = create_team(name="Lab", owner=researcher)
-    users = {"owner": researcher}
-    for role in Role:
-        if role != Role.OWNER:
-            users[role.value] = User.objects.create_user(role.value)
-            set_role(team=team, user=users[role.value], role=role, actor=researcher)
-    users["other_team"] = User.objects.create_user("stranger")
-    create_team(name="Other", owner=users["other_team"])
-    users["worker"] = create_worker(username="wanda", password="a-long-and-winding-one").user
-    users["operator"] = User.objects.create_user("olga", is_staff=True)
-    return users
+def users(team_users: dict[str, User]) -> dict[str, User]:
+    return team_users
 
 
 @pytest.fixture
-def study(users: dict[str, User]) -> Study:
-    owner = users["owner"]
-    study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
-    compute(study, AGREEMENT)
-    store_validation(study)
-    make_label_set(question=study.questions.get(), rule=Rule("mean"))
-    batch = add_batch(study)
-    first, second = Hit.objects.of(batch)[:2]
-    readable = add_assignment(first, WORKER_ID)
-    Assignment.objects.filter(pk=readable.pk).update(
-        assignment_id=ASSIGNMENT_ID, submission=Submission.objects.of(study).first()
-    )
-    readable.refresh_from_db()
-    set_status(assignment=readable, status=Assignment.Status.APPROVED)
-    add_assignment(second, WORKER_ID, problem="It was cut short.")
-    Membership.objects.create(
-        team=study.team, user=User.objects.create_user("last"), role=Role.ANALYST
-    )
-    guest = User.objects.create_user("guest")
-    set_study_role(study=study, user=guest, role=Role.ANALYST, actor=owner)
-    there = {"name": "There", "marketplace": "elsewhere.example.org"}
-    elsewhere = Connection.objects.create(team=study.team, **there)
-    add_recruitment(study)
-    Recruiter.objects.create(
-        connection=elsewhere, public_id="5THERE", name="There", fetched_at=NOON
-    )
-    JudgeConnection.objects.create(team=study.team, name="There", base_url="https://a.example/v1")
-    ScoringRequest.objects.create(study=study, metric="rouge1")
-    request_for_later(study=study, kind=SCORE, names=["rouge1"])
-    return study
+def study(team_study: Study) -> Study:
+    return team_study
 
 
 def browser(user: User | None) -> Client:

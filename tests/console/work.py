@@ -11,6 +11,7 @@ from annotation.study_jobs import request_study_job
 from tests.browsers import PATIENCE_MS
 from work.models import Job
 
+AT_ONCE = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend", "QUEUES": []}}
 QUEUED = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
 
 

@@ -14,17 +14,19 @@ from annotation.invitations import invite
 from annotation.models import Candidate, Study
 from annotation.protocols.versions import current_document, save_draft
 
-# The same study and people as on the pages.
-from tests.console.test_role_matrix import study as study_of_pages  # noqa: F401
-from tests.console.test_role_matrix import users  # noqa: F401
+
+@pytest.fixture
+def users(team_users: dict[str, User]) -> dict[str, User]:
+    """The same people as on the pages, in each role of the team `lab`, and strangers to it."""
+    return team_users
 
 
 @pytest.fixture
-def study(study_of_pages: Study, users: dict[str, User]) -> Study:  # noqa: F811
-    """At every stage, and with what only the API has addresses for."""
-    assert study_of_pages.team
-    save_draft(study=study_of_pages, document=current_document(study_of_pages))
-    for to in (study_of_pages.team, study_of_pages):
+def study(team_study: Study, users: dict[str, User]) -> Study:
+    """At every stage, as on the pages, and with what only the API has addresses for."""
+    assert team_study.team
+    save_draft(study=team_study, document=current_document(team_study))
+    for to in (team_study.team, team_study):
         invite(
             to=to,
             email="new@example.org",
@@ -33,12 +35,12 @@ def study(study_of_pages: Study, users: dict[str, User]) -> Study:  # noqa: F811
             link_of=lambda token: token,
         )
     add_comment(
-        candidate=Candidate.objects.filter(item__study=study_of_pages).last(),
-        question=study_of_pages.questions.get(),
+        candidate=Candidate.objects.filter(item__study=team_study).last(),
+        question=team_study.questions.get(),
         text="Look at it again.",
         written_by=users["adjudicator"],
     )
-    return study_of_pages
+    return team_study
 
 
 @pytest.fixture(autouse=True)

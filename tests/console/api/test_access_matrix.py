@@ -20,7 +20,8 @@ from tests.console.api.operations import (
     address,
     operations,
 )
-from tests.console.test_role_matrix import ASSIGNMENT_ID, STRANGERS, WORKER_ID, browser
+from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
+from tests.console.test_role_matrix import STRANGERS, browser
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 ROLES = {role.value: PERMISSIONS[role] for role in Role}

@@ -8,7 +8,7 @@ from accounts.roles import Scope
 from annotation.study_jobs import REVIEW
 from hits.models import Assignment, DraftDecision
 from tests.console.api.conftest import program_of
-from tests.console.test_role_matrix import ASSIGNMENT_ID, WORKER_ID
+from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
 from tests.console.work import request_for_later
 from work.models import Job
 

@@ -12,8 +12,8 @@ from tests.annotation.studies import rate, rating_study
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_A_STUDY, address
 from tests.console.filled import add_scores
+from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
 from tests.console.test_costs import MOST_REPEATS, MOST_STATEMENTS
-from tests.console.test_role_matrix import ASSIGNMENT_ID, WORKER_ID
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MINE = "/api/v1/studies/mine/"

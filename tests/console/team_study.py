@@ -1,0 +1,71 @@
+"""A team with somebody in each role, and a study of theirs that is at every stage."""
+
+from accounts.models import Membership, User
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
+from annotation.access import set_study_role
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Submission
+from annotation.study_jobs import SCORE
+from console.results import AGREEMENT, compute
+from hits.models import Assignment, Connection, Hit, Recruiter
+from hits.submissions import set_status
+from marketplace.people.enrolment import create_worker
+from metrics.models import JudgeConnection, ScoringRequest
+from tests.console.filled import (
+    NOON,
+    add_assignment,
+    add_batch,
+    add_recruitment,
+    scored_study,
+    store_validation,
+)
+from tests.console.work import request_for_later
+
+WORKER_ID, ASSIGNMENT_ID = "A1IDENTIFIABLE", "3IDENTIFIABLE"
+
+
+def create_users(owner: User) -> dict[str, User]:
+    """Somebody in each role of the team `lab`, and strangers to it."""
+    users = {"owner": owner}
+    team = create_team(name="Lab", owner=owner)
+    for role in Role:
+        if role != Role.OWNER:
+            users[role.value] = User.objects.create_user(role.value)
+            set_role(team=team, user=users[role.value], role=role, actor=owner)
+    users["other_team"] = User.objects.create_user("stranger")
+    create_team(name="Other", owner=users["other_team"])
+    users["worker"] = create_worker(username="wanda", password="a-long-and-winding-one").user
+    users["operator"] = User.objects.create_user("olga", is_staff=True)
+    return users
+
+
+def create_study(owner: User) -> None:
+    """The team's, `mine`."""
+    study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
+    compute(study, AGREEMENT)
+    store_validation(study)
+    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    batch = add_batch(study)
+    first, second = Hit.objects.of(batch)[:2]
+    readable = add_assignment(first, WORKER_ID)
+    Assignment.objects.filter(pk=readable.pk).update(
+        assignment_id=ASSIGNMENT_ID, submission=Submission.objects.of(study).first()
+    )
+    readable.refresh_from_db()
+    set_status(assignment=readable, status=Assignment.Status.APPROVED)
+    add_assignment(second, WORKER_ID, problem="It was cut short.")
+    Membership.objects.create(
+        team=study.team, user=User.objects.create_user("last"), role=Role.ANALYST
+    )
+    guest = User.objects.create_user("guest")
+    set_study_role(study=study, user=guest, role=Role.ANALYST, actor=owner)
+    there = {"name": "There", "marketplace": "elsewhere.example.org"}
+    elsewhere = Connection.objects.create(team=study.team, **there)
+    add_recruitment(study)
+    Recruiter.objects.create(
+        connection=elsewhere, public_id="5THERE", name="There", fetched_at=NOON
+    )
+    JudgeConnection.objects.create(team=study.team, name="There", base_url="https://a.example/v1")
+    ScoringRequest.objects.create(study=study, metric="rouge1")
+    request_for_later(study=study, kind=SCORE, names=["rouge1"])
