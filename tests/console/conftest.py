@@ -28,25 +28,28 @@ def researcher(db: None) -> User:
 
 
 @pytest.fixture(scope="module")
-def stored_team(stored_for_module: None) -> dict[str, int]:
-    """Rosa's team with somebody in each role, and its study `mine`, for all tests of a module;
-    the primary keys of its members and of strangers to it, by role."""
+def stored_users(stored_for_module: None) -> dict[str, User]:
+    """Rosa's team with somebody in each role, and strangers to it, for all tests of a module."""
+    return create_users(User.objects.create_user("rosa", password=PASSWORD))
+
+
+@pytest.fixture(scope="module")
+def stored_study(stored_users: dict[str, User]) -> Study:
+    """The team's, at every stage, for all tests of a module."""
     with override_settings(TASKS=AT_ONCE):
-        users = create_users(User.objects.create_user("rosa", password=PASSWORD))
-        create_study(users["owner"])
-    return {role: user.pk for role, user in users.items()}
+        return create_study(stored_users["owner"])
 
 
 @pytest.fixture
-def team_users(stored_team: dict[str, int], db: None) -> dict[str, User]:
-    """Who is stored, as a test of its own finds them."""
-    stored = User.objects.in_bulk(stored_team.values())
-    return {role: stored[key] for role, key in stored_team.items()}
+def team_users(stored_users: dict[str, User], db: None) -> dict[str, User]:
+    """Who is stored, by role, read anew: tests change what they were given."""
+    users = User.objects.in_bulk([user.pk for user in stored_users.values()])
+    return {role: users[user.pk] for role, user in stored_users.items()}
 
 
 @pytest.fixture
-def team_study(stored_team: dict[str, int], db: None) -> Study:
-    return Study.objects.get(slug="mine")
+def team_study(stored_study: Study, db: None) -> Study:
+    return Study.objects.get(pk=stored_study.pk)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
-from annotation.models import Submission
+from annotation.models import Study, Submission
 from annotation.study_jobs import SCORE
 from console.results import AGREEMENT, compute
 from hits.models import Assignment, Connection, Hit, Recruiter
@@ -40,7 +40,7 @@ def create_users(owner: User) -> dict[str, User]:
     return users
 
 
-def create_study(owner: User) -> None:
+def create_study(owner: User) -> Study:
     """The team's, `mine`."""
     study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
     compute(study, AGREEMENT)
@@ -69,3 +69,4 @@ def create_study(owner: User) -> None:
     JudgeConnection.objects.create(team=study.team, name="There", base_url="https://a.example/v1")
     ScoringRequest.objects.create(study=study, metric="rouge1")
     request_for_later(study=study, kind=SCORE, names=["rouge1"])
+    return study

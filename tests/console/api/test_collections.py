@@ -3,19 +3,19 @@
 import json
 
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import PERMISSIONS, SCOPES, Role, Scope, is_blind
-from accounts.teams import create_team, set_role
 from accounts.tokens import create_personal_token
-from retrieval.models import CollectionVersion, TopicValue
+from retrieval.models import Collection, CollectionVersion, TopicValue
 from tests.console.api.conftest import Program, program_of
 from tests.console.api.operations import OF_A_COLLECTION
 from tests.console.evaluated_collection import evaluated_collection
 from tests.console.pages import words_of
 from tests.console.test_role_matrix import browser
+from tests.console.work import AT_ONCE
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -28,20 +28,21 @@ SAMPLE = {"n": 6, "predictor": "max", "source": "bm25", "strata": 2}
 
 
 @pytest.fixture
-def people(researcher: User) -> dict[str, User]:
-    team = create_team(name="Lab", owner=researcher)
-    people = {"owner": researcher}
-    for role in set(Role) - {Role.OWNER}:
-        people[role.value] = User.objects.create_user(role.value)
-        set_role(team=team, user=people[role.value], role=role, actor=researcher)
-    people["stranger"] = User.objects.create_user("stranger")
-    return people
+def people(team_users: dict[str, User]) -> dict[str, User]:
+    return team_users
+
+
+@pytest.fixture(scope="module")
+def stored_tracks(stored_users):
+    """With every result, for all tests of this module."""
+    owner = stored_users["owner"]
+    with override_settings(TASKS=AT_ONCE):
+        return evaluated_collection(owner.memberships.get().team, owner)
 
 
 @pytest.fixture
-def tracks(people):
-    owner = people["owner"]
-    return evaluated_collection(owner.memberships.get().team, owner)
+def tracks(stored_tracks, db):
+    return Collection.objects.get(pk=stored_tracks.pk)
 
 
 @pytest.fixture
@@ -230,9 +231,9 @@ def test_scopes_strangers_and_nobody(tracks, people):
         for where, method, permission in addresses():
             assert (status_of(client, where, method) in (200, 202)) == (permission in allowed)
     for where, method, _permission in addresses():
-        assert status_of(program_of(people["stranger"], *Scope), where, method) == 404
+        assert status_of(program_of(people["other_team"], *Scope), where, method) == 404
         assert status_of(browser(None), where, method) == 401
-    stranger = program_of(people["stranger"], *Scope)
+    stranger = program_of(people["other_team"], *Scope)
     assert stranger.get("/api/v1/collections/").json()["count"] == 0
 
 
