@@ -11,11 +11,16 @@ from playwright.sync_api import Page
 from accounts.models import User
 from annotation.models import Study
 from marketplace.people.enrolment import create_worker
+from retrieval.models import Collection
+from simulation.models import StoredExperiment
+from simulation.stored_experiments import request_run
 from tests.browsers import opened_page
+from tests.console.evaluated_collection import evaluated_collection
 from tests.console.pages import words_of
 from tests.console.team_study import create_study, create_users
 from tests.console.work import AT_ONCE
 from tests.marketplace.conftest import assert_ledger_balances
+from tests.simulation.stored import RULES, stored_experiment
 
 PASSWORD = "a-long-and-winding-password"
 
@@ -50,6 +55,34 @@ def team_users(stored_users: dict[str, User], db: None) -> dict[str, User]:
 @pytest.fixture
 def team_study(stored_study: Study, db: None) -> Study:
     return Study.objects.get(pk=stored_study.pk)
+
+
+@pytest.fixture(scope="module")
+def stored_shoes(stored_users: dict[str, User]) -> StoredExperiment:
+    """An experiment of the team that was run, for all tests of a module."""
+    owner = stored_users["owner"]
+    experiment = stored_experiment(owner.memberships.get().team, owner)
+    with override_settings(TASKS=AT_ONCE):
+        request_run(experiment=experiment, rules=RULES, actor=owner)
+    return experiment
+
+
+@pytest.fixture
+def shoes(stored_shoes: StoredExperiment, db: None) -> StoredExperiment:
+    return StoredExperiment.objects.get(pk=stored_shoes.pk)
+
+
+@pytest.fixture(scope="module")
+def stored_tracks(stored_users: dict[str, User]) -> Collection:
+    """A collection of the team with every result, for all tests of a module."""
+    owner = stored_users["owner"]
+    with override_settings(TASKS=AT_ONCE):
+        return evaluated_collection(owner.memberships.get().team, owner)
+
+
+@pytest.fixture
+def tracks(stored_tracks: Collection, db: None) -> Collection:
+    return Collection.objects.get(pk=stored_tracks.pk)
 
 
 @pytest.fixture

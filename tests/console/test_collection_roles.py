@@ -7,14 +7,11 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import PERMISSIONS, Permission, Role, is_blind
-from accounts.teams import create_team, set_role
-from marketplace.people.enrolment import create_worker
 from tests.console.collection_addresses import (
     ACTIONS_OF_A_COLLECTION,
     PAGES_OF_A_COLLECTION,
     address_of,
 )
-from tests.console.evaluated_collection import evaluated_collection
 from tests.console.test_role_matrix import browser, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -22,24 +19,8 @@ STRANGERS = ("other_team", "worker", "operator")
 
 
 @pytest.fixture
-def users(researcher: User) -> dict[str, User]:
-    team = create_team(name="Lab", owner=researcher)
-    users = {"owner": researcher}
-    for role in Role:
-        if role != Role.OWNER:
-            users[role.value] = User.objects.create_user(role.value)
-            set_role(team=team, user=users[role.value], role=role, actor=researcher)
-    users["other_team"] = User.objects.create_user("stranger")
-    create_team(name="Other", owner=users["other_team"])
-    users["worker"] = create_worker(username="wanda", password="a-long-and-winding-one").user
-    users["operator"] = User.objects.create_user("olga", is_staff=True)
-    return users
-
-
-@pytest.fixture
-def collection(users):
-    owner = users["owner"]
-    return evaluated_collection(owner.memberships.get().team, owner)
+def users(team_users: dict[str, User]) -> dict[str, User]:
+    return team_users
 
 
 def lines() -> Iterator[tuple[str, str, Permission, bool]]:
@@ -49,7 +30,7 @@ def lines() -> Iterator[tuple[str, str, Permission, bool]]:
 
 
 @pytest.mark.parametrize("role", [role.value for role in Role])
-def test_a_role_opens_what_it_may_and_nothing_else(collection, users, role):
+def test_a_role_opens_what_it_may_and_nothing_else(tracks, users, role):
     client, permissions = browser(users[role]), PERMISSIONS[Role(role)]
     for name, where, permission, is_action in lines():
         status = status_of(client, name, where, is_action=is_action)
@@ -63,7 +44,7 @@ def test_a_role_opens_what_it_may_and_nothing_else(collection, users, role):
 
 @pytest.mark.parametrize("role", [Role.AUDITOR, Role.ANALYST])
 def test_whoever_views_a_result_takes_the_data_of_its_charts_but_rows_only_who_may_export(
-    collection, users, role
+    tracks, users, role
 ):
     client = browser(users[role.value])
     page = client.get("/collections/tracks/evaluation/").content.decode()
@@ -79,19 +60,19 @@ def test_whoever_views_a_result_takes_the_data_of_its_charts_but_rows_only_who_m
 
 
 @pytest.mark.parametrize("person", STRANGERS)
-def test_to_strangers_a_teams_collections_are_not_there(collection, users, person):
+def test_to_strangers_a_teams_collections_are_not_there(tracks, users, person):
     client = browser(users[person])
     for name, where, _, is_action in lines():
         assert status_of(client, name, where, is_action=is_action) == 404, name
     assert b"Tracks" not in client.get(reverse("console:collections")).content
 
 
-def test_nobody_gets_in_without_signing_in(collection):
+def test_nobody_gets_in_without_signing_in(tracks):
     client = browser(None)
     for name, where, _, is_action in lines():
         assert status_of(client, name, where, is_action=is_action) == 302, name
 
 
-def test_who_adjudicates_blind_finds_no_collection(collection, users):
+def test_who_adjudicates_blind_finds_no_collection(tracks, users):
     page = browser(users["adjudicator"]).get(reverse("console:collections"))
     assert b"Tracks" not in page.content

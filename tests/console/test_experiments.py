@@ -9,16 +9,13 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from django.db import connection
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role, is_blind
-from accounts.teams import create_team, set_role
-from annotation.label_sets import Rule, make_label_set
-from annotation.models import Study
 from console.experiments.sentences import ExperimentAnswer
-from marketplace.people.enrolment import create_worker
 from simulation.models import (
     CauseRow,
     SimulatedRecommender,
@@ -27,10 +24,8 @@ from simulation.models import (
     StoredExperiment,
     StoredRecommender,
 )
-from simulation.stored_catalogues import drawn_products, packed, read_stored
+from simulation.stored_catalogues import packed, read_stored
 from simulation.stored_experiments import request_run
-from simulation.stored_training import request_training
-from tests.annotation.studies import rate, rating_study
 from tests.console.experiment_addresses import (
     ACTIONS_OF_AN_EXPERIMENT,
     EXPERIMENTS,
@@ -39,8 +34,8 @@ from tests.console.experiment_addresses import (
 )
 from tests.console.pages import rows_alike
 from tests.console.test_role_matrix import browser, status_of
-from tests.retrieval.collections import filled_collection
-from tests.simulation.stored import RULES, stored_experiment
+from tests.console.work import AT_ONCE
+from tests.simulation.stored import RULES, trained_recommender
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 STRANGERS = ("other_team", "worker", "operator")
@@ -65,44 +60,27 @@ FORM = {
 }
 
 
+@pytest.fixture(scope="module")
+def stored_recommender(stored_users):
+    """One that was trained, for all tests of this module."""
+    owner = stored_users["owner"]
+    with override_settings(TASKS=AT_ONCE):
+        return trained_recommender(owner.memberships.get().team, owner)
+
+
 @pytest.fixture
-def users(researcher: User) -> dict[str, User]:
-    team = create_team(name="Lab", owner=researcher)
-    users = {"owner": researcher}
-    for role in Role:
-        if role != Role.OWNER:
-            users[role.value] = User.objects.create_user(role.value)
-            set_role(team=team, user=users[role.value], role=role, actor=researcher)
-    users["other_team"] = User.objects.create_user("stranger")
-    create_team(name="Other", owner=users["other_team"])
-    users["worker"] = create_worker(username="wanda", password="a-long-and-winding-one").user
-    users["operator"] = User.objects.create_user("olga", is_staff=True)
-    return users
+def recommender(stored_recommender, db):
+    return StoredRecommender.objects.get(pk=stored_recommender.pk)
+
+
+@pytest.fixture
+def users(team_users: dict[str, User]) -> dict[str, User]:
+    return team_users
 
 
 @pytest.fixture
 def team(users):
     return users["owner"].memberships.get().team
-
-
-@pytest.fixture
-def experiment(users, team):
-    row = stored_experiment(team, users["owner"])
-    request_run(experiment=row, rules=RULES, actor=users["owner"])
-    return row
-
-
-@pytest.fixture
-def recommender(users, team):
-    catalogue = drawn_products(team=team, n_items=400, actor=users["owner"])
-    return request_training(
-        catalogue=catalogue,
-        name="GRU-SL",
-        kind="gru-sl",
-        choices={"epochs": 2, "width": 8},
-        start_from=None,
-        actor=users["owner"],
-    )
 
 
 def lines() -> Iterator[tuple[str, str, Permission, bool]]:
@@ -113,7 +91,7 @@ def lines() -> Iterator[tuple[str, str, Permission, bool]]:
 
 
 @pytest.mark.parametrize("role", [role.value for role in Role])
-def test_a_role_opens_what_it_may_and_nothing_else(experiment, recommender, users, role):
+def test_a_role_opens_what_it_may_and_nothing_else(shoes, recommender, users, role):
     client, permissions = browser(users[role]), PERMISSIONS[Role(role)]
     for name, where, permission, is_action in lines():
         status = status_of(client, name, where, is_action=is_action)
@@ -131,7 +109,7 @@ def test_a_role_opens_what_it_may_and_nothing_else(experiment, recommender, user
 
 
 @pytest.mark.parametrize("person", STRANGERS)
-def test_to_strangers_a_teams_experiments_are_not_there(experiment, recommender, users, person):
+def test_to_strangers_a_teams_experiments_are_not_there(shoes, recommender, users, person):
     client = browser(users[person])
     for name, where, _, is_action in lines():
         assert status_of(client, name, where, is_action=is_action) == 404, name
@@ -139,7 +117,7 @@ def test_to_strangers_a_teams_experiments_are_not_there(experiment, recommender,
     assert b"GRU-SL" not in client.get(reverse("console:recommenders")).content
 
 
-def test_nobody_gets_in_without_signing_in(experiment, recommender):
+def test_nobody_gets_in_without_signing_in(shoes, recommender):
     client = browser(None)
     for name, where, _, is_action in lines():
         assert status_of(client, name, where, is_action=is_action) == 302, name
@@ -147,7 +125,7 @@ def test_nobody_gets_in_without_signing_in(experiment, recommender):
         assert client.get(reverse(f"console:{name}")).status_code == 302
 
 
-def test_the_first_sentence_says_what_may_be_concluded(rosa, experiment):
+def test_the_first_sentence_says_what_may_be_concluded(rosa, shoes):
     page = rosa.get(reverse("console:experiment", args=["shoes"])).content.decode()
     first = page.index('class="said-first"')
     assert "embedding is best by nDCG@10" in page[first : first + 300]
@@ -166,7 +144,7 @@ def test_the_first_sentence_says_what_may_be_concluded(rosa, experiment):
 @pytest.mark.parametrize(
     "name", ["experiment", "experiment-progress", "experiment-delete", "experiment-download"]
 )
-def test_a_page_asks_the_database_a_few_things(rosa, experiment, name):
+def test_a_page_asks_the_database_a_few_things(rosa, shoes, name):
     where = address_of_experiment(name)
     rosa.get(where)
     with CaptureQueriesContext(connection) as queries:
@@ -175,21 +153,21 @@ def test_a_page_asks_the_database_a_few_things(rosa, experiment, name):
 
 
 @pytest.mark.parametrize("name", sorted(EXPERIMENTS))
-def test_a_list_or_a_form_asks_the_database_a_few_things(rosa, experiment, recommender, name):
+def test_a_list_or_a_form_asks_the_database_a_few_things(rosa, shoes, recommender, name):
     where = reverse(f"console:{name}")
     with CaptureQueriesContext(connection) as queries:
         assert rosa.get(where).status_code == 200
     assert len(queries) <= MOST_STATEMENTS
 
 
-def test_the_headers_of_rows_tell_them_apart(rosa, experiment):
+def test_the_headers_of_rows_tell_them_apart(rosa, shoes):
     page = rosa.get(reverse("console:experiment", args=["shoes"])).content.decode()
     for name in ("every-turn", "causes", "switches", "comparisons", "sensitivity"):
         assert f'id="{name}"' in page
     assert rows_alike(page) == []
 
 
-def test_charts_say_their_values_to_who_does_not_see_them(rosa, experiment):
+def test_charts_say_their_values_to_who_does_not_see_them(rosa, shoes):
     view = rosa.get(reverse("console:experiment", args=["shoes"])).context["view"]
     last = [row for row in view.run.last.values() if row.measure == view.measure]
     for chart in view.figures.values():
@@ -199,7 +177,7 @@ def test_charts_say_their_values_to_who_does_not_see_them(rosa, experiment):
     assert f" to {highest:.3f}. The table" in view.figures["turns"].summary
 
 
-def test_pictures_have_the_rows_that_they_show(rosa, experiment):
+def test_pictures_have_the_rows_that_they_show(rosa, shoes):
     for chart, n_rows in (("turns", 2 * 5 * 7), ("tolerance", 2 * 4), ("p-switch", 2 * 2)):
         where = reverse("console:experiment-picture", args=["shoes", chart, "csv"])
         assert len(rosa.get(where).content.splitlines()) == n_rows + 1, chart
@@ -209,7 +187,7 @@ def test_pictures_have_the_rows_that_they_show(rosa, experiment):
     assert rosa.get(where).status_code == 404
 
 
-def test_files_hold_what_the_page_shows(rosa, experiment):
+def test_files_hold_what_the_page_shows(rosa, shoes):
     def content(name):
         where = reverse("console:experiment-download", args=["shoes", name])
         return rosa.get(where).getvalue().decode()
@@ -235,132 +213,21 @@ def test_files_hold_what_the_page_shows(rosa, experiment):
     assert rosa.get(missing).status_code == 404
 
 
-def judged_study(team, owner) -> Study:
-    """Shoes in the place of others, by three annotators."""
-    study = rating_study("judged", owner=owner, n_items=12, team=team)
-    for person in ("Ann", "Bob", "Cyd"):
-        for position in range(12):
-            rate(study, person, f"d{position}", {"alpha": 90, "beta": 20})
-    Study.objects.filter(pk=study.pk).update(kind=Study.Kind.ALTERNATIVES)
-    make_label_set(question=study.questions.get(), rule=Rule("mean"))
-    return study
-
-
-def test_a_studys_labels_lead_to_an_experiment_that_is_made_of_them(rosa, users, team):
-    study = judged_study(team, users["owner"])
-    page = rosa.get(reverse("console:labels", args=["judged"])).content.decode()
-    where = f"{reverse('console:new-experiment')}?study=judged"
-    assert where in page
-    form = rosa.get(where).context["form"]
-    chosen = form.sources[form.initial["judgments"]]
-    assert (chosen.study, chosen.label_set is not None) == (study, True)
-    answer = rosa.post(where, FORM | {"judgments": form.initial["judgments"]})
-    row = StoredExperiment.objects.get()
-    assert (answer.status_code, answer.url) == (302, reverse("console:experiment", args=[row.slug]))
-    assert (row.study, row.n_targets, row.catalogue.kind) == (study, 12, "stand-in")
-    version = row.versions.get()
-    assert version.finished_at is not None
-    page = rosa.get(answer.url).content.decode()
-    assert "The embeddings are stand-ins" in page
-    assert AuditEntry.objects.filter(action="experiment.create").exists()
-
-
-def test_a_collections_qrels_lead_to_one_too(rosa, users, team):
-    filled_collection(team, users["owner"])
-    page = rosa.get(reverse("console:collection-judgments", args=["tracks"])).content.decode()
-    where = f"{reverse('console:new-experiment')}?collection=tracks"
-    assert where in page
-    form = rosa.get(where).context["form"]
-    rosa.post(where, FORM | {"judgments": form.initial["judgments"]})
-    row = StoredExperiment.objects.get()
-    assert (row.collection, row.made_of) == ("tracks", "Tracks: qrels.txt")
-    assert row.versions.get().finished_at is not None
-
-
-def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, users, team):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    form = rosa.get(where).context["form"]
-    data = FORM | {"judgments": form.initial["judgments"], "check": "1"}
-    page = rosa.post(where, data).content.decode()
-    assert "on one core" in page
-    assert not StoredExperiment.objects.exists()
-    impossible = rosa.post(where, data | {"tolerances": "3, 9"})
-    assert impossible.status_code == 422
-    assert "neither has another item in mind within 5 turns" in impossible.content.decode()
-    lacking = rosa.post(where, data | {"catalogue": "drawn", "n_items": "60"})
-    assert "are not in the catalogue" in lacking.content.decode()
-    assert not StoredCatalogue.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"tolerances": "2, many"}, "many is not a whole number from 0 to"),
-        ({"tolerances": "40000"}, "40000 is not a whole number from 0 to 1,000."),
-        ({"tolerances": " , "}, "MetaSimTol needs a number here"),
-        ({"tolerances": "", "kinds": ["prob"]}, "MetaSimProb needs a number here"),
-        ({"p_switch": ""}, "MetaSimProb needs a number here"),
-        ({"p_switch": "0"}, "would have the same row"),
-        ({"p_switch": "1.5"}, "1.5 is not a number from 0 to 1."),
-        ({"relevant_from": "99"}, "No target has an alternative of grade 99 or above"),
-        ({"seeds": ""}, "required"),
-        ({"catalogue": "sent"}, "Choose the file of the catalogue"),
-        ({"catalogue": "drawn", "n_items": "60"}, "are not in the catalogue"),
-    ],
-)
-def test_a_form_that_cannot_be_run_says_why(rosa, users, team, changes, problem):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    form = rosa.get(where).context["form"]
-    answer = rosa.post(where, FORM | {"judgments": form.initial["judgments"]} | changes)
-    assert answer.status_code == 422
-    assert problem in answer.content.decode()
-    assert not StoredExperiment.objects.exists()
-    assert not StoredCatalogue.objects.exists()
-
-
-def test_a_run_that_is_refused_leaves_no_experiment(rosa, users, team, recommender):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    data = FORM | {"judgments": rosa.get(where).context["form"].initial["judgments"]}
-    data |= {"recommenders": ["random", f"trained:{recommender.pk}"]}
-    for _try in range(2):
-        answer = rosa.post(where, data)
-        assert answer.status_code == 422
-        assert "GRU-SL (400 drawn shoes, seed 0) must have been" in answer.content.decode()
-    assert not StoredExperiment.objects.exists()
-    assert [row.pk for row in StoredCatalogue.objects.all()] == [recommender.catalogue_id]
-    assert not AuditEntry.objects.filter(action="experiment.create").exists()
-
-
-def test_a_form_that_is_sent_twice_makes_one_experiment(rosa, users, team):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    data = FORM | {"judgments": rosa.get(where).context["form"].initial["judgments"]}
-    first, again = rosa.post(where, data), rosa.post(where, data)
-    assert (first.status_code, again.url) == (302, first.url)
-    assert StoredExperiment.objects.get().versions.count() == 1
-    assert AuditEntry.objects.filter(action="experiment.create").count() == 1
-    other = rosa.post(where, data | {"name": "Others"})
-    assert other.url == reverse("console:experiment", args=["others"])
-
-
-def test_a_control_that_accepts_more_and_never_switches_is_run(rosa, experiment):
+def test_a_control_that_accepts_more_and_never_switches_is_run(rosa, shoes):
     where = reverse("console:experiment", args=["shoes"])
     answer = rosa.post(where, FORM | {"kinds": ["tol"], "tolerances": "2, 5"})
     assert answer.url == f"{where}?version=2"
-    assert experiment.versions.get(number=2).finished_at is not None
+    assert shoes.versions.get(number=2).finished_at is not None
     check = {"kinds": ["tol"], "tolerances": "2, 5", "check": "1"}
     page = rosa.post(where, FORM | check).content.decode()
     assert "MetaSimTol tolerance 5 never has an alternative in mind" in page
     assert "MetaSimTol tolerance 2 never" not in page
 
 
-def test_a_probability_may_be_named_by_its_effect_size(rosa, experiment):
+def test_a_probability_may_be_named_by_its_effect_size(rosa, shoes):
     where = reverse("console:experiment", args=["shoes"])
     assert rosa.post(where, FORM | {"p_switch": "d=0.62, .5"}).status_code == 302
-    version = experiment.versions.get(number=2)
+    version = shoes.versions.get(number=2)
     assert version.rules["users"][3:] == [
         f"prob:{tolerance}:{p}" for tolerance in (2, 3) for p in ("d=0.62", "0.5")
     ]
@@ -372,25 +239,15 @@ def test_a_probability_may_be_named_by_its_effect_size(rosa, experiment):
     assert b"much is not a number from 0 to 10." in answer.content
 
 
-def test_checking_another_run_refuses_what_running_would(rosa, experiment):
+def test_checking_another_run_refuses_what_running_would(rosa, shoes):
     where = reverse("console:experiment", args=["shoes"])
     page = rosa.post(where, FORM | {"check": "1", "relevant_from": "2"})
     assert (page.status_code, b"No target has an alternative" in page.content) == (422, True)
     assert b"on one core" in rosa.post(where, FORM | {"check": "1"}).content
-    assert experiment.versions.count() == 1
+    assert shoes.versions.count() == 1
 
 
-def test_a_zip_that_is_no_catalogue_is_refused(rosa, users, team):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    file = BytesIO(b"nothing")
-    file.name = "shop.zip"
-    form = rosa.get(where).context["form"]
-    data = FORM | {"judgments": form.initial["judgments"], "catalogue": "sent", "file": file}
-    assert "not a zip that can be unpacked" in rosa.post(where, data).content.decode()
-
-
-def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, team, experiment):
+def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, team, shoes):
     where = reverse("console:catalogues")
     page = rosa.get(where).content.decode()
     assert "400 drawn shoes, seed 0" in page
@@ -409,7 +266,7 @@ def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, 
     assert StoredCatalogue.objects.filter(pk=row.pk).exists()
     rosa.post(reverse("console:catalogue-delete", args=[row.pk]))
     assert not StoredCatalogue.objects.filter(pk=row.pk).exists()
-    refused = reverse("console:catalogue-delete", args=[experiment.catalogue_id])
+    refused = reverse("console:catalogue-delete", args=[shoes.catalogue_id])
     page = rosa.post(refused, follow=True).content.decode()
     assert "is in use: delete the experiments and recommenders" in page
     wrong = BytesIO(b"nothing")
@@ -444,7 +301,7 @@ def test_a_drawn_catalogue_gives_ids_and_pictures_for_a_study_that_judges_it(ros
     assert (refused.status_code, b"greater than or equal to 2" in refused.content) == (422, True)
 
 
-def test_another_run_begins_with_the_settings_of_the_one_before(rosa, experiment):
+def test_another_run_begins_with_the_settings_of_the_one_before(rosa, shoes):
     where = reverse("console:experiment", args=["shoes"])
     initial = rosa.get(where).context["form"].initial
     assert (initial["tolerances"], initial["p_switch"]) == ("3, 5", "0.5, 0.75")
@@ -470,8 +327,8 @@ def test_another_run_begins_with_the_settings_of_the_one_before(rosa, experiment
         (["base", "tol:2,mode=released", "tol:3,sticky=yes"], "base; tol:2,sticky=yes; tol:3"),
     ],
 )
-def test_users_that_the_settings_cannot_say_are_named(rosa, users, experiment, users_of_run, again):
-    request_run(experiment=experiment, rules=RULES | {"users": users_of_run}, actor=users["owner"])
+def test_users_that_the_settings_cannot_say_are_named(rosa, users, shoes, users_of_run, again):
+    request_run(experiment=shoes, rules=RULES | {"users": users_of_run}, actor=users["owner"])
     page = rosa.get(address_of_experiment("experiment")).content.decode()
     said = page.partition("Another run by the settings below would be of:")[2].partition("</p>")[0]
     assert again in said
@@ -479,50 +336,11 @@ def test_users_that_the_settings_cannot_say_are_named(rosa, users, experiment, u
     assert not again or "; ".join(users_of_run) in page
 
 
-def test_an_experiment_is_deleted_when_its_short_name_is_typed(rosa, experiment):
+def test_an_experiment_is_deleted_when_its_short_name_is_typed(rosa, shoes):
     where = reverse("console:experiment-delete", args=["shoes"])
     assert rosa.post(where, {"name": "x"}).status_code == 422
     assert rosa.post(where, {"name": "shoes"}).status_code == 302
     assert not StoredExperiment.objects.exists()
-
-
-def test_a_recommender_is_trained_and_then_used(rosa, users, team, experiment):
-    where = reverse("console:new-recommender")
-    opened = rosa.get(where)
-    form = opened.context["form"]
-    assert all(f'name="{field.name}"' in opened.content.decode() for field in form)
-    data = {
-        "name": "Mine",
-        "kind": "gru-sl",
-        "team": team.pk,
-        "catalogue": form["catalogue"].initial or f"stored:{experiment.catalogue_id}",
-        "n_items": "5000",
-        "start_from": "",
-        "width": "8",
-        "epochs": "2",
-        "seed": "0",
-    }
-    answer = rosa.post(where, data)
-    row = StoredRecommender.objects.get()
-    assert answer.url == reverse("console:recommender", args=[row.pk])
-    page = rosa.get(answer.url).content.decode()
-    assert "Its best epoch is" in page
-    assert "must be" not in page
-    assert "Choose the GRU-SL" in rosa.post(where, data | {"kind": "gru-rl"}).content.decode()
-    assert "is called Mine" in rosa.post(where, data).content.decode()
-    run = reverse("console:experiment", args=["shoes"])
-    rosa.post(run, FORM | {"recommenders": ["random", f"trained:{row.pk}"]})
-    version = experiment.versions.get(number=2)
-    assert version.finished_at is not None
-    names = version.recommenders.values_list("name", "sha256")
-    assert list(names) == [("random", ""), ("Mine", row.sha256)]
-    texts = " ".join(version.notes.values_list("text", flat=True))
-    assert "Mine is evaluated with the critic it was trained with" in texts
-    asked = rosa.get(reverse("console:recommender-delete", args=[row.pk])).content.decode()
-    assert "With it go 2 epochs of training" in asked
-    answer = rosa.post(reverse("console:recommender-delete", args=[row.pk]), follow=True)
-    assert "Mine is in use" in answer.content.decode()
-    assert StoredRecommender.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import Team, User
-from simulation.models import StoredExperiment
+from simulation.models import StoredExperiment, StoredRecommender
 from simulation.stored_catalogues import drawn_products, read_stored
 from simulation.stored_experiments import Judged, create_experiment
+from simulation.stored_training import request_training
 from simulation.targets import NONE
 from tests.simulation.conftest import neighbours
 from work.execution import run_job
@@ -46,6 +47,18 @@ def stored_experiment(
         catalogue=catalogue,
         judgments=judgments,
         made_of="drawn neighbours",
+        actor=owner,
+    )
+
+
+def trained_recommender(team: Team, owner: User) -> StoredRecommender:
+    """A small one, trained where jobs are done at once."""
+    return request_training(
+        catalogue=drawn_products(team=team, n_items=400, actor=owner),
+        name="GRU-SL",
+        kind="gru-sl",
+        choices={"epochs": 2, "width": 8},
+        start_from=None,
         actor=owner,
     )
 

@@ -3,19 +3,17 @@
 import json
 
 import pytest
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import PERMISSIONS, SCOPES, Role, Scope, is_blind
 from accounts.tokens import create_personal_token
-from retrieval.models import Collection, CollectionVersion, TopicValue
+from retrieval.models import CollectionVersion, TopicValue
 from tests.console.api.conftest import Program, program_of
 from tests.console.api.operations import OF_A_COLLECTION
-from tests.console.evaluated_collection import evaluated_collection
 from tests.console.pages import words_of
 from tests.console.test_role_matrix import browser
-from tests.console.work import AT_ONCE
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -30,19 +28,6 @@ SAMPLE = {"n": 6, "predictor": "max", "source": "bm25", "strata": 2}
 @pytest.fixture
 def people(team_users: dict[str, User]) -> dict[str, User]:
     return team_users
-
-
-@pytest.fixture(scope="module")
-def stored_tracks(stored_users):
-    """With every result, for all tests of this module."""
-    owner = stored_users["owner"]
-    with override_settings(TASKS=AT_ONCE):
-        return evaluated_collection(owner.memberships.get().team, owner)
-
-
-@pytest.fixture
-def tracks(stored_tracks, db):
-    return Collection.objects.get(pk=stored_tracks.pk)
 
 
 @pytest.fixture

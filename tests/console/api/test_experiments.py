@@ -4,18 +4,15 @@ import json
 from typing import Any
 
 import pytest
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import PERMISSIONS, SCOPES, Role, Scope, is_blind
-from simulation.models import StoredExperiment
-from simulation.stored_experiments import request_run
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_AN_EXPERIMENT
 from tests.console.test_role_matrix import browser
-from tests.console.work import AT_ONCE
-from tests.simulation.stored import RULES, stored_experiment
+from tests.simulation.stored import RULES
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -33,21 +30,6 @@ def people(team_users: dict[str, User]) -> dict[str, User]:
 @pytest.fixture
 def team(people):
     return people["owner"].memberships.get().team
-
-
-@pytest.fixture(scope="module")
-def stored_shoes(stored_users):
-    """An experiment that was run, for all tests of this module."""
-    owner = stored_users["owner"]
-    row = stored_experiment(owner.memberships.get().team, owner)
-    with override_settings(TASKS=AT_ONCE):
-        request_run(experiment=row, rules=RULES, actor=owner)
-    return row
-
-
-@pytest.fixture
-def shoes(stored_shoes, db):
-    return StoredExperiment.objects.get(pk=stored_shoes.pk)
 
 
 @pytest.fixture
