@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from config.documentation.repository_pages import FILES, repository_files
 SITE = Path(__file__).resolve().parents[2]
 DOCS = SITE / "docs"
 INDEX = "index.md"
+MOST_PAGES = 512
 # Pages' marks for their tests, and for sentences that a build writes.
 COMMENT = re.compile(r"^<!-- .*? -->$", re.MULTILINE)
 # Neither a space inside, nor a digit behind, as sums of money have.
@@ -41,7 +42,7 @@ class DocumentationPage:
     html: SafeString
 
 
-@cache
+@lru_cache(maxsize=MOST_PAGES)  # an address may be anything
 def documentation_page(path: str) -> DocumentationPage | None:
     """The page at a path of /docs/, such as `launch/`; None where there is none."""
     name = path.strip("/")
