@@ -243,9 +243,9 @@ class Standing:
         alone = [f"{a} – {b}" for a, b, pair in pairs if _leaves_out_zero(pair)]
         if alone:
             text = ngettext(
-                "The interval of %(named)s leaves out 0, which comes up by chance among "
+                "The interval of %(named)s leaves out 0, which can come up by chance among "
                 "%(k)d comparisons, or on so few items.",
-                "The intervals of %(named)s leave out 0, which comes up by chance among %(k)d "
+                "The intervals of %(named)s leave out 0, which can come up by chance among %(k)d "
                 "comparisons, or on so few items.",
                 len(alone),
             )
