@@ -14,7 +14,9 @@ from annotation.models import AgreementCoefficient, AgreementVersion, Protocol, 
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
+from annotation.simulated_answers import simulation_notice
 from console.exceptions import LicenseUnknown
+from presentation.counts import count_of
 from presentation.row_files import RowFile
 from retrieval.exports.qrels import judgment_source, sizes_of
 
@@ -56,6 +58,7 @@ def dataset_card(
     parts = [
         f"---\n{_front_matter(study, list(tables), counts, document, license)}---",
         f"# {_line(name)}",
+        *filter(None, [simulation_notice(study)]),
         _summary(study, counts),
         "## Tables\n\n" + "\n".join(_table_lines(tables)),
         _loading(tables),
@@ -78,7 +81,7 @@ def _front_matter(
         "pretty_name": study.title or study.slug,
         "license": license,
         **({"language": [document.language]} if document.language else {}),
-        "annotations_creators": ["crowdsourced" if counts["assignments"] else "other"],
+        "annotations_creators": [_annotations_creator(counts)],
         "size_categories": [next((size for most, size in SIZES if n < most), LARGER)],
         "tags": ["human-evaluation", "annotation"],
         "configs": [
@@ -93,13 +96,21 @@ def _front_matter(
     return str(yaml.safe_dump(front, sort_keys=False, allow_unicode=True))
 
 
+def _annotations_creator(counts: Mapping[str, int]) -> str:
+    """By the Hub's names for who made the annotations."""
+    if counts["simulated"]:
+        return "machine-generated"
+    return "crowdsourced" if counts["assignments"] else "other"
+
+
 def _summary(study: Study, counts: Mapping[str, int]) -> str:
+    judgments = "Judgments" if counts["simulated"] else "Human judgments"
     return (
-        f"Human judgments of the study `{study.slug}`: {counts['judgments']:,} judgments by "
+        f"{judgments} of the study `{study.slug}`: {counts['judgments']:,} judgments by "
         f"{counts['annotators']:,} annotators in {counts['submissions']:,} submissions "
         f"({counts['rejected']:,} of them rejected, whose judgments are left out), about "
         f"{counts['candidates']:,} candidates of {counts['items']:,} items, under "
-        f"{counts['questions']:,} questions."
+        f"{count_of(counts['questions'], 'question')}."
     )
 
 
@@ -145,7 +156,8 @@ def _scale(question: ProtocolQuestion) -> str:
     if labels:
         return "Answers: " + "; ".join(_line(label) for label in labels) + "."
     ends = (question.low_label, question.middle_label, question.high_label)
-    return "From " + " over ".join(_line(end) for end in ends if end) + "." if any(ends) else ""
+    labels = [f"“{_line(end)}”" for end in ends if end]
+    return f"From {' over '.join(labels[:-1])} to {labels[-1]}." if len(labels) > 1 else ""
 
 
 def _collection(study: Study) -> str:

@@ -51,6 +51,7 @@ def dataset_counts(study: Study) -> dict[str, int]:
     submissions = Submission.objects.of(study).aggregate(
         submissions=Count("pk"),
         rejected=Count("pk", filter=Q(status=Submission.Status.REJECTED)),
+        simulated=Count("pk", filter=Q(is_simulated=True)),
     )
     return {
         **submissions,

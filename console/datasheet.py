@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
+from annotation.simulated_answers import simulation_notice
 from console.study_facts import StudyFacts, SystemMean
 from hits.models import Recruitment
 from validation.documents.documents import Column, Document, Number, Row, Section, Table
@@ -33,7 +34,7 @@ def datasheet_document(
         title=_("Datasheet: %(study)s") % {"study": study.title or study.slug},
         sections=sections,
         about={"study": study.slug},
-        answer=answer_of(facts, version),
+        answer=f"{simulation_notice(study)} {answer_of(facts, version)}".strip(),
     )
 
 
@@ -164,6 +165,7 @@ def _people(facts: StudyFacts) -> Table:
         (_("Annotators"), f"{counts['n_annotators']:,}"),
         (_("Items judged"), f"{counts['n_items']:,}"),
         (_("Submissions"), f"{counts['n_submissions']:,}"),
+        (_("Submissions by simulated workers"), f"{counts['n_simulated']:,}"),
         (_("Submissions approved"), f"{counts['n_approved']:,}"),
         (_("Submissions rejected"), f"{counts['n_rejected']:,}"),
         (_("Submissions flagged"), f"{counts['n_flagged']:,}"),

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_noop
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
+from annotation.simulated_answers import simulation_notice
 from console.datasheet import answer_of
 from console.study_facts import StudyFacts
 from validation.documents.documents import Column, Document, Row, Section, Table
@@ -87,7 +88,7 @@ def heds_document(study: Study, version: ValidationVersion | None) -> Document:
             ),
         ],
         about={"study": study.slug},
-        answer=answer_of(facts, version),
+        answer=f"{simulation_notice(study)} {answer_of(facts, version)}".strip(),
     )
 
 
@@ -137,6 +138,8 @@ def _design(facts: StudyFacts) -> Iterator[Filled]:
 
 
 def _kind_of_evaluators(facts: StudyFacts) -> str:
+    if facts.counts["n_simulated"]:
+        return simulation_notice(facts.study)
     if not facts.batches:
         return _(UNKNOWN)
     is_paid = any(batch.reward_usd > 0 or batch.is_recruited for batch, _report in facts.batches)

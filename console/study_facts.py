@@ -59,6 +59,7 @@ class StudyFacts:
             n_approved=Count("pk", filter=Q(status=status.APPROVED)),
             n_rejected=Count("pk", filter=Q(status=status.REJECTED)),
             n_flagged=Count("pk", filter=~Q(flag_reason="")),
+            n_simulated=Count("pk", filter=Q(is_simulated=True)),
             n_consents=Count("pk", filter=Q(consented_at__isnull=False)),
             n_annotators=Count("annotator", distinct=True),
             n_items=Count("item", distinct=True),

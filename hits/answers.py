@@ -44,6 +44,7 @@ class Answer:
     active_seconds: float | None
     pasted: bool
     consented_at: datetime | None
+    is_simulated: bool = False
     checked: tuple[CheckedValue, ...] = ()
 
 
@@ -131,6 +132,7 @@ def read_answer_text(
         active_seconds=read_seconds(answer, "active_seconds"),
         pasted=read_boolean(answer, "pasted") or any(each.pasted for each in reasons),
         consented_at=_consented_at(answer, document),
+        is_simulated=read_boolean(answer, "simulated"),
         checked=checked_values(checks, values.judged, document),
     )
 

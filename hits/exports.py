@@ -31,19 +31,20 @@ COLUMNS = {
     "flag_reason": "flag_reason",
     "protocol": "protocol__number",
     "consented_at": "consented_at",
+    "simulated": "is_simulated",
 }
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(COLUMNS, "text"),
     **dict.fromkeys(("round", "protocol"), "integer"),
     **dict.fromkeys(("accepted_at", "submitted_at", "consented_at"), "time"),
     **dict.fromkeys(("seconds", "active_seconds"), "number"),
-    **dict.fromkeys(("pasted", "flagged"), "boolean"),
+    **dict.fromkeys(("pasted", "simulated", "flagged"), "boolean"),
 }
 NAMES = list(KINDS)
 # What may be published: nothing of the marketplace's, and no words but the judgments'.
 PUBLIC_NAMES = (
     *("study", "round", "item", "condition", "annotator", "status", "accepted_at", "submitted_at"),
-    *("seconds", "active_seconds", "pasted", "protocol", "flagged"),
+    *("seconds", "active_seconds", "pasted", "protocol", "simulated", "flagged"),
 )
 
 

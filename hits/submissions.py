@@ -181,6 +181,7 @@ def _new_submission(assignment: Assignment, annotator: Annotator, answer: Answer
         seconds=(assignment.submitted_at - assignment.accepted_at).total_seconds(),
         active_seconds=answer.active_seconds,
         pasted=answer.pasted,
+        is_simulated=answer.is_simulated,
     )
     Judgment.objects.bulk_create(
         Judgment(

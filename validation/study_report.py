@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from django.utils.translation import gettext as _
 
 from annotation.models import Study
+from annotation.simulated_answers import simulation_notice
 from metrics.prompts import prompt_effects, system_scores
 from validation.documents.documents import Document, Section
 from validation.documents.full import appendix, full_report, signed_document
@@ -57,8 +58,10 @@ class ReportRequest:
 
 
 def study_report_document(request: ReportRequest, layout: str = "full") -> Document:
-    """A study's report in one of the layouts."""
-    return LAYOUTS[layout](request)
+    """A study's report in one of the layouts; it begins with whether the answers are simulated."""
+    document = LAYOUTS[layout](request)
+    notice = simulation_notice(request.study)
+    return replace(document, answer=f"{notice} {document.answer}".strip())
 
 
 def full(request: ReportRequest) -> Document:

@@ -92,6 +92,9 @@ class Submission(models.Model):
     pasted = models.BooleanField(
         null=True, blank=True, help_text="Whether the reason was pasted; empty if not noted."
     )
+    is_simulated = models.BooleanField(
+        default=False, help_text="Whether the answer says that no person gave it."
+    )
     flag_reason = models.CharField(
         max_length=200,
         blank=True,

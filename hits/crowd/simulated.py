@@ -66,7 +66,11 @@ class SimulatedAnswers:
         answer = form_answer(page, values, self._reason(worker, page), seconds)
         if page.get("consent"):
             answer["consent"] = {"text": page["consent"], "at": timezone.now().isoformat()}
-        return answer | {"reasons": list(self._reasons(worker, page, values))}
+        # Said in the answer itself, which alone comes back through any marketplace.
+        return answer | {
+            "reasons": list(self._reasons(worker, page, values)),
+            "simulated": True,
+        }
 
     def _value(
         self,

@@ -141,6 +141,24 @@ def test_heds_knows_what_the_database_knows(rosa, study):
     assert "Krippendorff" in rows["4.3.11"]
 
 
+@pytest.mark.parametrize("name", ["datasheet.md", "heds.md"])
+def test_both_begin_with_what_is_simulated(rosa, study, name):
+    assert "nobody's opinion" not in text_of(rosa, study, name)
+    first = Submission.objects.of(study).first()
+    Submission.objects.filter(pk=first.pk).update(is_simulated=True)
+    some = "1 of the 6 submissions of this study are simulated"
+    assert some in text_of(rosa, study, name).splitlines()[2]
+    Submission.objects.of(study).update(is_simulated=True)
+    text = text_of(rosa, study, name)
+    assert "Every answer of this study is simulated" in text.splitlines()[2]
+    if name == "datasheet.md":
+        assert "| Submissions by simulated workers | 6 |" in text
+    else:
+        assert re.search(
+            r"^\| 3.2.2 \| [^|]* \| Every answer of this study is simulated", text, re.M
+        )
+
+
 def test_a_study_that_nobody_judged_says_so(rosa, researcher):
     study = rating_study(owner=researcher)
     assert "Nobody has judged anything yet." in text_of(rosa, study, "datasheet.md")

@@ -180,11 +180,28 @@ def test_the_card_states_wording_counts_and_agreement(full_study, tmp_path):
     question = full_study.question()
     assert f"> {question.wording}" in body
     assert "14 judgments by 2 annotators in 8 submissions (1 of them rejected" in body
+    assert "under 1 question." in body
+    ends = (question.low_label, question.high_label)
+    assert "From “{}” to “{}”.".format(*ends) in body
     [row] = [row for row in study_agreement(full_study).questions if not row.condition]
     alpha = row.alpha
     expected = f"{alpha.value:.3f}" if alpha.value == alpha.value else "undefined"
     assert f"| {question.name} | 1 | {expected}" in body
     assert "Nobody has said yet under which license" in body
+
+
+def test_the_card_says_that_answers_are_simulated(full_study, tmp_path):
+    call_command("export_dataset", full_study.slug, tmp_path)
+    _, body = front_matter((tmp_path / "README.md").read_text())
+    assert "Human judgments of the study" in body
+    assert "simulated:" not in body
+    Submission.objects.of(full_study).update(is_simulated=True)
+    call_command("export_dataset", full_study.slug, tmp_path)
+    front, body = front_matter((tmp_path / "README.md").read_text())
+    assert front["annotations_creators"] == ["machine-generated"]
+    assert "Every answer of this study is simulated" in body
+    assert "Human judgments of the study" not in body
+    assert pd.read_parquet(tmp_path / "data/submissions.parquet")["simulated"].all()
 
 
 def test_a_dataset_names_no_worker_and_no_money(full_study, tmp_path):

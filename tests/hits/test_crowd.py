@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models import User
 from annotation.frames import judgment_frame
-from annotation.models import Candidate, Item, Study, new_blind_key
+from annotation.models import Candidate, Item, Study, Submission, new_blind_key
 from annotation.readers.drafts import JudgmentDraft, SubmissionDraft
 from hits.collect import collect_batch
 from hits.crowd.pages import Page
@@ -21,6 +21,7 @@ from hits.crowd.replay import (
 from hits.crowd.simulated import SimulatedAnswers
 from hits.crowd.worker import CrowdWorker
 from hits.exceptions import CrowdStuck
+from hits.exports import submission_rows
 from hits.models import Assignment, Hit
 from hits.questions import task_page
 from marketplace.models import Assignment as MarketplaceAssignment
@@ -141,6 +142,18 @@ def test_recorded_fractions_and_justifications_come_back(live_server, client):
     collect_batch(batch=batch, client=client)
     assert values_by_item(study) == [("d0", "alpha", 12.5), ("d0", "beta", 0)]
     assert Assignment.objects.get().submission.justification == "Därum: “ja” & <b>"
+
+
+def test_submissions_are_known_as_simulated_and_recorded_ones_are_not(live_server, study, client):
+    batch = published_batch(study, client, max_assignments=2)
+    replay(batch, live_server, [record("d0", {"alpha": 13, "beta": 87}, who="A1")])
+    simulate(batch, live_server, n_workers=1)
+    collect_batch(batch=batch, client=client)
+    marks = Submission.objects.of(study).values_list("is_simulated", flat=True)
+    assert sorted(marks) == [False, True, True, True]
+    rows = submission_rows(study)
+    simulated = list(rows.columns).index("simulated")
+    assert sorted(row[simulated] for row in rows.rows) == [False, True, True, True]
 
 
 def test_a_run_that_stopped_between_accepting_and_submitting_goes_on(live_server, study, client):

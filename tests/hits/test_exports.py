@@ -78,6 +78,7 @@ def test_a_record_holds_all_but_the_judgments(submissions_of_two):
         "flag_reason": "too fast",
         "protocol": 1,
         "consented_at": None,
+        "simulated": False,
     }
     assert (silent["status"], silent["comment"], silent["flagged"]) == ("rejected", "", False)
     assert silent["active_seconds"] is None

@@ -679,6 +679,16 @@ def test_a_stored_report_is_written_again_as_it_was():
 
 
 @pytest.mark.django_db
+def test_a_report_on_simulated_answers_begins_with_that():
+    score(study := judged_study())
+    assert "simulated" not in study_report_document(ReportRequest(study)).answer
+    Submission.objects.of(study).update(is_simulated=True)
+    answer = study_report_document(ReportRequest(study)).answer
+    assert answer.startswith("Every answer of this study is simulated")
+    assert "metrics which count shared words agree with them whatever they are worth" in answer
+
+
+@pytest.mark.django_db
 def test_a_version_that_is_not_there_is_named():
     score(study := judged_study())
     with pytest.raises(ValidationUnknown, match="no validation report 9"):
