@@ -1,10 +1,16 @@
 """What is kept about workers: every table is decided on, exported, and on the privacy page."""
 
 import json
+import re
+from datetime import timedelta
+from html import unescape
 
+from allauth.usersessions.models import UserSession
 from django.apps import apps
+from django.conf import settings
 from django.test import Client
 
+from config.retention import RULES
 from marketplace.models import (
     Deposit,
     HitType,
@@ -15,7 +21,7 @@ from marketplace.models import (
     Requester,
 )
 from marketplace.people.personal_data import TABLES
-from tests.marketplace.conftest import HIT, submit
+from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.test_worker_site import text_of
 
 # Tables of the marketplace's that refer to the ones above, and hold nothing about workers.
@@ -96,3 +102,57 @@ def test_what_is_kept_is_said_where_workers_look(ada):
         browser = Client() if "signup" in where else ada
         assert '"/worker/privacy/"' in text_of(browser.get(where))
     assert '"/worker/your-data/"' in text_of(ada.get("/worker/profile/"))
+
+
+# What the page of workers names, and the row of docs/data-processing.md that answers for it.
+DOCUMENTED = {
+    "Name, password (only as a hash), e-mail addresses, second factor": "username, password's",
+    "Sessions, with network address and browser": "browsers in which one signed in",
+    "Country, state, languages, that you are an adult": "country, state, languages",
+    "Assignments: answers, times, decisions, reasons, appeals": "answers, with times, reasons, dec",
+    "Drafts of answers": "drafts",
+    "A hash of network address and browser at each submission, not the address itself": (
+        "a keyed hash of the device's address"
+    ),
+    "Reports of problems on a page": "reports of problems",
+    "Qualifications, requests for them, answers to their tests": "qualifications, requests",
+    "Rewards, bonuses, payouts": "the ledger",
+    "Payout details, encrypted": "how to be paid",
+    "Messages to you": "messages",
+    "If you came by a requester's link: when, and the ids that the link carried": "ids that a recr",
+    "If a recruiter sent you: what you told it about yourself (age, sex, country, languages, work "
+    "and the like), encrypted, where the requester asks for it and you submitted work": (
+        "demographics"
+    ),
+    "Blocks by requesters, with a note": "blocks by requesters",
+}
+
+
+def test_the_documentation_has_every_row_that_workers_read(db):
+    page = text_of(Client().get("/worker/privacy/"))
+    rows = [unescape(row) for row in re.findall(r'<tr><th scope="row">(.*?)</th>', page)]
+    assert set(rows) == set(DOCUMENTED)
+    documented = (settings.BASE_DIR / "docs/data-processing.md").read_text("utf-8")
+    workers = documented.split("## Workers and participants")[1].split("\n## ")[0]
+    for row, beginning in DOCUMENTED.items():
+        assert f"\n| {beginning}" in workers, row
+
+
+def test_sign_in_data_outlive_signing_out_as_long_as_workers_read(worker, settings):
+    browser = Client()
+    browser.post("/worker/login/", {"username": "ada", "password": PASSWORD})
+    browser.post("/worker/logout/")
+    [session] = UserSession.objects.filter(user=worker.user)
+    assert session.ip
+    rule = next(rule for rule in RULES if rule.model is UserSession)
+    for days in (90, 7):
+        settings.BROWSERS_KEEP_DAYS = days
+        page = text_of(Client().get("/worker/privacy/"))
+        assert f"Up to {days} days after you signed in there: signing out deletes nothing" in page
+        since = session.created_at
+        assert not rule.expired(since + timedelta(days=days, seconds=-1)).exists()
+        assert rule.expired(since + timedelta(days=days, seconds=1)).exists()
+    settings.BROWSERS_KEEP_DAYS = 0
+    assert "Until you end the session" in text_of(Client().get("/worker/privacy/"))
+    settings.MESSAGES_KEEP_DAYS = 30
+    assert "30 days after you read them" in text_of(Client().get("/worker/privacy/"))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from allauth.decorators import rate_limit
+from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -31,7 +32,11 @@ def privacy(request: HttpRequest) -> HttpResponse:
 
     Access: anybody.
     """
-    context = {"worker": worker_of(request)}
+    context = {
+        "worker": worker_of(request),
+        "browsers_keep_days": settings.BROWSERS_KEEP_DAYS,
+        "messages_keep_days": settings.MESSAGES_KEEP_DAYS,
+    }
     return render(request, "marketplace/privacy.html", context)
 
 
