@@ -205,6 +205,11 @@ class HumanResultsView:
         return text % values
 
     @property
+    def is_ranked(self) -> bool:
+        """Whether there are systems, which have places."""
+        return len(self.standing.systems) > 1
+
+    @property
     def items_with(self) -> str:
         """Of ticks: how many items have something that most annotators tick."""
         n = self.displayed.n_items_with

@@ -187,7 +187,10 @@ class Standing:
         one = self.systems[0]
         limits = self.scale.interval(one)
         if limits:
-            text = _("With other items and annotators between %(limits)s, in 95 of 100 studies.")
+            text = _(
+                "Its 95 %% interval is %(limits)s, which allows for the chance of other items and "
+                "other annotators."
+            )
             yield text % {"limits": limits}
 
     def _better(self) -> Iterator[str]:

@@ -60,6 +60,8 @@ def clear_study(owner, **fields):
 
 def test_results_need_no_metric_and_begin_with_a_plain_sentence(look, researcher):
     page = look(clear_study(researcher))
+    assert "System Place Mean" in page
+    assert "Places come from tests on the same items" in page
     assert "People rate beta best. With other items and other annotators it would very" in page
     limits = r"\[\d\d\.\d, \d\d\.\d\]"
     better = rf"beta is better than gamma by 38\.\d {limits} and alpha by \d\d\.\d {limits}"
@@ -124,6 +126,21 @@ def test_alternatives_without_systems_say_how_many_are_accepted(look, researcher
     assert "People say “yes” to 30 % of the candidates." in page
     assert "1 of 2 items have at least one candidate to which most annotators say “yes”." in page
     assert "What to buy next" not in page
+
+
+def test_labels_of_texts_have_a_share_with_its_interval_and_no_places(look, researcher):
+    study = rating_study(owner=researcher, systems=("",), level="nominal", n_items=N_ITEMS)
+    study.questions.update(categories=["no", "yes"], scale_max=1)
+    for number in range(3):
+        for at in range(N_ITEMS):
+            rate(study, f"p{number}", f"d{at}", {"": (at + number // 2) % 2})
+    page = look(study)
+    assert "Its 95 % interval is [" in page
+    assert "which allows for the chance of other items and other annotators." in page
+    assert "at least one candidate" not in page
+    assert "all candidates" in page
+    assert "Place" not in page
+    assert "System" not in page.split("Share of “yes”")[1].split("judgments of")[0]
 
 
 @pytest.mark.parametrize("kind", ["preference", "ranking", "best_worst"])

@@ -209,10 +209,13 @@ def _of_leaders(part: PartResult, whole: PartResult) -> PartResult:
     return replace(part, pairs=[pair for pair in part.pairs if {pair.a, pair.b} == leaders])
 
 
-def _items_with(frame: pd.DataFrame) -> int:
-    """Items with a candidate to which more than half of its annotators say yes."""
+def _items_with(frame: pd.DataFrame) -> int | None:
+    """Items with a candidate to which more than half of its annotators say yes; None where each
+    item has one alone, such as a text that was labelled."""
     keys = ["item", "candidate"]
     shares = frame.groupby(keys, observed=True)["value"].mean()
+    if shares.index.get_level_values("item").is_unique:
+        return None
     return int((shares > MAJORITY).groupby(level="item", observed=True).any().sum())
 
 
