@@ -12,6 +12,7 @@ import pandas as pd
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy
 
+from annotation.agreement_rows import STATISTICS as ANNOTATOR_STATISTICS
 from annotation.annotator_pairs import STATISTICS
 from annotation.models import (
     AgreementCoefficient,
@@ -193,6 +194,11 @@ class AgreementView:
         # As the page lists them: those who pull agreement down first.
         table = _table(self.annotator_rows("-alpha_change"), columns)
         return _numeric(table, ["agreement", "seconds", "alpha_change"])
+
+    @property
+    def is_correlation(self) -> bool:
+        """Whether an annotator's agreement is a correlation, whatever part of a scale is used."""
+        return self.displayed.annotator_statistic == ANNOTATOR_STATISTICS["loo_correlation"]
 
     def annotator_rows(self, key: str) -> QuerySet[AnnotatorAgreement]:
         """The question's annotators in the order of a column; those without a value come last

@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 LISTS = (WAITING, REJECTED, APPROVED)
 FIRST_ROWS = slice(250)
+# No key is longer; a database refuses greater numbers.
+MOST_DIGITS = 18
 # What is looked at first: flagged by a person or by a measure, or not read at all.
 IS_FLAGGED = Case(
     When(submission=None, then=True),
@@ -140,10 +142,12 @@ def queue_of(
     drafts: Sequence[DraftDecision],
     is_named: bool,
     rows: slice = FIRST_ROWS,
+    opened: str = "",
 ) -> list[QueueRow]:
     """Flagged work first, then what was handed in the longest ago, as far as the desk shows it.
 
-    `is_named` where the person may see the workers' ids.
+    `is_named` where the person may see the workers' ids. The assignment that is `opened` by its
+    key comes first where it lies farther on.
     """
     listed = (
         listed_assignments(study, list_name)
@@ -155,6 +159,9 @@ def queue_of(
     )
     listed = listed.defer("answer_xml", "submission__raw", "hit__item__picture__content")
     in_order = listed.annotate(is_flagged=IS_FLAGGED).order_by("-is_flagged", "submitted_at", "pk")
+    found = list(in_order[rows])
+    if opened.isdecimal() and all(str(one.pk) != opened for one in found):
+        found = [*in_order.filter(pk=opened[:MOST_DIGITS]), *found]
     devices = devices_of(study) if facts.has_shared_devices else {}
     by_assignment: dict[int, list[DraftDecision]] = defaultdict(list)
     for draft in drafts:
@@ -167,7 +174,7 @@ def queue_of(
             drafts=[one for one in by_assignment[assignment.pk] if one.reviewer_id == user.pk],
             others=[one for one in by_assignment[assignment.pk] if one.reviewer_id != user.pk],
         )
-        for assignment in in_order[rows]
+        for assignment in found
     ]
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
+from accounts.roles import Permission
 from annotation.agreement_versions import current_agreement
+from annotation.audit import record_in
 from console.agreement_view import AgreementView
+from console.annotator_work import DeskWork, desk_work
 from console.charts import CHARTS
 from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import study_for, study_page
+from console.pages.study import may, person, study_for, study_page
 from console.results import AGREEMENT
 from console.sections import of_version
 from console.tables import page_of, search_words, sort_key
@@ -41,11 +45,25 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def annotators(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
+    """Access: whoever has a role in the study; the way to an annotator's work is for those who may
+    review, and whose it is for those who may view workers."""
     study, view = _study_and_view(request, slug)
     key = sort_key(request, ANNOTATOR_COLUMNS, "-alpha_change")
     page = page_of(request, view.annotator_rows(key))
-    context = {"view": view, "page": page, "sort": key, "section": AGREEMENT}
+    work: dict[str, Sequence[DeskWork]] = {}
+    if may(request, Permission.REVIEW):
+        work = desk_work(study, [row.annotator for row in page])
+        if work and may(request, Permission.VIEW_WORKERS):
+            details = {"page": "annotators", "n_workers": len(work)}
+            record_in(study, actor=person(request), action="worker.view", details=details)
+    context = {
+        "view": view,
+        "page": page,
+        "rows": [(row, work.get(row.annotator, ())) for row in page],
+        "has_work": bool(work),
+        "sort": key,
+        "section": AGREEMENT,
+    }
     return study_page(request, study, "annotators", context)
 
 

@@ -69,7 +69,10 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
     list_name = list_name if list_name in LISTS else WAITING
     is_named = may(request, Permission.VIEW_WORKERS)
     facts, drafts = desk_facts(study, reviewer), study_drafts(study)
-    queue = queue_of(study, reviewer, list_name, facts=facts, drafts=drafts, is_named=is_named)
+    opened = request.GET.get("assignment", "")
+    queue = queue_of(
+        study, reviewer, list_name, facts=facts, drafts=drafts, is_named=is_named, opened=opened
+    )
     context = {
         "facts": facts,
         "refused": _refusals(study) if facts.n_refused else [],

@@ -8,13 +8,16 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.models import AuditEntry, Membership, Team, User
 from annotation.annotator_pairs import MOST_ANNOTATORS
-from annotation.models import AgreementVersion, PairAgreement, Protocol, Submission
+from annotation.models import AgreementVersion, PairAgreement, Protocol, StudyMembership, Submission
 from annotation.protocols.versions import freeze
 from console.glossary import ALPHA
 from console.results import AGREEMENT, compute
+from console.review_desk import desk_facts, queue_of
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
-from tests.console.pages import rows_of
+from tests.console.filled import add_assignment, add_batch
+from tests.console.pages import rows_of, words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -141,6 +144,61 @@ def test_annotators_are_sorted_by_the_address(page_text, study):
     assert page.index("Ann 1.00") < page.index("Bob 1.00")
     page = page_text(study, "annotators", sort="-annotator")
     assert page.index("Bob 1.00") < page.index("Ann 1.00")
+
+
+def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, study, client):
+    study.team = Team.objects.create(slug="own", name="Own")
+    Membership.objects.create(team=study.team, user=researcher, role="owner")
+    study.save()
+    compute(study, AGREEMENT)
+    address = reverse("console:annotators", args=[study.slug])
+    assert "At the review desk" not in words_of(rosa.get(address).content.decode())
+    batch = add_batch(study, n_published=2)
+    last = add_assignment(batch.hits.exclude(hit_id="").last(), worker="A1ANN")
+    assert last.hit.item.key == "d1"
+    last.submission = Submission.objects.get(annotator__pseudonym="Ann", item=last.hit.item)
+    last.save()
+    content = rosa.get(address).content.decode()
+    words = words_of(content)
+    assert "Ann A1ANN" in words
+    assert "1 waiting" in words
+    desk = f"{reverse('console:review', args=[study.slug])}?show=waiting&assignment={last.pk}"
+    assert f'href="{desk}"'.replace("&", "&amp;") in content
+    assert rosa.get(desk).context["row"].assignment == last
+    assert AuditEntry.objects.filter(action="worker.view", details__page="annotators").exists()
+
+    analyst = User.objects.create_user("ana")
+    StudyMembership.objects.create(study=study, user=analyst, role="analyst")
+    client.force_login(analyst)
+    theirs = words_of(client.get(address).content.decode())
+    assert "A1ANN" not in theirs
+    assert "1 waiting" not in theirs
+
+
+def test_work_that_lies_beyond_the_desks_first_rows_is_opened_by_its_address(study, researcher):
+    batch = add_batch(study, n_published=3)
+    rows = [add_assignment(hit) for hit in batch.hits.order_by("pk")]
+    facts = desk_facts(study, researcher)
+    listed = partial(
+        queue_of, study, researcher, "waiting", facts=facts, drafts=[], is_named=True,
+        rows=slice(2),
+    )  # fmt: skip
+    first = [row.pk for row in rows[:2]]
+    assert [row.assignment.pk for row in listed(opened="")] == first
+    assert [row.assignment.pk for row in listed(opened=str(rows[1].pk))] == first
+    assert [row.assignment.pk for row in listed(opened=str(rows[2].pk))] == [rows[2].pk, *first]
+    assert [row.assignment.pk for row in listed(opened="9" * 40)] == first
+
+
+def test_what_pulls_agreement_down_is_explained_where_it_is_measured_by_correlation(
+    page_text, study, researcher
+):
+    said = "Whoever orders the candidates as the others do, but rates all of them higher or lower"
+    compute(study, AGREEMENT)
+    assert said in page_text(study, "annotators")
+    ticked = ticked_study("ticked-there", owner=researcher)
+    compute(ticked, AGREEMENT)
+    assert said not in page_text(ticked, "annotators")
 
 
 def test_candidates_are_listed_least_agreement_first_with_links(rosa, page_text, study):
