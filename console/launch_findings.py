@@ -50,8 +50,10 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
     yield from _form_findings(view.form)
     yield from protocol_findings(view.study)
     yield from page_findings(view.pages)
-    if view.draft is None or view.choice is None:
+    if view.draft is None:
         return
+    if view.is_final and view.choice is None:
+        yield fault(_("Choose how much is launched."), "how")
     data = view.form.cleaned_data
     yield from _selection_findings(view.draft, data, view.n_left)
     yield from _elsewhere_findings(view.draft, view.batches)
@@ -68,7 +70,7 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
     yield from version_findings(view.draft, view.batches, view.study.protocols.all())
     yield from budget_findings(view.rooms, view.cost)
     yield from _own_budget_findings(view.cost, data["budget_usd"])
-    yield from term_findings(view.draft, view.choice.n_items)
+    yield from term_findings(view.draft, view.choice.n_items if view.choice else 0)
 
 
 def _form_findings(form: LaunchForm) -> Iterator[Finding]:

@@ -57,6 +57,7 @@ class LaunchForm(forms.Form):
     how = forms.ChoiceField(
         choices=[(SAMPLE, ""), (UNSURE, ""), (THE_REST, ""), (LISTED, "")],
         widget=forms.RadioSelect,
+        required=False,
     )
     n_items = _number(gettext_lazy("Items in it"), 1, 1_000_000)
     n_unsure = _number(gettext_lazy("Items in it"), 1, 1_000_000, required=False)
@@ -263,7 +264,8 @@ class LaunchForm(forms.Form):
     @property
     def _drawn(self) -> dict[str, Any]:
         data = self.cleaned_data
-        if data["how"] == THE_REST:
+        # Where nothing is chosen yet, what is looked at is all that could be.
+        if data["how"] in ("", THE_REST):
             return REST
         if data["how"] == LISTED:
             return item_list(data["keys"])
@@ -312,9 +314,10 @@ def pilot_size(n_items: int) -> int:
 
 
 def initial(study: Study, last: Batch | None, n_left: int, reward_usd: Decimal) -> dict[str, Any]:
-    """What the form begins with: the rest on the last batch's terms, or a pilot of the whole."""
+    """What the form begins with: a pilot of the whole, or the last batch's terms, of which nothing
+    is chosen: whoever pressed twice would otherwise publish the rest without having seen it."""
     content: dict[str, Any] = {
-        "how": THE_REST if last else SAMPLE,
+        "how": "" if last else SAMPLE,
         "n_items": pilot_size(n_left),
         "n_unsure": pilot_size(n_left),
         "reward_usd": reward_usd,

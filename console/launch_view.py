@@ -98,17 +98,20 @@ class LaunchView:
 
     `again` is a batch whose items are to be asked about once more; `n_to_buy` how many items more
     would tell systems apart, and `how_to_buy` how they are drawn. Whoever wants all of it at
-    another marketplace too (`is_elsewhere`) has the form though nothing is left.
+    another marketplace too (`is_elsewhere`) has the form though nothing is left. A press finds
+    it outdated where it is no longer what the page had offered, and the page is `is_refused` then.
     """
 
     study: Study
     person: User
     data: Mapping[str, Any] | None = None
     is_final: bool = False
+    is_refused: bool = False
     again: Batch | None = None
     n_to_buy: int = 0
     how_to_buy: str = ""
     is_elsewhere: bool = False
+    is_outdated: bool = False
     counts: dict[tuple[int, int, int | None], int] = field(default_factory=dict)
     extra: list[Finding] = field(default_factory=list)
 
@@ -253,6 +256,12 @@ class LaunchView:
             return None
         how = self.form.cleaned_data["how"]
         return next((choice for choice in self.choices if choice.value == how), None)
+
+    @property
+    def offer(self) -> str:
+        """What a press of this page is for: so many items, after the newest batch that it knew."""
+        newest = self.batches[-1].pk if self.batches else 0
+        return f"{newest}-{self.choice.n_items if self.choice else 0}"
 
     @property
     def cost(self) -> Estimate | None:
@@ -409,6 +418,17 @@ class LaunchView:
     def is_held(self) -> bool:
         """Whether pressing would launch nothing."""
         return bool(self.faults or self.pending_findings)
+
+    @property
+    def has_launched_nothing(self) -> bool:
+        """Whether the press that this page answers was in vain."""
+        return self.is_refused or (self.is_final and self.is_held)
+
+    def reopened(self) -> LaunchView:
+        """The page for a press whose own had become untrue: with nothing chosen, so that whoever
+        presses once more publishes no other amount than the one that they had read."""
+        data = {name: value for name, value in (self.data or {}).items() if name != "how"}
+        return LaunchView(self.study, self.person, data, is_refused=True, extra=self.extra)
 
     @property
     def warnings(self) -> list[Finding]:

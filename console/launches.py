@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import AnnotationError
-from hits.exceptions import HitsError
+from hits.exceptions import HitsError, LaunchedMeanwhile
 from hits.launch_plans import plan_batch
 from hits.models import Batch
 from hits.preflight import Finding, fault
@@ -15,21 +16,37 @@ from hits.publications import request_publication
 
 if TYPE_CHECKING:
     from console.launch_view import LaunchView
+    from hits.costs import Estimate
 
 
-def launch(view: LaunchView, *, total: str, amount: str) -> Batch | None:
+@dataclass(frozen=True)
+class Press:
+    """What a press confirms: the price and the offer that its page displayed, and the amount that
+    was typed. A program confirms the price alone, with the part that it named."""
+
+    total: str
+    amount: str
+    offer: str | None = None
+
+
+def launch(view: LaunchView, press: Press) -> Batch | None:
     """The batch of what the form says, which is published in the background; None, with the faults
     among the view's findings, where something holds it.
 
-    `total` is the price that was displayed, `amount` what was typed to confirm it. Whoever launches
-    the same part of the round again gets the batch of the first time.
+    Whoever launches the same part of the round again gets the batch of the first time.
     """
     if not _is_launched(view):
-        view.extra += _confirmation_faults(view, total, amount)
+        outdated = _outdated_faults(view, press)
+        view.is_outdated = bool(outdated)
+        view.extra += outdated or _confirmation_faults(view, press)
         if view.is_held:
             return None
     try:
         batch = _plan(view)
+    except LaunchedMeanwhile as error:
+        view.is_outdated = True
+        view.extra.append(fault(str(error)))
+        return None
     except (HitsError, AnnotationError) as error:
         view.extra.append(fault(str(error)))
         return None
@@ -45,17 +62,36 @@ def _is_launched(view: LaunchView) -> bool:
     return Batch.objects.parts_beside(view.draft).filter(part=part).exists()
 
 
-def _confirmation_faults(view: LaunchView, total: str, amount: str) -> list[Finding]:
-    if view.cost is None:
+def _outdated_faults(view: LaunchView, press: Press) -> list[Finding]:
+    """Where this is not the launch any more that the page of the press had displayed."""
+    if view.cost is None or view.choice is None:
         return []
-    price = f"{view.cost.total_usd:.2f}"
-    if total != price:
-        text = _("The price is $%(usd)s now. Look at it, and press again.")
+    price = _price(view.cost)
+    if press.total != price:
+        text = _("The price is $%(usd)s now. Choose again how much, and press once you read it.")
         return [fault(text % {"usd": price})]
-    if view.needs_amount and amount.strip().lstrip("$") != price:
-        text = _("This spends money elsewhere: type the amount, %(usd)s.")
-        return [fault(text % {"usd": price}, "amount")]
+    if press.offer not in (None, view.offer):
+        text = _(
+            "Something was launched or imported since this page was opened, and this is another "
+            "launch now (of items: %(n)s). Look at what is left, choose again, and press."
+        )
+        return [fault(text % {"n": f"{view.choice.n_items:,}"})]
     return []
+
+
+def _confirmation_faults(view: LaunchView, press: Press) -> list[Finding]:
+    """Where an amount that leaves this site was not typed."""
+    if view.cost is None or not view.needs_amount:
+        return []
+    price = _price(view.cost)
+    if press.amount.strip().lstrip("$") == price:
+        return []
+    text = _("This spends money elsewhere: type the amount, %(usd)s.")
+    return [fault(text % {"usd": price}, "amount")]
+
+
+def _price(cost: Estimate) -> str:
+    return f"{cost.total_usd:.2f}"
 
 
 def _plan(view: LaunchView) -> Batch:
@@ -64,6 +100,7 @@ def _plan(view: LaunchView) -> Batch:
     return plan_batch(
         draft=view.draft,
         part=data["part"],
+        n_items=view.choice.n_items if view.choice else None,
         excluded_workers=data["excluded_workers"],
         budget_usd=data["budget_usd"],
         launched_by=view.person,

@@ -131,7 +131,7 @@ class BatchUnfit(HitsError):
 
 
 class LaunchedMeanwhile(BatchUnfit):
-    """Another launch took items that this one was made for."""
+    """Another launch, or an import, made something else of what this one was made for."""
 
 
 class OverBudget(HitsError):

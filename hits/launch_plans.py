@@ -113,6 +113,7 @@ def plan_batch(
     *,
     draft: Batch,
     part: int | None = None,
+    n_items: int | None = None,
     excluded_workers: Iterable[str] = (),
     budget_usd: Decimal | None = None,
     launched_by: User | None = None,
@@ -122,7 +123,7 @@ def plan_batch(
     Whoever plans one at the same moment waits for the lock, and then meets the first one's.
     `part` is which batch of the round it is meant to be: of two launches made for the same, the
     second is the first one, or refused where it asks for something else. Without it a batch of
-    the same selection is the same.
+    the same selection is the same. `n_items` is of how many items somebody confirmed it to be.
     """
     study = Study.objects.select_for_update(of=("self",)).get(pk=draft.study_id)
     require_current(study)
@@ -136,6 +137,13 @@ def plan_batch(
                 "Every item of study '{study}' has a HIT in round {round} already. "
                 "Begin round {next_round}, or import items."
             ).format(study=study.slug, round=draft.round, next_round=draft.round + 1)
+        )
+    if n_items not in (None, len(items)):
+        raise LaunchedMeanwhile(
+            _(
+                "What would be launched has changed (items before: {n_before}, now: {n}). "
+                "Nothing was launched: look at it again."
+            ).format(n_before=n_items, n=len(items))
         )
     cost = price_launch(draft, n_items=len(items))
     draft.item_sample = _record_sample(draft, items)

@@ -191,7 +191,7 @@ class LoopTrial:
 
         self._until(lambda: not page()[1].is_held, "the launch is ready")
         form, view = page()
-        form |= {"total": f"{view.cost.total_usd:.2f}"}
+        form |= {"total": f"{view.cost.total_usd:.2f}", "offer": view.offer}
         publish = reverse("console:publish", args=["loop"])
         press_at_once((self.rosa, publish, form), (self.omar, publish, form))
         self._until(

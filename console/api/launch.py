@@ -26,7 +26,7 @@ from console.api.operations import lists, writes
 from console.api.paging import page
 from console.launch_form import LISTED, SAMPLE, THE_REST
 from console.launch_view import LaunchView
-from console.launches import launch
+from console.launches import Press, launch
 from hits.models import Batch
 from hits.preflight import Level
 
@@ -56,7 +56,8 @@ class LaunchTermsInput(Input):
     how = serializers.ChoiceField(
         choices=[SAMPLE, THE_REST, LISTED],
         required=False,
-        help_text="A sample drawn at random, all that has no HIT yet, or the items in `keys`.",
+        help_text="A sample drawn at random, all that has no HIT yet, or the items in `keys`. Left "
+        "out, a sample first and then all.",
     )
     n_items = _integer("Of a sample.")
     keys = _list(serializers.CharField(max_length=500), "Items, where `how` is `listed`.")
@@ -243,7 +244,7 @@ class Batches(Endpoint):
         total, confirmed = terms.pop("total_usd"), terms.pop("confirm_usd", None)
         view = _view(self, study, terms, is_final=True)
         amount = "" if confirmed is None else f"{confirmed:.2f}"
-        batch = launch(view, total=f"{total:.2f}", amount=amount)
+        batch = launch(view, Press(total=f"{total:.2f}", amount=amount))
         if batch is None:
             raise _refusal(view)
         stored = batches_of(study).get(pk=batch.pk)
@@ -267,7 +268,9 @@ def _view(
         raise Conflict(_("The study is in the archive. Take it out to launch."))
     if terms.get("excluded_workers", ()) is None:
         del terms["excluded_workers"]
-    content = {**start.form.data, **{name: _text(name, terms[name]) for name in terms}}
+    # A program confirms a part and a price, so that the rest can be what it means without a word.
+    begun = {**start.form.data, "how": start.form.data["how"] or THE_REST}
+    content = {**begun, **{name: _text(name, terms[name]) for name in terms}}
     return LaunchView(study, endpoint.person, content, is_final=is_final)
 
 

@@ -23,6 +23,7 @@ from console.connection_forms import BudgetForm, StudyTeamForm
 from console.forms import problems_of
 from console.launch_form import SAMPLE, UNSURE
 from console.launch_view import LaunchView
+from console.launches import Press
 from console.launches import launch as launch_batch
 from console.pages.study import may, person, study_for, study_page
 from console.stages import stage_facts
@@ -95,15 +96,16 @@ def connecting_context(team: Team) -> dict[str, Any]:
 def publish(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may spend."""
     study = study_for(request, slug, Permission.SPEND)
-    if "enough_usd" in request.POST:  # the button that mends the pay, and launches nothing
+    # The buttons that mend the pay and, without scripts, show the price launch nothing.
+    if {"enough_usd", "price"} & request.POST.keys():
         return _page(request, study, LaunchView(study, person(request), request.POST.dict()))
     view = LaunchView(study, person(request), request.POST.dict(), is_final=True)
     if not view.connections:
         return redirect("console:launch", slug)
-    batch = launch_batch(
-        view, total=request.POST.get("total", ""), amount=request.POST.get("amount", "")
-    )
-    return redirect("console:launch", slug) if batch else _page(request, study, view)
+    confirmed = (request.POST.get(name, "") for name in ("total", "amount", "offer"))
+    if launch_batch(view, Press(*confirmed)):
+        return redirect("console:launch", slug)
+    return _page(request, study, view.reopened() if view.is_outdated else view)
 
 
 @require_POST

@@ -145,6 +145,7 @@ def judge_all(rosa, study, site_url):
     work_on(study, site_url, seed=1)
     rosa.collect()
     rosa.open_stage("Launch")
+    rosa.hands.pick(rosa.page.get_by_role("radio", name="The other 27 items"))
     rosa.publish("Publish 27 items", "$13.50", "rest")
     work_on(study, site_url, seed=1)
     rosa.collect()

@@ -32,8 +32,10 @@ from hits.budgets import set_budget
 from hits.collect import collect_batch
 from hits.connections import balance_usd, client_of, connect_this_site
 from hits.contacts import note_worker
+from hits.exceptions import LaunchedMeanwhile
 from hits.exclusions import listed_workers
 from hits.launch_checks import forget_funds
+from hits.launch_plans import plan_batch
 from hits.models import (
     Assignment,
     Batch,
@@ -103,7 +105,8 @@ def form_of(answer, **changes) -> dict[str, Any]:
     view = answer.context["view"]
     content = {name: view.form[name].value() for name in view.form.fields}
     content = {name: value for name, value in content.items() if value not in (None, False)}
-    return content | {"total": f"{view.cost.total_usd:.2f}"} | changes
+    total = f"{view.cost.total_usd:.2f}" if view.cost else ""
+    return content | {"total": total, "offer": view.offer} | changes
 
 
 def press(browser, study, form) -> Any:
@@ -192,6 +195,71 @@ def test_something_else_launched_meanwhile_is_said(rosa, study, connection):
     refusal = press(rosa, study, form_of(rest))
     assert "launched meanwhile" in faults(refusal)
     assert Hit.objects.count() == 3
+    assert_nothing_is_chosen(refusal)
+
+
+def assert_nothing_is_chosen(answer) -> None:
+    """Another press at the same point of the page publishes nothing."""
+    content = answer.content.decode()
+    assert answer.context["view"].choice is None
+    assert not re.search(r'name="how"[^>]*checked', content)
+    assert 'form="launch-form">Publish' not in content
+    assert "Choose how much now; then it is priced" in words_of(content)
+
+
+def chosen_page(browser, study, how, **changes) -> Any:
+    """The page with this much of the study chosen, once its checks are done."""
+    return page_of(browser, study, **form_of(check_page(browser, study), how=how, **changes))
+
+
+def test_after_a_pilot_nothing_more_is_published_before_somebody_chose_it(rosa, study, connection):
+    press(rosa, study, form_of(check_page(rosa, study)))
+    work_off()
+    answer = check_page(rosa, study)
+    assert_nothing_is_chosen(answer)
+    refusal = press(rosa, study, form_of(answer))
+    assert fault_fields(refusal) == {"how"}
+    assert Batch.objects.count() == 1
+    # Without scripts, a button shows the price of what was chosen, and launches nothing.
+    priced = press(rosa, study, form_of(answer, how=THE_REST, price="1"))
+    assert (priced.context["view"].choice.n_items, Batch.objects.count()) == (9, 1)
+    press(rosa, study, form_of(priced))
+    assert Batch.objects.count() == 2
+
+
+def test_a_press_from_a_page_that_something_was_launched_after_is_refused(
+    rosa, study, connection, team, researcher
+):
+    other = connect_this_site(team=team, name="Too", actor=researcher, test_funds_usd=Decimal(20))
+    page_of(rosa, study, **BASE | {"connection": other.pk})
+    work_off()
+    there = page_of(rosa, study, **BASE | {"connection": other.pk})
+    press(rosa, study, form_of(check_page(rosa, study, **BASE | {"connection": connection.pk})))
+    refusal = press(rosa, study, form_of(there))
+    assert "Something was launched or imported since this page was opened" in faults(refusal)
+    assert "Nothing was launched." in words_of(refusal.content.decode())
+    assert Batch.objects.count() == 1
+    assert_nothing_is_chosen(refusal)
+
+
+def test_a_press_for_fewer_items_than_there_are_now_is_refused_though_it_costs_as_little(
+    rosa, study, connection
+):
+    form = form_of(chosen_page(rosa, study, THE_REST, reward_usd="0.00"))
+    item = Item.objects.create(study=study, key="later", position=99)
+    add_candidates(item, ["alpha", "beta"], are_systems=True)
+    check_page(rosa, study)
+    refusal = press(rosa, study, form)
+    assert "another launch now (of items: 13)" in faults(refusal)
+    assert_nothing_is_chosen(refusal)
+    assert not Batch.objects.exists()
+
+
+def test_items_imported_in_the_moment_of_the_press_are_not_launched_unseen(rosa, study, connection):
+    draft = chosen_page(rosa, study, THE_REST).context["view"].draft
+    with pytest.raises(LaunchedMeanwhile, match="items before: 11, now: 12"):
+        plan_batch(draft=draft, part=1, n_items=11)
+    assert not Batch.objects.exists()
 
 
 def test_the_rest_follows_the_pilot_with_the_pilots_terms(rosa, study, connection):
@@ -199,7 +267,7 @@ def test_the_rest_follows_the_pilot_with_the_pilots_terms(rosa, study, connectio
     who |= {"excluded_workers": "A1WORKER\nA2WORKER"}
     press(rosa, study, form_of(check_page(rosa, study), reward_usd="0.12", total="1.08", **who))
     work_off()
-    answer = check_page(rosa, study)
+    answer = chosen_page(rosa, study, THE_REST)
     view = answer.context["view"]
     assert (view.choice.value, view.choice.n_items) == ("rest", 9)
     assert "The other 9 items" in words_of(answer.content.decode())
@@ -221,7 +289,8 @@ def test_the_rest_of_the_first_round_comes_before_that_of_a_second(rosa, study, 
     work_off()
     pilot = Batch.objects.get()
     answer = check_page(rosa, study, again=pilot.pk)
-    press(rosa, study, form_of(answer, n_items=2, total="0.72"))
+    press(rosa, study, form_of(page_of(rosa, study, **form_of(answer, n_items=2))))
+    assert Batch.objects.latest("pk").round == 2
     work_off()
     draft = check_page(rosa, study).context["view"].draft
     assert (draft.round, draft.selection, draft.excluded_rounds) == (1, {"rest": True}, [])
@@ -243,7 +312,7 @@ def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_wo
     assert view.is_more_open
     assert view.draft.excluded_rounds == [1]
     assert (view.draft.round, str(view.draft.reward_usd), view.n_left) == (2, "0.12", 3)
-    press(rosa, study, form_of(answer, n_items=2, total="0.72"))
+    press(rosa, study, form_of(page_of(rosa, study, **form_of(answer, n_items=2))))
     work_off()
     second = Batch.objects.get(round=2)
     question = set(Hit.objects.of(pilot).values_list("item", flat=True))
@@ -252,8 +321,8 @@ def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_wo
 
 
 def test_items_to_buy_are_drawn_at_random_from_those_without_a_hit(rosa, study, connection):
-    form = form_of(check_page(rosa, study), reward_usd="0.12", n_items=1, total="0.36")
-    press(rosa, study, form)
+    pilot = chosen_page(rosa, study, "sample", reward_usd="0.12", n_items=1)
+    press(rosa, study, form_of(pilot))
     work_off()
     question = set(Hit.objects.values_list("item__key", flat=True))
     every = set(study.items.values_list("key", flat=True))
@@ -263,7 +332,7 @@ def test_items_to_buy_are_drawn_at_random_from_those_without_a_hit(rosa, study, 
     assert check_page(rosa, study, buy=2).context["view"].draft.selection == draft.selection
     most = check_page(rosa, study, buy=10**9).context["view"].draft.selection["n"]
     assert most == len(every - question)
-    assert check_page(rosa, study, buy="x").context["view"].draft.selection == {"rest": True}
+    assert check_page(rosa, study, buy="x").context["view"].choice is None
     press(rosa, study, form_of(answer))
     work_off()
     bought = set(Hit.objects.order_by("pk").values_list("item__key", flat=True)[1:])
@@ -283,8 +352,9 @@ def test_an_archived_study_offers_no_launch(rosa, study, connection):
 
 def test_a_price_that_changed_since_it_was_displayed_holds_the_launch(rosa, study, connection):
     refusal = press(rosa, study, form_of(check_page(rosa, study), reward_usd="0.99"))
-    assert "press again" in faults(refusal)
+    assert "The price is $8.91 now." in faults(refusal)
     assert not Batch.objects.exists()
+    assert_nothing_is_chosen(refusal)
 
 
 def test_what_leaves_this_site_wants_the_amount_typed(rosa, study, connection):
@@ -457,7 +527,7 @@ def test_items_imported_later_are_seen_and_launched(rosa, study, connection, pag
     item = Item.objects.create(study=study, key="later", position=99)
     add_candidates(item, ["alpha", "beta"], are_systems=True)
     assert "1 item is not launched yet" in page_text(study)
-    view = check_page(rosa, study).context["view"]
+    view = chosen_page(rosa, study, THE_REST).context["view"]
     assert (view.n_left, view.choice.n_items) == (1, 1)
 
 

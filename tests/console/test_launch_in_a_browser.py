@@ -140,6 +140,33 @@ def test_prices_follow_what_is_typed(page, worker):
     assert_in_order(page)
 
 
+@pytest.mark.parametrize("gap_seconds", [0.3, 1.2])
+def test_whoever_presses_again_and_again_at_the_same_point_publishes_the_pilot_alone(
+    page, worker, gap_seconds
+):
+    launch_page(page)
+    button = page.get_by_role("button", name="Publish the pilot")
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    assert box is not None
+    point = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    for _press in range(4):
+        page.mouse.click(*point)
+        time.sleep(gap_seconds)
+    expect(page.get_by_text("assignments published")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("Choose how much now; then it is priced")).to_be_visible()
+    expect(page.get_by_role("button", name="Publish")).to_have_count(0)
+    assert_in_order(page)
+    save_picture(page, f"pressed-{gap_seconds}")
+    batch = Batch.objects.get()
+    assert MarketplaceHit.objects.count() == batch.selection["n"] < batch.study.items.count()
+    # The rest is one choice and one press away.
+    page.get_by_role("radio", name="The other 9 items").check()
+    expect(page.get_by_role("button", name="Publish 9 items")).to_be_visible()
+    save_picture(page, f"chosen-{gap_seconds}")
+
+
 def launch_page(page: Page) -> None:
     """The form, for a team with a connection."""
     page.goto("/studies/sample/launch/")

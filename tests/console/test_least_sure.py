@@ -62,7 +62,7 @@ def off(n: int) -> float:
 def launch(rosa, study, **changes) -> Batch:
     form = form_of(check_page(rosa, study), reward_usd="0.12", max_assignments=1, **changes)
     priced = check_page(rosa, study, **form)
-    press(rosa, study, form | {"total": f"{priced.context['view'].cost.total_usd:.2f}"})
+    press(rosa, study, form_of(priced))
     work_off()
     return Batch.objects.latest("pk")
 

@@ -128,7 +128,7 @@ def launch_the_pilot(nina):
 
 def launch_the_rest(nina):
     nina.open_stage("Launch")
-    expect(nina.page.get_by_role("radio", name="The other 2 items")).to_be_checked()
+    nina.hands.pick(nina.page.get_by_role("radio", name="The other 2 items"))
     nina.publish("Publish 2 items", "$3.00", "launch-rest")
 
 
