@@ -8,6 +8,7 @@ bonus is the recruiter's to pay: nothing moves in the ledger.
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 from django.db import IntegrityError, transaction
@@ -105,7 +106,7 @@ def _ask_again_if_refused(known: Intent, bonus: Bonus) -> None:
     """One that its recruiter refused, as for want of money, is asked for again under its token;
     any other stands already."""
     again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED, amount=bonus.amount_usd)
-    facts = {"problem": "", "done_at": None, "sent_at": None, "basis": {}}
+    facts: dict[str, Any] = {"problem": "", "done_at": None, "sent_at": None, "basis": {}}
     if not again.update(state=Intent.State.WRITTEN, **facts):
         raise DuplicateRequest("bonus payment", str(known.pk))
 
