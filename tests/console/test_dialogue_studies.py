@@ -7,6 +7,7 @@ from io import BytesIO
 import pandas as pd
 import pytest
 from django.db import connection
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -20,7 +21,13 @@ from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
 from console.dialogues.tables import order_table, shares_table
 from simulation.experiment_dialogues import log_lines
-from simulation.models import DialogueEstimate, DialogueReport, DialogueStudy, FinalItem
+from simulation.models import (
+    DialogueEstimate,
+    DialogueReport,
+    DialogueStudy,
+    FinalItem,
+    StoredExperiment,
+)
 from simulation.stored_experiments import request_run
 from tests.console.dialogue_addresses import (
     NEW_DIALOGUES,
@@ -29,6 +36,7 @@ from tests.console.dialogue_addresses import (
 )
 from tests.console.pages import rows_alike
 from tests.console.test_role_matrix import browser
+from tests.console.work import AT_ONCE
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
 from validation.documents.documents import note_of
@@ -41,17 +49,25 @@ FORM = {"title": "Outcomes", "kind": "outcomes", "per_target": "2", "seed": "0"}
 REPORT = {"first": "SimBase", "chosen_on": ["random"], "margin": "0.05", "seed": "0"}
 
 
-@pytest.fixture
-def team(researcher: User):
-    return create_team(name="Lab", owner=researcher)
-
-
-@pytest.fixture
-def experiment(team, researcher):
-    row = stored_experiment(team, researcher, n_targets=24)
+@pytest.fixture(scope="module")
+def stored_run(stored_for_module) -> StoredExperiment:
+    """An experiment of Rosa's team that was run, for all tests of this module."""
+    owner = User.objects.create_user("rosa")
+    row = stored_experiment(create_team(name="Lab", owner=owner), owner, n_targets=24)
     rules = RULES | {"users": USERS, "seeds": [0], "n_turns": 4}
-    request_run(experiment=row, rules=rules, actor=researcher)
+    with override_settings(TASKS=AT_ONCE):
+        request_run(experiment=row, rules=rules, actor=owner)
     return row
+
+
+@pytest.fixture
+def experiment(stored_run, db) -> StoredExperiment:
+    return StoredExperiment.objects.get(pk=stored_run.pk)
+
+
+@pytest.fixture
+def team(experiment):
+    return experiment.team
 
 
 @pytest.fixture
