@@ -120,11 +120,12 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
-@pytest.fixture(autouse=True)
-def calls_one_by_one(settings: Any) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def calls_one_by_one() -> Iterator[None]:
     """A marketplace in this very process is called in this thread, which has the database's
     transaction; what threads do is tested over the network (tests/hits/test_calls.py)."""
-    settings.MARKETPLACE_REQUESTS_AT_ONCE = 1
+    with override_settings(MARKETPLACE_REQUESTS_AT_ONCE=1):
+        yield
 
 
 def uses_the_database(item: pytest.Item) -> bool:

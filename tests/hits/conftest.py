@@ -1,7 +1,5 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,12 +9,13 @@ from annotation.models import Item, Study
 from hits.questions import task_page
 from marketplace import clock
 from marketplace.models import WorkerAccount
-from marketplace.people.enrolment import create_worker, issue_access_key
+from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page
 from tests.hits.frames import Frame, frame_of
 from tests.hits.samples import alternatives_item, rating_item
 from tests.hits.wire import Wire, wire_of
+from tests.hits.work import requester_keys
 from tests.marketplace.conftest import assert_ledger_balances
 
 
@@ -30,8 +29,7 @@ def marketplace_clock() -> Iterator[None]:
 
 @pytest.fixture
 def keys(db: None) -> dict[str, str]:
-    """What `create_requester --json` prints, of a requester with $10."""
-    return asdict(issue_access_key(name="Dialogue lab", deposit_usd=Decimal(10)))
+    return requester_keys()
 
 
 @pytest.fixture

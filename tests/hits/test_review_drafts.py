@@ -9,8 +9,8 @@ from django.utils import timezone
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
+from annotation.models import Study
 from hits.budgets import commitments, set_budget
-from hits.collect import collect_batch
 from hits.contacts import note_worker, send_messages
 from hits.draft_costs import paid_part, summary_of
 from hits.drafts import Action, draft_decision, drafts_of, undo_draft
@@ -37,16 +37,28 @@ from hits.record_drafts import record_drafts
 from hits.review import override
 from hits.review_dispatch import retry_refused, send_review
 from marketplace import clock
-from marketplace.models import BonusPayment, WorkerMessage
+from marketplace.models import BonusPayment, WorkerAccount, WorkerMessage
 from marketplace.models import WorkerBlock as BlockThere
 from tests.annotation.importing import command_output
+from tests.annotation.studies import rating_study
 from tests.hits.wire import answer_lost
-from tests.hits.work import balance_of, hand_in, hit_on, published_batch
+from tests.hits.work import balance_of, collected_work, requester_keys
+
+
+@pytest.fixture(scope="module")
+def keys(stored_for_module):
+    """Of the requester of all these tests, who has six assignments of $1.00 by Ann and Bob."""
+    keys = requester_keys()
+    rosa = User.objects.create_user("rosa")
+    study = rating_study(owner=rosa)
+    give_to_team(study=study, team=create_team(name="Lab", owner=rosa), actor=rosa)
+    collected_work(study, keys, "ann", "bob")
+    return keys
 
 
 @pytest.fixture
-def rosa(db):
-    return User.objects.create_user("rosa")
+def rosa(keys, db):
+    return User.objects.get(username="rosa")
 
 
 @pytest.fixture
@@ -55,22 +67,24 @@ def carl(db):
 
 
 @pytest.fixture
-def study(study, rosa):
-    study.owner = rosa
-    study.save()
-    give_to_team(study=study, team=create_team(name="Lab", owner=rosa), actor=rosa)
-    return study
+def study(keys, db):
+    return Study.objects.get()
 
 
 @pytest.fixture
-def work(study, client, ann, bob):
-    """Six assignments of $1.00 by Ann and Bob, collected."""
-    batch = published_batch(study, client, reward_usd="1.00", max_assignments=2)
-    for worker in (ann, bob):
-        for position in range(3):
-            hand_in(worker, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
-    collect_batch(batch=batch, client=client)
-    return list(Assignment.objects.of(batch).order_by("pk"))
+def ann(keys, db):
+    return WorkerAccount.objects.get(user__username="ann")
+
+
+@pytest.fixture
+def bob(keys, db):
+    return WorkerAccount.objects.get(user__username="bob")
+
+
+@pytest.fixture
+def work(study):
+    """The six assignments, Ann's first."""
+    return list(Assignment.objects.filter(hit__batch__study=study).order_by("pk"))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from accounts.audit import chain_faults
 from accounts.models import AuditChain, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from hits.collect import collect_batch
+from annotation.models import Study
 from hits.draft_costs import summary_of
 from hits.drafts import Action, draft_decision, drafts_of
 from hits.expenses import spend_of
@@ -17,29 +17,23 @@ from hits.record_drafts import record_drafts
 from hits.review_dispatch import send_review
 from marketplace.models import Assignment as Work
 from marketplace.models import BonusPayment, WorkerBlock, WorkerMessage
+from tests.annotation.studies import rating_study
 from tests.hits.wire import Killed, killed_after, killed_before
-from tests.hits.work import balance_of, hand_in, hit_on, published_batch
+from tests.hits.work import balance_of, collected_work, requester_keys
 
 pytestmark = pytest.mark.django_db
 N_CALLS = 10
 
 
-@pytest.fixture
-def rosa(db):
-    return User.objects.create_user("rosa")
-
-
-@pytest.fixture
-def recorded(study, client, ann, bob, rosa):
-    """Of six assignments two approved, two rejected, one paid in part; a bonus, words, a block."""
-    study.owner = rosa
-    study.save()
+@pytest.fixture(scope="module")
+def keys(stored_for_module):
+    """Of the requester of all these tests, whose decisions are recorded: of six assignments two
+    approved, two rejected, one paid in part; a bonus, words, a block."""
+    keys = requester_keys()
+    rosa = User.objects.create_user("rosa")
+    study = rating_study(owner=rosa)
     give_to_team(study=study, team=create_team(name="Lab", owner=rosa), actor=rosa)
-    batch = published_batch(study, client, reward_usd="1.00", max_assignments=2)
-    for worker in (ann, bob):
-        for position in range(3):
-            hand_in(worker, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
-    collect_batch(batch=batch, client=client)
+    collected_work(study, keys, "ann", "bob")
     first, second, third, fourth, fifth, _sixth = Assignment.objects.order_by("pk")
 
     def draft(assignment, action, text="", amount=None, **fields):
@@ -58,7 +52,12 @@ def recorded(study, client, ann, bob, rosa):
     draft(fourth, Action.BLOCK, "Clicks.")
     digest = summary_of(drafts_of(study, rosa)).digest
     assert record_drafts(reviewer=rosa, study=study, digest=digest).n_recorded == 9
-    return study
+    return keys
+
+
+@pytest.fixture
+def recorded(keys, db):
+    return Study.objects.get()
 
 
 @pytest.mark.parametrize("how", [killed_before, killed_after])

@@ -2,19 +2,41 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 from django.apps import apps
 
 from annotation.models import Study
+from hits.collect import collect_batch
 from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Hit
 from hits.publish import publish_batch
 from marketplace.models import WorkerAccount
+from marketplace.people.enrolment import create_worker, issue_access_key
+from tests.hits.wire import wire_of
 from tests.marketplace.conftest import submit
 
+PASSWORD = "a-long-and-winding-password"
 Tables = dict[str, list[tuple[object, ...]]]
+
+
+def requester_keys() -> dict[str, str]:
+    """What `create_requester --json` prints, of a requester with $10."""
+    return asdict(issue_access_key(name="Dialogue lab", deposit_usd=Decimal(10)))
+
+
+def collected_work(study: Study, keys: Mapping[str, str], *names: str) -> Batch:
+    """Of every item of three an assignment of $1.00 by each worker of these names, collected."""
+    client = wire_of(keys).client
+    batch = published_batch(study, client, reward_usd="1.00", max_assignments=len(names))
+    for name in names:
+        worker = create_worker(username=name, password=PASSWORD)
+        for position in range(3):
+            hand_in(worker, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
+    collect_batch(batch=batch, client=client)
+    return batch
 
 
 def batch_of(study: Study, *, reward_usd: str = "0.10", **settings: Any) -> Batch:
