@@ -28,8 +28,12 @@ class Keyboard:
 
     def pick(self, radio: Locator) -> None:
         """Choose one of a group, which is one stop of Tab, by the arrows."""
-        group = f"input[type=radio][name='{radio.get_attribute('name')}']:checked"
-        self._reach(radio.page.locator(group))
+        group = f"input[type=radio][name='{radio.get_attribute('name')}']"
+        if radio.page.locator(f"{group}:checked").count():
+            self._reach(radio.page.locator(f"{group}:checked"))
+        else:
+            self._reach(radio.page.locator(group).first)
+            radio.page.keyboard.press("Space")
         for _step in range(MOST_TABS):
             if radio.is_checked():
                 return
