@@ -97,23 +97,31 @@ def new_systems_p(
 
 
 def ceiling(
-    rng: np.random.Generator, *, n_items: int, noise: float, share: bool, level: str = "pooled"
+    rng: np.random.Generator,
+    *,
+    n_items: int,
+    noise: float,
+    share: bool,
+    level: str = "pooled",
+    coefficient: str = "pearson",
+    is_perfect: bool = False,
 ) -> Limits:
-    """Three ratings a cell of six systems; a metric that follows what they have in common."""
+    """Three ratings a cell of six systems; a metric that follows what they have in common, or is
+    it, so that its share is all."""
     truth = rng.normal(size=(n_items, 6))
     values = truth[..., None] + noise * rng.normal(size=(n_items, 6, 3))
     items, systems, annotators = np.indices(values.shape).reshape(3, -1)
     [found] = ceilings(
         items.astype(str), systems, annotators, values.ravel(),
-        measures=[(level, "pearson")], n_splits=20,
+        measures=[(level, coefficient)], n_splits=20,
     )  # fmt: skip
     if not share:
         return found.attainable_low, found.attainable_high, 1 / float(np.sqrt(1 + noise**2 / 3))
-    metric = truth + rng.normal(size=truth.shape)
+    metric = truth if is_perfect else truth + rng.normal(size=truth.shape)
     panel = _panel(values.mean(axis=2), metric[None])
-    value = _value(values.mean(axis=2), metric, level, "pearson")
+    value = _value(values.mean(axis=2), metric, level, coefficient)
     limits = share_limits(panel, 0, value, found, 0.95)
-    return *limits, float(np.sqrt(0.5))
+    return *limits, 1.0 if is_perfect else float(np.sqrt(0.5))
 
 
 def report_intervals() -> Iterator[IntervalCase]:
@@ -130,6 +138,13 @@ def report_intervals() -> Iterator[IntervalCase]:
         what = "share of it" if share else "attainable"
         of_ceiling = partial(ceiling, n_items=n_items, noise=noise, share=share)
         yield IntervalCase("ceilings", f"{what}, {n_items} items, rating noise {noise}", of_ceiling)
+    for coefficient, n_items, noise in product(("kendall", "spearman"), (20, 50), (0.7, 1.5)):
+        of_perfect = partial(
+            ceiling, n_items=n_items, noise=noise, share=True, level="item",
+            coefficient=coefficient, is_perfect=True,
+        )  # fmt: skip
+        setting = f"a perfect metric's share, item {coefficient}, {n_items} items"
+        yield IntervalCase("ceilings", f"{setting}, rating noise {noise}", of_perfect)
 
 
 def report_tests() -> Iterator[TestCase]:

@@ -10,11 +10,21 @@ import pandas as pd
 
 from stats.arguments import Column, Floats, Integers, require_one_of
 from stats.ceilings.attenuation import spearman_brown
-from stats.ceilings.cells import cells_of_several, growth, means_of_others, random_halves
+from stats.ceilings.cells import (
+    cell_means,
+    cells_of_several,
+    growth,
+    means_of_others,
+    random_halves,
+)
+from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
 from stats.correlation.levels import require_level
+
+STEP = 1e-6
+"""Of the correlation of the halves, for a difference quotient."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +36,10 @@ class Ceiling:
     split_half : float
         Mean over random splits of the correlation of two halves of each unit's ratings.
     reliability : float
-        `split_half` stepped up to the mean of all ratings by Spearman and Brown.
+        The coefficient of two sets of as many ratings as there are: `split_half` stepped up to the
+        mean of all ratings by Spearman and Brown.
     attainable : float
-        The square root of `reliability`: what a perfect metric would reach.
+        What a perfect metric would reach: of Pearson's r the square root of `reliability`.
     leave_one_out : float
         Mean over annotators of the correlation of one's ratings with the mean of the others':
         how well one more annotator would do instead of a metric.
@@ -42,7 +53,7 @@ class Ceiling:
     n_units : int
         The items, or clusters of them, that it rests on.
     moved_by : Series of float
-        By how much each item moves the reliability; what the interval is made of.
+        By how much each item moves the attainable; what intervals of shares are made of.
     """
 
     level: Level
@@ -105,12 +116,16 @@ def ceiling(
     -----
     Each cell's ratings are split into two halves of the same size, one left over where they are
     odd, so that annotators need not have rated the same cells. Stepping up and the square root
-    are exact for Pearson's r; for rank coefficients they are the customary approximation.
+    are right for Pearson's r alone. Another coefficient is turned into the r that normal variables
+    have at that value, and back (`NormalScale`): the root of a rank coefficient itself would be too
+    high, and even the truth would reach no more than nine tenths of it. Of ratings far from normal
+    the way back is an approximation: docs/correlation.md says how near.
 
     References
     ----------
     C. Spearman (1904). The proof and measurement of association between two things. American
     Journal of Psychology 15(1), 72-101.
+    R. Greiner (1909) and P. A. P. Moran (1948), as in `NormalScale`.
     H. Nili et al. (2014). A toolbox for representational similarity analysis. PLoS Computational
     Biology 10(4), e1003553: leave-one-out noise ceilings.
 
@@ -209,6 +224,7 @@ def ceilings(
     ]
     others = means_of_others(cells)
     factor = growth(cells)
+    ties = _Ties(halves, cell_means(cells))
     seed = None if isinstance(rng, np.random.Generator) else int(rng)
     names = pd.Index(cells.drop_duplicates("items").sort_values("items")["item_name"])
     unit = _units(cells, names, clusters, items)
@@ -221,15 +237,16 @@ def ceilings(
             )
             for name, rows, part in parts
         }
+        whole = _Whole(_scale(codes, level, coefficient, ties), factor)
         one = _ceiling(
-            level, coefficient, mean_of_defined(of_splits), factor, by_annotator, n_splits, seed
+            level, coefficient, mean_of_defined(of_splits), whole, by_annotator, n_splits, seed
         )
         known = [pair for pair, value in zip(halves, of_splits, strict=True) if not isnan(value)]
         moved = np.mean(
             [codes.influences(*pair, level, coefficient) for pair in known] or [np.full(1, nan)],
             axis=0,
         )
-        results.append(_with_limits(one, moved, names, unit, factor, confidence))
+        results.append(_with_limits(one, moved, names, unit, whole, confidence))
     return results
 
 
@@ -249,7 +266,7 @@ def _with_limits(
     moved: Floats,
     names: "pd.Index[Any]",
     unit: Integers,
-    factor: float,
+    whole: "_Whole",
     confidence: float,
 ) -> Ceiling:
     n_units = len(np.unique(unit))
@@ -258,40 +275,88 @@ def _with_limits(
         return replace(one, n_units=n_units)
     variance = cluster_variance(moved, unit)
     limits = z_t_limits(one.split_half, variance, n_units - 1, confidence)
-    low, high = (_attainable(limit, factor) for limit in limits)
-    slope = factor / (1 + (factor - 1) * one.split_half) ** 2
+    low, high = (whole.attainable(limit) for limit in limits)
     return replace(
         one,
         attainable_low=low,
         attainable_high=high,
         n_units=n_units,
-        moved_by=pd.Series(slope * moved, index=names),
+        moved_by=pd.Series(whole.slope(one.split_half) * moved, index=names),
     )
 
 
-def _attainable(split_half: float, factor: float) -> float:
-    """What a perfect metric would reach, 0 where the halves do not agree."""
-    if isnan(split_half):
-        return nan
-    return sqrt(max(0.0, spearman_brown(split_half, factor))) if split_half > 0 else 0.0
+@dataclass(frozen=True)
+class _Whole:
+    """What halves of the ratings say of all of them, `factor` times as many."""
+
+    scale: NormalScale
+    factor: float
+
+    def reliability(self, split_half: float) -> float:
+        """Pearson's correlation of two sets of as many ratings as there are."""
+        half = self.scale.correlation(split_half)
+        return nan if isnan(half) else spearman_brown(half, self.factor)
+
+    def attainable(self, split_half: float) -> float:
+        """What a perfect metric would reach: what no relation has where the halves do not agree."""
+        if isnan(split_half):
+            return nan
+        known = self.scale.correlation(split_half) > 0
+        return self.scale.value(sqrt(self.reliability(split_half)) if known else 0.0)
+
+    def slope(self, split_half: float) -> float:
+        """By how much the attainable grows with the correlation of the halves."""
+        low, high = max(split_half - STEP, -1.0), min(split_half + STEP, 1.0)
+        return (self.attainable(high) - self.attainable(low)) / (high - low)
+
+
+def _scale(
+    codes: RowCodes, level: Level, coefficient: RowCoefficient, ties: "_Ties"
+) -> NormalScale:
+    """That of a level; means of systems are as good as never tied."""
+    if level == "system":
+        return NormalScale(coefficient, np.array([codes.n_systems]))
+    group, n_groups = _groups(codes, level)
+    shares = ties.shares(group, n_groups) if coefficient == "kendall" else (1.0, 1.0)
+    return NormalScale(coefficient, np.bincount(group, minlength=n_groups), *shares)
+
+
+def _groups(codes: RowCodes, level: Level) -> tuple[Integers, int]:
+    """The group of each cell within which a level correlates."""
+    if level == "item":
+        return codes.item, codes.n_items
+    return np.zeros(len(codes.item), dtype=np.intp), 1
+
+
+@dataclass(frozen=True)
+class _Ties:
+    """The cells' means in halves and in all, of which some are equal."""
+
+    halves: Sequence[tuple[Floats, Floats]]
+    means: Floats
+
+    def shares(self, group: Integers, n_groups: int) -> tuple[float, float]:
+        """The shares of pairs without a tie, in halves and in all."""
+        of_halves = [untied_share(one, group, n_groups) for pair in self.halves for one in pair]
+        return float(np.mean(of_halves)), untied_share(self.means, group, n_groups)
 
 
 def _ceiling(
     level: Level,
-    coefficient: str,
+    coefficient: RowCoefficient,
     split_half: float,
-    factor: float,
+    whole: _Whole,
     by_annotator: dict[Any, float],
     n_splits: int,
     seed: int | None,
 ) -> Ceiling:
-    full_length = spearman_brown(split_half, factor) if not isnan(split_half) else nan
+    reliability = whole.reliability(split_half)
     return Ceiling(
         level=level,
         coefficient=coefficient,
         split_half=split_half,
-        reliability=full_length,
-        attainable=sqrt(full_length) if full_length > 0 else nan,
+        reliability=whole.scale.value(reliability, n_rated=2),
+        attainable=whole.attainable(split_half) if reliability > 0 else nan,
         leave_one_out=mean_of_defined(list(by_annotator.values())),
         by_annotator=pd.Series(by_annotator, dtype="float64"),
         n_splits=n_splits,

@@ -47,6 +47,13 @@ def random_halves(cells: pd.DataFrame, rng: np.random.Generator) -> tuple[Floats
     return means[0], means[1]
 
 
+def cell_means(cells: pd.DataFrame) -> Floats:
+    """Each cell's mean."""
+    cell, value = cells["cell"].to_numpy(), cells["value"].to_numpy()
+    size = np.bincount(cell)
+    return np.asarray(sum_by(cell, value, len(size)) / size)
+
+
 def growth(cells: pd.DataFrame) -> float:
     """How many times as many ratings there are as in a half."""
     size = np.bincount(cells["cell"].to_numpy())

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from stats.ceilings import ceiling, ceilings, disattenuated, reliability, spearman_brown
+from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.correlation import correlation_at_level
 
 SEVERAL = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
@@ -64,6 +65,58 @@ def test_a_perfect_metric_attains_the_attainable(level):
     else:
         attained = np.mean([np.corrcoef(a, b)[0, 1] for a, b in zip(means, truth, strict=True)])
     assert of(frame, level=level).attainable == pytest.approx(attained, abs=0.03)
+
+
+def five_steps(values: np.ndarray) -> np.ndarray:
+    return np.clip(np.round(values), -2, 2)
+
+
+@pytest.mark.parametrize("scale", [np.asarray, five_steps])
+@pytest.mark.parametrize("level", ["pooled", "item"])
+@pytest.mark.parametrize(("coefficient", "noise"), [("kendall", 0.5), ("spearman", 0.8)])
+def test_a_perfect_metric_attains_the_attainable_of_a_rank_coefficient(
+    scale, level, coefficient, noise
+):
+    frame, truth = crowd(n_items=250, n_systems=8, k=4, noise=noise)
+    frame["value"] = scale(frame["value"].to_numpy())
+    cells = frame.groupby(["item", "system"], as_index=False)["value"].mean()
+    attained = correlation_at_level(
+        cells["value"], truth.ravel(), level=level, coefficient=coefficient,
+        items=cells["item"], systems=cells["system"], n_resamples=0,
+    )  # fmt: skip
+    found = of(frame, level=level, coefficient=coefficient, n_splits=10)
+    assert found.share(attained.value) == pytest.approx(1, abs=0.015)
+    # The root that is right for Pearson's r lies above all that can be reached.
+    root = np.sqrt(spearman_brown(found.split_half, 2))
+    assert coefficient == "spearman" or attained.value / root < 0.95
+
+
+@pytest.mark.parametrize(("coefficient", "expected"), [("kendall_c", 1 / 3), ("acc_eq", 2 / 3)])
+def test_other_coefficients_of_pairs_go_through_the_same_scale(coefficient, expected):
+    scale = NormalScale(coefficient, np.array([8]))
+    assert scale.value(0.5) == pytest.approx(expected)
+    assert scale.correlation(expected) == pytest.approx(0.5)
+
+
+def test_spearmans_scale_is_that_of_as_many_values_as_there_are():
+    def value(*sizes: int) -> float:
+        return NormalScale("spearman", np.array(sizes)).value(0.5)
+
+    kendall = NormalScale("kendall", np.array([2])).value(0.5)
+    assert value(2) == value(2, 1) == pytest.approx(kendall) == pytest.approx(1 / 3)
+    assert value(10**6) == pytest.approx(6 / np.pi * np.arcsin(0.25), abs=1e-4)
+    assert value(4, 8) == pytest.approx((value(4) + value(8)) / 2)
+    scale = NormalScale("spearman", np.array([5]))
+    for r in (-1.0, -0.4, 0.0, 0.9, 1.0):
+        assert scale.correlation(scale.value(r)) == pytest.approx(r)
+    assert np.isnan(NormalScale("spearman", np.array([1])).correlation(0.5))
+
+
+def test_pairs_with_a_tie_are_counted_within_each_group():
+    values, group = np.array([1.0, 1, 2, 3, 3, 3, 5]), np.array([0, 0, 0, 1, 1, 1, 2])
+    # One of three pairs is tied in the first; the second, all tied, has no correlation.
+    assert untied_share(values, group, 3) == pytest.approx(2 / 3)
+    assert untied_share(values[:1], group[:1], 3) == 1
 
 
 def test_one_person_left_out_does_worse_than_the_attainable():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.coverage_reports import ceiling as ceiling_limits
 from metrics.scorers.judges.readings import read_rating
 from stats.ceilings import ceiling
 from stats.correlation import bootstrap, correlation_at_level
@@ -305,6 +306,22 @@ def test_ceilings_are_those_of_the_same_ratings():
         assert one.split_half == pytest.approx(alone.split_half, abs=0.1)
         row = row_of(report, metric="m0", level=one.level, coefficient=one.coefficient)
         assert row["share_of_ceiling"] == pytest.approx(row["value"] / one.attainable)
+
+
+@pytest.mark.parametrize("coefficient", ["pearson", "kendall", "spearman"])
+def test_a_perfect_metric_reaches_the_whole_ceiling_in_most_studies(coefficient):
+    rng = np.random.default_rng(3)
+    holds = [
+        low <= truth <= high
+        for low, high, truth in (
+            ceiling_limits(
+                rng, n_items=50, noise=0.7, share=True, level="item", coefficient=coefficient,
+                is_perfect=True,
+            )
+            for _study in range(60)
+        )
+    ]  # fmt: skip
+    assert np.mean(holds) > 0.85
 
 
 def test_one_rating_a_candidate_leaves_no_ceiling_and_says_why():

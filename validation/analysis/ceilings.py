@@ -94,7 +94,7 @@ def share_limits(
     moved = ceiling.moved_by
     part = panel.of_systems() if ceiling.level == "system" else panel
     known = ~np.isnan(part.scores[number])
-    if moved is None or isnan(value) or not ceiling.reliability > 0 or not known.any():
+    if moved is None or isnan(value) or not ceiling.attainable > 0 or not known.any():
         return nan, nan
     item = part.item[known]
     of_item = item_influences(
@@ -106,9 +106,7 @@ def share_limits(
     own = pd.Series(of_item[order.index], index=order.to_numpy())
     both = pd.DataFrame({"metric": own, "ceiling": moved.rename(index=str)}).fillna(0.0)
     share = ceiling.share(value)
-    total = both["metric"] / ceiling.attainable - share * both["ceiling"] / (
-        2 * ceiling.reliability
-    )
+    total = (both["metric"] - share * both["ceiling"]) / ceiling.attainable
     clusters = pd.Series(part.units, index=names)
     unit = clusters[~clusters.index.duplicated()].reindex(both.index)
     total = total[unit.notna().to_numpy()]

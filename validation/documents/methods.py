@@ -220,7 +220,9 @@ def _ceilings(settings: Settings) -> str:
         return _("No ceiling was computed (0 split halves).")
     return _(
         "The ceiling is the root of the reliability of the human values, from "
-        "%(n_splits)s random split halves stepped up by Spearman and Brown's formula."
+        "%(n_splits)s random split halves stepped up by Spearman and Brown's formula; that of a "
+        "rank coefficient is found on Pearson's scale, as if values were normal, and is an "
+        "approximation."
     ) % {"n_splits": settings.n_splits}
 
 

@@ -128,8 +128,14 @@ class MetricsAnswer:
             return _("What a perfect metric could reach is not known: %(why)s.") % {"why": why}
         value = _value_text(one.attainable, one.attainable_low, one.attainable_high)
         text = _(
-            "A perfect metric could reach %(value)s against these ratings: that is the ceiling."
+            "A perfect metric could reach %(value)s against these ratings: that is the ceiling, an "
+            "estimate."
         )
+        if one.coefficient != "pearson":
+            text = _(
+                "A perfect metric could reach about %(value)s against these ratings: that is the "
+                "ceiling, an estimate as if values were normal."
+            )
         sentences = [text % {"value": value}]
         if one.leave_one_out is not None:
             text = _("One more annotator agrees with the others at %(value)s.")

@@ -158,8 +158,10 @@ def ceilings_table(results: Results) -> Table:
         note=_(
             "One more person: the mean correlation of one annotator with the mean of the others. "
             "Best metrics: the greatest value first, with those that do not differ significantly; "
-            "the share is the first one's, and above 100 by chance only. Intervals are for new "
-            "items by these annotators; rank correlations of systems have none."
+            "the share is the first one's. Both it and the ceiling are estimates: a share may lie "
+            "above 100, by chance, or where few candidates or a rank coefficient, whose ceiling is "
+            "an approximation, set the ceiling too low. Intervals are for new items by these "
+            "annotators, and do not count that in; rank correlations of systems have none."
         ),
     )
 

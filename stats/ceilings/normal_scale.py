@@ -1,0 +1,88 @@
+"""Coefficients as functions of the correlation of normal variables, and the way back."""
+
+from dataclasses import dataclass
+from math import asin, isnan, nan, pi, sin
+
+import numpy as np
+from scipy.optimize import brentq
+
+from stats.arguments import Floats, Integers
+from stats.correlation import RowCoefficient
+
+
+@dataclass(frozen=True)
+class NormalScale:
+    """What a coefficient is expected to be of normal variables of a correlation.
+
+    Errors of measurement weaken Pearson's r by a factor, and no other coefficient: another one's
+    value is turned into the r that normal variables of it have, which errors weaken, and back.
+
+    Attributes
+    ----------
+    coefficient : str
+        One of `stats.correlation.RowCoefficient`.
+    sizes : array of int
+        How many values of each side a correlation is of: Spearman's coefficient depends on it.
+    untied_halves, untied : float
+        The share of pairs of values without a tie in the halves and in the means of all ratings:
+        Kendall's tau-b counts them alone, and a scale of few steps has the more ties the fewer the
+        ratings of a mean.
+
+    References
+    ----------
+    R. Greiner (1909). Über das Fehlersystem der Kollektivmaßlehre. Zeitschrift für Mathematik und
+    Physik 57: Kendall's tau is ``2 / pi * arcsin(r)``.
+    P. A. P. Moran (1948). Rank correlation and product-moment correlation. Biometrika 35(1/2),
+    203-206: Spearman's rho of n pairs is
+    ``6 / (pi * (n + 1)) * (arcsin(r) + (n - 2) * arcsin(r / 2))``.
+    """
+
+    coefficient: RowCoefficient
+    sizes: Integers
+    untied_halves: float = 1.0
+    untied: float = 1.0
+
+    def value(self, r: float, *, n_rated: int = 1) -> float:
+        """What the coefficient is expected to be at a correlation of Pearson's, where one side or
+        both (`n_rated`) are means of all ratings and the other has no ties."""
+        if isnan(r) or self.coefficient == "pearson":
+            return r
+        # Halves that disagree are stepped down past -1.
+        r = max(-1.0, min(1.0, r))
+        if self.coefficient == "spearman":
+            n = self.sizes[self.sizes > 1]
+            if not len(n):
+                return nan
+            of_r, of_half = float(np.mean(1 / (n + 1))), float(np.mean((n - 2) / (n + 1)))
+            return 6 / pi * (of_r * asin(r) + of_half * asin(r / 2))
+        tau = 2 / pi * asin(r)
+        if self.coefficient == "kendall":
+            return max(-1.0, min(1.0, tau / self.untied ** (n_rated / 2)))
+        return (tau + 1) / 2 if self.coefficient == "acc_eq" else tau
+
+    def correlation(self, value: float) -> float:
+        """Pearson's r of two halves of which the coefficient is expected to be this."""
+        if isnan(value) or self.coefficient == "pearson":
+            return value
+        if self.coefficient == "spearman":
+            most = self.value(1.0)
+            if isnan(most) or abs(value) >= most:
+                return nan if isnan(most) else float(np.sign(value))
+            return float(brentq(lambda r: self.value(r) - value, -1.0, 1.0))
+        tau = 2 * value - 1 if self.coefficient == "acc_eq" else value
+        if self.coefficient == "kendall":
+            tau *= self.untied_halves
+        return sin(pi / 2 * tau)
+
+
+def untied_share(values: Floats, group: Integers, n_groups: int) -> float:
+    """The share of a group's pairs of values without a tie, on average over those that have one."""
+    size = np.bincount(group, minlength=n_groups)
+    rows = np.lexsort((values, group))
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[1:] = (np.diff(group[rows]) != 0) | (np.diff(values[rows]) != 0)
+    count = np.bincount(np.cumsum(is_new) - 1)
+    tied = np.bincount(group[rows][is_new], weights=count * (count - 1), minlength=n_groups)
+    several = size > 1
+    share = 1 - tied[several] / (size * (size - 1))[several]
+    return float(share[share > 0].mean()) if (share > 0).any() else 1.0
