@@ -57,7 +57,7 @@ class NormalScale:
             return 6 / pi * (of_r * asin(r) + of_half * asin(r / 2))
         tau = 2 / pi * asin(r)
         if self.coefficient == "kendall":
-            return max(-1.0, min(1.0, tau / self.untied ** (n_rated / 2)))
+            return max(-1.0, min(1.0, tau / float(self.untied ** (n_rated / 2))))
         return (tau + 1) / 2 if self.coefficient == "acc_eq" else tau
 
     def correlation(self, value: float) -> float:

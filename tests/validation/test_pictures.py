@@ -261,6 +261,26 @@ def test_every_picture_is_described_in_words():
     )
 
 
+def orders(**ranks: list[int]) -> str:
+    rows = [
+        {"by": by, "system": system, "rank": rank}
+        for by, column in {"human ratings": [1, 2, 3], **ranks}.items()
+        for system, rank in zip(("alpha", "beta", "gamma"), column, strict=True)
+    ]
+    return ranks_in_words(pd.DataFrame(rows)).removeprefix(
+        "By human ratings, from best to worst: alpha, beta, gamma. "
+    )
+
+
+def test_metrics_that_have_the_order_of_people_are_all_named():
+    assert orders(NLL=[1, 2, 3], BLEU=[1, 2, 3]) == "NLL, BLEU have this order."
+    assert orders(NLL=[1, 2, 3]) == "NLL has this order."
+    assert orders(NLL=[2, 1, 3], BLEU=[1, 3, 2]) == "The metrics are equally far from this order."
+    assert orders(NLL=[1, 2, 3], BLEU=[1, 2, 3], chrf=[3, 2, 1]) == (
+        "NLL, BLEU are nearest to this order, chrf farthest from it."
+    )
+
+
 def test_words_say_so_where_nothing_is_defined():
     assert forest_in_words(FOREST.tail(1), TAU) == f"{TAU} is defined for no metric."
     assert "no metric and question" in heat_map_in_words(FOREST.tail(1), TAU)

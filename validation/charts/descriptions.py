@@ -101,12 +101,28 @@ def ranks_in_words(ranks: pd.DataFrame) -> str:
     systems = ", ".join(map(str, order))
     sentence = _("By %(by)s, from best to worst: %(systems)s") % {"by": first, "systems": systems}
     if metrics:
-        moved = by_all[metrics].sub(by_all[first], axis=0).abs().mean()
-        least, most = moved.idxmin(), moved.idxmax()
-        sentence += _(". %(metric)s is nearest to this order") % {"metric": least}
-        if most != least:
-            sentence += _(", %(metric)s farthest from it") % {"metric": most}
+        sentence += _nearness(by_all[metrics].sub(by_all[first], axis=0).abs().mean())
     return f"{sentence}."
+
+
+def _nearness(moved: "pd.Series[float]") -> str:
+    """Which metrics are nearest to an order and farthest from it, by the ranks that they move."""
+    if moved.max() == 0:
+        text = ngettext(". %(metrics)s has this order", ". %(metrics)s have this order", len(moved))
+        return text % {"metrics": ", ".join(map(str, moved.index))}
+    if len(moved) > 1 and moved.min() == moved.max():
+        return _(". The metrics are equally far from this order")
+    nearest, farthest = (moved.index[moved == end] for end in (moved.min(), moved.max()))
+    text = ngettext(
+        ". %(metrics)s is nearest to this order",
+        ". %(metrics)s are nearest to this order",
+        len(nearest),
+    )
+    sentence = text % {"metrics": ", ".join(map(str, nearest))}
+    if len(moved) > 1:
+        text = _(", %(metrics)s farthest from it")
+        sentence += text % {"metrics": ", ".join(map(str, farthest))}
+    return sentence
 
 
 def curve_in_words(curve: pd.DataFrame, power: float = 0.8) -> str:

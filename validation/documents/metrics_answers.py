@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
 from validation.documents.documents import Number
-from validation.documents.terms import COEFFICIENTS, LEVELS, reason_in_words
+from validation.documents.terms import COEFFICIENTS, LEVELS, listed, reason_in_words
 from validation.documents.top_groups import top_group
 from validation.results import ALL, Results
 
@@ -105,7 +105,15 @@ class MetricsAnswer:
             "n": size_text(first),
         }
         text = _("The greatest value is %(metric)s's: %(measure)s, %(value)s, %(n)s.")
-        return " ".join([text % values, *self._caveats(first)])
+        return " ".join([text % values, *self._equals(first), *self._caveats(first)])
+
+    def _equals(self, first: CorrelationRecord) -> list[str]:
+        """The metrics that have the greatest value as well."""
+        same = [self.results.label(row) for row in self.defined[1:] if row.value == first.value]
+        if not same:
+            return []
+        text = ngettext("%(metrics)s has it too.", "%(metrics)s have it too.", len(same))
+        return [text % {"metrics": listed(same)}]
 
     def _caveats(self, first: CorrelationRecord) -> list[str]:
         n_items = min(first.n_used, first.n_units or first.n_used)

@@ -66,6 +66,9 @@ def test_the_best_metrics_are_those_of_the_page(study, program, rosa):
     text = pages.words_of(rosa.get("/studies/mine/validation/").content.decode())
     assert content["answer"] in text
     assert content["ceiling_text"] in text
+    # Both have the same scores, and so the same value.
+    others = {"nll": "other has it too.", "other": "nll has it too."}
+    assert content["estimate"].partition(others[content["top"][0]["metric"]])[1]
     answer = program.get(f"{MINE}validation/best/?level=word")
     assert (answer.status_code, answer.json()["detail"]) == (404, "There is no level word.")
 
