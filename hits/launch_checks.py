@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from django.core.cache import cache
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from annotation.models import Candidate, Study
@@ -48,12 +48,22 @@ class PageFault:
 
 @dataclass(frozen=True)
 class PageCheck:
-    """What was found on the pages; `repeats` are items with two responses of the same text."""
+    """What was found on the pages.
+
+    `repeats` are items with two responses of the same text; `n_empty` counts the responses without
+    a text and a picture, of which `first_empty` is an item. `blanks` are items that have nothing to
+    judge: no such response, and nothing else that a worker sees of them.
+    """
 
     n_pages: int
     n_faults: int
     faults: tuple[PageFault, ...]
     repeats: tuple[tuple[int, str], ...]
+    n_responses: int
+    n_empty: int
+    first_empty: int | None
+    n_blanks: int
+    blanks: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True)
@@ -140,11 +150,28 @@ def _check_pages(running: RunningJob, study: Study) -> PageCheck:
     twice = same.annotate(n=Count("*")).filter(n__gt=1)
     repeats = dict.fromkeys((row["item"], row["item__key"]) for row in twice[:MOST_FAULTS])
     judged = study.items.exclude(key__in=practised_keys(current_document(study)))
-    return PageCheck(judged.count(), len(faults), tuple(faults[:MOST_FAULTS]), tuple(repeats))
+    responses = Candidate.objects.filter(item__in=judged)
+    is_empty = Q(text="", picture=None)
+    empty = responses.filter(is_empty)
+    filled = responses.exclude(is_empty).order_by()
+    # Every item has candidates, or its page is a fault already.
+    blanks = judged.filter(context="", picture=None).exclude(pk__in=filled.values("item"))
+    blanks = blanks.filter(candidates__isnull=False).distinct()
+    return PageCheck(
+        n_pages=judged.count(),
+        n_faults=len(faults),
+        faults=tuple(faults[:MOST_FAULTS]),
+        repeats=tuple(repeats),
+        n_responses=responses.count(),
+        n_empty=empty.count(),
+        first_empty=empty.order_by("item__position", "item").values_list("item", flat=True).first(),
+        n_blanks=blanks.count(),
+        blanks=tuple(blanks.values_list("pk", "key")[:MOST_FAULTS]),
+    )
 
 
 def _pages_key(study: Study, fingerprint: str) -> str:
-    return f"launch-pages:{study.pk}:{fingerprint}"
+    return f"launch-pages-2:{study.pk}:{fingerprint}"
 
 
 def _funds_key(connection_id: int) -> str:

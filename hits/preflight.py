@@ -73,11 +73,41 @@ def page_findings(check: PageCheck | None) -> Iterator[Finding]:
     if not check.faults:
         text = ngettext("The item makes a page.", "All %(n)s items make a page.", check.n_pages)
         yield pass_finding(text % {"n": f"{check.n_pages:,}"})
+    yield from _empty_page_findings(check)
     for item_id, key in check.repeats[:MOST_LISTED]:
         text = _("Item “%(key)s” has two responses of the same text. Workers will judge it twice.")
         yield Finding(Level.WARNING, text % {"key": key}, item_id=item_id)
     if not check.repeats:
         yield pass_finding(_("No item has the same response twice."))
+
+
+def _empty_page_findings(check: PageCheck) -> Iterator[Finding]:
+    """Of pages that workers would be paid for though nothing is on them, and of responses without
+    a text, which a system may well have given."""
+    if check.n_responses and check.n_empty == check.n_responses:
+        text = ngettext(
+            "The one response has no text and no picture: there is nothing to judge.",
+            "None of the %(n)s responses has a text or a picture: there is nothing to judge.",
+            check.n_empty,
+        )
+        yield fault(text % {"n": f"{check.n_empty:,}"}, item_id=check.first_empty)
+        return
+    for item_id, key in check.blanks[:MOST_LISTED]:
+        text = _("Item “%(key)s” has no text and no picture: nothing is on its page.")
+        yield fault(text % {"key": key}, item_id=item_id)
+    if (n_more := check.n_blanks - MOST_LISTED) > 0:
+        more = ngettext("One more page is empty.", "%(n)s more pages are empty.", n_more)
+        yield fault(more % {"n": f"{n_more:,}"})
+    if check.n_empty and not check.n_blanks:
+        text = ngettext(
+            "%(n)s response has no text and no picture. Workers read “(empty response)” there.",
+            "%(n)s responses have no text and no picture. Workers read “(empty response)” there.",
+            check.n_empty,
+        )
+        message = text % {"n": f"{check.n_empty:,}"}
+        yield Finding(Level.WARNING, message, item_id=check.first_empty)
+    elif not check.n_empty and check.n_responses:
+        yield pass_finding(_("Every response has a text or a picture."))
 
 
 def connection_findings(

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.core.cache import cache
 from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -739,6 +740,38 @@ def test_two_products_of_one_title_are_two_where_their_pictures_differ(rosa, stu
     twice = [one for one in said if "two responses of the same text" in one]
     assert len(twice) == 1
     assert f"Item “{items[1].key}”" in twice[0]
+
+
+def test_pages_with_nothing_on_them_are_not_paid_for(rosa, study, connection):
+    Candidate.objects.update(text="")
+    answer = check_page(rosa, study)
+    said = "None of the 24 responses has a text or a picture: there is nothing to judge."
+    assert faults(answer) == said
+    assert press(rosa, study, form_of(answer)).context["view"].is_held
+    assert not Batch.objects.exists()
+
+
+def test_an_item_with_nothing_on_its_page_holds_the_launch_and_a_response_without_text_does_not(
+    rosa, study, connection
+):
+    def view_with(**item):
+        Item.objects.filter(key="d1").update(**item)
+        # Counts of texts stand for what they are: the check that is kept is of others.
+        cache.clear()
+        return check_page(rosa, study).context["view"]
+
+    Candidate.objects.filter(item__key="d1").update(text="")
+    blank = view_with(context="")
+    said = "Item “d1” has no text and no picture: nothing is on its page."
+    assert [each.message for each in blank.faults] == [said]
+    one_warning = view_with(context="USER: Hello")
+    assert not one_warning.faults
+    [warning] = one_warning.warnings
+    assert warning.message.startswith("2 responses have no text and no picture.")
+    assert warning.item_id == Item.objects.get(key="d1").pk
+    Candidate.objects.filter(item__key="d1").update(text="Yes.")
+    full = view_with(context="USER: Hello")
+    assert "Every response has a text or a picture." in [each.message for each in full.passes]
 
 
 def test_what_is_out_over_another_marketplace_is_said_before_it_is_bought_again(
