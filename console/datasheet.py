@@ -15,6 +15,7 @@ from validation.documents.full import appendix
 from validation.documents.rated_systems import verdicts
 from validation.models import ValidationVersion
 from validation.rows import StoredResults
+from validation.study_report import ReportRequest
 
 SECONDS = "%Y-%m-%d %H:%M UTC"
 
@@ -36,6 +37,13 @@ def datasheet_document(
         about={"study": study.slug},
         answer=f"{simulation_notice(study)} {answer_of(facts, version)}".strip(),
     )
+
+
+def whole_report(study: Study, number: int | None = None) -> ReportRequest:
+    """The report as everybody in the study and readers of papers have it: with how the study came
+    about, and without prices and pay."""
+    sections = datasheet_sections(StudyFacts(study), with_money=False)
+    return ReportRequest(study, number=number, datasheet=sections)
 
 
 def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
@@ -182,7 +190,7 @@ def _pay(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
     if not facts.batches:
         return [_("No batch was published from here, so no pay is known.")]
     if not with_money:
-        return [_("Pay is left out: it is for roles that may see costs.")]
+        return [_("Pay is left out: the datasheet has it, for roles that may see costs.")]
     parts: list[str | Table] = []
     if any(not batch.is_recruited for batch, _report in facts.batches):
         parts.append(_paid_here(facts))

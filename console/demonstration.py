@@ -5,16 +5,17 @@ from decimal import Decimal
 from pathlib import Path
 
 from annotation.models import Study
+from console.datasheet import whole_report
 from console.downloads import DOWNLOADS, file_names
 from console.exceptions import FolderUnusable
 from console.report_files import REPORT_FILES
+from console.results import AGREEMENT, compute
 from console.samples import Crowd, load_sample_studies, work_on_samples
 from hits.enrolment import enrol_requester
 from hits.local_site import served_site
 from hits.loop import Marketplace
 from presentation.files import write_whole
 from presentation.progress import Reporter, without_bars
-from validation.study_report import ReportRequest
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,13 @@ def _write_studies(studies: list[Study], folder: Path) -> list[Path]:
             write_whole(path, DOWNLOADS[name].write(study))
             files.append(path)
         if "scores.csv" in names:
-            path = folder / f"{study.slug}-report.html"
-            write_whole(path, [REPORT_FILES["report.html"](ReportRequest(study))])
-            files.append(path)
+            files.append(write_report(study, folder))
     return files
+
+
+def write_report(study: Study, folder: Path) -> Path:
+    """Write the report that *Report* in the study hands out, with its agreement."""
+    compute(study, AGREEMENT)
+    path = folder / f"{study.slug}-report.html"
+    write_whole(path, [REPORT_FILES["report.html"](whole_report(study))])
+    return path

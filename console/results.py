@@ -15,10 +15,9 @@ from annotation.agreement_versions import (
     current_agreement,
 )
 from annotation.models import AgreementVersion, Study
-from console.datasheet import datasheet_sections
+from console.datasheet import whole_report
 from console.models import ValidationOutcome
 from console.report_files import REPORT_FILES
-from console.study_facts import StudyFacts
 from metrics.exceptions import NothingToValidate
 from presentation.progress import Progress, silently
 from validation.analysis.settings import Settings
@@ -28,7 +27,6 @@ from validation.human_results import (
     human_results_fingerprint,
 )
 from validation.models import ReportFile, ValidationVersion
-from validation.study_report import ReportRequest
 from validation.versions import make_validation
 
 # What a report's files hold; another form makes those that are stored out of date.
@@ -118,9 +116,7 @@ def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
     """Write the report's files beside its version."""
     version, reason = _validate(study)
     if version is not None:
-        # Without prices and pay: everybody in the study has the files, and readers of papers.
-        sections = datasheet_sections(StudyFacts(study), with_money=False)
-        request = ReportRequest(study, number=version.number, datasheet=sections)
+        request = whole_report(study, version.number)
         for name in progress(REPORT_FILES, len(REPORT_FILES)):
             content = REPORT_FILES[name](request)
             ReportFile.objects.update_or_create(

@@ -5,6 +5,7 @@ import re
 from decimal import Decimal
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.urls import reverse
 
@@ -13,6 +14,7 @@ from annotation.models import StudyMembership, Submission
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import freeze, save_draft
 from console.datasheet import answer_of, datasheet_document
+from console.demonstration import write_report
 from console.human_evaluation_datasheet import UNKNOWN, heds_document
 from console.results import AGREEMENT, REPORT, compute
 from console.study_facts import StudyFacts
@@ -98,7 +100,7 @@ def test_pay_is_for_roles_that_may_see_costs(rosa, study, client):
     StudyMembership.objects.create(study=study, user=analyst, role="analyst")
     client.force_login(analyst)
     text = text_of(client, study, "datasheet.md")
-    assert "Pay is left out: it is for roles that may see costs." in text
+    assert "Pay is left out: the datasheet has it, for roles that may see costs." in text
     assert "0.10" not in text
     assert "0.10" not in text_of(client, study, "heds.md")
 
@@ -195,3 +197,22 @@ def test_the_report_of_the_sample_is_light_and_holds_its_datasheet(rosa, researc
     assert report["answer"]
     assert report["answer"].split(".")[0] in page.split("</h1>")[1][:600]
     assert {"system-means", "questions", "people", "agreement"} <= set(report["tables"])
+
+
+def headings(page):
+    return re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+
+
+def test_the_page_on_the_demonstrations_report_names_what_it_has(rosa, researcher, tmp_path):
+    study = rated_sample(researcher)
+    compute(study, AGREEMENT)
+    compute(study, REPORT)
+    there = headings(text_of(rosa, study, "report.html"))
+    assert {"Results by system", "Pay", "Agreement"} <= set(there)
+    call_command("report", study.slug, output=tmp_path / "report")
+    assert headings((tmp_path / "report" / "report.html").read_text()) == there
+    assert headings(write_report(study, tmp_path).read_text()) == there
+    named = (settings.BASE_DIR / "docs" / "demo.md").read_text("utf-8")
+    named = re.findall(r"\*([A-Z][^*]+)\*", named.split("## What to look at")[1])
+    assert len(named) > 6
+    assert set(named) <= set(there)

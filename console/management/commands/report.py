@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from console.assignment_prices import assignment_price
+from console.datasheet import whole_report
 from metrics.exceptions import ReportUnwritten
 from validation.documents.files import FORMATS, make_folder, write_files
 from validation.documents.rated_systems import verdicts
@@ -50,11 +51,15 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the files' names as JSON")
 
     def handle(self, *args: Any, study: str, output: Path, layout: str, **options: Any) -> None:
+        number = options["version_of_report"]
+        # What is known of an older report's study is of now, and not of then.
+        about = whole_report(Study.objects.named(study)).datasheet if number is None else ()
         request = ReportRequest(
             study=Study.objects.named(study),
-            number=options["version_of_report"],
+            number=number,
             prompts=tuple(options["prompts"]),
             with_variants=options["variants"],
+            datasheet=about,
         )
         formats = dict.fromkeys(options["format"] or ["html"])
         with _writing(output):
