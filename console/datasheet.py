@@ -242,7 +242,7 @@ def _paid_here(facts: StudyFacts) -> Table:
         rows.append(
             (
                 batch.title,
-                batch.connection.name,
+                str(batch.connection),
                 Number(float(batch.reward_usd), 2),
                 report.n_collected,
                 report.n_approved,

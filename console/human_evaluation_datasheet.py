@@ -153,7 +153,7 @@ def _recruited(facts: StudyFacts) -> str:
         return _(UNKNOWN)
     parts = []
     own = [batch for batch, _report in facts.batches if not batch.is_recruited]
-    if names := ", ".join(dict.fromkeys(batch.connection.name for batch in own)):
+    if names := ", ".join(dict.fromkeys(str(batch.connection) for batch in own)):
         text = _("As workers of a marketplace that speaks the Mechanical Turk API: %(names)s.")
         parts.append(text % {"names": names})
     studies = facts.recruitments

@@ -102,18 +102,29 @@ def _selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> I
 
 def _elsewhere_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Finding]:
     """Of what is out over another connection: the same workers may come to both."""
-    others = (one for one in batches if one.round == draft.round)
-    if all(one.connection_id == draft.connection_id for one in others):
+    others = [one for one in batches if one.round == draft.round]
+    elsewhere = [one for one in others if one.connection_id != draft.connection_id]
+    if not elsewhere:
         return
     if not (n := n_out_elsewhere(draft)):
         return
-    text = ngettext(
-        "%(n)s item of the study is out in round %(round)s over another marketplace: what is "
-        "published here asks for its judgments a second time.",
-        "%(n)s items of the study are out in round %(round)s over another marketplace: what is "
-        "published here asks for their judgments a second time.",
-        n,
-    )
+    if all(one.connection.marketplace == draft.connection.marketplace for one in elsewhere):
+        text = ngettext(
+            "%(n)s item of the study is out in round %(round)s at the same marketplace, under "
+            "another requester's key: what is published here asks for its judgments a second time.",
+            "%(n)s items of the study are out in round %(round)s at the same marketplace, under "
+            "another requester's key: what is published here asks for their judgments a second "
+            "time.",
+            n,
+        )
+    else:
+        text = ngettext(
+            "%(n)s item of the study is out in round %(round)s over another marketplace: what is "
+            "published here asks for its judgments a second time.",
+            "%(n)s items of the study are out in round %(round)s over another marketplace: what is "
+            "published here asks for their judgments a second time.",
+            n,
+        )
     yield Finding(Level.WARNING, text % {"n": f"{n:,}", "round": draft.round})
 
 

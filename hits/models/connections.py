@@ -73,7 +73,9 @@ class Connection(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.name
+        """A team may call its connection to this site what it likes; the site's own, whose name is
+        that of a profile, is called what the launch page calls a team's."""
+        return str(_("This site")) if self.team_id is None and self.is_on_this_site else self.name
 
     @property
     def is_on_this_site(self) -> bool:

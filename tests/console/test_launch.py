@@ -789,3 +789,9 @@ def test_what_is_out_over_another_marketplace_is_said_before_it_is_bought_again(
     Batch.objects.filter(pk=batch.pk).update(connection=other)
     words = words_of(page_of(rosa, study).content.decode())
     assert f"2 items of the study are {said}" in words
+
+    Connection.objects.filter(pk=other.pk).update(marketplace=connection.marketplace)
+    words = words_of(page_of(rosa, study).content.decode())
+    assert said not in words
+    assert "2 items of the study are out in round 1 at the same marketplace" in words
+    assert "under another requester's key" in words.replace("’", "'")

@@ -170,6 +170,7 @@ def test_the_sites_own_connection_is_its_profile():
     connection = site_connection("local")
     assert (connection.team, connection.marketplace, connection.fees) == (None, "local", "none")
     assert site_connection("local") == connection
+    assert str(connection) == "This site"
 
 
 @pytest.mark.parametrize("name", ["sandbox", "production"])
