@@ -18,6 +18,39 @@ MARKER = re.compile(r"<!-- measured: ([\w, ]+) -->")
 # Where more studies have no interval than have one, those that have are no random part.
 MOSTLY_REFUSED = 0.5
 Row = Mapping[str, Any]
+# What the benchmark's parts are of; the table of all rows has them by their own names.
+SUBJECTS = {
+    "kappa": "kappa of two annotators",
+    "kappa_clusters": "kappa where items come in clusters",
+    "percent": "shares in which annotators agree",
+    "alpha": "Krippendorff's alpha",
+    "agreement_of_many": "other coefficients of many annotators",
+    "systems": "differences of systems' mean ratings",
+    "ordinal_systems": "systems on ordinal scales",
+    "skewed_systems": "systems rated at an end of the scale",
+    "preferences": "systems that are compared",
+    "correlation": "correlations for these systems",
+    "correlation_of_many_cells": "pooled correlations of thousands of outputs",
+    "new_systems": "correlations for new systems",
+    "ceilings": "ceilings, and shares of them",
+    "metrics": "differences of metrics, on these systems",
+    "metrics_drawn": "differences of metrics, for new systems",
+    "prediction_powered": "means from few ratings and many scores",
+    "looks": "the same, looked at as ratings come in",
+    "powered_quantiles": "quantiles from few ratings and many scores",
+    "powered_correlations": "correlations from few ratings and many scores",
+    "rogan_gladen": "shares corrected for a judge's errors",
+    "drift": "drift of a judge",
+    "mcnemar": "differences of two judges' accuracies",
+    "alt_test": "the alternative annotator test",
+    "topics": "means and differences over topics",
+    "pool_bias": "losses of systems that were not pooled",
+    "rankings": "agreement of two rankings",
+    "overlap": "overlap of two assessors",
+    "assessors": "rankings under other assessors",
+    "switching": "simulated users against people",
+    "outcomes": "recommenders with people and with simulated users",
+}
 
 
 def with_coverage(markdown: str, address: str = "coverage.md") -> str:
@@ -51,14 +84,15 @@ def _of_intervals(part: str, rows: list[Row]) -> str:
     if noted:
         verb = "with a note that the study is small" if quiet else "all with a note, hold it"
         texts.append(f"{_settings(noted)} {verb} {_span(noted)}")
-    return f"`{part}`: {', '.join(texts)}" if texts else ""
+    return f"{SUBJECTS[part]} (`{part}`): {', '.join(texts)}" if texts else ""
 
 
 def _of_tests(part: str, rows: list[Row]) -> str:
     rejected = [row["first"] for row in rows if row["kind"] == "test" and not row["noted"]]
     if not rejected:
         return ""
-    return f"`{part}` tests at .05 reject {_span(rejected)} where nothing differs"
+    subject = f"{SUBJECTS[part]} (`{part}`)"
+    return f"tests of {subject} at .05 reject {_span(rejected)} where nothing differs"
 
 
 def _settings(values: list[float]) -> str:

@@ -20,6 +20,7 @@ from config.documentation.external_assets import external_assets
 from config.documentation.formulas import with_mathml
 from config.documentation.markdown import as_rendered
 from config.documentation.repository_pages import repository_files
+from config.documentation.row_heads import with_row_heads
 
 # Their tables need the room of the contents at the right.
 WIDE = ("why.md", "gallery.md", "coverage.md")
@@ -58,7 +59,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    return with_mathml(html)
+    return with_row_heads(with_mathml(html))
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

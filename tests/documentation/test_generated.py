@@ -10,13 +10,14 @@ import pytest
 
 from config.documentation.api_pages import api_pages
 from config.documentation.command_pages import ABOUT, command_pages, command_parsers
-from config.documentation.coverage_notes import ROWS, sentence, with_coverage
+from config.documentation.coverage_notes import ROWS, SUBJECTS, sentence, with_coverage
 from config.documentation.external_assets import external_assets
 from config.documentation.formulas import with_mathml
 from config.documentation.markdown import as_rendered
 from config.documentation.metrics_page import metrics_page
 from config.documentation.protocol_page import protocol_page
 from config.documentation.repository_pages import repository_files
+from config.documentation.row_heads import with_row_heads
 from metrics.scorers.registry import available
 from tests.documentation.pages import DOCS, ROOT
 
@@ -74,6 +75,8 @@ def test_what_is_said_of_coverage_is_what_was_measured() -> None:
         if (row["part"], row["kind"], row["noted"]) == ("kappa", "interval", "")
     ]
     text = sentence(["kappa"], "coverage.md")
+    assert "kappa of two annotators (`kappa`): " in text
+    assert {row["part"] for row in rows} == set(SUBJECTS)
     assert f"{len(held)} settings hold the truth {min(held):.3f} to {max(held):.3f}" in text
     with pytest.raises(ValueError, match="must be of the coverage benchmark"):
         sentence(["nothing"], "coverage.md")
@@ -90,6 +93,15 @@ def test_formulas_become_mathml_and_prices_stay() -> None:
     assert "<math" in html
     assert "<mo>&#x0003C;</mo>" in html
     assert html.endswith(" for $0.25")
+
+
+def test_a_column_without_a_name_heads_its_rows() -> None:
+    rows = "<tbody><tr>\n<td><strong>a</strong></td>\n<td>1</td></tr></tbody></table>"
+    unnamed = f"<table><thead><tr>\n<th></th>\n<th>x</th></tr></thead>{rows}"
+    assert with_row_heads(unnamed).count('<th scope="row">') == 1
+    assert '<th scope="row"><strong>a</strong></th>\n<td>1</td>' in with_row_heads(unnamed)
+    named = unnamed.replace("<th></th>", "<th>y</th>")
+    assert with_row_heads(named) == named
 
 
 @pytest.mark.parametrize(
