@@ -196,6 +196,10 @@ class AgreementView:
         return _numeric(table, ["agreement", "seconds", "alpha_change"])
 
     @property
+    def has_times(self) -> bool:
+        return bool(self.annotators["seconds"].notna().any())
+
+    @property
     def is_correlation(self) -> bool:
         """Whether an annotator's agreement is a correlation, whatever part of a scale is used."""
         return self.displayed.annotator_statistic == ANNOTATOR_STATISTICS["loo_correlation"]

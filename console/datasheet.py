@@ -176,7 +176,7 @@ def _people(facts: StudyFacts) -> Table:
         (_("Submissions by simulated workers"), f"{counts['n_simulated']:,}"),
         (_("Submissions approved"), f"{counts['n_approved']:,}"),
         (_("Submissions rejected"), f"{counts['n_rejected']:,}"),
-        (_("Submissions flagged"), f"{counts['n_flagged']:,}"),
+        (_("Submissions flagged by a person"), f"{counts['n_flagged']:,}"),
         (_("Submissions with consent"), f"{counts['n_consents']:,}"),
         (_("Assignments returned or abandoned"), unknown if dropouts is None else f"{dropouts:,}"),
         (_("Judgments, without rejected ones"), f"{facts.n_judgments:,}"),

@@ -356,7 +356,7 @@ def _failed_jobs(material: Material) -> Iterator[HomeDecision]:
 
 
 def _disputes(material: Material) -> Iterator[HomeDecision]:
-    """Candidates on which annotators lie far apart, until labels are made or all is decided."""
+    """Candidates on which annotators disagree widely, until labels are made or all is decided."""
     newest = AgreementVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
     unlabelled = ~Exists(LabelSet.objects.filter(study=OuterRef("pk")))
     studies = Study.objects.filter(unlabelled, pk__in=list(material.studies)).order_by()
@@ -370,8 +370,8 @@ def _disputes(material: Material) -> Iterator[HomeDecision]:
         if n <= 0 or not material.may(study, Permission.ADJUDICATE):
             continue
         fact = ngettext(
-            "%(n)s candidate on which annotators lie far apart.",
-            "%(n)s candidates on which annotators lie far apart.",
+            "%(n)s candidate on which annotators disagree widely.",
+            "%(n)s candidates on which annotators disagree widely.",
             n,
         )
         yield _decision(

@@ -217,25 +217,33 @@ def _note(flag: Flag) -> FlagNote:
         FAST: (
             _("fast"),
             _("{seconds} for all of it").format(seconds=_duration(flag.value)),
-            _("Others took {seconds} in the middle.").format(seconds=_duration(flag.typical)),
+            _("The median of all submissions is {seconds}.").format(
+                seconds=_duration(flag.typical)
+            ),
         ),
         SAME: (
             _("same rating"),
             _("{percent} % of the ratings are the same").format(percent=_percent(flag.value)),
-            _("Others: {percent} % in the middle.").format(percent=_percent(flag.typical)),
+            _("The median of all submissions is {percent} %.").format(
+                percent=_percent(flag.typical)
+            ),
         ),
         FAR: (
             _("far from others"),
             _("{percent} % of the scale from the others' mean").format(
                 percent=_percent(flag.value)
             ),
-            _("Others: {percent} % in the middle.").format(percent=_percent(flag.typical)),
+            _("The median of all submissions is {percent} %.").format(
+                percent=_percent(flag.typical)
+            ),
         ),
         PASTED: (_("pasted"), _("The reason was pasted"), ""),
     }[flag.name]
     hits = ngettext(
-        "Of {all} submission by careful workers, {n} is flagged so too.",
-        "Of {all} submissions by careful workers, {n} are flagged so too.",
+        "Of {all} submission by workers who agree with the others and take their time, {n} is "
+        "flagged in the same way.",
+        "Of {all} submissions by workers who agree with the others and take their time, {n} are "
+        "flagged in the same way.",
         flag.n_careful,
     ).format(all=flag.n_careful, n=flag.n_careful_hit)
     return FlagNote(short, title, f"{others} {hits}".strip())

@@ -82,7 +82,10 @@ class NewStudyForm(forms.Form):
             (FROM_FILE, _("A file of items")),
             (FROM_TEMPLATE, _("A template alone; items later")),
             (FROM_COPY, _("A copy of another study: its items and protocol, no answers")),
-            (FROM_LABELS, _("Labels that were collected elsewhere: agreement, results, report")),
+            (
+                FROM_LABELS,
+                _("Labels that were collected elsewhere: agreement, results, datasheets"),
+            ),
         ],
         initial=FROM_FILE,
         widget=forms.RadioSelect,

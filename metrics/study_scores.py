@@ -46,7 +46,11 @@ class Scored:
         scored = ngettext("{n:,} candidate scored", "{n:,} candidates scored", self.n_scored)
         parts = [scored.format(n=self.n_scored)]
         if self.n_reused:
-            parts.append(_("{n:,} of them reused").format(n=self.n_reused))
+            parts.append(
+                _("{n:,} of them from scores stored before of the same text").format(
+                    n=self.n_reused
+                )
+            )
         if self.n_known:
             parts.append(_("{n:,} were scored already").format(n=self.n_known))
         if self.n_undefined:

@@ -125,7 +125,12 @@ def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> lis
     responses = mapping.columns(Use.RESPONSE)
     of_pictures = mapping.columns(Use.CANDIDATE_PICTURE)
     if not responses and not of_pictures:
-        faults.append(_("Choose at least one column as “Response”."))
+        faults.append(
+            _(
+                "Choose at least one column as “Response”. A file of labels or ratings goes by "
+                "“Labels that were collected elsewhere”, one page before."
+            )
+        )
     if not mapping.is_wide and len(responses) > 1:
         faults.append(
             _(

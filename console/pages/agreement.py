@@ -27,6 +27,8 @@ from presentation.spreadsheets import frame_csv
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
 
+# Labels from elsewhere may have no times to draw it of.
+SPEED = "speed"
 ANNOTATOR_COLUMNS = ["annotator", "agreement", "n_judgments", "seconds", "alpha_change"]
 
 
@@ -38,7 +40,11 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     if study.n_judgments:
         context["job"] = job_of(request, study, AGREEMENT)
         if context["job"] is None and (view := _view(study, request)):
-            charts = [(chart, chart.words(view)) for chart in CHARTS.values()]
+            charts = [
+                (chart, chart.words(view))
+                for name, chart in CHARTS.items()
+                if name != SPEED or view.has_times
+            ]
             context |= {"view": view, "charts": charts}
     return study_page(request, study, "agreement", context)
 

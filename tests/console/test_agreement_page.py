@@ -10,7 +10,14 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Membership, Team, User
 from annotation.annotator_pairs import MOST_ANNOTATORS
-from annotation.models import AgreementVersion, PairAgreement, Protocol, StudyMembership, Submission
+from annotation.models import (
+    AgreementVersion,
+    AnnotatorAgreement,
+    PairAgreement,
+    Protocol,
+    StudyMembership,
+    Submission,
+)
 from annotation.protocols.versions import freeze
 from console.glossary import ALPHA
 from console.results import AGREEMENT, compute
@@ -173,6 +180,16 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     theirs = words_of(client.get(address).content.decode())
     assert "A1ANN" not in theirs
     assert "1 waiting" not in theirs
+
+
+def test_speed_is_drawn_of_annotators_whose_times_are_known(page_text, study):
+    compute(study, AGREEMENT)
+    AnnotatorAgreement.objects.filter(annotator="Ann").update(seconds=4)
+    assert "Agreement and speed" in page_text(study, "agreement")
+    AnnotatorAgreement.objects.update(seconds=None)
+    page = page_text(study, "agreement")
+    assert "Agreement and speed" not in page
+    assert "Agreement and volume" in page
 
 
 def test_work_that_lies_beyond_the_desks_first_rows_is_opened_by_its_address(study, researcher):

@@ -128,7 +128,7 @@ def test_flagged_work_comes_first_with_its_numbers(page):
     expect(page.get_by_role("heading", name="d0, answered by")).to_be_visible()
     flags = page.get_by_role("complementary", name="Flags and worker")
     expect(flags).to_contain_text("12 s for all of it")
-    expect(flags).to_contain_text("Others took 2 min 0 s in the middle")
+    expect(flags).to_contain_text("The median of all submissions is 2 min 0 s.")
     strips = page.get_by_role("img", name="appropriateness: 50; others:")
     expect(strips).to_have_count(4)
     expect(page.get_by_text("6 wait, $3.36 with fees.")).to_be_visible()

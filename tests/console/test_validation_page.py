@@ -162,7 +162,7 @@ def test_the_report_says_what_the_metrics_page_begins_with(page_text, rosa, stud
 def test_without_scores_there_is_nothing_to_report(page_text, researcher):
     assert "has no scores" in page_text(rated_study("bare", owner=researcher), "report")
     empty = rating_study("empty", owner=researcher)
-    assert "A report will be here once there are judgments" in page_text(empty, "report")
+    assert "A report on metrics will be here once there are judgments" in page_text(empty, "report")
 
 
 def test_hostile_names_stay_text(rosa, researcher):

@@ -35,7 +35,7 @@ def test_texts_that_another_study_had_scored_are_not_computed_again():
     scorer = Counting()
     result = score_study(study=second, scorer=scorer)
     assert (result.n_scored, result.n_reused, scorer.seen) == (6, 6, [])
-    assert "6 candidates scored, 6 of them reused" in str(result)
+    assert "6 candidates scored, 6 of them from scores stored before" in str(result)
     assert by_candidate(first) == by_candidate(second)
 
 
