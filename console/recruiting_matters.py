@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hits.models import Batch, Recruitment
-from hits.recruited_batches import batches_without_study, participants_to_look_after
+from hits.recruited_batches import batches_without_study
+from hits.recruited_standing import participants_to_look_after
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """A batch's HITs as a study at a recruiter: drafted, priced, published for an amount typed back,
-paused, extended, stopped. Requested here, done by the marketplace, and followed.
+paused, extended, stopped. Requested here, and done by the marketplace.
 
 Requests are numbered: whoever presses twice, or on a page that is out of date, requests nothing a
 second time. `key:number` is the token under which the marketplace does it once.
@@ -15,8 +15,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, Sum
-from django.utils import timezone
+from django.db.models import Count, F, Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -24,29 +23,15 @@ from accounts.audit import record
 from annotation.study_jobs import RECRUIT, jobs_of, request_study_job
 from hits import recruiter_api
 from hits.exceptions import HitsError, RecruitingRefused
-from hits.models import (
-    SIZE,
-    Assignment,
-    Batch,
-    Connection,
-    Hit,
-    Recruiter,
-    RecruiterCall,
-    Recruitment,
-)
-from hits.participations import store_participations
-from hits.payments import note_refused_payments
+from hits.models import SIZE, Assignment, Batch, Hit, Recruiter, Recruitment
 from hits.recruited_bonuses import BONUS, checked_bonus, token_of
-from hits.recruiter_accounts import PAUSE_SECONDS, store_recruiters
-from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
-from hits.submissions import delete_withdrawn
+from hits.recruited_standing import follow_batch
+from hits.recruiter_accounts import PAUSE_SECONDS
 from work.exceptions import JobWaiting
 from work.models import Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from django.db.models import QuerySet
 
     from accounts.models import User
     from work.execution import RunningJob
@@ -61,8 +46,6 @@ DEMOGRAPHICS, ERASE = "demographics", "erase"
 WANTS_JUDGMENTS = (PUBLISH, PRICE, PLACES)
 # Of what is requested, what no log has.
 HIDDEN = ("worker_id", "token")
-# Calls without which the recruiter approves a submission by time.
-PAID_BY_TIME = ("doubt", "reject", "approve")
 # What can be requested of a study however it stands.
 ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS, ERASE)
 POSSIBLE = {
@@ -216,65 +199,6 @@ def _done_by_itself(recruitment: Recruitment, action: str) -> str:
     return _report(recruitment, action)
 
 
-def participants_to_look_after(
-    study_ids: Iterable[int],
-) -> list[tuple[Batch, int, int]]:
-    """Batches of these studies, with of how many participants somebody must look after a call, and
-    of how many the recruiter pays by time what nobody decides on."""
-    if not (keys := set(study_ids)):
-        return []
-    rows = RecruiterCall.objects.to_look_after().filter(recruitment__batch__study__in=keys)
-    workers = Count("worker_id", distinct=True)
-    is_paid_by_time = Q(kind__in=PAID_BY_TIME) & (Q(is_uncertain=True) | ~Q(kind="doubt"))
-    paid = Count("worker_id", distinct=True, filter=is_paid_by_time)
-    counted = rows.order_by().values_list("recruitment__batch").annotate(n=workers, n_paid=paid)
-    counts = {key: (n, n_paid) for key, n, n_paid in counted}
-    batches = Batch.objects.filter(pk__in=counts).select_related("study").order_by("pk")
-    return [(batch, *counts[batch.pk]) for batch in batches]
-
-
-def follow_batch(batch: Batch) -> None:
-    """Store how the studies of a batch stand."""
-    prefix = annotation_prefix(batch)
-    store_standing(batch.connection, recruiter_api.fetch_standing(batch.connection, prefix=prefix))
-
-
-def connections_to_follow() -> list[Connection]:
-    """Those over which participants may come, or a token is being tried."""
-    of_batches = Q(batches__recruitments__in=Recruitment.objects.unfinished())
-    rows = Connection.objects.filter(
-        of_batches | Q(batches__in=_undecided_batches()) | Q(recruiters__is_being_tried=True)
-    )
-    return list(rows.distinct())
-
-
-def _undecided_batches() -> QuerySet[Batch]:
-    """Participants' batches with answers that may be taken back still, though they come by links
-    that the marketplace's own pages gave, of which nothing is known here."""
-    undecided = Assignment.objects.filter(
-        hit__batch=OuterRef("pk"), status=Assignment.Status.SUBMITTED
-    )
-    return Batch.objects.filter(Exists(undecided), is_recruited=True)
-
-
-@transaction.atomic
-def store_standing(connection: Connection, standing: Standing) -> None:
-    """Store what a marketplace says of a team's recruiting."""
-    store_recruiters(connection, standing.recruiters)
-    mine = Recruitment.objects.select_for_update(of=("self",))
-    mine = mine.filter(batch__connection=connection)
-    by_key = {recruitment.key: recruitment for recruitment in mine}
-    for one in standing.studies:
-        if (recruitment := by_key.get(one.key)) is not None:
-            _store_study(recruitment, one)
-            _store_calls(recruitment, standing)
-            note_refused_payments(recruitment.batch, standing.calls)
-            store_participations(recruitment, standing.participations)
-    if standing.withdrawn:
-        undecided = Assignment.objects.filter(hit__batch__connection=connection)
-        delete_withdrawn(undecided.filter(assignment_id__in=standing.withdrawn))
-
-
 def _require_recruitable(batch: Batch, offer: Offer) -> None:
     if not batch.is_recruited:
         raise RecruitingRefused(
@@ -376,66 +300,6 @@ def _note_refusal(recruitment: Recruitment, action: str, problem: str) -> None:
     rows.update(is_under_way=False, problem=problem)
     if action == DRAFT:
         rows.filter(state=State.REQUESTED).update(state=State.REFUSED)
-
-
-def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
-    recruitment.public_id = one.public_id
-    recruitment.state = _state_of(one)
-    recruitment.is_under_way = bool(one.action)
-    recruitment.problem = one.problem
-    recruitment.places = one.places
-    recruitment.quoted_places, recruitment.quoted_cost = one.quoted_places, one.quoted_cost
-    recruitment.sessions, recruitment.outcomes = dict(one.sessions), dict(one.outcomes)
-    recruitment.unsent, recruitment.n_entered = dict(one.unsent), one.n_entered
-    recruitment.charges = {kind: f"{amount:f}" for kind, amount in one.charges.items()}
-    recruitment.free, recruitment.needed = one.free, one.needed
-    recruitment.n_waiting, recruitment.fetched_at = one.n_waiting, timezone.now()
-    recruitment.save()
-
-
-def _state_of(one: StudyRecord) -> str:
-    if one.state == State.DRAFT and not one.is_posted:
-        return State.REQUESTED if one.action else State.REFUSED
-    if one.state == State.STOPPED and not one.is_posted:
-        return State.DISCARDED
-    return one.state if one.state in State.values else State.STOPPED
-
-
-def _store_calls(recruitment: Recruitment, standing: Standing) -> None:
-    """What somebody must look after; of a call that is listed already the row stays, which a page
-    names that is open somewhere."""
-    mine = [one for one in standing.calls if one.study == recruitment.public_id]
-    listed = {one.number: one for one in mine}.values()
-    calls = RecruiterCall.objects.filter(recruitment=recruitment)
-    calls.exclude(number__in=[one.number for one in listed]).delete()
-    RecruiterCall.objects.bulk_create(
-        [
-            RecruiterCall(
-                recruitment=recruitment,
-                number=one.number,
-                kind=one.kind,
-                is_uncertain=one.is_uncertain,
-                amount=one.amount,
-                currency=one.currency,
-                worker_id=one.worker_id,
-                submission_id=one.submission_id,
-                problem=one.problem,
-                shows_by=one.shows_by,
-            )
-            for one in listed
-        ],
-        update_conflicts=True,
-        unique_fields=["recruitment", "number"],
-        update_fields=[
-            "kind",
-            "is_uncertain",
-            "amount",
-            "currency",
-            "problem",
-            "submission_id",
-            "shows_by",
-        ],
-    )
 
 
 def _report(recruitment: Recruitment, action: str) -> str:

@@ -10,8 +10,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.study_jobs import CONNECT_RECRUITER, RECRUIT
 from hits.call_limits import call_time, repeated_later
 from hits.exceptions import HitsError
-from hits.recruited_batches import connections_to_follow, recruit_in_background, store_standing
+from hits.recruited_batches import recruit_in_background
 from hits.recruited_decisions import follow_decisions
+from hits.recruited_standing import connections_to_follow, store_standing
 from hits.recruiter_accounts import connect_in_background
 from hits.recruiter_api import fetch_standing
 from work.execution import RunningJob

@@ -51,14 +51,13 @@ from hits.recruited_batches import (
     SETTLE,
     STOP,
     Offer,
-    connections_to_follow,
-    follow_batch,
     request_change,
     request_draft,
 )
 from hits.recruited_bonuses import BONUS, bonuses_of
 from hits.recruited_decisions import follow_decisions
 from hits.recruited_files import file_address
+from hits.recruited_standing import connections_to_follow, follow_batch
 from hits.recruiter_accounts import request_end, request_recruiter
 from hits.review import decide, send_decisions
 from hits.statements import batch_report, fetch_statement
