@@ -16,10 +16,12 @@ from hits.foreign_records import amount_usd, appeal_records
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from hits.review import REJECT, decide, send_decisions
 from hits.statements import fetch_statement
+from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_batch
 from tests.hits.foreign_site import foreign_site
-from tests.hits.work import hand_in, hit_on, published_batch
+from tests.hits.wire import wire_of
+from tests.hits.work import PASSWORD, hand_in, hit_on, published_batch, requester_keys
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
@@ -48,13 +50,22 @@ def site():
         yield site
 
 
-@pytest.fixture
-def victim(study, client, ann):
-    """Another team's assignment."""
+@pytest.fixture(scope="module")
+def keys(stored_for_module):
+    """Of another team's requester, for whom Ann has done a HIT."""
+    keys = requester_keys()
+    client, study = wire_of(keys).client, rating_study()
     batch = published_batch(study, client)
+    ann = create_worker(username="ann", password=PASSWORD)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect_batch(batch=batch, client=client)
-    return Assignment.objects.get()
+    return keys
+
+
+@pytest.fixture
+def victim(keys, wire):
+    """The other team's assignment; the ledger balances after each test."""
+    return Assignment.objects.get(hit__batch__study__slug="ratings")
 
 
 @pytest.fixture

@@ -82,8 +82,8 @@ def bob(keys, db):
 
 
 @pytest.fixture
-def work(study):
-    """The six assignments, Ann's first."""
+def work(study, wire):
+    """The six assignments, Ann's first; the ledger balances after each test."""
     return list(Assignment.objects.filter(hit__batch__study=study).order_by("pk"))
 
 
