@@ -17,7 +17,7 @@ from tests.work.conftest import REDIS_URL
 pytestmark = pytest.mark.long
 PROJECT = Path(__file__).resolve().parents[2]
 POSTGRES = os.environ.get("TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432")
-N_KILLS = 20
+N_KILLS = 10
 
 
 def require_servers(database, queue):
