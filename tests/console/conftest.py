@@ -9,6 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from accounts.models import User
+from accounts.teams import create_team
 from annotation.models import Study
 from marketplace.people.enrolment import create_worker
 from retrieval.models import Collection
@@ -20,6 +21,7 @@ from tests.console.pages import words_of
 from tests.console.team_study import create_study, create_users
 from tests.console.work import AT_ONCE
 from tests.marketplace.conftest import assert_ledger_balances
+from tests.retrieval.collections import filled_collection
 from tests.simulation.stored import RULES, stored_experiment
 
 PASSWORD = "a-long-and-winding-password"
@@ -70,6 +72,18 @@ def stored_shoes(stored_users: dict[str, User]) -> StoredExperiment:
 @pytest.fixture
 def shoes(stored_shoes: StoredExperiment, db: None) -> StoredExperiment:
     return StoredExperiment.objects.get(pk=stored_shoes.pk)
+
+
+@pytest.fixture(scope="module")
+def stored_collection(stored_for_module: None) -> Collection:
+    """Runs and qrels of Rosa's team of which nothing is computed, for all tests of a module."""
+    owner = User.objects.create_user("rosa", password=PASSWORD)
+    return filled_collection(create_team(name="Lab", owner=owner), owner)
+
+
+@pytest.fixture
+def collection(stored_collection: Collection, db: None) -> Collection:
+    return Collection.objects.get(pk=stored_collection.pk)
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from accounts.teams import create_team
 from retrieval.exceptions import TrecFileFaults
 from retrieval.models import AnyTwoAssessors, CollectionVersion, RankingPair
 from tests.console.pages import words_of
-from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text, sent
+from tests.retrieval.collections import add_file, qrels_text, run_text, sent
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -29,11 +28,6 @@ def grades_text(*, n_topics=25, seed=4, names=ASSESSORS):
         for name in names
         for document in range(30)
     )
-
-
-@pytest.fixture
-def collection(researcher):
-    return filled_collection(create_team(name="Lab", owner=researcher), researcher)
 
 
 def form_of(collection, assessors, **more):

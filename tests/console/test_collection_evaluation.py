@@ -8,12 +8,11 @@ import re
 import pytest
 from django.core.management import call_command
 
-from accounts.teams import create_team
 from console.collections.evaluation_sentences import figure
 from retrieval.models import CollectionVersion, RunPair, RunResult, SampledTarget, TopicValue
 from retrieval.stored_evaluations import EVALUATE
 from tests.console.pages import words_of
-from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text, sent
+from tests.retrieval.collections import add_file, qrels_text, run_text, sent
 from tests.retrieval.conftest import easy_and_hard_topics
 from tests.retrieval.conftest import qrels_text as text_of_grades
 from work.models import Job
@@ -21,11 +20,6 @@ from work.request import request_job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 PAGE = "/collections/tracks/evaluation/"
-
-
-@pytest.fixture
-def collection(researcher):
-    return filled_collection(create_team(name="Lab", owner=researcher), researcher)
 
 
 def form_of(collection, **more):

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from accounts.models import AuditEntry
-from accounts.teams import create_team
 from annotation.models import Study
 from console.collections.pool_forms import LISTED
 from hits.models import Batch, Connection
@@ -13,16 +12,11 @@ from retrieval.collections import link_studies
 from retrieval.models import CollectionVersion, FileFit, PoolFinding
 from tests.annotation.studies import rate, rating_study
 from tests.console.pages import words_of
-from tests.retrieval.collections import add_file, filled_collection, sent
+from tests.retrieval.collections import add_file, sent
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 POOLS = "/collections/tracks/pools/"
-
-
-@pytest.fixture
-def collection(researcher):
-    return filled_collection(create_team(name="Lab", owner=researcher), researcher)
 
 
 def ask(rosa, collection, **more):

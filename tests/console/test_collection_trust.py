@@ -9,7 +9,6 @@ from itertools import chain
 import pytest
 from django.core.management import call_command
 
-from accounts.teams import create_team
 from console.collections.audit_view import AuditView
 from retrieval.collection_files import describe_file
 from retrieval.models import (
@@ -33,11 +32,9 @@ from retrieval.stored_pools import request_pool
 from retrieval.stored_reuse import depth_of_pool
 from tests.annotation.studies import rating_study, ticked_study
 from tests.console.collection_addresses import address_of
-from tests.console.evaluated_collection import evaluated_collection
 from tests.console.pages import words_of
 from tests.retrieval.collections import (
     add_file,
-    filled_collection,
     qrels_text,
     run_text,
     sent,
@@ -50,11 +47,6 @@ TRUST, REUSE, AUDIT = (f"/collections/tracks/{name}/" for name in ("trust", "reu
 MACHINE = "/collections/tracks/machine/"
 TABLES = "/collections/tracks/tables"
 SKILLS = (("bm25", 0.5, 2), ("dense", 3.0, 1), ("rm3", 0.5, 3))
-
-
-@pytest.fixture
-def collection(researcher):
-    return filled_collection(create_team(name="Lab", owner=researcher), researcher)
 
 
 def form_of(collection, **more):
@@ -463,33 +455,6 @@ def test_the_audit_of_a_released_collection_counts_its_defects(rosa, collection,
     assert "128 of 399 rows of judged pools show a picture more than once, 51 the target" in page
 
 
-def test_tables_are_handed_out_as_csv_latex_and_json(rosa, researcher):
-    evaluated_collection(create_team(name="Lab", owner=researcher), researcher)
-    rankings = rosa.get(f"{TABLES}/comparison/rankings.csv").content.decode()
-    rows = list(csv.DictReader(io.StringIO(rankings)))
-    assert {row["Run"] for row in rows} == {"bm25", "dense", "rm3"}
-    assert float(rows[0]["Mean, lower limit"]) < float(rows[0]["Mean, upper limit"])
-    left_out = rosa.get(f"{TABLES}/reuse/left-out.csv").content.decode()
-    titles, *lines = csv.reader(io.StringIO(left_out))
-    assert len(titles) == len(set(titles))
-    effects = LeftOutEffect.objects.filter(is_left_out=True)
-    for title, name in (
-        *(("Mean", "mean"), ("Mean without", "mean_without"), ("Change", "change")),
-        *(("Change, lower limit", "ci_low"), ("Change, upper limit", "ci_high")),
-        *(("Rank", "rank"), ("Rank without", "rank_without")),
-        *(("Judged", "judged"), ("Judged without", "judged_without")),
-    ):
-        cells = [line[titles.index(title)] for line in lines]
-        values = [float(cell) if cell else None for cell in cells]
-        assert values == list(effects.values_list(name, flat=True)), title
-    assert "toprule" in rosa.get(f"{TABLES}/reuse/left-out.tex").content.decode()
-    everything = json.loads(rosa.get(f"{TABLES}/audit/all.json").content)
-    assert everything["kind"] == "audit"
-    assert "findings" in everything["tables"]
-    for missing in ("comparison/none.csv", "nothing/rankings.csv", "reuse/left-out.xls"):
-        assert rosa.get(f"{TABLES}/{missing}").status_code == 404
-
-
 def test_compared_qrels_say_whose_judgments_they_were_made_of(rosa, researcher, collection):
     study = rating_study("plates", owner=researcher, n_items=1)
     second = add_file(collection, "second.txt", qrels_text(relevant=7))
@@ -574,37 +539,6 @@ def test_a_file_that_is_not_recognised_has_no_tick(rosa, collection):
     page = rosa.get(AUDIT).content.decode()
     assert "not recognised, not audited" in page
     assert "✓</span> notes.txt" not in page
-
-
-@pytest.mark.parametrize(
-    ("page", "chart"), [("trust", "ranks"), ("machine", "means"), ("audit", "findings")]
-)
-def test_a_chart_stands_on_its_page_with_words_data_and_files(rosa, researcher, page, chart):
-    evaluated_collection(create_team(name="Lab", owner=researcher), researcher)
-    where = f"/collections/tracks/{page}/"
-    content = rosa.get(where).content.decode()
-    assert f'data-chart="{where}{chart}.json/picture/?version=1"' in content
-    assert f'<figure class="chart" id="{chart}">' in content
-    data = list(
-        csv.DictReader(io.StringIO(rosa.get(f"{where}{chart}.csv/picture/").content.decode()))
-    )
-    spec = rosa.get(f"{where}{chart}.json/picture/").json()
-    assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
-    assert rosa.get(f"{where}{chart}.svg/picture/").content.startswith(b"<svg")
-    assert rosa.get(f"{where}none.json/picture/").status_code == 404
-    if page == "trust":
-        version = CollectionVersion.objects.get(kind="comparison")
-        stored = version.ranked.filter(measure="nDCG@10", qrels__in={row["qrels"] for row in data})
-        drawn = {(row["run"], row["qrels"]): float(row["mean"]) for row in data}
-        assert drawn == pytest.approx({(one.run, one.qrels): one.mean for one in stored})
-        assert len({row["qrels"] for row in data}) == 3
-    if page == "machine":
-        assert {row["qrels"] for row in data} == {"machine", "people", "calibrated"}
-    if page == "audit":
-        counted = {
-            (one.file.file_name, one.n) for one in AuditFinding.objects.select_related("file")
-        }
-        assert {(row["file"], int(row["n"])) for row in data} == counted
 
 
 def test_few_runs_are_said_to_say_little(rosa, collection):

@@ -1,4 +1,8 @@
-"""A collection with every result: what its pages cost, where they lead, how it is deleted."""
+"""A collection with every result: its pages, charts and files, their cost, how it is deleted."""
+
+import csv
+import io
+import json
 
 import pytest
 from django.db import connection
@@ -8,7 +12,13 @@ from django.urls import reverse
 from accounts.models import AuditEntry
 from retrieval.deletion import remove_collection
 from retrieval.file_readings import subject_of
-from retrieval.models import Collection, CollectionFile, CollectionVersion
+from retrieval.models import (
+    AuditFinding,
+    Collection,
+    CollectionFile,
+    CollectionVersion,
+    LeftOutEffect,
+)
 from tests.console.collection_addresses import PAGES_OF_A_COLLECTION
 from tests.console.collection_addresses import address_of as address
 from tests.console.pages import words_of
@@ -18,6 +28,8 @@ from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MOST_STATEMENTS = 17
+MACHINE = "/collections/tracks/machine/"
+TABLES = "/collections/tracks/tables"
 
 
 @pytest.mark.parametrize("name", sorted(PAGES_OF_A_COLLECTION))
@@ -84,3 +96,59 @@ def test_a_deletion_that_broke_off_goes_on_where_it_was(researcher, tracks):
     )
     assert run_job(job.pk) == Job.State.DONE
     assert not Collection.objects.exists()
+
+
+def test_tables_are_handed_out_as_csv_latex_and_json(rosa, tracks):
+    rankings = rosa.get(f"{TABLES}/comparison/rankings.csv").content.decode()
+    rows = list(csv.DictReader(io.StringIO(rankings)))
+    assert {row["Run"] for row in rows} == {"bm25", "dense", "rm3"}
+    assert float(rows[0]["Mean, lower limit"]) < float(rows[0]["Mean, upper limit"])
+    left_out = rosa.get(f"{TABLES}/reuse/left-out.csv").content.decode()
+    titles, *lines = csv.reader(io.StringIO(left_out))
+    assert len(titles) == len(set(titles))
+    effects = LeftOutEffect.objects.filter(is_left_out=True)
+    for title, name in (
+        *(("Mean", "mean"), ("Mean without", "mean_without"), ("Change", "change")),
+        *(("Change, lower limit", "ci_low"), ("Change, upper limit", "ci_high")),
+        *(("Rank", "rank"), ("Rank without", "rank_without")),
+        *(("Judged", "judged"), ("Judged without", "judged_without")),
+    ):
+        cells = [line[titles.index(title)] for line in lines]
+        values = [float(cell) if cell else None for cell in cells]
+        assert values == list(effects.values_list(name, flat=True)), title
+    assert "toprule" in rosa.get(f"{TABLES}/reuse/left-out.tex").content.decode()
+    everything = json.loads(rosa.get(f"{TABLES}/audit/all.json").content)
+    assert everything["kind"] == "audit"
+    assert "findings" in everything["tables"]
+    for missing in ("comparison/none.csv", "nothing/rankings.csv", "reuse/left-out.xls"):
+        assert rosa.get(f"{TABLES}/{missing}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("page", "chart"), [("trust", "ranks"), ("machine", "means"), ("audit", "findings")]
+)
+def test_a_chart_stands_on_its_page_with_words_data_and_files(rosa, tracks, page, chart):
+    where = f"/collections/tracks/{page}/"
+    content = rosa.get(where).content.decode()
+    assert f'data-chart="{where}{chart}.json/picture/?version=1"' in content
+    assert f'<figure class="chart" id="{chart}">' in content
+    data = list(
+        csv.DictReader(io.StringIO(rosa.get(f"{where}{chart}.csv/picture/").content.decode()))
+    )
+    spec = rosa.get(f"{where}{chart}.json/picture/").json()
+    assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+    assert rosa.get(f"{where}{chart}.svg/picture/").content.startswith(b"<svg")
+    assert rosa.get(f"{where}none.json/picture/").status_code == 404
+    if page == "trust":
+        version = CollectionVersion.objects.get(kind="comparison")
+        stored = version.ranked.filter(measure="nDCG@10", qrels__in={row["qrels"] for row in data})
+        drawn = {(row["run"], row["qrels"]): float(row["mean"]) for row in data}
+        assert drawn == pytest.approx({(one.run, one.qrels): one.mean for one in stored})
+        assert len({row["qrels"] for row in data}) == 3
+    if page == "machine":
+        assert {row["qrels"] for row in data} == {"machine", "people", "calibrated"}
+    if page == "audit":
+        counted = {
+            (one.file.file_name, one.n) for one in AuditFinding.objects.select_related("file")
+        }
+        assert {(row["file"], int(row["n"])) for row in data} == counted

@@ -8,18 +8,12 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from accounts.teams import create_team
 from retrieval.models import CollectionVersion
 from tests.console.pages import words_of
-from tests.retrieval.collections import add_file, filled_collection
+from tests.retrieval.collections import add_file
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 POOLS = "/collections/tracks/pools/"
-
-
-@pytest.fixture
-def collection(researcher):
-    return filled_collection(create_team(name="Lab", owner=researcher), researcher)
 
 
 def ask(rosa, collection, **more):
