@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.utils.translation import gettext as _
 
 from annotation.models import Study
@@ -176,7 +178,8 @@ def _people(facts: StudyFacts) -> Table:
         (_("Submissions by simulated workers"), f"{counts['n_simulated']:,}"),
         (_("Submissions approved"), f"{counts['n_approved']:,}"),
         (_("Submissions rejected"), f"{counts['n_rejected']:,}"),
-        (_("Submissions flagged by a person"), f"{counts['n_flagged']:,}"),
+        (_("Submissions flagged by hand"), f"{counts['n_flagged']:,}"),
+        (_("Submissions with a measured flag"), _n_measured_flags(counts) or unknown),
         (_("Submissions with consent"), f"{counts['n_consents']:,}"),
         (_("Assignments returned or abandoned"), unknown if dropouts is None else f"{dropouts:,}"),
         (_("Judgments, without rejected ones"), f"{facts.n_judgments:,}"),
@@ -184,6 +187,14 @@ def _people(facts: StudyFacts) -> Table:
     ]
     columns = [Column(_("What"), is_number=False), Column(_("How many"), is_number=True)]
     return Table("people", _("Annotators and submissions"), columns, rows)
+
+
+def _n_measured_flags(counts: dict[str, Any]) -> str:
+    """What the review desk marks, where it was measured at all."""
+    n, n_measured = counts["n_flags_measured"], counts["n_measured"]
+    if n_measured in (0, counts["n_submissions"]):
+        return f"{n:,}" if n_measured else ""
+    return _("%(n)s of %(total)s measured") % {"n": f"{n:,}", "total": f"{n_measured:,}"}
 
 
 def _pay(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
@@ -314,8 +325,9 @@ def _agreement(facts: StudyFacts) -> list[str | Table]:
 def _methods() -> list[str | Table]:
     return [
         _(
-            "Rejected submissions count nowhere; flagged ones count. A system's mean is the mean "
-            "of all judgments of its candidates in the first round. Krippendorff's alpha is of the "
+            "Rejected submissions count nowhere; those flagged by hand, and those with a flag that "
+            "the review desk measured, count. A system's mean is the mean of all judgments of its "
+            "candidates in the first round. Krippendorff's alpha is of the "
             "question's level of measurement, a candidate is a unit, and its interval is a "
             "jackknife over items. judgments.csv holds all that these are computed from."
         )

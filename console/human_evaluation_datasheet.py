@@ -216,7 +216,7 @@ def _quality(facts: StudyFacts) -> str:
         parts.append(
             _(
                 "manual review: %(rejected)s submissions rejected, which count nowhere, and "
-                "%(flagged)s flagged"
+                "%(flagged)s flagged by hand"
             )
             % values
         )

@@ -60,6 +60,8 @@ class StudyFacts:
             n_rejected=Count("pk", filter=Q(status=status.REJECTED)),
             n_flagged=Count("pk", filter=~Q(flag_reason="")),
             n_simulated=Count("pk", filter=Q(is_simulated=True)),
+            n_measured=Count("evidence"),
+            n_flags_measured=Count("pk", filter=Q(evidence__is_flagged=True)),
             n_consents=Count("pk", filter=Q(consented_at__isnull=False)),
             n_annotators=Count("annotator", distinct=True),
             n_items=Count("item", distinct=True),

@@ -10,7 +10,8 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.models import StudyMembership, Submission
+from annotation.evidence_versions import store_evidence
+from annotation.models import StudyMembership, Submission, SubmissionEvidence
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import freeze, save_draft
 from console.datasheet import answer_of, datasheet_document
@@ -82,6 +83,28 @@ def test_a_datasheet_states_what_was_asked_of_whom_and_what_came_of_it(rosa, stu
     assert "| Assignments returned or abandoned | 3 |" in text
     assert "| First submission | 2026-03-02 12:00 UTC |" in text
     assert "krippendorff_alpha|question:" in text
+
+
+def test_flags_by_hand_and_flags_of_the_review_desk_are_counted_apart(rosa, study):
+    first, second, *_others = Submission.objects.of(study).order_by("pk")
+    Submission.objects.filter(pk=first.pk).update(flag_reason="Odd.")
+    text = text_of(rosa, study, "datasheet.md").replace("\\", "")
+    assert "| Submissions flagged by hand | 1 |" in text
+    assert "| Submissions with a measured flag | not known |" in text
+
+    store_evidence(study)
+    SubmissionEvidence.objects.update(is_flagged=False)
+    SubmissionEvidence.objects.filter(submission=second).update(is_flagged=True)
+    text = text_of(rosa, study, "datasheet.md").replace("\\", "")
+    assert "| Submissions flagged by hand | 1 |" in text
+    n = SubmissionEvidence.objects.count()
+    whole = Submission.objects.of(study).count() == n
+    said = "1" if whole else f"1 of {n} measured"
+    assert f"| Submissions with a measured flag | {said} |" in text
+    SubmissionEvidence.objects.exclude(submission=second).delete()
+    text = text_of(rosa, study, "datasheet.md").replace("\\", "")
+    assert "| Submissions with a measured flag | 1 of 1 measured |" in text
+    assert "1 flagged by hand" in text_of(rosa, study, "heds.md").replace("\\", "")
 
 
 def test_each_form_begins_with_the_answer(rosa, study):
