@@ -54,6 +54,7 @@ class Preview:
     n_uneven: int
     is_whole: bool
     n_sample: int
+    has_responses: bool
 
     @property
     def is_possible(self) -> bool:
@@ -128,6 +129,7 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
         n_uneven=items.n_uneven if is_whole else 0,
         is_whole=is_whole,
         n_sample=len(rows),
+        has_responses=any(mapping.columns(use) for use in (Use.RESPONSE, Use.CANDIDATE_PICTURE)),
     )
 
 

@@ -34,6 +34,9 @@ FILE = (
 )
 
 
+BY_LABELS = "Does the file hold ratings or other labels that were given already?"
+
+
 def sent(content: str | bytes = FILE, name: str = "a.csv") -> SimpleUploadedFile:
     body = content.encode() if isinstance(content, str) else content
     return SimpleUploadedFile(name, body)
@@ -121,8 +124,23 @@ def test_a_person_corrects_the_columns_and_sees_what_comes_of_it(rosa: Client) -
     wrong = mapping_of(only_upload(), model="", response="", history="", latency="")
     text = words_of(rosa.post(to("upload-map"), wrong, follow=True).content.decode())
     assert "Choose at least one column as “Response”." in text
+    assert BY_LABELS in text
     rosa.post(to("upload-import"), wrong)
     assert not Study.objects.exists()
+
+
+def test_whoever_brings_ratings_as_items_reads_where_ratings_go(rosa: Client) -> None:
+    ratings = "item,annotator,system,rating\nd1,Ann,alpha,4\nd1,Bob,alpha,5\n"
+    begin(rosa, file=sent(ratings))
+    answer = rosa.get(to("upload")).content.decode()
+    assert BY_LABELS in words_of(answer)
+    assert f'href="{reverse("console:new-study")}">make the study</a>' in answer
+    # Where there are responses, whatever else is wrong is no matter of labels.
+    begin(rosa, file=sent("item,model,response,picture\nd1,alpha,Yes.,a.png\n"))
+    upload = Upload.objects.latest("pk")
+    content = rosa.get(to("upload", upload)).content.decode()
+    assert "The columns do not make items yet." in content
+    assert BY_LABELS not in words_of(content)
 
 
 def test_systems_of_columns_have_the_names_that_a_person_gives(rosa: Client) -> None:
