@@ -174,6 +174,11 @@ def test_tests_of_pairs_are_reported_with_adjusted_p(content, document):
 def test_systems_stand_in_the_human_order_beside_what_metrics_say(content, document):
     systems = table(document, "systems-q1")
     assert {row[0] for row in systems.rows} == set(SYSTEMS)
+    # Another table of the report gives the same means with other intervals and ranks.
+    others = table(document, "rated-systems")
+    assert others.caption in systems.note
+    assert "for new items by the same annotators" in systems.note
+    assert "Ranks are the order of the means alone" in systems.note
     means = [row[1].value for row in systems.rows]
     assert means == sorted(means, reverse=True)
     assert [row[2].value for row in systems.rows] == [1, 2, 3, 4]

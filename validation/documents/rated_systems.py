@@ -26,6 +26,7 @@ from validation.documents.terms import listed
 from validation.results import Results
 
 TITLE = gettext_noop("Which system is better")
+TABLE_TITLE = gettext_noop("The systems as people rate them, for new items and new annotators")
 MOST_NAMED = 4
 LEAST_P = 0.001
 
@@ -287,7 +288,7 @@ def rated_systems_table(results: Results) -> Table:
     )
     return Table(
         name="rated-systems",
-        caption=_("The systems as people rate them, for new items and new annotators"),
+        caption=_(TABLE_TITLE),
         columns=[
             QUESTION,
             SYSTEM,

@@ -13,6 +13,7 @@ from validation.analysis.records import (
 )
 from validation.documents.cells import signed
 from validation.documents.documents import Column, Number, Row, Table
+from validation.documents.rated_systems import TABLE_TITLE
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.results import ALL, Results
 
@@ -45,6 +46,12 @@ def systems_table(results: Results, question: str) -> Table:
         % {"question": question},
         columns=[SYSTEM, *human_columns, Column(_("Candidates")), *metrics],
         rows=rows,
+        note=_(
+            "Intervals of the human means are for new items by the same annotators: those of "
+            "“%(other)s” allow for other annotators too, and are wider for it as a rule. Ranks are "
+            "the order of the means alone; there they are what tests leave open."
+        )
+        % {"other": _(TABLE_TITLE)},
     )
 
 
