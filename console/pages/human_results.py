@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
+from annotation.simulated_answers import simulation_notice
 from console.assignment_prices import assignment_price
 from console.human_results_view import HumanResultsView
 from console.pages.job_progress import job_of
@@ -33,6 +34,7 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
         # Until the new ones are there, those of the judgments before.
         version = current or HumanResults.objects.of(study).last()
         context |= {"view": _view(study, request, version), "is_stale": current is None}
+        context["simulated"] = simulation_notice(study)
         context["has_scores"] = stage_facts(study).standing["has_scores"]
     return study_page(request, study, "results", context)
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Item, Study
+from annotation.simulated_answers import simulation_notice
 from annotation.study_jobs import SCORE, jobs_of, request_study_job
 from console.datasheet_files import DATASHEETS, datasheet_file
 from console.models import ValidationOutcome
@@ -45,6 +46,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
         "has_judgments_and_scores": bool(study.n_judgments and runs),
     }
     if context["has_judgments_and_scores"]:
+        context["simulated"] = simulation_notice(study)
         outcome = outcome_of(study, VALIDATION)
         context["job"] = None if outcome else job_of(request, study, VALIDATION)
         if context["job"] is None:

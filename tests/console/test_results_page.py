@@ -9,7 +9,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Role
 from annotation.access import set_study_role
-from annotation.models import Study
+from annotation.models import Study, Submission
 from console.results import REPORT, RESULTS, VALIDATION, compute
 from tests.annotation.studies import (
     doubt,
@@ -141,6 +141,17 @@ def test_labels_of_texts_have_a_share_with_its_interval_and_no_places(look, rese
     assert "all candidates" in page
     assert "Place" not in page
     assert "System" not in page.split("Share of “yes”")[1].split("judgments of")[0]
+
+
+def test_results_of_simulated_answers_say_first_that_they_are(look, page_text, researcher):
+    study = clear_study(researcher)
+    assert "simulated" not in look(study)
+    Submission.objects.of(study).update(is_simulated=True)
+    said = "Every answer of this study is simulated: the results are nobody's opinion."
+    page = look(study).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    assert page.index(said) < page.index("People rate beta best.")
+    add_scores(study)
+    assert said in page_text(study, "validation")
 
 
 @pytest.mark.parametrize("kind", ["preference", "ranking", "best_worst"])
