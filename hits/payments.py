@@ -25,6 +25,7 @@ from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from django.contrib.auth.base_user import AbstractBaseUser
     from mypy_boto3_mturk.client import MTurkClient
@@ -162,16 +163,18 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
     return _confirm(payment)
 
 
-def note_refused_payments(batch: Batch, calls: Iterable[CallRecord]) -> None:
+def note_refused_payments(batch: Batch, calls: Iterable[CallRecord], *, asked_at: datetime) -> None:
     """Of a batch's bonuses that its marketplace took, note those that the participants' recruiter
-    refused since, as for want of money: they can be requested anew."""
+    had refused when that was asked, as for want of money: they can be requested anew."""
     refused = {
         one.request_token: one.problem for one in calls if one.request_token and one.is_refused
     }
     if not refused:
         return
     workers = {one.worker_id for one in calls if one.request_token in refused}
+    # One that was asked for again meanwhile is another matter.
     rows = Payment.objects.filter(assignment__hit__batch=batch, state=CONFIRMED)
+    rows = rows.filter(confirmed_at__lt=asked_at)
     for payment in rows.filter(assignment__worker__worker_id__in=workers):
         if (problem := refused.get(payment.unique_request_token)) is not None:
             same = rows.filter(pk=payment.pk)

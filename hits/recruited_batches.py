@@ -258,10 +258,14 @@ def _send(recruitment: Recruitment, job: Job) -> None:
     latest = Recruitment.objects.filter(pk=recruitment.pk, n_requests=job.arguments["number"])
     if not latest.update(is_under_way=True, problem=""):
         raise RecruitingRefused(_("Something was requested of it since. Look at it again."))
+    # What a try may have brought about that nobody heard of, a later refusal does not take back.
+    was_tried = job.arguments.get("was_tried") or job.arguments.get("token")
+    _note_sent(job, was_tried=True)
     try:
         answered = _perform(recruitment, job.arguments)
     except RecruitingRefused:
-        _note_sent(job, is_refused=True)
+        if not was_tried:
+            _note_sent(job, is_refused=True, was_tried=False)
         raise
     _note_sent(job, is_sent=True, **answered)
 

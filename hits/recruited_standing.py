@@ -44,7 +44,8 @@ def store_standing(connection: Connection, standing: Standing) -> None:
         if (recruitment := by_key.get(one.key)) is not None:
             _store_study(recruitment, one)
             _store_calls(recruitment, standing)
-            note_refused_payments(recruitment.batch, standing.calls)
+            asked_at = standing.asked_at or timezone.now()
+            note_refused_payments(recruitment.batch, standing.calls, asked_at=asked_at)
             store_participations(recruitment, standing.participations)
     if standing.withdrawn:
         undecided = Assignment.objects.filter(hit__batch__connection=connection)

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from http import HTTPStatus
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused
@@ -112,6 +113,8 @@ class Standing:
     # Assignments whose answers were taken back by their participants.
     withdrawn: tuple[str, ...] = ()
     participations: tuple[ParticipationRecord, ...] = ()
+    # It says nothing of what was sent since.
+    asked_at: datetime | None = None
 
 
 def annotation_prefix(batch: Batch) -> str:
@@ -121,6 +124,7 @@ def annotation_prefix(batch: Batch) -> str:
 
 def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
     """How recruiting stands, all of it or that of a batch's HITs."""
+    asked_at = timezone.now()
     answer = _ask(connection, "", {"annotation_prefix": prefix} if prefix else {})
     return Standing(
         tuple(
@@ -133,6 +137,7 @@ def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
         _withdrawn(answer),
         # Marketplaces of earlier versions tell of none.
         tuple(_participation(row) for row in _rows(answer, "participations", is_new=True)),
+        asked_at,
     )
 
 

@@ -21,13 +21,19 @@ from marketplace.models import (
     Intent,
     Outcome,
     RecruitedStudy,
-    RecruiterCharge,
     RecruiterConnection,
     RecruitingRule,
     Session,
 )
+from marketplace.recruiting.charges import committed_to
 from marketplace.recruiting.connections import required_recruiter
-from marketplace.recruiting.drafts import MOST_PLACES, Posting, send_draft, write_draft
+from marketplace.recruiting.drafts import (
+    MOST_PLACES,
+    Posting,
+    discard_draft,
+    send_draft,
+    write_draft,
+)
 from marketplace.recruiting.needed_places import free_and_needed, places_for
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.posting import (
@@ -70,6 +76,10 @@ def _follow_one(attached: AttachedHitType, now: datetime) -> None:
         if isinstance(refused, NotFound) or isinstance(refused.__cause__, NotFound):
             # It was deleted there: nothing is spent on it.
             _note_pending(attached, None)
+            return
+        problem = refused if isinstance(refused, RecruiterProblem) else refused.__cause__
+        if isinstance(problem, RecruiterProblem):  # of the recruiter, which is asked less often
+            raise problem from None
     except Exception as error:
         text = _("This failed ({error}): the site's log has the rest.")
         rows.update(problem=text.format(error=type(error).__name__))
@@ -93,6 +103,9 @@ def _follow(attached: AttachedHitType, now: datetime) -> None:
     newest: datetime | None = hits.aggregate(at=Max("created_at"))["at"]
     if newest is None or newest > now - SETTLED or attached.rule.ended_at is not None:
         return
+    if study is not None and study.state == State.DRAFT and study.places != _places_of(attached):
+        discard_draft(study=study)  # of before more HITs came, or some were over
+        study = None
     if study is None or (study.state == State.STOPPED and attached.ended_at is not None):
         study = _write(attached)
     if study.state == State.DRAFT:
@@ -114,6 +127,8 @@ def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime)
     """None of its HITs is open any more."""
     if study is not None and study.state in (State.ACTIVE, State.PAUSED):
         stop_study(study=study)
+    if study is not None and study.state == State.DRAFT:
+        discard_draft(study=study)
     if attached.ended_at is None:
         attached.ended_at = now
         attached.save(update_fields=["ended_at"])
@@ -124,16 +139,25 @@ def _places_in_all(study: RecruitedStudy) -> int:
     for what was held by those who may still give their place back, or whom nobody may pay."""
     free, needed = free_and_needed(study)
     if study.state == State.STOPPED and free and needed:
-        text = _(
-            "The study was stopped while places were free, so that nobody else is asked for. Once "
-            "none of these HITs is open, those that come later have a study of their own."
+        why = _("The study was stopped while places were free, so that nobody else is asked for.")
+        if not study.external_id:
+            why = _("The draft was discarded, so that nobody is asked for.")
+        until = _(
+            "Once none of these HITs is open, those that come later have a study of their own."
         )
-        raise InvalidParameter(text)
-    in_doubt = Q(intents__kind=Intent.Kind.DOUBT, intents__state=Intent.State.UNCERTAIN)
+        raise InvalidParameter(f"{why} {until}")
+    doubts = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.DOUBT)
+    in_doubt = Exists(doubts.filter(state=Intent.State.UNCERTAIN))
     asked_back = Q(state=Session.State.FINISHED) & ~Q(outcome__in=["", Outcome.COMPLETED])
-    sessions = Session.objects.filter(in_doubt | asked_back, study=study)
-    n_perhaps_free = sessions.distinct().count()
+    # Of whom somebody has said so, the place is paid for and comes back no more.
+    asked_back &= ~Exists(doubts.filter(state=Intent.State.DONE))
+    n_perhaps_free = Session.objects.filter(in_doubt | asked_back, study=study).count()
     return min(MOST_PLACES, study.places + max(0, needed - free - n_perhaps_free))
+
+
+def _places_of(attached: AttachedHitType) -> int:
+    """As many as judgments need that nobody gives."""
+    return min(MOST_PLACES, places_for(attached.hit_type, attached.rule.items_per_session))
 
 
 @transaction.atomic
@@ -147,7 +171,7 @@ def _write(attached: AttachedHitType) -> RecruitedStudy:
         reward=reward,
         minutes=rule.minutes,
         items_per_session=rule.items_per_session,
-        places=min(MOST_PLACES, places_for(attached.hit_type, rule.items_per_session)),
+        places=_places_of(attached),
     )
     study = write_draft(connection=rule.connection, hit_type=attached.hit_type, values=values)
     study.attached = attached
@@ -169,10 +193,10 @@ def _note_pending(attached: AttachedHitType, cost: Decimal | None) -> None:
 
 
 def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
-    charges = RecruiterCharge.objects.filter(study__attached__rule=rule)
-    spent = charges.filter(kind=RecruiterCharge.Kind.STUDY).aggregate(n=Sum("amount"))["n"]
+    studies = RecruitedStudy.objects.filter(attached__rule=rule)
+    spent = sum(map(committed_to, studies), Decimal(0))
     pending = rule.attached.aggregate(n=Sum("pending_cost"))["n"]
-    left = rule.most_cost - (spent or Decimal(0)) - (pending or Decimal(0))
+    left = rule.most_cost - spent - (pending or Decimal(0))
     if cost > left:
         text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
         currency = rule.connection.settings.get("currency", "")

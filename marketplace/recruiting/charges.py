@@ -94,6 +94,18 @@ def _charge(
     return n.total()
 
 
+def committed_to(study: RecruitedStudy) -> Decimal:
+    """What a study costs as far as is known: what was set aside for its places, or, once it is
+    stopped and nobody waits to be paid any more, what was paid of that: the rest is free again."""
+    charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=Kind.REWARD)
+    unpriced = Session.objects.filter(study=study, state=Session.State.APPROVED)
+    is_over = study.state == RecruitedStudy.State.STOPPED and study.is_settled_there
+    is_over = is_over and not unpriced.filter(~Exists(charged)).exists()
+    kind = Kind.REWARD if is_over else Kind.STUDY
+    total: Decimal | None = study.charges.filter(kind=kind).aggregate(n=Sum("amount"))["n"]
+    return total or Decimal(0)
+
+
 def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
     """What a study was charged: what each amount is, the amount and its currency."""
     rows = study.charges.values_list("kind", "currency").annotate(total=Sum("amount"))

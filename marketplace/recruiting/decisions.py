@@ -103,10 +103,11 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
 
 
 def _ask_again_if_refused(known: Intent, bonus: Bonus) -> None:
-    """One that its recruiter refused, as for want of money, is asked for again under its token;
-    any other stands already."""
-    again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED, amount=bonus.amount_usd)
+    """One that its recruiter refused, as for want of money, is asked for again under its token, of
+    another amount, too: nothing was paid by it. Any other stands already."""
+    again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED)
     facts: dict[str, Any] = {"problem": "", "done_at": None, "sent_at": None, "basis": {}}
+    facts |= {"amount": bonus.amount_usd, "text": bonus.reason}
     if not again.update(state=Intent.State.WRITTEN, **facts):
         raise DuplicateRequest("bonus payment", str(known.pk))
 
@@ -125,9 +126,7 @@ def request_bonus_in(
     name = f"bonus:{token}"
     known = Intent.objects.filter(connection=study.connection_id, key=name)
     if (asked := known.select_related("session__worker").first()) is not None:
-        if (asked.session.worker.worker_id, asked.amount) != (worker_id, bonus):
-            raise InvalidParameter("This request_token was another bonus's: use one for each.")
-        return asked
+        return _same_bonus(asked, worker_id, bonus)
     sessions = Session.objects.filter(
         connection=study.connection_id,
         study__hit_type=study.hit_type_id,
@@ -138,7 +137,16 @@ def request_bonus_in(
     if key is None:
         raise InvalidParameter(f"{worker_id} is no participant of this study.")
     session = _locked(key)
+    # The same request, which is repeated where no answer came, may have been at work meanwhile.
+    if (asked := known.select_related("session__worker").first()) is not None:
+        return _same_bonus(asked, worker_id, bonus)
     return _write(session, Kind.BONUS, name, text=reason, amount=bonus, currency=currency)
+
+
+def _same_bonus(asked: Intent, worker_id: str, bonus: Decimal) -> Intent:
+    if (asked.session.worker.worker_id, asked.amount) != (worker_id, bonus):
+        raise InvalidParameter("This request_token was another bonus's: use one for each.")
+    return asked
 
 
 @transaction.atomic

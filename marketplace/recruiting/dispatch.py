@@ -146,6 +146,8 @@ def _has_come(intent: Intent) -> bool:
 
 @transaction.atomic
 def _withdraw_rejection(intent: Intent) -> None:
+    # Whoever decides holds the session first, too.
+    Session.objects.select_for_update(no_key=True).filter(pk=intent.session_id).first()
     rows = Intent.objects.filter(pk=intent.pk, state=State.WRITTEN)
     if rows.delete()[0]:
         rejected = Session.objects.filter(pk=intent.session_id, state=Session.State.REJECTED)

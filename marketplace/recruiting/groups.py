@@ -66,8 +66,9 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None
     gone = _ids_by_worker(sessions.filter(worker__worker_id__in=present - set(wanted)))
     if gone:
         recruiter.remove_from_group(connection.blocked_group_id, sorted(gone.values()))
-    added = sorted(one for worker, one in wanted.items() if worker not in present)
-    _add(recruiter, connection.blocked_group_id, added)
+    # All of them: of a list that is refused whole nobody could say that it is for one of it.
+    if set(wanted) - present:
+        _add(recruiter, connection.blocked_group_id, sorted(wanted.values()))
     rows = RecruiterConnection.objects.filter(pk=connection.pk)
     rows.update(blocked_worker_ids=sorted(wanted))
 
@@ -93,11 +94,12 @@ def _add(recruiter: Recruiter, group: str, ids: Sequence[str]) -> None:
     """Add all who are taken there: a list is refused for one whose account is gone, who can come to
     no study any more."""
     waiting = [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]
-    n_refused = 0
+    n_refused, is_anybody_in = 0, False
     while waiting:
         some = waiting.pop()
         try:
             recruiter.add_to_group(group, some)
+            is_anybody_in = True
         except (NotAuthorized, NotFound):  # of the group, or of all
             raise
         except Refused:
@@ -107,5 +109,7 @@ def _add(recruiter: Recruiter, group: str, ids: Sequence[str]) -> None:
             if len(some) > 1:
                 middle = len(some) // 2
                 waiting += [some[:middle], some[middle:]]
-            else:
-                logger.warning("a participant is not taken into group %s", group)
+                continue
+            if not is_anybody_in and not waiting:  # it is a matter of the group
+                raise
+            logger.warning("a participant is not taken into group %s", group)

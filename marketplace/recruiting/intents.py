@@ -69,6 +69,8 @@ def note_paid(intent: Intent) -> None:
 def note_refused(intent: Intent, problem: str) -> None:
     """A participation whose decision was refused there is not decided, nor is its place free: it is
     followed until somebody decides there, or time does."""
+    # Whoever decides holds the session first, too.
+    Session.objects.select_for_update(no_key=True).filter(pk=intent.session_id).first()
     if note(intent, State.REFUSED, problem) and intent.kind in DECISIONS:
         decided = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
         mine = Session.objects.filter(pk=intent.session_id, state=decided[Kind(intent.kind)])

@@ -128,6 +128,8 @@ def _n_taken(study: RecruitedStudy) -> int:
     of_it = Q(study=study.pk) | Q(study=None, connection=study.connection_id)
     erased = ErasedSubmission.objects.filter(of_it)
     is_free = Q(state__in=Session.PLACE_FREE_STATES)
-    is_free &= ~Q(state=Session.State.TIMED_OUT, outcome=Outcome.COMPLETED)
+    # Who has done all of the work may enter the code late, and who has entered one holds it.
+    is_late = Q(outcome=Outcome.COMPLETED) | ~Q(reported="")
+    is_free &= ~(Q(state=Session.State.TIMED_OUT) & is_late)
     sessions = Session.objects.filter(study=study).exclude(is_free)
     return sessions.count() + erased.count()

@@ -164,7 +164,9 @@ def _rule_for(requester: Requester, hit_type: HitType) -> RecruitingRule | None:
     rules = RecruitingRule.objects.filter(requester=requester, ended_at=None)
     text = f"{hit_type.title}\n{hit_type.keywords}".lower()
     ordered = rules.select_related("connection").order_by("pk")
-    return next((rule for rule in ordered if rule.words.lower() in text), None)
+    matching = [rule for rule in ordered if rule.words.lower() in text]
+    connected = (rule for rule in matching if rule.connection.encrypted_token)
+    return next(connected, next(iter(matching), None))
 
 
 def _check(connection: RecruiterConnection, values: RuleValues) -> None:

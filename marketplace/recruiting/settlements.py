@@ -38,6 +38,8 @@ CLAIM_LASTS = timedelta(minutes=10)
 def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
     """What a person found at the recruiter of a call that nobody answered: it was done, or it was
     not and is to be sent again; so is a decision that was refused. Said twice it is the same."""
+    # Whoever decides holds the session first, too.
+    Session.objects.select_for_update(no_key=True).get(pk=intent.session_id)
     held = Intent.objects.select_for_update().get(pk=intent.pk)
     is_open = held.state in (State.UNCERTAIN, State.REFUSED)
     if not is_open and held.basis.get("was_said_done") == was_done:

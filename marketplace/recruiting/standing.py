@@ -74,9 +74,9 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
 
 
 def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[str, Any]]:
-    """The calls that nobody answered, before those that were refused, which wait for nobody; so
-    many of each study: of the former the oldest first, whose time to be looked after ends first, of
-    the latter bonuses, which are taken for paid where nothing says that they were refused."""
+    """The calls that nobody answered, before those that were refused, which wait for nobody; of the
+    former the oldest first, whose time to be looked after ends first, of the latter bonuses, which
+    are taken for paid where nothing says that they were refused. So many of each study and kind."""
     rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
     rows = rows.select_related("session__study", "session__worker")
     is_refused = Case(
@@ -89,7 +89,7 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
         default=F("pk"),
         output_field=BigIntegerField(),
     )
-    place = Window(RowNumber(), partition_by="session__study", order_by=[is_refused, age])
+    place = Window(RowNumber(), partition_by=[F("session__study"), is_refused], order_by=[age])
     first = rows.annotate(place=place).filter(place__lte=MOST_CALLS)
     return [_call(one, has_ids=has_ids) for one in first.order_by(is_refused, age)]
 

@@ -57,7 +57,7 @@ from hits.recruited_batches import (
 from hits.recruited_bonuses import BONUS, bonuses_of
 from hits.recruited_decisions import follow_decisions
 from hits.recruited_files import file_address
-from hits.recruited_standing import connections_to_follow, follow_batch
+from hits.recruited_standing import connections_to_follow, follow_batch, store_standing
 from hits.recruiter_accounts import request_end, request_recruiter
 from hits.review import decide, send_decisions
 from hits.statements import batch_report, fetch_statement
@@ -74,6 +74,7 @@ from marketplace.models import (
 from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.money.reconciliation import store_audit
+from marketplace.recruiting import decisions
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.standing import calls_of
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
@@ -813,6 +814,80 @@ def test_a_bonus_of_the_desk_that_the_recruiter_refuses_can_be_asked_for_again(
         pay()
         minute()
     assert [one.state for one in Payment.objects.all()] == ["confirmed"]
+    assert len(fake.world.paid) == 1
+
+
+def test_a_bonus_of_the_desk_that_was_refused_can_be_asked_for_in_another_amount(
+    bonus, refused, drafted, fake, ada, batch
+):
+    there = RecruiterConnection.objects.get()
+    RecruiterConnection.objects.update(settings=there.settings | {"currency": "USD"})
+    minute()
+    mine = Assignment.objects.of(batch).filter(worker__worker_id=bonus["worker_id"])
+    facts = {"purpose": bonus_purpose("Careful"), "assignment": mine.first(), "reason": "Careful"}
+    request_payment(amount_usd=Decimal("0.75"), **facts)
+    send_payments(batch=batch, client=client_of(batch.connection))
+    fake.fail_next("prepare_bonuses", "400")
+    minute()
+    request_payment(amount_usd=Decimal("0.60"), **facts)
+    asked_before = recruiter_api.fetch_standing(batch.connection)
+    send_payments(batch=batch, client=client_of(batch.connection))
+    store_standing(batch.connection, asked_before)  # and stored after
+    minute()
+    assert [(one.state, one.amount_usd) for one in Payment.objects.all()] == [
+        ("confirmed", Decimal("0.60"))
+    ]
+    assert [amount for _kind, _key, amount in fake.world.paid] == [80]  # fees included
+
+
+def test_a_bonus_whose_request_is_repeated_while_it_is_at_work_is_written_once(
+    bonus, drafted, fake, ada, batch, monkeypatch
+):
+    """A gateway has cut the first, which is written between the other's looks."""
+    real, told = decisions._locked, {}
+
+    def locked(key):
+        if not told:
+            told.update(bonus)
+            decisions.request_bonus_in(
+                "GBP",
+                study=RecruitedStudy.objects.get(),
+                worker_id=bonus["worker_id"],
+                bonus=Decimal(bonus["amount"]),
+                reason=bonus["reason"],
+                token=f"{drafted.key}:{drafted.n_requests + 1}",
+            )
+        return real(key)
+
+    monkeypatch.setattr(decisions, "_locked", locked)
+    drafted.refresh_from_db()
+    job = change(drafted, BONUS, ada, **bonus)
+    minute()
+    assert (job.state, len(fake.world.paid)) == ("done", 1)
+    assert Intent.objects.filter(kind="bonus").count() == 1
+
+
+def test_a_refusal_takes_no_bonus_back_that_an_earlier_try_may_have_brought_about(
+    bonus, drafted, fake, ada, batch, monkeypatch
+):
+    real, tries = recruiter_api.pay_bonus, []
+
+    def wrongly(*args, **facts):
+        tries.append(facts)
+        if len(tries) == 1:
+            real(*args, **facts)
+            raise MarketplaceFault("wrong")
+        raise RecruitingRefused("The account there is in USD.")
+
+    with monkeypatch.context() as away:
+        away.setattr(recruiter_api, "pay_bonus", wrongly)
+        job = change(drafted, BONUS, ada, **bonus)
+        resume_job(job=job)
+        work_off()
+    minute()
+    assert [one.is_unheard for one in bonuses_of(batch)] == [True]
+    change(drafted, BONUS, ada, **bonus)
+    minute()
     assert len(fake.world.paid) == 1
 
 

@@ -646,15 +646,20 @@ def test_somebody_whose_account_is_gone_keeps_nobody_else_out_of_a_group(
     assert RecruiterConnection.objects.get().problem == ""
 
 
-def test_a_group_that_takes_nobody_is_asked_a_few_times_alone(
-    fake, mturk, connection, hit_type, posted, monkeypatch
+@pytest.mark.parametrize("most", [0, 50])
+def test_a_group_that_takes_nobody_is_asked_again_a_minute_later(
+    fake, mturk, connection, hit_type, posted, monkeypatch, most
 ):
     another_study(connection, hit_type, mturk, excluded=(posted,))
-    hand_in(fake, posted)
-    broken(monkeypatch, "add_to_group", lambda *_said: True, 400)
-    monkeypatch.setattr(groups, "MOST_REFUSED", 0)
+    came = [hand_in(fake, posted) for _ in range(2)]
+    monkeypatch.setattr(groups, "MOST_REFUSED", most)
+    with monkeypatch.context() as away:
+        broken(away, "add_to_group", lambda *_said: True, 400)
+        minutes()
+        assert RecruiterConnection.objects.get().problem
     minutes()
-    assert RecruiterConnection.objects.get().problem
+    posted.refresh_from_db()
+    assert {one.participant for one in came} <= fake.world.groups[posted.external_group_id]
 
 
 def test_a_refused_rejection_leaves_the_place_as_it_is_there(fake, mturk, posted, monkeypatch):
@@ -722,17 +727,11 @@ def test_hits_of_a_rule_whose_recruiter_is_disconnected_are_refused(fake, mturk,
     assert mturk.create_hit(**HIT_HERE, MaxAssignments=1)
 
 
-@pytest.mark.parametrize("is_stopped", [False, True])
 @pytest.mark.parametrize("lacks", ["a row that can be read", "a row"])
-def test_from_a_list_that_lacks_somebody_nothing_follows_of_them(
-    fake, mturk, posted, monkeypatch, lacks, is_stopped
-):
+def test_from_a_list_that_lacks_somebody_nothing_follows_of_them(fake, posted, monkeypatch, lacks):
     submission, _browser, _answer = arrive(fake, posted)
-    if is_stopped:
-        stop_study(study=posted)
-    else:
-        fake.world.enter(submission, posted.codes.get(outcome="completed").code)
-        call_recruiters()
+    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    call_recruiters()
 
     def partial_list(content):
         rows = [one for one in content["results"] if one["id"] != submission.id]
@@ -741,10 +740,26 @@ def test_from_a_list_that_lacks_somebody_nothing_follows_of_them(
     with monkeypatch.context() as away:
         answer_wrongly(away, lambda path, _query: path == "/submissions/", partial_list)
         minutes()
-    if is_stopped:
-        fake.world.enter(submission, posted.codes.get(outcome="completed").code)
-    else:
-        assert Intent.objects.filter(kind="doubt").count() == 1
+    assert Intent.objects.filter(kind="doubt", state="uncertain").count() == 1
+
+
+def test_a_stopped_study_of_which_a_row_cannot_be_read_is_looked_at_again(
+    fake, mturk, posted, monkeypatch
+):
+    """The row is of a stranger, who enters a code that was passed on."""
+    approve(mturk, hand_in(fake, posted))
+    minutes()
+    stranger = fake.world.arrive(fake.world.studies[posted.external_id])
+    stop_study(study=posted)
+
+    def without_id(content):
+        rows = [one | ({"id": 5} if one["id"] == stranger.id else {}) for one in content["results"]]
+        return content | {"results": rows}
+
+    with monkeypatch.context() as away:
+        answer_wrongly(away, lambda path, _query: path == "/submissions/", without_id)
+        minutes()
+    fake.world.enter(stranger, posted.codes.get(outcome="completed").code)
     minutes()
     assert Intent.objects.filter(kind="doubt", state="uncertain").count() == 1
 

@@ -277,8 +277,11 @@ def test_submissions_are_named_to_owners_keys_and_uncertain_calls_come_first(
     bonus = Intent.objects.create(key="bonus:0", state="refused", **bonus)
     for number in range(220, 430):  # a bonus of which nothing is said would be taken for paid
         Intent.objects.create(key=f"message:{number}", state="refused", **facts)
+    for number in range(430, 640):  # nobody need settle a message
+        Intent.objects.create(key=f"message:{number}", state="uncertain", **facts)
     calls = ask("", **HITS)[1]["calls"]
-    assert (len(calls), [one["call"] for one in calls[:2]]) == (200, [first.pk, bonus.pk])
+    assert (calls[0]["call"], len(calls)) == (first.pk, 200 + 1 + 200)
+    assert bonus.pk in [one["call"] for one in calls]
     assert {one["submission_id"] for one in calls} == {session.submission_id}
     nora = User.objects.create_user("nora")
     requester.users.add(nora)

@@ -19,15 +19,21 @@ from marketplace.models import (
     Intent,
     LedgerTransaction,
     RecruitedStudy,
-    RecruiterCharge,
+    RecruiterConnection,
     Session,
     WorkerMessage,
 )
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.connections import connect_prolific, disconnect
+from marketplace.recruiting.drafts import discard_draft
+from marketplace.recruiting.needed_places import free_and_needed
 from marketplace.recruiting.posting import stop_study
+from marketplace.recruiting.problems import Unreachable
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
-from marketplace.recruiting.sessions import end_session
+from marketplace.recruiting.sessions import GRACE, end_session, settle_sessions
+from marketplace.recruiting.settlements import decide_uncertain
 from tests.marketplace.conftest import HIT
 from tests.marketplace.prolific import arrive, connection, fake, hand_in  # noqa: F401
 
@@ -138,17 +144,19 @@ def test_hits_that_come_after_the_first_are_over_have_a_study_of_their_own(fake,
     assert attached.problem == ""
 
 
-def test_all_studies_of_a_rule_are_held_against_its_amount(fake, mturk, study):
-    """8.00 and 22.00 with fees, of 30."""
-    for n_wanted in (11, 1):
-        expire_all(mturk)
-        call_recruiters()
-        mturk.create_hit(**HIT_HERE, MaxAssignments=n_wanted)
-        clock.advance(timedelta(minutes=2))
-        call_recruiters()
-    assert [one.status for one in fake.world.studies.values()][:2] == ["COMPLETED"] * 2
-    assert "0.00 of the rule's 30.00 are left" in AttachedHitType.objects.get().problem
-    assert sum(one.amount for one in RecruiterCharge.objects.all()) == 30
+def test_what_all_studies_of_a_rule_cost_is_held_against_its_amount(fake, mturk, study):
+    """Four participants of the first were paid 8.00 with fees, of 30."""
+    for submission in [hand_in(fake, study) for _ in range(4)]:
+        fake.world.approve(submission)
+    call_recruiters()
+    expire_all(mturk)
+    call_recruiters()
+    mturk.create_hit(**HIT_HERE, MaxAssignments=12)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    problem = AttachedHitType.objects.get().problem
+    assert "It costs 24" in problem
+    assert "22.00 of the rule's 30.00 are left" in problem
 
 
 def test_hits_that_come_as_others_expire_are_done(fake, mturk, study):
@@ -164,14 +172,15 @@ def test_hits_that_come_as_others_expire_are_done(fake, mturk, study):
     assert (there.status, there.places) == ("ACTIVE", 6)
 
 
-def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, mturk, study):
-    """Who entered the code without the work may be rejected, and who was asked back return."""
+@pytest.mark.parametrize("how", ["a code without the work", "no consent"])
+def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, mturk, study, how):
+    """The one may be rejected, and the other, who was asked back, return."""
     submission, _browser, _answer = arrive(fake, study)
-    code = study.codes.get(outcome="completed").code
-    fake.world.enter(submission, code)
-    _other, _browser, _answer = arrive(fake, study)
-    end_session(session=Session.objects.latest("pk"), outcome="no_consent")
-    for _ in range(2):
+    if how == "no consent":
+        end_session(session=Session.objects.get(), outcome="no_consent")
+    else:
+        fake.world.enter(submission, study.codes.get(outcome="completed").code)
+    for _ in range(3):
         hand_in(fake, study)
     for _minute in range(2):
         call_recruiters()
@@ -188,6 +197,97 @@ def test_what_a_person_has_stopped_stays_so_while_its_hits_are_open(fake, mturk,
     (there,) = fake.world.studies.values()
     assert there.status == "COMPLETED"
     assert "stopped while places were free" in AttachedHitType.objects.get().problem
+
+
+def test_a_draft_of_hits_that_are_over_is_none_of_those_that_come_after(fake, mturk, rule):
+    """It costs more than the rule has, and keeps none of the places."""
+    mturk.create_hit(**HIT_HERE, MaxAssignments=20)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    assert "It costs 40" in AttachedHitType.objects.get().problem
+    expire_all(mturk)
+    call_recruiters()
+    mturk.create_hit(**HIT_HERE, MaxAssignments=2)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    assert [(one.status, one.places) for one in fake.world.studies.values()] == [("ACTIVE", 2)]
+
+
+def test_a_draft_that_was_too_dear_is_drafted_anew_for_what_is_left(fake, mturk, rule):
+    first = mturk.create_hit(**HIT_HERE, MaxAssignments=20)["HIT"]["HITId"]
+    mturk.create_hit(**HIT_HERE, MaxAssignments=2)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    mturk.update_expiration_for_hit(HITId=first, ExpireAt=clock.now())
+    call_recruiters()
+    assert [(one.status, one.places) for one in fake.world.studies.values()] == [("ACTIVE", 2)]
+
+
+def test_money_that_came_back_is_the_rules_again(fake, mturk, study):
+    """Nobody comes to four studies of 8.00, of 30."""
+    for _round in range(3):
+        expire_all(mturk)
+        for _minute in range(2):
+            call_recruiters()
+        mturk.create_hit(**HIT_HERE, MaxAssignments=4)
+        clock.advance(timedelta(minutes=2))
+        call_recruiters()
+    assert AttachedHitType.objects.get().problem == ""
+    assert [one.status for one in fake.world.studies.values()] == ["COMPLETED"] * 3 + ["ACTIVE"]
+
+
+def test_a_discarded_draft_is_called_so(fake, mturk, rule):
+    mturk.create_hit(**HIT_HERE, MaxAssignments=20)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    discard_draft(study=RecruitedStudy.objects.get())
+    call_recruiters()
+    assert AttachedHitType.objects.get().problem.startswith("The draft was discarded")
+
+
+def test_of_two_rules_the_one_that_is_connected_has_what_comes(fake, mturk, connection):
+    other, _account = connect_prolific(
+        requester=connection.requester,
+        name="Another",
+        token="token",
+        workspace=fake.world.workspace,
+        project=fake.world.project,
+    )
+    for one in (other, connection):
+        create_rule(connection=one, values=RULE)
+    disconnect(connection=other)
+    mturk.create_hit(**HIT_HERE, MaxAssignments=1)
+    assert AttachedHitType.objects.get().rule.connection == connection
+
+
+def test_a_place_that_is_left_to_be_paid_by_time_comes_back_no_more(fake, mturk, rule):
+    for _ in range(4):
+        mturk.create_hit(**HIT_HERE | {"LifetimeInSeconds": 86400 * 20}, MaxAssignments=2)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    study = RecruitedStudy.objects.get()
+    submission, _browser, _answer = arrive(fake, study)
+    session = end_session(session=Session.objects.get(), outcome="no_consent")
+    fake.world.enter(submission, session.code)
+    for _ in range(3):
+        hand_in(fake, study)
+    (there,) = fake.world.studies.values()
+    clock.advance(timedelta(hours=25))
+    call_recruiters()
+    assert there.places == 4
+    decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=True)
+    call_recruiters()
+    assert there.places == 5
+
+
+def test_who_entered_a_code_after_the_time_holds_the_place(fake, mturk, study):
+    submission, _browser, _answer = arrive(fake, study)
+    clock.advance(timedelta(seconds=study.maximum_seconds) + GRACE + timedelta(seconds=1))
+    settle_sessions(clock.now())
+    fake.world.enter(submission, study.codes.get(outcome="completed").code)
+    call_recruiters()
+    assert Session.objects.get().state == "timed_out"
+    assert free_and_needed(study) == (3, 4)
 
 
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "calculate_cost", "study"])
@@ -284,3 +384,35 @@ def test_rules_are_made_listed_and_ended_by_a_command(connection, requester, cap
     assert "(ended): HIT types with “x”" in capsys.readouterr().out
     with pytest.raises(CommandError, match="no rule 0"):
         call_command("recruiting_rule", requester.name, "--end", "0")
+
+
+def test_whoever_disconnects_while_places_are_priced_buys_none(fake, mturk, study, monkeypatch):
+    real = Prolific.cost
+
+    def cost(self, reward, places):
+        disconnect(connection=RecruiterConnection.objects.get())
+        return real(self, reward, places)
+
+    mturk.create_hit(**HIT_HERE, MaxAssignments=8)
+    clock.advance(timedelta(minutes=2))
+    monkeypatch.setattr(Prolific, "cost", cost)
+    call_recruiters()
+    (there,) = fake.world.studies.values()
+    assert there.places == 4
+
+
+def test_a_recruiter_that_is_away_is_asked_about_a_rule_less_often(fake, mturk, rule, monkeypatch):
+    mturk.create_hit(**HIT_HERE, MaxAssignments=1)
+    clock.advance(timedelta(minutes=2))
+    asked = []
+
+    def cost(*_said):
+        asked.append(None)
+        raise Unreachable("Prolific is away.")
+
+    monkeypatch.setattr(Prolific, "cost", cost)
+    for _minute in range(9):
+        call_recruiters()
+    assert len(asked) == 5
+    assert "away" in RecruiterConnection.objects.get().problem
+    assert "away" in AttachedHitType.objects.get().problem
