@@ -265,8 +265,9 @@ class Standing:
         """What the brackets are, where there are any."""
         if any(pair.ci_low is not None for pair in self.pairs):
             yield _(
-                "In brackets: what the difference may be with other items and other annotators, in "
-                "95 of 100 studies. Where a pair is not decided, either may be better."
+                "In brackets: 95 % intervals, for other items and other annotators; in 95 of 100 "
+                "studies such an interval holds what there is. Where a pair is not decided, either "
+                "may be better."
             )
 
     def _net(self) -> Iterator[str]:

@@ -148,9 +148,10 @@ def _places_in_all(study: RecruitedStudy) -> int:
         raise InvalidParameter(f"{why} {until}")
     doubts = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.DOUBT)
     in_doubt = Exists(doubts.filter(state=Intent.State.UNCERTAIN))
-    asked_back = Q(state=Session.State.FINISHED) & ~Q(outcome__in=["", Outcome.COMPLETED])
     # Of whom somebody has said so, the place is paid for and comes back no more.
-    asked_back &= ~Exists(doubts.filter(state=Intent.State.DONE))
+    is_left = Exists(doubts.filter(state=Intent.State.DONE))
+    asked_back = Q(state=Session.State.FINISHED) & ~Q(outcome__in=["", Outcome.COMPLETED])
+    asked_back = asked_back & ~Q(is_left)
     n_perhaps_free = Session.objects.filter(in_doubt | asked_back, study=study).count()
     return min(MOST_PLACES, study.places + max(0, needed - free - n_perhaps_free))
 

@@ -68,7 +68,7 @@ def test_results_need_no_metric_and_begin_with_a_plain_sentence(look, researcher
     assert re.search(rf"{better} \(largest p < 0\.001, adjusted for 3 comparisons\)", page)
     either = r"Not decided: (\w+) or \w+ \(\1 ahead by \d\.\d \[−\d\.\d, \d\.\d\]\)\."
     assert re.search(either, page)
-    assert "in 95 of 100 studies. Where a pair is not decided, either may be better." in page
+    assert "95 of 100 studies such an interval holds what there is. Where a pair is not" in page
     assert "All 3 comparisons 2 told apart, 1 not" in page
     assert "2 to 3" in page
     assert "Buy next: nothing" in page
