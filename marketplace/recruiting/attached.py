@@ -103,15 +103,17 @@ def _follow(attached: AttachedHitType, now: datetime) -> None:
     newest: datetime | None = hits.aggregate(at=Max("created_at"))["at"]
     if newest is None or newest > now - SETTLED or attached.rule.ended_at is not None:
         return
-    if study is not None and study.state == State.DRAFT and study.places != _places_of(attached):
-        discard_draft(study=study)  # of before more HITs came, or some were over
-        study = None
+    if study is not None and study.state == State.DRAFT and study.places > _places_of(attached):
+        too_large, study = study, _write(attached)  # some HITs are over since it was drafted
+        discard_draft(study=too_large)
     if study is None or (study.state == State.STOPPED and attached.ended_at is not None):
         study = _write(attached)
     if study.state == State.DRAFT:
         cost = send_draft(study=study)
         _commit(attached, cost.total)
         publish_study(study=study, confirmed=cost.total)
+        attached.ended_at = None
+        attached.save(update_fields=["ended_at"])
         _note_pending(attached, None)
         return
     places = _places_in_all(study)
@@ -149,7 +151,7 @@ def _places_in_all(study: RecruitedStudy) -> int:
     doubts = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.DOUBT)
     in_doubt = Exists(doubts.filter(state=Intent.State.UNCERTAIN))
     # Of whom somebody has said so, the place is paid for and comes back no more.
-    is_left = Exists(doubts.filter(state=Intent.State.DONE))
+    is_left = Exists(doubts.filter(state=Intent.State.DONE, basis__was_said_done=True))
     asked_back = Q(state=Session.State.FINISHED) & ~Q(outcome__in=["", Outcome.COMPLETED])
     asked_back = asked_back & ~Q(is_left)
     n_perhaps_free = Session.objects.filter(in_doubt | asked_back, study=study).count()

@@ -96,16 +96,16 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
     key = f"bonus:{bonus.token or uuid4().hex}"
     known = Intent.objects.filter(connection=session.connection, key=key).first()
     if known is not None:
-        _ask_again_if_refused(known, bonus)
+        _ask_again_if_refused(known, session, bonus)
         return True
     _write(session, Kind.BONUS, key, text=bonus.reason, amount=bonus.amount_usd, currency=currency)
     return True
 
 
-def _ask_again_if_refused(known: Intent, bonus: Bonus) -> None:
+def _ask_again_if_refused(known: Intent, session: Session, bonus: Bonus) -> None:
     """One that its recruiter refused, as for want of money, is asked for again under its token, of
     another amount, too: nothing was paid by it. Any other stands already."""
-    again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED)
+    again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED, session=session)
     facts: dict[str, Any] = {"problem": "", "done_at": None, "sent_at": None, "basis": {}}
     facts |= {"amount": bonus.amount_usd, "text": bonus.reason}
     if not again.update(state=Intent.State.WRITTEN, **facts):

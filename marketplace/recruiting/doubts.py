@@ -59,11 +59,22 @@ def follow_doubts(
     if not is_whole:
         over = over.filter(session__submission_id__in=[one.id for one in submissions])
     over.delete()
+    _note_paid(study, submissions, known)
     n_new = _note_screened_out(study, submissions, known)
     for key, submission in doubtful.items():
         session = known.get(key) or _absent(study, submission)
         n_new += _note(session, submission, codes.get(submission.code))
     return n_new
+
+
+def _note_paid(
+    study: RecruitedStudy, submissions: Iterable[Submission], known: Mapping[str, Session]
+) -> None:
+    """Keep who was paid there though nobody has opened the study here for it: it is charged for."""
+    paid = {one.id: one for one in submissions if one.state == SubmissionState.APPROVED}
+    unknown = paid.keys() - known.keys()
+    for key in unknown - erased_among(study.connection, unknown):
+        _absent(study, paid[key], Session.State.APPROVED)
 
 
 def _note_screened_out(

@@ -23,15 +23,17 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 500
 # As many as a few accounts that are gone make of a list; more is no matter of single ones.
 MOST_REFUSED = 50
+WITNESSES = 5
 State = RecruitedStudy.State
 
 
 def group_of(recruiter: Recruiter, study: RecruitedStudy) -> str:
     """The id of the group of all who have come to the study, as of now."""
-    if not study.external_group_id:
+    is_new = not study.external_group_id
+    if is_new:
         study.external_group_id = recruiter.create_group(f"Assay {study.token}")
         study.save(update_fields=["external_group_id"])
-    _add_all(recruiter, study)
+    _add_all(recruiter, study, is_empty=is_new)
     return study.external_group_id
 
 
@@ -66,9 +68,11 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None
     gone = _ids_by_worker(sessions.filter(worker__worker_id__in=present - set(wanted)))
     if gone:
         recruiter.remove_from_group(connection.blocked_group_id, sorted(gone.values()))
-    # All of them: of a list that is refused whole nobody could say that it is for one of it.
-    if set(wanted) - present:
-        _add(recruiter, connection.blocked_group_id, sorted(wanted.values()))
+    added = sorted(one for worker, one in wanted.items() if worker not in present)
+    # A few who are in it already: of a list that is refused whole nobody could say for whom.
+    known = sorted(one for worker, one in wanted.items() if worker in present)[:WITNESSES]
+    if added:
+        _add(recruiter, connection.blocked_group_id, [*added, *known])
     rows = RecruiterConnection.objects.filter(pk=connection.pk)
     rows.update(blocked_worker_ids=sorted(wanted))
 
@@ -79,22 +83,22 @@ def _ids_by_worker(sessions: QuerySet[Session]) -> dict[str, str]:
     return {worker: decrypt(stored) for worker, stored in rows.order_by("pk")}
 
 
-def _add_all(recruiter: Recruiter, study: RecruitedStudy) -> None:
+def _add_all(recruiter: Recruiter, study: RecruitedStudy, *, is_empty: bool = False) -> None:
     rows = Session.objects.filter(study=study).exclude(encrypted_participant_id="")
     n_sessions = rows.count()
     if n_sessions == study.group_size:
         return
     stored = rows.order_by("pk").values_list("encrypted_participant_id", flat=True)
     ids = sorted({decrypt(one) for one in stored})
-    _add(recruiter, study.external_group_id, ids)
+    _add(recruiter, study.external_group_id, ids, is_empty=is_empty)
     RecruitedStudy.objects.filter(pk=study.pk).update(group_size=n_sessions)
 
 
-def _add(recruiter: Recruiter, group: str, ids: Sequence[str]) -> None:
+def _add(recruiter: Recruiter, group: str, ids: Sequence[str], *, is_empty: bool = False) -> None:
     """Add all who are taken there: a list is refused for one whose account is gone, who can come to
-    no study any more."""
+    no study any more. Of a group that was just made, and is empty, all may be so."""
     waiting = [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]
-    n_refused, is_anybody_in = 0, False
+    n_refused, is_anybody_in = 0, is_empty
     while waiting:
         some = waiting.pop()
         try:

@@ -812,3 +812,39 @@ def test_a_refusal_is_written_down_whatever_its_text_is(fake, mturk, posted, mon
     call_recruiters()
     approval = Intent.objects.get(kind="approve")
     assert (approval.state, "Too little" in approval.problem) == ("refused", True)
+
+
+def test_a_token_of_a_refused_bonus_pays_nobody_else(fake, mturk, connection, posted):
+    one, other = hand_in(fake, posted), hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, one, token="t1")
+    fake.fail_next("prepare_bonuses", "400")
+    call_recruiters()
+    with pytest.raises(mturk.exceptions.RequestError, match="already"):
+        pay_in_pounds(mturk, connection, other, token="t1")
+    minutes()
+    assert paid(fake, "bonus") == []
+
+
+def test_a_study_can_exclude_one_whose_participants_accounts_are_all_gone(
+    fake, mturk, connection, hit_type, posted, monkeypatch
+):
+    hand_in(fake, posted)
+    broken(monkeypatch, "add_to_group", lambda *_said: True, 400)
+    assert another_study(connection, hit_type, mturk, excluded=(posted,)).state == "active"
+
+
+def test_a_blocked_worker_is_left_out_though_others_who_are_blocked_are_gone(
+    fake, mturk, posted, monkeypatch
+):
+    came = [hand_in(fake, posted) for _ in range(3)]
+    workers = [Session.objects.get(submission_id=one.id).worker.worker_id for one in came]
+    mturk.create_worker_block(WorkerId=workers[0], Reason="Careless")
+    call_recruiters()
+    is_gone = lambda _world, body, _key: came[1].participant in body["participant_ids"]  # noqa: E731
+    broken(monkeypatch, "add_to_group", is_gone, 400)
+    for worker in workers[1:]:
+        mturk.create_worker_block(WorkerId=worker, Reason="Careless")
+    call_recruiters()
+    group = fake.world.groups[RecruiterConnection.objects.get().blocked_group_id]
+    assert group == {came[0].participant, came[2].participant}
+    assert RecruiterConnection.objects.get().problem == ""

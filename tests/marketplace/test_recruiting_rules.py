@@ -280,6 +280,50 @@ def test_a_place_that_is_left_to_be_paid_by_time_comes_back_no_more(fake, mturk,
     assert there.places == 5
 
 
+def test_a_place_that_is_to_be_rejected_is_not_bought_again(fake, mturk, rule):
+    """The answer is lost at first; once it is rejected the place is free."""
+    for _ in range(4):
+        mturk.create_hit(**HIT_HERE | {"LifetimeInSeconds": 86400 * 20}, MaxAssignments=2)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    study = RecruitedStudy.objects.get()
+    submission, _browser, _answer = arrive(fake, study)
+    session = end_session(session=Session.objects.get(), outcome="no_consent")
+    fake.world.enter(submission, session.code)
+    for _ in range(3):
+        hand_in(fake, study)
+    clock.advance(timedelta(hours=25))
+    call_recruiters()
+    decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=False)
+    fake.fail_next("move_submission", "lose")
+    for _minute in range(3):
+        call_recruiters()
+    (there,) = fake.world.studies.values()
+    assert (submission.status, there.places) == ("REJECTED", 4)
+
+
+def test_a_draft_whose_places_somebody_has_lowered_there_is_published_as_it_is(fake, mturk, rule):
+    mturk.create_hit(**HIT_HERE, MaxAssignments=20)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    (there,) = fake.world.studies.values()
+    there.facts["total_available_places"] = 10
+    RecruitedStudy.objects.update(places=10)
+    for _minute in range(2):
+        call_recruiters()
+    (there,) = fake.world.studies.values()
+    assert (there.status, there.places) == ("ACTIVE", 10)
+
+
+def test_who_was_paid_there_without_having_come_here_is_charged_for(fake, study):
+    stranger = fake.world.arrive(fake.world.studies[study.external_id])
+    fake.world.enter(stranger, study.codes.get(outcome="completed").code)
+    fake.world.approve(stranger)
+    for _minute in range(2):
+        call_recruiters()
+    assert [one.amount for one in study.charges.filter(kind="reward")] == [2]
+
+
 def test_who_entered_a_code_after_the_time_holds_the_place(fake, mturk, study):
     submission, _browser, _answer = arrive(fake, study)
     clock.advance(timedelta(seconds=study.maximum_seconds) + GRACE + timedelta(seconds=1))
