@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.cache import cache
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
@@ -10,9 +11,7 @@ from annotation.models import Study, Submission
 
 def simulation_notice(study: Study) -> str:
     """That answers are simulated, and how many; empty where none says so."""
-    counts = Submission.objects.of(study).aggregate(
-        all=Count("pk"), simulated=Count("pk", filter=Q(is_simulated=True))
-    )
+    counts = _counts(study)
     if not counts["simulated"]:
         return ""
     if counts["simulated"] == counts["all"]:
@@ -28,3 +27,15 @@ def simulation_notice(study: Study) -> str:
         "metrics which count shared words agree with them whatever they are worth."
     )
     return f"{whose} {circular}"
+
+
+def _counts(study: Study) -> dict[str, int]:
+    """Counted once for each version of the judgments."""
+    key = f"simulated:{study.pk}:{study.judgments_version}"
+    counts: dict[str, int] | None = cache.get(key)
+    if counts is None:
+        counts = Submission.objects.of(study).aggregate(
+            all=Count("pk"), simulated=Count("pk", filter=Q(is_simulated=True))
+        )
+        cache.set(key, counts)
+    return counts

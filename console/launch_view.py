@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from annotation.models import Study, Submission
+from annotation.models import Study
 from annotation.protocols.practice import n_attempts
 from annotation.study_jobs import PUBLISH, jobs_of
 from console.launch_findings import findings_of
@@ -312,7 +312,7 @@ class LaunchView:
         """Submissions that measure nothing, since nobody works so fast; 0 where others do."""
         if self.duration.is_measured or not self.batches:
             return 0
-        return n_implausible(Submission.objects.of(self.study))
+        return n_implausible(self.study)
 
     @property
     def practice(self) -> PracticeOffer | None:

@@ -260,7 +260,7 @@ def correlations_of(results: StoredResults) -> list[CorrelationRecord]:
 def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
     """By question, the metrics that no test tells from the greatest, by the measure that the
     Metrics page begins with: label, value, and test."""
-    for question, answer in islice(metrics_answers(results), MOST_QUESTIONS):
+    for question, answer in islice(metrics_answers(results, has_ceilings=False), MOST_QUESTIONS):
         group = answer.best_records
         if not group:
             continue

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.counts import counted
 from annotation.models import Submission
+from annotation.models.judgments import PLAUSIBLY_TIMED
 from hits.exceptions import MarketplaceFault
 from hits.expenses import Spend, spend_of
 from hits.foreign_records import amount_usd, count
@@ -94,7 +95,7 @@ def batch_report(batch: Batch) -> BatchReport:
         n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch"),
     )
     submissions = Submission.objects.filter(assignment__hit__batch=batch).timed()
-    seconds, paid_seconds = _seconds(submissions), _seconds(submissions.plausibly_timed())
+    seconds, paid_seconds = _seconds(submissions)
     return BatchReport(
         **counts,
         **beside.get(),
@@ -142,14 +143,16 @@ def refresh_statements(*, study: Study) -> None:
             fetch_statement(batch=batch)
 
 
-def _seconds(submissions: SubmissionQuerySet) -> NDArray[np.float64]:
-    """How long each took.
+def _seconds(submissions: SubmissionQuerySet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How long each took, and of these each time that may be a person's.
 
     Marketplaces tell whole seconds: the many that took as long are counted by the database.
     """
-    counts = list(submissions.order_by().values_list("seconds").annotate(n=Count("*")))
-    seconds = np.array([value for value, _n in counts], float)
-    return np.repeat(seconds, [n for _value, n in counts])
+    plausible = Count("seconds", filter=PLAUSIBLY_TIMED)
+    rows = submissions.order_by().values_list("seconds").annotate(n=Count("*"), n_paid=plausible)
+    counts = np.array(list(rows), float).reshape(-1, 3)
+    n, n_paid = counts[:, 1].astype(int), counts[:, 2].astype(int)
+    return np.repeat(counts[:, 0], n), np.repeat(counts[:, 0], n_paid)
 
 
 def _quartiles(values: NDArray[np.float64]) -> Quartiles | None:

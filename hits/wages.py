@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.cache import cache
 
 from annotation.models import Study, Submission
+from annotation.models.judgments import PLAUSIBLY_TIMED
 from annotation.protocols.kinds import ITEM, KINDS
 from annotation.protocols.versions import current_document
 from hits.texts import StudyTexts, study_texts
@@ -196,11 +197,16 @@ def _duration_of(submissions: SubmissionQuerySet) -> Duration | None:
     return measured_duration([each for each in newest_seconds if each is not None])
 
 
-def n_implausible(submissions: SubmissionQuerySet) -> int:
-    """How many that were not rejected have a time, and none that may be a person's: no wage is made
-    of it."""
-    timed = submissions.accepted().timed()
-    return timed.count() - timed.plausibly_timed().count()
+def n_implausible(study: Study) -> int:
+    """How many submissions that were not rejected have a time, and none that may be a person's: no
+    wage is made of it. Counted once for each version of the judgments."""
+    key = f"implausible:{study.pk}:{study.judgments_version}"
+    n: int | None = cache.get(key)
+    if n is None:
+        timed = Submission.objects.of(study).accepted().timed()
+        n = timed.exclude(PLAUSIBLY_TIMED).count()
+        cache.set(key, n)
+    return n
 
 
 def wage_of(reward_usd: Decimal, duration: Duration) -> Wage:

@@ -31,6 +31,11 @@ LEAST_SECONDS_OF_A_PERSON = 2
 ROUNDING_SECONDS = 2
 
 
+PLAUSIBLY_TIMED = Q(seconds__gte=LEAST_SECONDS_OF_A_PERSON) & (
+    Q(active_seconds=None) | Q(active_seconds__lte=F("seconds") + ROUNDING_SECONDS)
+)
+
+
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def of(self, study: Study) -> SubmissionQuerySet:
         return self.filter(item__study=study)
@@ -50,10 +55,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
     def plausibly_timed(self) -> SubmissionQuerySet:
         """Whose time may be a person's: not too short for one, nor shorter than the page says that
         it was worked on, which simulated annotators invent."""
-        is_active_longer = Q(active_seconds__gt=F("seconds") + ROUNDING_SECONDS)
-        return self.filter(seconds__gte=LEAST_SECONDS_OF_A_PERSON).filter(
-            Q(active_seconds=None) | ~is_active_longer
-        )
+        return self.filter(PLAUSIBLY_TIMED)
 
 
 class Submission(models.Model):

@@ -157,11 +157,15 @@ class MetricsAnswer:
         return [text for text in texts if text]
 
 
-def metrics_answers(results: Results) -> Iterator[tuple[str, MetricsAnswer]]:
-    """For each question, over all conditions, by the measure that short tables show."""
+def metrics_answers(
+    results: Results, *, has_ceilings: bool = True
+) -> Iterator[tuple[str, MetricsAnswer]]:
+    """For each question, over all conditions, by the measure that short tables show; without
+    ceilings where nobody says what could be reached."""
     of = {"scope": ALL, "level": results.level, "coefficient": results.coefficient}
     rows, tests = results.rows(CorrelationRecord, **of), results.rows(ComparisonRecord, **of)
-    ceilings = {row.question: row for row in results.rows(CeilingRecord, **of)}
+    known = results.rows(CeilingRecord, **of) if has_ceilings else []
+    ceilings = {row.question: row for row in known}
     for question in results.questions:
         if records := [row for row in rows if row.question == question]:
             pairs = [pair for pair in tests if pair.question == question]
