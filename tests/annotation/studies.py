@@ -182,3 +182,11 @@ def doubt(*submissions: Submission) -> None:
     """Flag them as too fast."""
     rows = Submission.objects.filter(pk__in=[submission.pk for submission in submissions])
     flag_submissions(submissions=rows, reason="too fast")
+
+
+def make_simulated(study: Study, n: int | None = None) -> None:
+    """Say of the first submissions, or of all, that a program has made them up."""
+    keys = list(Submission.objects.of(study).order_by("pk").values_list("pk", flat=True)[:n])
+    Submission.objects.filter(pk__in=keys).update(is_simulated=True)
+    count_judgments_change(study_ids=[study.pk])
+    study.refresh_from_db()

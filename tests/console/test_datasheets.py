@@ -20,7 +20,7 @@ from console.human_evaluation_datasheet import UNKNOWN, heds_document
 from console.results import AGREEMENT, REPORT, compute
 from console.study_facts import StudyFacts
 from hits.models import Statement
-from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
+from tests.annotation.studies import make_simulated, rate, rated_study, rating_study, ticked_study
 from tests.console.filled import NOON, add_assignment, add_batch
 from tests.console.sample_study import rated_sample
 
@@ -169,11 +169,10 @@ def test_heds_knows_what_the_database_knows(rosa, study):
 @pytest.mark.parametrize("name", ["datasheet.md", "heds.md"])
 def test_both_begin_with_what_is_simulated(rosa, study, name):
     assert "nobody's opinion" not in text_of(rosa, study, name)
-    first = Submission.objects.of(study).first()
-    Submission.objects.filter(pk=first.pk).update(is_simulated=True)
+    make_simulated(study, 1)
     some = "1 of the 6 submissions of this study are simulated"
     assert some in text_of(rosa, study, name).splitlines()[2]
-    Submission.objects.of(study).update(is_simulated=True)
+    make_simulated(study)
     text = text_of(rosa, study, name)
     assert "Every answer of this study is simulated" in text.splitlines()[2]
     if name == "datasheet.md":

@@ -9,10 +9,11 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Role
 from annotation.access import set_study_role
-from annotation.models import Study, Submission
+from annotation.models import Study
 from console.results import REPORT, RESULTS, VALIDATION, compute
 from tests.annotation.studies import (
     doubt,
+    make_simulated,
     rate,
     rated_study,
     rating_study,
@@ -146,7 +147,7 @@ def test_labels_of_texts_have_a_share_with_its_interval_and_no_places(look, rese
 def test_results_of_simulated_answers_say_first_that_they_are(look, page_text, researcher):
     study = clear_study(researcher)
     assert "simulated" not in look(study)
-    Submission.objects.of(study).update(is_simulated=True)
+    make_simulated(study)
     said = "Every answer of this study is simulated: the results are nobody's opinion."
     page = look(study).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     assert page.index(said) < page.index("People rate beta best.")

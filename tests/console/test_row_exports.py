@@ -24,7 +24,7 @@ from console.downloads import ROW_DOWNLOADS, file_names
 from console.exceptions import LicenseUnknown
 from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
 from presentation.spreadsheets import from_cell
-from tests.annotation.studies import rated_study, ticked_study
+from tests.annotation.studies import make_simulated, rated_study, ticked_study
 from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -195,7 +195,7 @@ def test_the_card_says_that_answers_are_simulated(full_study, tmp_path):
     _, body = front_matter((tmp_path / "README.md").read_text())
     assert "Human judgments of the study" in body
     assert "simulated:" not in body
-    Submission.objects.of(full_study).update(is_simulated=True)
+    make_simulated(full_study)
     call_command("export_dataset", full_study.slug, tmp_path)
     front, body = front_matter((tmp_path / "README.md").read_text())
     assert front["annotations_creators"] == ["machine-generated"]

@@ -19,6 +19,7 @@ from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
 from tests.annotation.importing import command_output
+from tests.annotation.studies import make_simulated
 from tests.metrics.golden import golden_study
 from tests.validation.hostile import (
     CONDITIONS,
@@ -687,7 +688,7 @@ def test_a_stored_report_is_written_again_as_it_was():
 def test_a_report_on_simulated_answers_begins_with_that():
     score(study := judged_study())
     assert "simulated" not in study_report_document(ReportRequest(study)).answer
-    Submission.objects.of(study).update(is_simulated=True)
+    make_simulated(study)
     answer = study_report_document(ReportRequest(study)).answer
     assert answer.startswith("Every answer of this study is simulated")
     assert "metrics which count shared words agree with them whatever they are worth" in answer
