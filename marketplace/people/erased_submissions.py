@@ -57,12 +57,15 @@ def _uncharged(session: Session) -> str:
         kind = RecruiterCharge.Kind.REWARD.value
     if session.state == Session.State.SCREENED_OUT and study.screen_out_reward is not None:
         kind = RecruiterCharge.Kind.SCREEN_OUT.value
-    is_charged = RecruiterCharge.objects.filter(session=session, kind=kind).exists()
-    return "" if is_charged else kind
+    if kind and RecruiterCharge.objects.filter(session=session, kind=kind).exists():
+        return ""
+    return kind
 
 
 def erased_among(connection: RecruiterConnection, submission_ids: Collection[str]) -> set[str]:
     """Which of these were participations of people whose data was erased."""
+    if not submission_ids:
+        return set()
     sealed = {seal: one for one in submission_ids for seal in _seals(connection, one)}
     rows = ErasedSubmission.objects.filter(connection=connection)
     # All of them: a recruiter lists more submissions than people have themselves erased.

@@ -103,12 +103,7 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         _leave_unpaid(intent, found)
         return
     if why := _why_not_approved(intent, found):
-        # Whoever sends it again after this knows that it was rejected there.
-        is_rejected = found.state == SubmissionState.REJECTED
-        Intent.objects.filter(pk=intent.pk).update(
-            basis=intent.basis | ({"was_rejected": True} if is_rejected else {})
-        )
-        note_refused(intent, why)
+        _refuse_approval(intent, found, why)
         return
     if found.state == SubmissionState.SCREENED_OUT:
         follow_submission(intent.session, found)
@@ -130,6 +125,14 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if claim(intent, intent.basis):
         recruiter.decide(found.id, _verdict(intent, found))
         _decided(intent)
+
+
+def _refuse_approval(intent: Intent, found: Submission, why: str) -> None:
+    if found.state == SubmissionState.REJECTED:
+        # Whoever sends it again after this knows that it was rejected there.
+        basis = intent.basis | {"was_rejected": True}
+        Intent.objects.filter(pk=intent.pk).update(basis=basis)
+    note_refused(intent, why)
 
 
 def _is_decided_again(decision: Intent) -> bool:

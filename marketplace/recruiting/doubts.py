@@ -9,11 +9,11 @@ there is of the work, as of its first HIT, waits for that: the recruiter pays al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -51,8 +51,9 @@ def follow_doubts(
     # Of who had all erased nobody is asked: time approves it there.
     for key in erased_among(study.connection, waiting.keys() - known.keys()):
         del waiting[key]
+    unused = set(_done_by_others().filter(study=study).values_list("pk", flat=True))
     doubtful = {
-        key: one for key, one in waiting.items() if _is_doubtful(known.get(key), one, codes)
+        key: one for key, one in waiting.items() if _is_doubtful(known.get(key), one, codes, unused)
     }
     open_ones = Intent.objects.filter(session__study=study, kind=Kind.DOUBT, state=State.UNCERTAIN)
     over = open_ones.exclude(session__submission_id__in=doubtful)
@@ -140,14 +141,20 @@ def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
 
 
 def _is_doubtful(
-    session: Session | None, submission: Submission, codes: dict[str, Outcome]
+    session: Session | None,
+    submission: Submission,
+    codes: Mapping[str, Outcome],
+    unused: Collection[int],
 ) -> bool:
     if session is None:
         return True
+    # First, since most that wait are complete, and nothing need be asked of them.
+    if session.outcome == Outcome.COMPLETED and session.pk not in unused:
+        return False
     if _is_decided(session):
         return False
     if session.outcome == Outcome.COMPLETED:
-        return is_done_by_others(session)
+        return True
     is_asked_back = session.outcome and codes.get(submission.code) == session.outcome
     since = session.ended_at or session.arrived_at
     return not is_asked_back or since < clock.now() - RETURNED_WITHIN
@@ -156,10 +163,13 @@ def _is_doubtful(
 def is_done_by_others(session: Session) -> bool:
     """Whether all of the work came, but so late that others had done each item in its place: there
     is nothing here that could be approved or rejected."""
-    if session.outcome != Outcome.COMPLETED:
-        return False
-    items = Assignment.objects.filter(session_item__session=session)
-    return items.exists() and not items.handed_in().exists()
+    return _done_by_others().filter(pk=session.pk).exists()
+
+
+def _done_by_others() -> QuerySet[Session]:
+    items = Assignment.objects.filter(session_item__session=OuterRef("pk"))
+    complete = Session.objects.filter(Exists(items), outcome=Outcome.COMPLETED)
+    return complete.filter(~Exists(items.handed_in()))
 
 
 def is_to_be_looked_at(session: Session) -> bool:

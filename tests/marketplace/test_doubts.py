@@ -5,6 +5,8 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection as connection_of_database
+from django.test.utils import CaptureQueriesContext
 
 from marketplace import clock
 from marketplace.exceptions import ErasureRefused, InvalidParameter
@@ -13,6 +15,7 @@ from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterChar
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import recruiter_of
+from marketplace.recruiting.doubts import follow_doubts
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.participants import new_participant
@@ -441,3 +444,19 @@ def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, poste
         call_recruiters()
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
     assert not Intent.objects.filter(**OPEN).exists()
+
+
+def test_those_who_wait_with_all_of_their_work_cost_no_statement_each(fake, posted):
+    recruiter = recruiter_of(posted.connection)
+
+    def n_statements():
+        listed = list(recruiter.submissions(posted.external_id))
+        with CaptureQueriesContext(connection_of_database) as queries:
+            follow_doubts(posted, listed, is_whole=True)
+        return len(queries)
+
+    hand_in(fake, posted)
+    before = n_statements()
+    for _ in range(3):
+        hand_in(fake, posted)
+    assert n_statements() == before

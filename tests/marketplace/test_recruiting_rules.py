@@ -260,7 +260,8 @@ def test_of_two_rules_the_one_that_is_connected_has_what_comes(fake, mturk, conn
     assert AttachedHitType.objects.get().rule.connection == connection
 
 
-def test_a_place_that_is_left_to_be_paid_by_time_comes_back_no_more(fake, mturk, rule):
+def asked_back_and_stayed(fake, mturk):
+    """Of four participants of a rule one does not consent, and enters the code all the same."""
     for _ in range(4):
         mturk.create_hit(**HIT_HERE | {"LifetimeInSeconds": 86400 * 20}, MaxAssignments=2)
     clock.advance(timedelta(minutes=2))
@@ -271,6 +272,11 @@ def test_a_place_that_is_left_to_be_paid_by_time_comes_back_no_more(fake, mturk,
     fake.world.enter(submission, session.code)
     for _ in range(3):
         hand_in(fake, study)
+    return submission
+
+
+def test_a_place_that_is_left_to_be_paid_by_time_comes_back_no_more(fake, mturk, rule):
+    asked_back_and_stayed(fake, mturk)
     (there,) = fake.world.studies.values()
     clock.advance(timedelta(hours=25))
     call_recruiters()
@@ -282,16 +288,7 @@ def test_a_place_that_is_left_to_be_paid_by_time_comes_back_no_more(fake, mturk,
 
 def test_a_place_that_is_to_be_rejected_is_not_bought_again(fake, mturk, rule):
     """The answer is lost at first; once it is rejected the place is free."""
-    for _ in range(4):
-        mturk.create_hit(**HIT_HERE | {"LifetimeInSeconds": 86400 * 20}, MaxAssignments=2)
-    clock.advance(timedelta(minutes=2))
-    call_recruiters()
-    study = RecruitedStudy.objects.get()
-    submission, _browser, _answer = arrive(fake, study)
-    session = end_session(session=Session.objects.get(), outcome="no_consent")
-    fake.world.enter(submission, session.code)
-    for _ in range(3):
-        hand_in(fake, study)
+    submission = asked_back_and_stayed(fake, mturk)
     clock.advance(timedelta(hours=25))
     call_recruiters()
     decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=False)
