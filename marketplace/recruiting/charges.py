@@ -27,6 +27,8 @@ from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 
 Kind = RecruiterCharge.Kind
+# As charges are stored. SQLite adds them up as floats, whose sum has fifteen digits.
+SMALLEST = Decimal("0.0001")
 # Of what publishing and more places set aside, participations are paid; what is left over when the
 # study is stopped is free again there.
 MEANINGS = {
@@ -103,13 +105,25 @@ def committed_to(study: RecruitedStudy) -> Decimal:
     is_over = is_over and not unpriced.filter(~Exists(charged)).exists()
     kind = Kind.REWARD if is_over else Kind.STUDY
     total: Decimal | None = study.charges.filter(kind=kind).aggregate(n=Sum("amount"))["n"]
-    return total or Decimal(0)
+    return (total or Decimal(0)).quantize(SMALLEST)
+
+
+def charged_to(keys: Iterable[int]) -> dict[int, dict[str, Decimal]]:
+    """What the recruiter has charged for each study of these keys, by kind, in the account's
+    currency."""
+    rows = RecruiterCharge.objects.filter(study__in=keys).order_by()
+    totals = rows.values_list("study", "kind").annotate(total=Sum("amount"))
+    charged: dict[int, dict[str, Decimal]] = {}
+    for study, kind, total in totals:
+        charged.setdefault(study, {})[kind] = total.quantize(SMALLEST)
+    return charged
 
 
 def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
     """What a study was charged: what each amount is, the amount and its currency."""
     rows = study.charges.values_list("kind", "currency").annotate(total=Sum("amount"))
-    for kind, currency, total in rows.order_by("kind", "currency"):
+    for kind, currency, summed in rows.order_by("kind", "currency"):
+        total = summed.quantize(SMALLEST)
         cents = total.quantize(Decimal("0.01"))
         yield str(MEANINGS[Kind(kind)]), cents if cents == total else total, currency
 

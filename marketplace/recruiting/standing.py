@@ -21,7 +21,6 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
-    Sum,
     When,
     Window,
 )
@@ -33,12 +32,12 @@ from marketplace.models import (
     Intent,
     Outcome,
     RecruitedStudy,
-    RecruiterCharge,
     RecruiterConnection,
     Requester,
     Session,
     SessionItem,
 )
+from marketplace.recruiting.charges import charged_to
 from marketplace.recruiting.intents import DECISIONS, SHOWN_WITHIN
 from marketplace.recruiting.needed_places import free_and_needed
 
@@ -60,12 +59,12 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     rows = studies.select_related("connection", "hit_type").prefetch_related("excluded")
     listed = list(rows.order_by("pk"))
     keys = [study.pk for study in listed]
-    charges = _charged(keys)
+    charges = charged_to(keys)
     unsent, entered = _unsent(keys), _entered(keys)
     return [
         _study(study, sessions, waiting)
         | {
-            "charges": charges.get(study.pk, {}),
+            "charges": {kind: f"{n:f}" for kind, n in charges.get(study.pk, {}).items()},
             "unsent": unsent.get(study.pk, {}),
             "n_entered": entered.get(study.pk, 0),
         }
@@ -220,16 +219,6 @@ def _entered(keys: list[int]) -> dict[int, int]:
     at_work = Session.objects.filter(study__in=keys, state=Session.State.STARTED)
     rows = at_work.exclude(reported="").order_by().values_list("study")
     return dict(rows.annotate(n=Count("pk")))
-
-
-def _charged(keys: list[int]) -> dict[int, dict[str, str]]:
-    """What the recruiter has charged for each study, by kind, in the account's currency."""
-    rows = RecruiterCharge.objects.filter(study__in=keys).order_by()
-    totals = rows.values_list("study", "kind").annotate(total=Sum("amount"))
-    charged: dict[int, dict[str, str]] = {}
-    for study, kind, total in totals:
-        charged.setdefault(study, {})[kind] = f"{total:f}"
-    return charged
 
 
 def _study(

@@ -441,6 +441,9 @@ def test_an_uncertain_call_is_listed_and_settled(drafted, fake, ada):
     assert (job.state, RecruiterCall.objects.count()) == ("done", 0)
     intent.refresh_from_db()
     assert intent.state == "done"
+    # A sum of fractions, which not every database adds up in decimals.
+    drafted.refresh_from_db()
+    assert drafted.charges["bonus"] == "0.6700"
 
 
 @pytest.mark.parametrize(("days", "is_kept"), [(29, True), (31, False)])
