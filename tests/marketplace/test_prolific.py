@@ -6,6 +6,7 @@ nobody is left unpaid without somebody being told, and places are as they were a
 """
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
@@ -500,6 +501,19 @@ def test_a_bonus_is_paid_once_though_its_answer_is_lost(fake, mturk, posted, con
     assert Intent.objects.get().state == "done"
     charge = RecruiterCharge.objects.get(kind="bonus")
     assert charge.amount == Decimal("2.00")
+
+
+def test_what_a_refusal_says_of_a_participant_names_nobody(fake, mturk, posted, connection):
+    """Whoever may read the study reads it."""
+    submission = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, submission)
+    submission.study = replace(submission.study)
+    call_recruiters()
+    refused = Intent.objects.get()
+    assert (refused.state, refused.problem) == (
+        "refused",
+        "Prolific refused: … is not of this study.",
+    )
 
 
 @pytest.mark.parametrize("fault", FAULTS)

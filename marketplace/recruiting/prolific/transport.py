@@ -7,6 +7,7 @@ What an answer, or its absence, says about the world over there is decided here 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ MOST_PAGES = 500
 PAGE_SIZE = 100
 LONGEST_TEXT = 500
 TOO_MANY = 429
+AN_ID = re.compile(r"\b[0-9a-fA-F]{24}\b")
+# What is asked here is of no participant: ids in what is said of it are of studies and filters.
+OF_STUDIES = ("/studies/", "/projects/", "/workspaces/", "/study-cost-calculator/")
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ class Transport:
         except requests.RequestException as error:
             raise _unanswered(error) from None
         if response.status_code >= 300:
-            raise _problem(response, content)
+            raise _problem(response, content, path)
         if not content:
             return Answer(None, response.headers)
         if "csv" in response.headers.get("Content-Type", ""):
@@ -179,9 +183,12 @@ def _first(error: BaseException | None) -> Any:
     return error.args[0] if error is not None and error.args else None
 
 
-def _problem(response: requests.Response, content: bytes) -> RecruiterProblem:
-    """What a refusal means for what was asked."""
+def _problem(response: requests.Response, content: bytes, path: str) -> RecruiterProblem:
+    """What a refusal means for what was asked. Pages show it to whoever may read the study, and so
+    it names no participant."""
     status, (text, code) = response.status_code, _said(content)
+    if not path.startswith(OF_STUDIES):
+        text = AN_ID.sub("…", text)
     if status == TOO_MANY:
         return Unreachable(text or "Prolific is busy.", retry_after=_seconds(response))
     if status >= 500:
