@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError
 from annotation.models import Item
-from annotation.protocols.documents import read_document
+from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol, template_names
 from annotation.protocols.versions import (
@@ -45,6 +45,9 @@ from hits.questions import task_page
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
 
+# As a form names the draft that was there before the last one that replaced it.
+REPLACED = "replaced"
+
 
 @require_safe
 @never_cache
@@ -66,6 +69,7 @@ def protocol(request: HttpRequest, slug: str) -> HttpResponse:
         "open_practice": request.GET.get("practice", ""),
         "placed": previewed_check(view.document, item, request.GET.get("placed")),
         "may_edit": _may_edit(request, study) and not view.is_frozen,
+        "was_replaced": _session_key(study) in request.session,
     }
     return study_page(request, study, "protocol", context)
 
@@ -151,6 +155,7 @@ def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
     except AnnotationError as error:
         messages.error(request, str(error))
     else:
+        request.session.pop(_session_key(study), None)
         text = _("Version %(n)d is frozen. The next launch is of it.")
         messages.success(request, text % {"n": version.number})
     return redirect("console:protocol", slug)
@@ -158,18 +163,25 @@ def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may edit the study. A template, or a version, becomes the draft."""
+    """Access: those who may edit the study. A template, a version, or the draft that one of them
+    replaced, becomes the draft."""
     study = study_for(request, slug, Permission.EDIT)
     source = request.POST.get("source", "")
-    if source in template_names():
-        save_draft(study=study, document=read_protocol(source))
-        return redirect("console:protocol", slug)
     number = int(source) if source.isdecimal() and len(source) <= 5 else 0
     version = study.protocols.filter(number=number).first()
-    if version is None:
-        messages.error(request, _("There is no such protocol."))
+    if source in template_names():
+        document, text = read_protocol(source), _("The draft is replaced by the template.")
+    elif version is not None:
+        document, text = read_document(version.document), ""
+    elif source == REPLACED and (kept := request.session.pop(_session_key(study), None)):
+        document, text = read_document(kept), _("The draft is as it was before.")
+    else:
+        messages.error(request, _("There is no such protocol. Choose one of the list."))
         return redirect("console:protocol", slug)
-    save_draft(study=study, document=read_document(version.document), is_copy=True)
+    _keep_draft(request, study)
+    save_draft(study=study, document=document, is_copy=version is not None)
+    if text:
+        messages.success(request, text)
     return redirect("console:protocol", slug)
 
 
@@ -177,9 +189,21 @@ def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
 def discard(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
+    _keep_draft(request, study)
     if discard_draft(study=study):
         messages.success(request, _("The draft is discarded."))
     return redirect("console:protocol", slug)
+
+
+def _keep_draft(request: HttpRequest, study: CountedStudy) -> None:
+    """So that whoever replaces a draft can bring it back."""
+    newest = newest_version(study)
+    if newest is None or newest.frozen_at is None:
+        request.session[_session_key(study)] = plain_document(current_document(study))
+
+
+def _session_key(study: CountedStudy) -> str:
+    return f"replaced-draft:{study.pk}"
 
 
 @require_safe

@@ -221,6 +221,35 @@ def test_a_version_is_frozen_copied_and_discarded(rosa: Client, study: Study) ->
     assert newest_version(study) == frozen
 
 
+@pytest.mark.parametrize(
+    ("name", "content"), [("protocol-begin", {"source": "best_worst"}), ("protocol-discard", {})]
+)
+def test_a_draft_that_was_replaced_or_discarded_can_be_brought_back(
+    rosa: Client, study: Study, name: str, content: dict[str, str]
+) -> None:
+    rosa.post(address("protocol-save", study), FORM)
+    mine = current_document(study)
+    assert "Bring it back" not in rosa.get(address("protocol", study)).content.decode()
+    rosa.post(address(name, study), content)
+    assert current_document(study) != mine
+    page = rosa.get(address("protocol", study)).content.decode()
+    assert "Bring it back" in page
+    rosa.post(address("protocol-begin", study), {"source": "replaced"})
+    assert current_document(study) == mine
+
+
+def test_a_page_opens_with_no_template_chosen_and_none_replaces_nothing(
+    rosa: Client, study: Study
+) -> None:
+    rosa.post(address("protocol-save", study), FORM)
+    mine = current_document(study)
+    page = rosa.get(address("protocol", study)).content.decode()
+    assert '<option value="">Choose a template</option>' in page
+    refused = rosa.post(address("protocol-begin", study), {"source": ""}, follow=True)
+    assert "Choose one of the list" in refused.content.decode()
+    assert current_document(study) == mine
+
+
 def test_yaml_is_saved_only_without_a_fault(rosa: Client, study: Study) -> None:
     text = write_yaml(read_protocol("preference"))
     rosa.post(address("protocol-yaml", study), {"yaml": text.replace("\n", "\r\n")})
