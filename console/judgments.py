@@ -1,6 +1,7 @@
 """Everyone's judgments of one item side by side."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotation.models import Annotator, Candidate, Item, Judgment, Question
@@ -25,8 +26,9 @@ class QuestionTable:
     rows: tuple[CandidateRow, ...]
 
 
-def candidates_with_judgments(item: Item) -> list[QuestionTable]:
-    """A table for each question and round in which the item was judged, rejected work left out."""
+def candidates_with_judgments(item: Item, candidates: Sequence[Candidate]) -> list[QuestionTable]:
+    """A table of the item's candidates for each question and round in which it was judged, rejected
+    work left out."""
     rows = (
         Judgment.objects.filter(candidate__item=item)
         .accepted()
@@ -36,7 +38,6 @@ def candidates_with_judgments(item: Item) -> list[QuestionTable]:
     tables: dict[tuple[Question, int], list[Judgment]] = defaultdict(list)
     for judgment in rows:
         tables[judgment.question, judgment.submission.round].append(judgment)
-    candidates = list(item.candidates.select_related("picture"))
     return [
         _table(question, round, judgments, candidates)
         for (question, round), judgments in tables.items()
@@ -44,7 +45,7 @@ def candidates_with_judgments(item: Item) -> list[QuestionTable]:
 
 
 def _table(
-    question: Question, round: int, judgments: list[Judgment], candidates: list[Candidate]
+    question: Question, round: int, judgments: list[Judgment], candidates: Sequence[Candidate]
 ) -> QuestionTable:
     annotators = tuple(dict.fromkeys(judgment.submission.annotator for judgment in judgments))
     values = {(j.candidate_id, j.submission.annotator): j.value for j in judgments}

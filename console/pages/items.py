@@ -39,10 +39,12 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
     row = get_object_or_404(Item.objects.select_related("picture"), study=study, pk=item_id)
     submissions = row.submissions.select_related("annotator", "assignment")
     beside = Item.objects.filter(study=study)
+    candidates = list(row.candidates.select_related("picture"))
     context = {
         "section": "items",
         "item": row,
-        "questions": candidates_with_judgments(row),
+        "candidates": candidates,
+        "questions": candidates_with_judgments(row, candidates),
         "flag_form": FlagForm(auto_id=False),
         "submissions": submissions.order_by("round", "pk"),
         "before": beside.preceding(row),

@@ -375,6 +375,18 @@ def test_an_item_shows_everyones_judgments_side_by_side(rosa, researcher):
     assert "Previous item" not in page
 
 
+def test_an_item_that_nobody_has_judged_shows_its_candidates_in_full(rosa, researcher):
+    study = rating_study(owner=researcher)
+    item = study.items.get(key="d0")
+    text = "A long answer. " * 40
+    item.candidates.filter(key="alpha").update(text=text)
+    item.candidates.filter(key="beta").update(text="")
+    where = reverse("console:item", args=[study.slug, item.pk])
+    page = words_of(rosa.get(where).content.decode())
+    assert f"alpha {text.strip()}" in page
+    assert "beta No text and no picture." in page
+
+
 REASONS = [("", "Nothing was flagged"), ("x" * 201, "at most 200 characters"), ("fast", "counts")]
 
 
