@@ -65,7 +65,7 @@ class RatedPairSerializer(serializers.ModelSerializer[HumanResultsPair]):
         fields = [
             *("question", "scope", "by", "a", "b", "delta", "se", "ci_low", "ci_high", "test"),
             *("freedom", "p", "p_adjusted", "is_decided", "estimand", "n_items", "n_annotators"),
-            *("items_needed", "annotators_needed"),
+            *("items_needed", "annotators_needed", "least_shown", "least_shown_of_twice"),
         ]
 
     def get_is_decided(self, pair: Any) -> bool:

@@ -7,13 +7,16 @@ import numpy as np
 from stats.arguments import Column, Floats, numbers
 
 
-def holm(p: Column) -> Floats:
+def holm(p: Column, *, n_untested: int = 0) -> Floats:
     """Holm's step-down adjustment, which bounds the chance of any false rejection.
 
     Parameters
     ----------
     p : array-like of float, shape (n_tests,)
         p-values; NaN for a test that could not be done, which does not count.
+    n_untested : int
+        Further tests that were left out because the same values promised less of them; they count
+        as done, and as not rejected.
 
     Returns
     -------
@@ -23,7 +26,7 @@ def holm(p: Column) -> Floats:
     Raises
     ------
     ValueError
-        If a p-value lies outside 0 to 1.
+        If a p-value lies outside 0 to 1, or `n_untested` below 0.
 
     References
     ----------
@@ -34,8 +37,14 @@ def holm(p: Column) -> Floats:
     --------
     >>> holm([0.01, 0.04, 0.03, 0.005]).round(3).tolist()
     [0.03, 0.06, 0.06, 0.02]
+    >>> holm([0.01], n_untested=3).tolist()
+    [0.04]
     """
-    return _adjusted(p, _holm)
+    if n_untested < 0:
+        raise ValueError(f"n_untested must not be below 0, but is {n_untested}")
+    tested = numbers(p, "p")
+    adjusted = _adjusted(np.concatenate([tested, np.ones(n_untested)]), _holm)
+    return adjusted[: len(tested)]
 
 
 def benjamini_hochberg(p: Column) -> Floats:

@@ -4,9 +4,10 @@ import pytest
 from scipy import stats
 
 from stats.inference.crossed_means import mean_over_items_and_annotators, mean_squares
+from stats.inference.larger_studies import least_distinguishable
 from stats.inference.preferences_with_ties import abilities_with_ties
 from stats.inference.sign_flips import sign_flip_test
-from stats.inference.two_systems import equivalence, least_distinguishable
+from stats.inference.two_systems import equivalence
 from tests.stats.worked_examples import worked_example
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from console.result_sentences import Scale, Standing
+from stats.inference.larger_studies import least_distinguishable
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.rated_systems import compare_rated_systems, comparison_sentence
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
@@ -151,7 +152,7 @@ def test_what_nobody_knows_the_price_of_has_none(rated):
 
 
 def test_a_report_says_what_to_buy_and_no_price():
-    results = results_of(0.1, n_items=30)
+    results = results_of(0.2, n_items=30)
     [verdict] = verdicts(results, priced(results))
     assert verdict.purchase.startswith("Buy next: about")
     assert verdict.price.startswith("At $0.25 an assignment, with fees, buying costs: ")
@@ -187,11 +188,36 @@ def test_what_there_is_already_is_not_advised_to_buy(rated):
 
 def test_what_more_items_would_show_is_said_beside_what_the_study_shows(rated):
     rival = replace(rated, system="B", mean=2.8)
-    # All of the variance is of items: four times as many halve the standard error of 0.1.
-    pair = replace(pair_needing(79, None), n_items=40, freedom=1e6, p_adjusted=0.2)
+    known = {"least_shown": 0.28, "least_shown_of_twice": 0.2}
+    pair = replace(pair_needing(79, None), n_items=40, p_adjusted=0.2, **known)
     purchase = verdict_of("q", [rated, rival], [pair], None).purchase
     assert "the study shows differences from about 0.28 up; with 80 items instead of 40" in purchase
     assert purchase.endswith("from about 0.20 up.")
+
+
+def test_what_to_buy_and_what_a_study_shows_go_by_the_level_to_which_p_is_adjusted():
+    pairs = {(row.a, row.b): row for row in results_of(0.2, n_items=30).rows(RatedPairRecord)}
+    # Of three pairs the one with the largest p is tested at .05, the one with the least at a third.
+    ordered = sorted(pairs.values(), key=lambda row: row.p)
+    for row, n_others in zip(ordered, (3, 2, 1), strict=True):
+        level = 0.05 / n_others
+        assert row.least_shown == pytest.approx(
+            least_distinguishable(row.se, row.freedom, alpha=level)
+        )
+        assert row.least_shown_of_twice < row.least_shown
+    assert ordered[0].least_shown / ordered[0].se > ordered[2].least_shown / ordered[2].se
+
+
+def test_of_many_systems_the_best_is_not_told_apart_because_it_was_picked_as_the_best():
+    rng = np.random.default_rng(4)
+    rows = [
+        {"item": f"i{i}", "system": f"s{s:02}", "annotator": f"a{a}", "value": rng.normal()}
+        for s in range(31) for i in range(10) for a in range(3)
+    ]  # fmt: skip
+    compared = compare_rated_systems(pd.DataFrame(rows), flips=False).comparisons
+    assert len(compared) == 30
+    least = min(compared, key=lambda row: row["p"])
+    assert least["p_adjusted"] == pytest.approx(min(1.0, 465 * least["p"]))
 
 
 def test_a_difference_too_small_for_any_purchase_is_not_advised_to_be_bought(rated):

@@ -18,7 +18,7 @@ from stats.inference.sampled_batches import sampled_mean
 from stats.significance import holm
 from validation.analysis.material import Design, Material
 from validation.analysis.panels import Metric
-from validation.analysis.rated_systems import MOST_SYSTEMS
+from validation.analysis.rated_systems import MOST_SYSTEMS, untested_pairs
 from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
 from validation.analysis.settings import Settings
 
@@ -47,7 +47,10 @@ def estimated_differences(
         ]
         if not pairs:
             continue
-        adjusted = holm([nan if pair.p is None else pair.p for pair in pairs])
+        n_untested = untested_pairs(rows["system"].nunique(), len(pairs))
+        adjusted = holm(
+            [nan if pair.p is None else pair.p for pair in pairs], n_untested=n_untested
+        )
         for pair, p in zip(pairs, adjusted, strict=True):
             yield replace(pair, p_adjusted=None if isnan(p) else float(p))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, isfinite, nan
+from math import comb, nan
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,11 @@ from stats.inference.crossed_means import (
     MeanOfCells,
     mean_over_items_and_annotators,
 )
+from stats.inference.larger_studies import (
+    least_distinguishable,
+    least_with_items,
+    purchase_to_distinguish,
+)
 from stats.inference.ordered_ratings import ordered_comparison
 from stats.inference.scale_ends import (
     FEWEST_OFF_END,
@@ -24,17 +29,13 @@ from stats.inference.scale_ends import (
     share_at_one_end,
 )
 from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
-from stats.inference.two_systems import (
-    difference_of_systems,
-    least_distinguishable,
-    purchase_to_distinguish,
-)
+from stats.inference.two_systems import difference_of_systems
 from stats.significance import holm
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
 ALPHA = 0.05
 MOST_SYSTEMS = 30
-"""Of more, each is compared with the one rated highest only."""
+"""Of more, each is compared with the one rated highest only, and p is adjusted for all pairs."""
 MOST_TO_BUY = 1_000_000
 FEW_ITEMS, FEW_ANNOTATORS = 20, 3
 LEAST_ITEMS = 10
@@ -86,7 +87,7 @@ def compare_rated_systems(
     if len(means) > MOST_SYSTEMS:
         pairs = [pair for pair in pairs if best in pair]
     by_system = {str(name): part for name, part in frame.groupby("system", observed=True)}
-    rows = [
+    compared = [
         _compared(
             a,
             b,
@@ -97,7 +98,13 @@ def compare_rated_systems(
         )
         for a, b in pairs
     ]
-    comparisons = adjusted_by_holm(rows)
+    n_untested = untested_pairs(len(means), len(pairs))
+    levels = _levels([row["p"] for row, _lead in compared], n_untested)
+    rows = [
+        row | (_sizes(lead, level) if lead is not None else {})
+        for (row, lead), level in zip(compared, levels, strict=True)
+    ]
+    comparisons = adjusted_by_holm(rows, n_untested=n_untested)
     notes = small_sample_notes(frame)
     if scale == "interval":
         notes += tuple(notes_of_ends(off_the_end(frame)))
@@ -146,6 +153,7 @@ def rated_records(
 PAIR = (
     *("a", "b", "delta", "se", "ci_low", "ci_high", "test", "freedom", "p", "p_adjusted"),
     *("estimand", "n_items", "n_annotators", "items_needed", "annotators_needed"),
+    *("least_shown", "least_shown_of_twice"),
 )
 
 
@@ -155,20 +163,24 @@ def _stored(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _compared(
     a: str, b: str, pair: pd.DataFrame, *, seed: int | None, scale: Scale, skewed: bool
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], MeanOfCells | None]:
+    """The comparison as plain values, and the mean that it tests."""
     items_of = pair.groupby("system", observed=True)["item"].agg(set)
     shared = items_of[a] & items_of[b]
     rows = pair[pair["item"].isin(shared)]
     row: dict[str, Any] = {"a": a, "b": b, "n_items": len(shared), "n_annotators": 0}
     if not shared:
-        return row | {"delta": nan, "p": nan, "test": "none", "estimand": ESTIMANDS["items"]}
+        none = {"delta": nan, "p": nan, "test": "none", "estimand": ESTIMANDS["items"]}
+        return row | none, None
     one = difference_of_systems(
         rows["item"], rows["annotator"], rows["system"] == a, rows["value"], skewed=skewed
     )
     if scale != "interval" and (ordered := _in_order(rows, a)) is not None:
+        shares, lead = ordered
         mean = {"mean_difference": one.value}
-        return row | mean | ordered | ({} if seed is None else _flips(rows, a, seed, ordered=True))
-    return row | {
+        flips = {} if seed is None else _flips(rows, a, seed, ordered=True)
+        return row | mean | shares | flips, lead
+    values = {
         "delta": one.value,
         "se": one.se,
         "ci_low": one.ci_low,
@@ -178,12 +190,12 @@ def _compared(
         "p": one.p,
         "estimand": ESTIMANDS[one.method.removesuffix(SKEWED)],
         "n_annotators": one.n_annotators,
-        **_purchase(one),
         **({} if seed is None else _flips(rows, a, seed)),
     }
+    return row | values, one
 
 
-def _in_order(rows: pd.DataFrame, a: str) -> dict[str, Any] | None:
+def _in_order(rows: pd.DataFrame, a: str) -> tuple[dict[str, Any], MeanOfCells] | None:
     """Two systems by who is rated above whom; None where no annotator rated both."""
     clusters = rows["item"] if "within" in rows else None
     comparison = ordered_comparison(
@@ -197,7 +209,7 @@ def _in_order(rows: pd.DataFrame, a: str) -> dict[str, Any] | None:
         return None
     lead = comparison.lead
     shares = {name: value for name, value in vars(comparison).items() if name != "lead"}
-    return shares | {
+    values = {
         "delta": lead.value,
         "se": lead.se,
         "ci_low": lead.ci_low,
@@ -207,20 +219,34 @@ def _in_order(rows: pd.DataFrame, a: str) -> dict[str, Any] | None:
         "p": lead.p,
         "estimand": ORDERED,
         "n_annotators": lead.n_annotators,
-        **_purchase(lead),
     }
+    return shares | values, lead
 
 
-def _purchase(one: MeanOfCells) -> dict[str, int | None]:
-    """Items, or annotators, in all with which a difference as large would be told four in five."""
-    if not one.se > 0 or one.value == 0:
-        return {"items_needed": None, "annotators_needed": None}
-    purchase = purchase_to_distinguish(one, one.value)
+def _levels(p: Sequence[float], n_untested: int) -> list[float]:
+    """The level at which Holm tests each p: the more others are at least as large, the stricter."""
+    known = np.asarray(p, dtype=float)
+    n_others = [int((known >= each).sum()) + n_untested for each in known]
+    return [ALPHA / max(1, n) for n in n_others]
+
+
+def _sizes(one: MeanOfCells, level: float) -> dict[str, float | int | None]:
+    """Items, or annotators, in all with which a difference as large would be told four in five, and
+    from which size on differences are so now, and with twice the items."""
+    if not one.se > 0:
+        return {}
+    least = {
+        "least_shown": least_distinguishable(one.se, one.freedom, alpha=level),
+        "least_shown_of_twice": least_with_items(one, 2 * one.n_items, alpha=level),
+    }
+    if one.value == 0:
+        return least
+    purchase = purchase_to_distinguish(one, one.value, alpha=level)
     items, annotators = (
-        ceil(count - 1e-9) if isfinite(count) and count <= MOST_TO_BUY else None
+        int(count) if count <= MOST_TO_BUY else None
         for count in (purchase.items, purchase.annotators)
     )
-    return {"items_needed": items, "annotators_needed": annotators}
+    return {**least, "items_needed": items, "annotators_needed": annotators}
 
 
 def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> dict[str, float]:
@@ -239,12 +265,19 @@ def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> d
     return p
 
 
-def adjusted_by_holm(rows: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+def adjusted_by_holm(
+    rows: Sequence[dict[str, Any]], *, n_untested: int = 0
+) -> tuple[dict[str, Any], ...]:
     """Comparisons with their p adjusted over all of them, as plain values."""
-    adjusted = holm([row["p"] for row in rows])
+    adjusted = holm([row["p"] for row in rows], n_untested=n_untested)
     return tuple(
         plain_values(row | {"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)
     )
+
+
+def untested_pairs(n_systems: int, n_tested: int) -> int:
+    """Of how many pairs the best was picked without a test of them."""
+    return comb(n_systems, 2) - n_tested if n_systems > MOST_SYSTEMS else 0
 
 
 def _ranks(
@@ -332,7 +365,7 @@ def comparison_sentence(row: Mapping[str, Any]) -> str:
         return f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {row['estimand']})."
     if row["se"] is None or (n_items is not None and n_items < LEAST_ITEMS):
         return f"{a} and {b} are not distinguished ({limits}): too few items to say."
-    least = least_distinguishable(row["se"], row.get("freedom") or 0.0)
+    least = row.get("least_shown") or least_distinguishable(row["se"], row.get("freedom") or 0.0)
     alone = row["ci_low"] > 0 or row["ci_high"] < 0
     why = f" once p is adjusted for all pairs: {row['p_adjusted']:.4f} after Holm" if alone else ""
     pair = ", an interval of this pair alone" if alone else ""

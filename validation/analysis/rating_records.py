@@ -30,6 +30,9 @@ class RatedPairRecord:
 
     `items_needed` and `annotators_needed` are how many in all would show a difference as large
     as the one seen four times in five: either the one or the other; None where none would.
+    `least_shown` is the least difference that the study shows so often as it is, and
+    `least_shown_of_twice` with twice the items, by the same annotators; each by a test whose p is
+    adjusted as here.
     """
 
     question: str
@@ -48,6 +51,8 @@ class RatedPairRecord:
     n_annotators: int
     items_needed: int | None
     annotators_needed: int | None
+    least_shown: float | None = None
+    least_shown_of_twice: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

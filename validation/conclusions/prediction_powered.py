@@ -11,6 +11,7 @@ import pandas as pd
 
 from annotation.readers.selection import Where
 from presentation.records import plain_values
+from stats.inference.larger_studies import least_distinguishable
 from stats.inference.looks import Spending, confidence_at_look, p_of_look
 from stats.inference.powered_correlations import (
     PoweredCoefficient,
@@ -20,9 +21,9 @@ from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_result import PredictionPowered
 from stats.inference.prediction_powered import prediction_powered_mean
 from stats.inference.sampled_batches import sampled_mean
-from stats.inference.two_systems import least_distinguishable
 from stats.significance import holm
 from validation.analysis.estimated_means import p_of_no_difference, paired_systems
+from validation.analysis.rated_systems import untested_pairs
 from validation.conclusions.columns import (
     Table,
     TableColumns,
@@ -273,7 +274,10 @@ def _differences(cells: pd.DataFrame, confidence: float, look: Look) -> tuple[di
         one = _mean(pair, look.level(confidence))
         p = look.scaled(p_of_no_difference(one), confidence)
         rows.append({"a": a, "b": b, **_record(one), "p": None if isnan(p) else p})
-    adjusted = holm([np.nan if row["p"] is None else row["p"] for row in rows])
+    n_untested = untested_pairs(cells["system"].nunique(), len(rows))
+    adjusted = holm(
+        [np.nan if row["p"] is None else row["p"] for row in rows], n_untested=n_untested
+    )
     return tuple(
         row | plain_values({"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)
     )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, sqrt
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from stats.inference.two_systems import least_distinguishable
 from validation.analysis.rated_systems import LEAST_ITEMS, ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.terms import listed
@@ -161,30 +159,20 @@ def _out_of_reach(pair: RatedPairRecord, values: Mapping[str, object]) -> str:
 
 
 def _reach(pair: RatedPairRecord) -> Iterator[str]:
-    """Which differences the study shows as it is, and which it would with twice the items."""
-    freedom = pair.freedom or 0.0
+    """Which differences the study shows as it is, and which it would with twice the items; nothing
+    of one that was kept before that was reckoned."""
+    if pair.least_shown is None:
+        return
     values = {
-        "least": _size(pair, least_distinguishable(pair.se or 0.0, freedom)),
+        "least": _size(pair, pair.least_shown),
         "now": f"{pair.n_items:,}",
         "n": f"{2 * pair.n_items:,}",
     }
-    se_of_twice = _se_of_twice_the_items(pair)
-    if se_of_twice is None:
+    twice = pair.least_shown_of_twice
+    if twice is None or not twice < pair.least_shown:
         yield _(SMALLER) % values
     else:
-        twice = _size(pair, least_distinguishable(se_of_twice, freedom))
-        yield _(SMALLER_OF_TWICE) % {**values, "twice": twice}
-
-
-def _se_of_twice_the_items(pair: RatedPairRecord) -> float | None:
-    """As `purchase_to_distinguish` reckons: items_needed of them leave the variance at which the
-    difference is shown, and what does not fall with them is the annotators'."""
-    needed = pair.items_needed
-    if needed is None or needed <= pair.n_items or not pair.se:
-        return None
-    target = (abs(pair.delta or 0.0) / least_distinguishable(1.0, inf)) ** 2
-    of_items = min(pair.se**2, (pair.se**2 - target) / (1 - pair.n_items / needed))
-    return sqrt(pair.se**2 - of_items / 2) if of_items > 0 else None
+        yield _(SMALLER_OF_TWICE) % {**values, "twice": _size(pair, twice)}
 
 
 def _more_than(needed: int | None, present: int) -> int | None:

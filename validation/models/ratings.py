@@ -45,6 +45,8 @@ class PairRating(models.Model):
     n_annotators = models.PositiveIntegerField()
     items_needed = models.PositiveIntegerField(null=True)
     annotators_needed = models.PositiveIntegerField(null=True)
+    least_shown = number_field()
+    least_shown_of_twice = number_field()
 
     class Meta:
         abstract = True

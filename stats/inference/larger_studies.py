@@ -1,0 +1,234 @@
+"""What a study of this precision tells from 0, and what one with more items or annotators would."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from stats.arguments import Floats
+from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, SKEWED, MeanOfCells
+
+LEAST_LEVELS, MOST_LEVELS = 2, 10_000_000
+SIZES_TRIED = 200
+
+
+def least_distinguishable(
+    se: float, freedom: float, *, power: float = 0.8, alpha: float = 0.05
+) -> float:
+    """The least difference that a study of this precision tells from 0 as often as `power`.
+
+    Parameters
+    ----------
+    se, freedom : float
+        Of the difference: its standard error and degrees of freedom; without any, infinity is
+        taken.
+    power : float
+        The chance of telling it.
+    alpha : float
+        The level of the two-sided test; less than .05 where p is adjusted for many tests.
+
+    Returns
+    -------
+    float
+        In units of `se`.
+
+    Raises
+    ------
+    ValueError
+        If `power` or `alpha` is not between 0 and 1.
+
+    References
+    ----------
+    H. S. Bloom (1995). Minimum detectable effects. Evaluation Review 19(5), 547-556.
+
+    Examples
+    --------
+    >>> round(least_distinguishable(1.0, 1000), 2), round(least_distinguishable(1.0, 2), 2)
+    (2.8, 5.36)
+    """
+    _require_chances(power=power, alpha=alpha)
+    freedoms = np.array([freedom if freedom >= 1 else np.inf])
+    return float(se * _reach(freedoms, power, alpha)[0])
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """How much more would tell a difference from 0, either by items or by annotators.
+
+    Attributes
+    ----------
+    items : float
+        Items in all, with as many annotators an item as now; infinite where annotators differ
+        too much for any number of items.
+    annotators : float
+        Annotators in all, of the same items; infinite likewise.
+    """
+
+    items: float
+    annotators: float
+
+
+def purchase_to_distinguish(
+    mean: MeanOfCells, difference: float, *, power: float = 0.8, alpha: float = 0.05
+) -> Purchase:
+    """How many items, or annotators, would tell a difference of this size from 0.
+
+    Parameters
+    ----------
+    mean : MeanOfCells
+        Of the differences seen so far.
+    difference : float
+        The difference to be told from 0, not 0: the one seen, or the least that matters.
+    power : float
+        The chance of telling it.
+    alpha : float
+        The level of the two-sided test; less than .05 where p is adjusted for many tests.
+
+    Returns
+    -------
+    Purchase
+        Whole numbers, or infinity.
+
+    Raises
+    ------
+    ValueError
+        If `difference` is 0, or `power` or `alpha` not between 0 and 1.
+
+    Notes
+    -----
+    Of the variances of the mean by items V_i, by annotators V_a and by cells V_c, k times as many
+    items with the same annotators leave ``V_i / k + V_a - V_c``, and k times as many annotators of
+    the same items ``V_a / k + V_i - V_c``. Either is enough where `least_distinguishable` by it,
+    with the degrees of freedom that the test will then have, is no more than the difference: with
+    two or three annotators those stay few, however many items there are.
+
+    References
+    ----------
+    R. L. Brennan (2001). Generalizability Theory. Springer, chapter 4 (decision studies).
+
+    Examples
+    --------
+    >>> from stats.inference.crossed_means import mean_over_items_and_annotators
+    >>> items, annotators = np.repeat(np.arange(10), 4), np.tile(np.arange(4), 10)
+    >>> values = np.random.default_rng(0).normal(size=10)[items] + 0.4
+    >>> mean = mean_over_items_and_annotators(items, annotators, values)
+    >>> purchase_to_distinguish(mean, 0.4)
+    Purchase(items=32.0, annotators=inf)
+    """
+    if difference == 0:
+        raise ValueError("difference must not be 0")
+    _require_chances(power=power, alpha=alpha)
+
+    def enough(n_items: Floats, n_annotators: Floats) -> Floats:
+        least = _least(mean, n_items, n_annotators, power, alpha)
+        return least <= abs(difference) * (1 + 1e-9)
+
+    items = _fewest(lambda sizes: enough(sizes, np.full_like(sizes, mean.n_annotators)))
+    if not mean.of_annotators > 0:
+        return Purchase(items, np.inf)
+    of_items = _fewest(lambda sizes: enough(np.full_like(sizes, mean.n_items), sizes))
+    return Purchase(items, of_items)
+
+
+def least_with_items(
+    mean: MeanOfCells, n_items: float, *, power: float = 0.8, alpha: float = 0.05
+) -> float:
+    """The least difference that a study of so many items by the same annotators would tell from 0.
+
+    Parameters
+    ----------
+    mean : MeanOfCells
+        Of the differences seen so far.
+    n_items : float
+        Items in all, at least 2.
+    power, alpha : float
+        As of `least_distinguishable`.
+
+    Returns
+    -------
+    float
+        As `purchase_to_distinguish` reckons.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 2 items, or `power` or `alpha` is not between 0 and 1.
+
+    References
+    ----------
+    As of `purchase_to_distinguish`.
+
+    Examples
+    --------
+    >>> from stats.inference.crossed_means import mean_over_items_and_annotators
+    >>> values = np.random.default_rng(0).normal(size=10)
+    >>> mean = mean_over_items_and_annotators(np.arange(10), ["a"] * 10, values)
+    >>> [round(least_with_items(mean, n) / mean.se, 2) for n in (10, 40)]
+    [3.15, 1.44]
+    """
+    if n_items < LEAST_LEVELS:
+        raise ValueError(f"n_items must be at least {LEAST_LEVELS}, not {n_items}")
+    _require_chances(power=power, alpha=alpha)
+    sizes = np.array([float(n_items)])
+    return float(_least(mean, sizes, np.full_like(sizes, mean.n_annotators), power, alpha)[0])
+
+
+def _least(
+    mean: MeanOfCells, n_items: Floats, n_annotators: Floats, power: float, alpha: float
+) -> Floats:
+    variance, freedom = _precision(mean, n_items, n_annotators)
+    return np.sqrt(variance) * _reach(freedom, power, alpha)
+
+
+def _precision(mean: MeanOfCells, n_items: Floats, n_annotators: Floats) -> tuple[Floats, Floats]:
+    """The variance of the mean in studies of these sizes, and the degrees of freedom of its test,
+    as `mean_over_items_and_annotators` has them."""
+    times = n_items / mean.n_items
+    method = mean.method.removesuffix(SKEWED)
+    if method == "items":
+        return mean.of_items / times, n_items - 1
+    people = n_annotators / mean.n_annotators
+    # A component that is estimated below 0 counts as 0.
+    both = min(mean.of_cells, max(mean.of_items, mean.of_annotators))
+    own = max(0.0, mean.of_items - both), max(0.0, mean.of_annotators - both)
+    of_cells = both / (times * people)
+    of_items, of_annotators = own[0] / times + of_cells, own[1] / people + of_cells
+    variance = of_items + of_annotators - of_cells
+    fewer = np.minimum(n_items, n_annotators)
+    if method != "quasi-f":
+        return variance, fewer - 1
+    squares = of_items**2 / (n_items - 1) + of_annotators**2 / (n_annotators - 1)
+    squares = squares + of_cells**2 / ((n_items - 1) * (n_annotators - 1))
+    freedom = variance**2 / squares
+    if min(own) == 0:
+        freedom = (n_items if mean.of_items >= mean.of_annotators else n_annotators) - 1
+    return variance, np.where(
+        fewer < FEW, np.minimum(freedom, FREEDOM_OF_FEWER * (fewer - 1)), freedom
+    )
+
+
+def _reach(freedom: Floats, power: float, alpha: float) -> Floats:
+    """So many standard errors a difference must be for the test to show it so often."""
+    of_test = stdtrit(freedom, 1 - alpha / 2)
+    return np.asarray(np.where(freedom >= 1, of_test + stdtrit(freedom, power), np.inf))
+
+
+def _fewest(is_enough: Callable[[Floats], Floats]) -> float:
+    """The least whole number that is enough; infinity where none is that anybody could want."""
+    sizes = np.unique(np.geomspace(LEAST_LEVELS, MOST_LEVELS, SIZES_TRIED).round())
+    found = np.flatnonzero(is_enough(sizes))
+    if not len(found):
+        return np.inf
+    high = sizes[found[0]]
+    low = sizes[found[0] - 1] if found[0] else high - 1
+    while high - low > 1:
+        middle = np.floor((low + high) / 2)
+        low, high = (low, middle) if is_enough(np.array([middle]))[0] else (middle, high)
+    return float(high)
+
+
+def _require_chances(**chances: float) -> None:
+    for name, chance in chances.items():
+        if not 0 < chance < 1:
+            raise ValueError(f"{name} must lie between 0 and 1, not {chance}")

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from stats.inference.crossed_means import MeanOfCells, mean_over_items_and_annotators
+from stats.inference.larger_studies import (
+    least_distinguishable,
+    least_with_items,
+    purchase_to_distinguish,
+)
+
+DIFFERENCE, ITEMS, ANNOTATORS, CELLS = 0.4, 1.0, 0.1, 1.0
+
+
+def drawn(rng, n_items, n_annotators):
+    """Differences of two systems that differ by 0.4: item, annotator and value of each cell."""
+    item, annotator = np.indices((n_items, n_annotators)).reshape(2, -1)
+    values = (
+        DIFFERENCE
+        + ITEMS * rng.normal(size=n_items)[item]
+        + ANNOTATORS * rng.normal(size=n_annotators)[annotator]
+        + CELLS * rng.normal(size=len(item))
+    )
+    return item, annotator, values
+
+
+def known(n_annotators, n_items=30):
+    """A mean whose variances are those that `drawn` draws by."""
+    of_cells = CELLS**2 / (n_items * n_annotators)
+    of_items = ITEMS**2 / n_items + of_cells
+    of_annotators = ANNOTATORS**2 / n_annotators + of_cells
+    return MeanOfCells(
+        value=DIFFERENCE, se=(of_items + of_annotators - of_cells) ** 0.5, ci_low=0.0, ci_high=1.0,
+        freedom=4.0, p=0.1, method="quasi-f", n_items=n_items, n_annotators=n_annotators,
+        n=n_items * n_annotators, of_items=of_items, of_annotators=of_annotators, of_cells=of_cells,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("n_annotators", "alpha"), [(3, 0.05), (4, 0.05 / 6), (6, 0.05)])
+def test_as_many_items_as_are_named_show_the_difference_four_times_in_five(n_annotators, alpha):
+    n_items = int(purchase_to_distinguish(known(n_annotators), DIFFERENCE, alpha=alpha).items)
+    rng, n_studies = np.random.default_rng(2), 400
+    means = (
+        mean_over_items_and_annotators(*drawn(rng, n_items, n_annotators))
+        for _study in range(n_studies)
+    )
+    shown = sum(mean.p < alpha and mean.value > 0 for mean in means) / n_studies
+    assert 0.74 < shown < 0.86
+
+
+def test_no_number_of_items_by_two_annotators_shows_what_their_own_differences_hide():
+    assert purchase_to_distinguish(known(2), DIFFERENCE).items == np.inf
+    assert np.isfinite(purchase_to_distinguish(known(2, n_items=100), DIFFERENCE).annotators)
+
+
+@pytest.mark.parametrize("n_annotators", [3, 5])
+def test_a_purchase_agrees_with_what_a_study_of_that_size_is_said_to_show(n_annotators):
+    mean = known(n_annotators)
+    items = purchase_to_distinguish(mean, DIFFERENCE).items
+    assert least_with_items(mean, items) <= DIFFERENCE < least_with_items(mean, items - 1)
+
+
+def test_a_study_of_the_size_there_is_has_the_precision_it_has():
+    rng = np.random.default_rng(5)
+    for n_annotators, n_missing in ((1, 0), (2, 0), (3, 0), (6, 0), (4, 7)):
+        item, annotator, values = (column[n_missing:] for column in drawn(rng, 20, n_annotators))
+        mean = mean_over_items_and_annotators(item, annotator, values)
+        now = least_distinguishable(mean.se, mean.freedom)
+        assert least_with_items(mean, mean.n_items) == pytest.approx(now)
+
+
+def test_nothing_is_told_from_zero_by_no_chance_or_one_item():
+    with pytest.raises(ValueError, match="alpha must lie between 0 and 1"):
+        purchase_to_distinguish(known(3), 0.4, alpha=0.0)
+    with pytest.raises(ValueError, match="difference must not be 0"):
+        purchase_to_distinguish(known(3), 0.0)
+    with pytest.raises(ValueError, match="n_items must be at least 2"):
+        least_with_items(known(3), 1)
