@@ -17,33 +17,35 @@ COMPARED = ("preference", "best_worst", "ranking")
 # What two equal values of a kind say: that neither is better, or nothing about the two.
 TIED_AT = {"preference": (0.5,), "best_worst": ()}
 
-Win = tuple[str, str, float, int]
-"""Winner, loser, how much it counts, and the judgment that it comes from."""
+Win = tuple[str, str, float]
+"""Winner, loser, and how much it counts."""
+COLUMNS = ["winner", "loser", "weight", "judgment", "item", "annotator"]
 
 
 def wins(question: Question, frame: pd.DataFrame) -> pd.DataFrame:
-    """A row a win: `winner`, `loser`, `weight` and `judgment`; a tie is half a win each way."""
+    """A row a win: `winner`, `loser`, `weight`, the `judgment` that it comes from, and of what and
+    by whom that is; a tie is half a win each way."""
     rows = frame[frame["question"] == question.name]
     by_judgment = rows.groupby(["round", "item", "annotator"], observed=True, sort=False)
     records = [
-        win
-        for number, (_key, judged) in enumerate(by_judgment)
-        for win in _wins_in(question.kind, judged, number)
+        (*win, number, item, annotator)
+        for number, ((_round, item, annotator), judged) in enumerate(by_judgment)
+        for win in _wins_in(question.kind, judged)
     ]
-    return pd.DataFrame(records, columns=["winner", "loser", "weight", "judgment"])
+    return pd.DataFrame(records, columns=COLUMNS)
 
 
-def _wins_in(kind: str, judged: pd.DataFrame, number: int) -> Iterator[Win]:
+def _wins_in(kind: str, judged: pd.DataFrame) -> Iterator[Win]:
     systems, keys = judged["system"].astype(str), judged["candidate"].astype(str)
     names = systems.where(systems != "", keys)
     for (a, x), (b, y) in combinations(zip(names, judged["value"], strict=True), 2):
         if a == b:
             continue
         if x != y:
-            yield (a, b, 1.0, number) if x > y else (b, a, 1.0, number)
+            yield (a, b, 1.0) if x > y else (b, a, 1.0)
         elif kind not in TIED_AT or x in TIED_AT[kind]:
-            yield a, b, 0.5, number
-            yield b, a, 0.5, number
+            yield a, b, 0.5
+            yield b, a, 0.5
 
 
 def system_strengths(
@@ -62,5 +64,7 @@ def system_strengths(
         table["loser"],
         weights=table["weight"],
         judgments=table["judgment"],
+        items=table["item"],
+        annotators=table["annotator"],
         smoothing=smoothing,
     )

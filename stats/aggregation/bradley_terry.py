@@ -1,7 +1,7 @@
 """The Bradley-Terry model: how strong each candidate is, from who beat whom."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.groups import sum_by
+from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER
 
 HALVINGS = 40
 """A step halved so often is below 1e-12 of itself."""
@@ -30,21 +31,25 @@ HALVINGS = 40
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Who beat whom, how much it counts, and in which judgment (comparisons of one depend)."""
+    """Who beat whom, how much it counts, and in which judgment (comparisons of one depend), or of
+    which items and annotators, where new ones of these are meant."""
 
     winner: Integers
     loser: Integers
     weight: Floats
     judgment: Integers
     candidates: list[Hashable]
+    drawn: tuple[Integers, ...] = ()
 
 
 @dataclass(frozen=True)
 class Strengths:
-    """Log strengths with mean 0 and their covariance, or the reason why there are none."""
+    """Log strengths with mean 0, their covariance and its degrees of freedom, or the reason why
+    there are none."""
 
     value: Floats
     covariance: Floats
+    freedom: Floats
     log_likelihood: float
     iterations: int
     converged: bool
@@ -57,6 +62,8 @@ def bradley_terry(
     *,
     weights: Column | None = None,
     judgments: Column | None = None,
+    items: Column | None = None,
+    annotators: Column | None = None,
     smoothing: float = 0.0,
     confidence: float = 0.95,
     max_iterations: int = 100,
@@ -72,6 +79,9 @@ def bradley_terry(
     judgments : array-like, optional
         The judgment each comparison comes from, where one judgment (a ranking, a best and
         worst of a set) implies several; standard errors are then clustered by judgment.
+    items, annotators : array-like, optional
+        What each comparison is of and by whom: intervals are then for new items and new
+        annotators (of the two those that are several), by Student's t.
     smoothing : float
         Comparisons each candidate is made to win, and to lose, against one of strength 0.
     confidence : float
@@ -99,7 +109,9 @@ def bradley_terry(
     -----
     Newton's method with step halving on the concave log-likelihood. Without judgments that
     imply several comparisons, standard errors are from the inverse information, else from the
-    sandwich. Memory grows with the square of the number of candidates.
+    sandwich; by items and annotators it sums over each, less over both together, never below the
+    larger of the two, with degrees of freedom as `mean_over_items_and_annotators` has them. Memory
+    grows with the square of the number of candidates.
 
     References
     ----------
@@ -107,6 +119,8 @@ def bradley_terry(
     Biometrika 39, 324-345.
     D. R. Hunter (2004). MM algorithms for generalized Bradley-Terry models. Annals of
     Statistics 32(1), 384-406 (the condition for a maximum).
+    A. C. Cameron, J. B. Gelbach and D. L. Miller (2011). Robust inference with multiway
+    clustering. Journal of Business & Economic Statistics 29(2), 238-249.
 
     Examples
     --------
@@ -117,6 +131,8 @@ def bradley_terry(
     1    b -0.549   1.0
     """
     comparisons = _checked(winners, losers, weights, judgments)
+    drawn = _drawn(len(comparisons.winner), items=items, annotators=annotators)
+    comparisons = replace(comparisons, drawn=drawn)
     return aggregation_of(
         comparisons,
         method="bradley_terry",
@@ -168,11 +184,12 @@ def strengths(comparisons: Comparisons, smoothing: float, max_iterations: int) -
     require_table("comparisons", candidates=n, opponents=n)
     if not smoothing and not _has_maximum(comparisons, n):
         missing = np.full(n, np.nan)
-        return Strengths(missing, np.full((n, n), np.nan), np.nan, 0, False, Reason.NOT_CONNECTED)
+        unknown = np.full((n, n), np.nan)
+        return Strengths(missing, unknown, missing, np.nan, 0, False, Reason.NOT_CONNECTED)
     value, objective, iterations, converged = _newton(comparisons, n, smoothing, max_iterations)
     centred = value - value.mean()
-    covariance = _covariance(comparisons, value, smoothing)
-    return Strengths(centred, covariance, objective, iterations, converged)
+    covariance, freedom = _covariance(comparisons, value, smoothing)
+    return Strengths(centred, covariance, freedom, objective, iterations, converged)
 
 
 def _checked(
@@ -196,6 +213,16 @@ def _checked(
         require_same_length(winners=winners, judgments=judgments)
         judgment, _ = coded(judgments, "judgments")
     return Comparisons(winner, loser, weight, judgment, candidates)
+
+
+def _drawn(n: int, **columns: Column | None) -> tuple[Integers, ...]:
+    """The codes of what is drawn anew; nothing is known of others where there is one alone."""
+    drawn = []
+    for name, column in columns.items():
+        if column is not None:
+            require_same_length(**{"winners": np.zeros(n), name: column})
+            drawn.append(coded(column, name)[0])
+    return tuple(code for code in drawn if n and int(code.max()) > 0)
 
 
 def _has_maximum(comparisons: Comparisons, n: int) -> bool:
@@ -259,32 +286,66 @@ def _solve(information: Floats, gradient: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(information, gradient, rcond=None)[0])
 
 
-def _covariance(comparisons: Comparisons, value: Floats, smoothing: float) -> Floats:
-    """Covariance of the strengths about their mean."""
+def _covariance(comparisons: Comparisons, value: Floats, smoothing: float) -> tuple[Floats, Floats]:
+    """Covariance of the strengths about their mean, and degrees of freedom of each."""
     n = len(value)
     _, information = _derivatives(comparisons, value, smoothing)
     centring = np.eye(n) - 1 / n
     inverse = centring @ np.linalg.pinv(information, hermitian=True) @ centring
+    if comparisons.drawn:
+        return _about_drawn(comparisons, value, inverse)
     judged, judgment = np.unique(comparisons.judgment, return_inverse=True)
-    n_judgments = len(judged)
-    if n_judgments == len(comparisons.winner) or n_judgments < 2:
-        return np.asarray(inverse)
+    many = np.full(n, np.inf)
+    if len(judged) == len(comparisons.winner) or len(judged) < 2:
+        return np.asarray(inverse), many
+    return np.asarray(inverse @ _meat(comparisons, value, judgment) @ inverse), many
+
+
+def _about_drawn(comparisons: Comparisons, value: Floats, inverse: Floats) -> tuple[Floats, Floats]:
+    """The same for new ones of what was drawn: sums over items and over annotators, less over both,
+    where that is a covariance no strength of which varies less than by the one alone."""
+    each = [inverse @ _meat(comparisons, value, code) @ inverse for code in comparisons.drawn]
+    sizes = [int(code.max()) + 1 for code in comparisons.drawn]
+    if len(each) == 1:
+        return np.asarray(each[0]), np.full(len(value), sizes[0] - 1.0)
+    one, other = comparisons.drawn
+    cells, cell = np.unique(one * sizes[1] + other, return_inverse=True)
+    of_cells = inverse @ _meat(comparisons, value, cell) @ inverse
+    both = each[0] + each[1] - of_cells
+    if (np.diag(both) < np.maximum(np.diag(each[0]), np.diag(each[1]))).any():
+        of_larger = int(np.trace(each[1]) > np.trace(each[0]))
+        both, freedom = each[of_larger], np.full(len(value), sizes[of_larger] - 1.0)
+    else:
+        parts = zip(
+            (np.diag(each[0]), np.diag(each[1]), np.diag(of_cells)),
+            (sizes[0] - 1, sizes[1] - 1, (sizes[0] - 1) * (sizes[1] - 1)),
+            strict=True,
+        )
+        freedom = np.diag(both) ** 2 / sum(part**2 / n for part, n in parts)
+    fewer = min(sizes)
+    if len(cells) < sizes[0] * sizes[1]:
+        return np.asarray(both), np.full(len(value), fewer - 1.0)
+    most = FREEDOM_OF_FEWER * (fewer - 1) if fewer < FEW else np.inf
+    return np.asarray(both), np.minimum(freedom, most)
+
+
+def _meat(comparisons: Comparisons, value: Floats, cluster: Integers) -> Floats:
+    """The sum over clusters of the products of their scores."""
+    n, n_clusters = len(value), int(cluster.max()) + 1
     surprise = expit(value[comparisons.loser] - value[comparisons.winner])
     pull = comparisons.weight * surprise
-    rows = np.tile(judgment, 2)
+    rows = np.tile(cluster, 2)
     columns = np.concatenate([comparisons.winner, comparisons.loser])
-    shape = (n_judgments, n)
-    scores = sparse.coo_array((np.concatenate([pull, -pull]), (rows, columns)), shape=shape)
-    by_judgment = scores.tocsr()
-    meat = (by_judgment.T @ by_judgment).toarray() * n_judgments / (n_judgments - 1)
-    return np.asarray(inverse @ meat @ inverse)
+    shape = (n_clusters, n)
+    scores = sparse.coo_array((np.concatenate([pull, -pull]), (rows, columns)), shape=shape).tocsr()
+    return np.asarray((scores.T @ scores).toarray() * n_clusters / (n_clusters - 1))
 
 
 def _table(comparisons: Comparisons, estimate: Strengths, confidence: float) -> pd.DataFrame:
     n = len(comparisons.candidates)
     wins = sum_by(comparisons.winner, comparisons.weight, n)
     se = np.sqrt(np.maximum(np.diag(estimate.covariance), 0))
-    margin = stats.norm.ppf(0.5 + confidence / 2) * se
+    margin = stats.t.ppf(0.5 + confidence / 2, estimate.freedom) * se
     return pd.DataFrame(
         {
             "item": pd.Series(comparisons.candidates),

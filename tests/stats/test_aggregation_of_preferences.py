@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit
 
 from stats.aggregation import Reason, aggregate, best_worst, bradley_terry
 
@@ -190,3 +190,33 @@ def test_more_candidates_than_a_table_of_them_holds_are_refused():
     many = np.arange(15_000)
     with pytest.raises(ValueError, match="112,492,500 comparisons"):
         aggregate(many, ["x"] * len(many), many, method="bradley_terry")
+
+
+def test_intervals_for_new_items_and_annotators_hold_where_items_have_a_taste_of_their_own():
+    rng, n_studies, n_items, n_annotators = np.random.default_rng(11), 200, 20, 5
+    item, annotator = np.indices((n_items, n_annotators)).reshape(2, -1)
+    truth = expit(0.5 + 1.5 * rng.normal(size=10**6)).mean()
+    held = {"drawn anew": 0, "each by itself": 0}
+    for _study in range(n_studies):
+        won = rng.random(len(item)) < expit(0.5 + 1.5 * rng.normal(size=n_items))[item]
+        winners, losers = np.where(won, "a", "b"), np.where(won, "b", "a")
+        for name, columns in (
+            ("drawn anew", {"items": item, "annotators": annotator}),
+            ("each by itself", {}),
+        ):
+            row = bradley_terry(winners, losers, **columns).labels.set_index("item").loc["a"]
+            held[name] += row["ci_low"] <= logit(truth) / 2 <= row["ci_high"]
+    assert held["each by itself"] / n_studies < 0.85
+    assert 0.93 <= held["drawn anew"] / n_studies <= 0.995
+
+
+def test_of_one_annotator_intervals_are_for_new_items_alone():
+    rng = np.random.default_rng(12)
+    won = rng.random(60) < 0.7
+    winners, losers = np.where(won, "a", "b"), np.where(won, "b", "a")
+    items = np.arange(60)
+    alone = bradley_terry(winners, losers, items=items, annotators=["x"] * 60).labels
+    assert alone["se"].tolist() == bradley_terry(winners, losers, items=items).labels["se"].tolist()
+    # Of independent comparisons the sandwich is the inverse information but for a factor.
+    plain = bradley_terry(winners, losers).labels["se"]
+    assert alone["se"].to_numpy() == pytest.approx(plain.to_numpy() * np.sqrt(60 / 59))

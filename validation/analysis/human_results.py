@@ -20,7 +20,7 @@ from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecor
 
 Measure = Literal["mean", "share", "preferred", "counts"]
 Wins = Callable[[pd.DataFrame], pd.DataFrame]
-"""Who beat whom in a frame of comparisons: winner, loser, weight and judgment."""
+"""Who beat whom in a frame of comparisons: winner, loser, weight, judgment, item, annotator."""
 MEAN, SHARE, PREFERRED, COUNTS = "mean", "share", "preferred", "counts"
 COMPARISONS = ("preference", "best_worst", "ranking")
 ALL, UNFLAGGED, CONDITION, PROTOCOL = "all", "unflagged", "condition", "protocol"
@@ -169,7 +169,12 @@ def _by_strength(
     if wins.empty:
         return list(systems)
     fit = bradley_terry(
-        wins["winner"], wins["loser"], weights=wins["weight"], judgments=wins["judgment"]
+        wins["winner"],
+        wins["loser"],
+        weights=wins["weight"],
+        judgments=wins["judgment"],
+        items=wins["item"],
+        annotators=wins["annotator"],
     )
     if fit.reason is not None:
         return _by_wins(systems, wins)
