@@ -17,7 +17,7 @@ from stats.ceilings.cells import (
     means_of_others,
     random_halves,
 )
-from stats.ceilings.normal_scale import NormalScale, untied_share
+from stats.ceilings.normal_scale import NormalScale, distinct_share, untied_share
 from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
@@ -25,6 +25,7 @@ from stats.correlation.levels import require_level
 
 STEP = 1e-6
 """Of the correlation of the halves, for a difference quotient."""
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -295,7 +296,8 @@ class _Whole:
     def reliability(self, split_half: float) -> float:
         """Pearson's correlation of two sets of as many ratings as there are."""
         half = self.scale.correlation(split_half)
-        return nan if isnan(half) else spearman_brown(half, self.factor)
+        is_opposite = half < ROUNDING - 1  # what is stepped up from there is no correlation
+        return nan if isnan(half) or is_opposite else spearman_brown(half, self.factor)
 
     def attainable(self, split_half: float) -> float:
         """What a perfect metric would reach: what no relation has where the halves do not agree."""
@@ -317,8 +319,11 @@ def _scale(
     if level == "system":
         return NormalScale(coefficient, np.array([codes.n_systems]))
     group, n_groups = _groups(codes, level)
+    sizes = np.bincount(group, minlength=n_groups)
+    if coefficient == "spearman":
+        return NormalScale(coefficient, sizes, distinct=distinct_share(ties.means, group, n_groups))
     shares = ties.shares(group, n_groups) if coefficient == "kendall" else (1.0, 1.0)
-    return NormalScale(coefficient, np.bincount(group, minlength=n_groups), *shares)
+    return NormalScale(coefficient, sizes, *shares)
 
 
 def _groups(codes: RowCodes, level: Level) -> tuple[Integers, int]:

@@ -35,10 +35,12 @@ def cells_of_several(
 
 
 def random_halves(cells: pd.DataFrame, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """The cells' means in two random halves of the same size."""
+    """The cells' means in two random halves of the same size; whole annotators go into a half as
+    far as they can, for how severe somebody is moves all candidates of an item alike."""
     cell, value = cells["cell"].to_numpy(), cells["value"].to_numpy()
-    # cells come in order, so that this shuffles within each
-    order = np.argsort(cell + rng.random(len(cells)))
+    annotator = cells["annotators"].to_numpy()
+    # cells come in order, so that this orders the annotators within each
+    order = np.argsort(cell + rng.random(int(annotator.max(initial=-1)) + 1)[annotator])
     size = np.bincount(cell)
     position = np.arange(len(cells)) - np.repeat(np.cumsum(size) - size, size)
     half = np.repeat(size // 2, size)

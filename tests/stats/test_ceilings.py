@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from stats.ceilings import ceiling, ceilings, disattenuated, reliability, spearman_brown
-from stats.ceilings.normal_scale import NormalScale, untied_share
+from stats.ceilings.normal_scale import NormalScale, distinct_share, untied_share
 from stats.correlation import correlation_at_level
 
 SEVERAL = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
@@ -175,7 +175,7 @@ def test_two_who_order_two_systems_oppositely_have_no_ceiling(coefficient):
         columns=["item", "system", "annotator", "value"],
     )
     found = of(frame, level="system", coefficient=coefficient)
-    assert found.split_half == -1
+    assert found.split_half == pytest.approx(-1)
     assert np.isnan([found.reliability, found.attainable, found.attainable_low]).all()
     assert found.moved_by is None
 
@@ -230,3 +230,65 @@ def test_each_annotator_is_correlated_with_the_mean_of_the_others():
                     n_resamples=0,
                 )
                 assert result.by_annotator[person] == pytest.approx(alone.value, abs=1e-12)
+
+
+def shares_of_the_truth(draw, measures, n_studies=12):
+    """How much of the ceilings the truth reaches, on average over studies that `draw` draws."""
+    reached, found = [], []
+    for seed in range(n_studies):
+        truth, frame = draw(np.random.default_rng(seed))
+        means = frame.groupby(["item", "system"])["value"].mean().to_numpy().reshape(truth.shape)
+        item, system = (axis.ravel() for axis in np.indices(truth.shape))
+        columns = (frame[name] for name in ("item", "system", "annotator", "value"))
+        found.append([one.attainable for one in ceilings(*columns, measures=measures, n_splits=20)])
+        reached.append(
+            [
+                correlation_at_level(
+                    means.ravel(),
+                    truth.ravel(),
+                    items=item,
+                    systems=system,
+                    level=level,
+                    coefficient=name,
+                    n_resamples=0,
+                ).value
+                for level, name in measures
+            ]
+        )
+    return np.mean(reached, axis=0) / np.mean(found, axis=0)
+
+
+@pytest.mark.parametrize("n_people", [4, 20])
+def test_how_severe_an_annotator_is_takes_nothing_from_the_ceiling(n_people):
+    """Whoever rates an item rates all of its candidates."""
+
+    def draw(rng):
+        truth = rng.normal(size=(50, 4))
+        item, system, seat = (axis.ravel() for axis in np.indices((50, 4, 4)))
+        who = np.array([rng.choice(n_people, 4, replace=False) for _item in range(50)])
+        annotator = who[item, seat]
+        value = truth[item, system] + rng.normal(size=len(item))
+        value += rng.normal(size=n_people)[annotator]
+        names = ("item", "system", "annotator", "value")
+        return truth, pd.DataFrame(dict(zip(names, (item, system, annotator, value), strict=True)))
+
+    measures = [("item", "pearson"), ("item", "kendall"), ("pooled", "pearson")]
+    assert shares_of_the_truth(draw, measures) == pytest.approx(1.0, abs=0.06)
+
+
+def test_of_yes_and_no_a_perfect_order_reaches_what_rank_coefficients_allow():
+    def draw(rng):
+        truth = rng.normal(size=(50, 8))
+        item, system, annotator = (axis.ravel() for axis in np.indices((50, 8, 3)))
+        value = (truth[item, system] + 0.2 * rng.normal(size=len(item)) > 0).astype(float)
+        names = ("item", "system", "annotator", "value")
+        return truth, pd.DataFrame(dict(zip(names, (item, system, annotator, value), strict=True)))
+
+    measures = [("item", "kendall"), ("item", "spearman")]
+    assert shares_of_the_truth(draw, measures) == pytest.approx(1.0, abs=0.05)
+
+
+def test_ties_leave_so_much_of_pairs_and_of_ranks():
+    values, group = np.array([1.0, 1.0, 2.0, 5.0, 6.0]), np.array([0, 0, 0, 1, 1])
+    assert untied_share(values, group, 2) == pytest.approx((2 / 3 + 1) / 2)
+    assert distinct_share(values, group, 2) == pytest.approx((1 - 6 / 24 + 1) / 2)

@@ -141,19 +141,23 @@ def _chance(
         p = max(pair.p_adjusted or 0.0 for pair in against.values())
         text = ngettext(
             "That is hardly chance: it is ahead of %(told)s, and with other items and other "
-            "annotators it would be again (95 %% interval, p %(p)s).",
+            "annotators it would very probably be again (95 %% interval, p %(p)s).",
             "That is hardly chance: it is ahead of %(told)s, and with other items and other "
-            "annotators it would be again (95 %% intervals, largest p %(p)s, adjusted for all "
-            "pairs).",
+            "annotators it would very probably be again (95 %% intervals, each of its pair alone; "
+            "largest p %(p)s, adjusted for all pairs).",
             len(others),
         )
         told = listed(_leads(best.system, [one.system for one in others], against))
         return text % {"told": told, "p": f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"}
     values = {"rivals": listed(_leads(best.system, open_rivals, against))}
     if len(open_rivals) == len(others):
-        text = _(
-            "That could be chance: it is ahead of %(rivals)s (95 %% intervals), and either may be "
-            "better."
+        text = ngettext(
+            "That could be chance: it is ahead of %(rivals)s (95 %% interval), and either may be "
+            "better.",
+            "That could be chance: it is ahead of %(rivals)s (95 %% intervals, each of its pair "
+            "alone; what decides is p below .05, adjusted for all pairs), and either may be "
+            "better.",
+            len(others),
         )
         return text % values
     rest = [one.system for one in others if one.system not in open_rivals]
