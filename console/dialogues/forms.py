@@ -17,7 +17,8 @@ from simulation.models import (
     StoredExperiment,
 )
 from simulation.names import named_user
-from simulation.outcome_study import LEAST_TARGETS, MARGIN
+from simulation.outcome_biases import MARGIN
+from simulation.outcome_study import LEAST_TARGETS
 from simulation.switching_report import DEFAULT_USERS
 
 if TYPE_CHECKING:

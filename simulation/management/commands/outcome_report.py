@@ -6,8 +6,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural
 from annotation.models import Study
+from simulation.outcome_biases import MARGIN
 from simulation.outcome_report import FEW_RECOMMENDERS, outcome_record
-from simulation.outcome_study import COEFFICIENTS, MARGIN
+from simulation.outcome_study import COEFFICIENTS
 from simulation.report_text import estimate, number
 
 
