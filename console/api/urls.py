@@ -9,6 +9,7 @@ from rest_framework.urlpatterns import format_suffix_patterns
 from console.api import (
     assignments,
     batches,
+    collection_results,
     collections,
     comments,
     decisions,
@@ -157,22 +158,22 @@ of_a_collection: list[URLPattern | URLResolver] = [
     path("files/", collections.CollectionFiles.as_view(), name="collection-files"),
     path("jobs/", collections.CollectionJobs.as_view(), name="collection-jobs"),
     path("jobs/<int:job_id>/", collections.OneCollectionJob.as_view(), name="collection-job"),
-    path("evaluations/", collections.Evaluations.as_view(), name="collection-evaluations"),
+    path("evaluations/", collection_results.Evaluations.as_view(), name="collection-evaluations"),
     path(
         "evaluations/<int:number>/topics/",
-        collections.TopicValues.as_view(),
+        collection_results.TopicValues.as_view(),
         name="collection-topics",
     ),
-    path("targets/", collections.TargetSamples.as_view(), name="collection-targets"),
+    path("targets/", collection_results.TargetSamples.as_view(), name="collection-targets"),
     path(
         "targets/<int:number>/drawn/",
-        collections.SampledTargets.as_view(),
+        collection_results.SampledTargets.as_view(),
         name="collection-drawn",
     ),
-    path("<slug:kind>/", collections.CollectionResults.as_view(), name="collection-results"),
+    path("<slug:kind>/", collection_results.CollectionResults.as_view(), name="collection-results"),
     path(
         "<slug:kind>/<int:number>/",
-        collections.OneCollectionResult.as_view(),
+        collection_results.OneCollectionResult.as_view(),
         name="collection-result",
     ),
 ]
