@@ -1,4 +1,4 @@
-"""What the Pool page asks for: the sources, how candidates are taken from them, and the study."""
+"""What the Pool page asks for: how candidates are taken from the sources, and the study."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy
 
 from console.upload_forms import TEMPLATE_NAMES
 from retrieval.models import Collection, CollectionFile, CollectionVersion
-from retrieval.models.files import NAME_LENGTH
 from retrieval.pools.lint import FAULTS
 from retrieval.pools.records import PoolPlan
 from retrieval.stored_pools import FUSION, source_name
@@ -36,69 +35,6 @@ OF_RUNS, NAMED = "runs", "named"
 MOST_A_TOPIC, MOST_NAMED = 200, 20_000
 KIND = CollectionFile.Kind
 RELEVANCE_TEMPLATES = ("alternatives", "graded_relevance")
-
-
-class SourceForm(forms.Form):
-    """Vectors of documents, or the catalogue of what can be shown."""
-
-    kind = forms.ChoiceField(
-        label=gettext_lazy("What it is"),
-        choices=[
-            (KIND.CATALOGUE, gettext_lazy("the catalogue: titles and pictures")),
-            (KIND.EMBEDDINGS, gettext_lazy("embeddings: a vector for each document")),
-        ],
-    )
-    file = forms.FileField(
-        label=gettext_lazy("File"),
-        help_text=gettext_lazy(
-            "A catalogue is a table with the columns docno, title and image, or a zip of it with "
-            "the pictures. Embeddings are Parquet, or a zip with a .npy file and an .ids file "
-            "that has a name a line."
-        ),
-        allow_empty_file=True,
-    )
-    name = forms.CharField(
-        label=gettext_lazy("Name (optional)"), required=False, max_length=NAME_LENGTH
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
-
-
-class VectorsForm(forms.Form):
-    """Embeddings that a model of this site makes of a catalogue."""
-
-    of = forms.ChoiceField(label=gettext_lazy("Catalogue"))
-    part = forms.ChoiceField(
-        label=gettext_lazy("Made of"),
-        choices=[
-            ("texts", gettext_lazy("its texts: the column title")),
-            ("pictures", gettext_lazy("its pictures")),
-        ],
-    )
-    model = forms.ChoiceField(
-        label=gettext_lazy("By the model"),
-        help_text=gettext_lazy(
-            "Of sentence-transformers. Whoever runs this site names further ones in "
-            "EMBEDDING_MODELS; for pictures it takes one that reads them."
-        ),
-    )
-
-    def __init__(
-        self, files: Sequence[CollectionFile], models: Sequence[str], *args: Any, **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **{"label_suffix": "", "prefix": "vectors"} | kwargs)
-        self.catalogues = {str(one.pk): one for one in files if one.kind == KIND.CATALOGUE}
-        for name, choices in (
-            ("of", [(key, one.name) for key, one in self.catalogues.items()]),
-            ("model", [(name, name) for name in models]),
-        ):
-            field = self.fields[name]
-            assert isinstance(field, forms.ChoiceField)
-            field.choices = choices
-
-    def clean_of(self) -> CollectionFile:
-        return self.catalogues[self.cleaned_data["of"]]
 
 
 def _whole(label: Any, initial: int | None = None, **options: Any) -> forms.IntegerField:

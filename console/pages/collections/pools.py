@@ -17,8 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.audit import record
 from accounts.roles import Permission
-from console.collections.pool_forms import PoolForm, PoolStudyForm, SourceForm, VectorsForm
+from console.collections.pool_forms import PoolForm, PoolStudyForm
 from console.collections.pool_view import PoolView
+from console.collections.source_forms import SourceForm, VectorsForm
 from console.collections.source_view import SOURCES, listed_sources
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import failed_arguments
