@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext_noop
 
-from console.collections.comparison_words import any_two_sentence, change_name, kind_name
+from console.collections.comparison_words import (
+    any_two_sentence,
+    change_name,
+    kind_name,
+    pair_sentence,
+)
 from console.collections.few_runs import few_runs_sentence
 from console.collections.result_charts import MOST_DRAWN, Chart, means_chart
-from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
+from console.collections.result_view import Fold, ResultView, estimate, text_column
 from console.templatetags.numbers import coefficient
 from retrieval.models import (
     AnyTwoAssessors,
@@ -125,7 +130,10 @@ class ComparisonView(ResultView):
     @property
     def details(self) -> list[str]:
         order = sorted(self.pairs, key=lambda pair: -pair.n_swapped_significantly)
-        sentences = [self._sentence(pair) for pair in order[:MOST_SENTENCES]]
+        sentences = [
+            pair_sentence(pair, self.coefficients[pair.pk, "tau_b"])
+            for pair in order[:MOST_SENTENCES]
+        ]
         if len(order) > MOST_SENTENCES:
             sentences.append(_("All pairs of qrels are in the tables below."))
         if few := few_runs_sentence(self.n_runs):
@@ -141,31 +149,6 @@ class ComparisonView(ResultView):
                 )
             )
         return sentences
-
-    def _sentence(self, pair: RankingPair) -> str:
-        tau = self.coefficients[pair.pk, "tau_b"]
-        said = _("{first} and {second}: tau-b {tau} over {runs} runs and {topics} topics;").format(
-            first=_("“{name}”").format(name=pair.first),
-            second=_("“{name}”").format(name=pair.second),
-            tau=in_words(tau.value, tau.ci_low, tau.ci_high)
-            if tau.value is not None
-            else _("undefined"),
-            runs=tau.n_systems,
-            topics=f"{tau.n_topics:,}",
-        )
-        swapped = ngettext(
-            "%(n)d of %(all)d pairs of runs swaps, %(significant)d where a test had decided.",
-            "%(n)d of %(all)d pairs of runs swap, %(significant)d where a test had decided.",
-            pair.n_swapped,
-        ) % {
-            "n": pair.n_swapped,
-            "all": pair.n_pairs,
-            "significant": pair.n_swapped_significantly,
-        }
-        if tau.value is not None and tau.ci_low is None and tau.reason:
-            text = _("tau-b has no interval: {reason}.").format(reason=_(tau.reason))
-            return f"{said} {swapped} {_kept_sentence(pair)} {text}"
-        return f"{said} {swapped} {_kept_sentence(pair)}"
 
     def _folds(self) -> Iterator[Fold]:
         yield self._similarities()
@@ -394,17 +377,3 @@ class ComparisonView(ResultView):
             for one in self.sets
         ]
         return Fold(caption, f"{len(rows)}", Table("qrels", caption, columns, rows))
-
-
-def _kept_sentence(pair: RankingPair) -> str:
-    """What becomes of the differences that a test decided under the first of two qrels."""
-    decided = pair.n_kept + pair.n_lost + pair.n_reversed
-    if not decided:
-        return _("No test decided any difference under the first.")
-    return ngettext(
-        "Of %(n)d difference that a test decided under the first, %(kept)d is decided the same way "
-        "under the second.",
-        "Of %(n)d differences that a test decided under the first, %(kept)d are decided the same "
-        "way under the second.",
-        decided,
-    ) % {"n": decided, "kept": pair.n_kept}

@@ -1,11 +1,52 @@
-"""What a comparison of qrels is called in sentences and tables."""
+"""What a comparison of qrels says, in sentences and in the names of its tables."""
 
 from __future__ import annotations
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from console.collections.result_view import in_words
-from retrieval.models import AnyTwoAssessors
+from retrieval.models import AnyTwoAssessors, RankingCoefficient, RankingPair
+
+
+def pair_sentence(pair: RankingPair, tau: RankingCoefficient) -> str:
+    """How alike the rankings under two qrels are, and what becomes of decided differences."""
+    said = _("{first} and {second}: tau-b {tau} over {runs} runs and {topics} topics;").format(
+        first=_("“{name}”").format(name=pair.first),
+        second=_("“{name}”").format(name=pair.second),
+        tau=in_words(tau.value, tau.ci_low, tau.ci_high)
+        if tau.value is not None
+        else _("undefined"),
+        runs=tau.n_systems,
+        topics=f"{tau.n_topics:,}",
+    )
+    swapped = ngettext(
+        "%(n)d of %(all)d pairs of runs swaps, %(significant)d where a test had decided.",
+        "%(n)d of %(all)d pairs of runs swap, %(significant)d where a test had decided.",
+        pair.n_swapped,
+    ) % {
+        "n": pair.n_swapped,
+        "all": pair.n_pairs,
+        "significant": pair.n_swapped_significantly,
+    }
+    if tau.value is not None and tau.ci_low is None and tau.reason:
+        text = _("tau-b has no interval: {reason}.").format(reason=_(tau.reason))
+        return f"{said} {swapped} {_kept_sentence(pair)} {text}"
+    return f"{said} {swapped} {_kept_sentence(pair)}"
+
+
+def _kept_sentence(pair: RankingPair) -> str:
+    """What becomes of the differences that a test decided under the first of two qrels."""
+    decided = pair.n_kept + pair.n_lost + pair.n_reversed
+    if not decided:
+        return _("No test decided any difference under the first.")
+    return ngettext(
+        "Of %(n)d difference that a test decided under the first, %(kept)d is decided the same way "
+        "under the second.",
+        "Of %(n)d differences that a test decided under the first, %(kept)d are decided the same "
+        "way under the second.",
+        decided,
+    ) % {"n": decided, "kept": pair.n_kept}
 
 
 def any_two_sentence(one: AnyTwoAssessors) -> str:
