@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from annotation.models import AgreementCoefficient, Question
 from console.agreement_view import alphas_of
+from console.distributions import Distribution, distributions_of
 from console.result_sentences import Scale, Standing, p_text
 from console.spans import Axis, Span
 from console.templatetags.numbers import coefficient, interval, percent
@@ -62,30 +63,6 @@ class PairRow:
     difference: str
     p: str
     is_decided: bool
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A part of the scale in a system's distribution."""
-
-    label: str
-    n: int
-    share: str
-    x: str
-    width: str
-    y: str
-    height: str
-
-
-@dataclass(frozen=True)
-class Distribution:
-    system: str
-    bars: list[Bar]
-
-    @property
-    def words(self) -> str:
-        """For those who do not see the bars."""
-        return "; ".join(f"{bar.label}: {bar.share}" for bar in self.bars if bar.n)
 
 
 @dataclass(frozen=True)
@@ -289,12 +266,7 @@ class HumanResultsView:
     @property
     def distributions(self) -> list[Distribution]:
         """How each system's judgments are spread, the systems in their order."""
-        of_system: dict[str, list[HumanResultsBin]] = {}
-        for one in self._bins:
-            of_system.setdefault(one.system, []).append(one)
-        order = {one.system: at for at, one in enumerate(self.standing.systems)}
-        names = sorted(of_system, key=lambda name: order.get(name, len(order)))
-        return [Distribution(name, _bars(of_system[name])) for name in names]
+        return distributions_of(self._bins, [one.system for one in self.standing.systems])
 
     @property
     def parts(self) -> list[PartTable]:
@@ -356,24 +328,6 @@ def _by_part(rows: Iterable[tuple[str, str, R]]) -> dict[tuple[str, str, str], l
     for scope, by, record in rows:
         parts.setdefault((record.question, scope, by), []).append(record)
     return parts
-
-
-def _bars(bins: Sequence[HumanResultsBin]) -> list[Bar]:
-    total = sum(one.n for one in bins) or 1
-    most = max(one.n for one in bins) or 1
-    width = 100 / len(bins)
-    return [
-        Bar(
-            label=one.label,
-            n=one.n,
-            share=percent(one.n / total),
-            x=f"{at * width + width * 0.1:.2f}%",
-            width=f"{width * 0.8:.2f}%",
-            y=f"{100 - 100 * one.n / most:.2f}%",
-            height=f"{100 * one.n / most:.2f}%",
-        )
-        for at, one in enumerate(bins)
-    ]
 
 
 def _cell(part: Standing, system: str) -> str:
