@@ -19,7 +19,7 @@ from annotation.counts import counted
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
 from annotation.study_jobs import subject_of
 from console.batch_standings import BatchStanding
-from console.launch_view import duration_words
+from console.launch_pay import duration_words
 from console.recruiting_matters import calls_to_look_after, places_in_vain, undrafted_batches
 from hits.budgets import Room
 from hits.changes import expiry_of

@@ -9,27 +9,22 @@ from functools import cached_property
 from typing import Any
 
 from django.db.models import prefetch_related_objects
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from accounts.models import User
 from annotation.models import Study
-from annotation.protocols.practice import n_attempts
 from annotation.study_jobs import PUBLISH, jobs_of
+from console.launch_choices import Choice, choices_of, later_choice
 from console.launch_findings import findings_of
-from console.launch_form import (
-    LISTED,
-    RARE,
-    SAMPLE,
-    THE_REST,
-    UNSURE,
-    LaunchForm,
-    initial,
-    purchase,
-    second_round,
+from console.launch_form import RARE, LaunchForm, initial, purchase, second_round
+from console.launch_pay import (
+    SUGGESTED_HOURLY_USD,
+    PracticeOffer,
+    duration_words,
+    practice_offer,
+    wage_line,
 )
 from hits.budgets import Room, rooms_of
-from hits.costs import CENT, Estimate, price_launch
+from hits.costs import CENT, Estimate
 from hits.launch_checks import (
     Funds,
     PageCheck,
@@ -39,57 +34,13 @@ from hits.launch_checks import (
     texts_fingerprint,
 )
 from hits.models import Batch, Connection, Recruiter
-from hits.preflight import (
-    Finding,
-    Level,
-    wave_saving_usd,
-)
+from hits.preflight import Finding, Level, wave_saving_usd
 from hits.progress import is_offered_here
 from hits.recruited_batches import batches_without_study
 from hits.selections import OF_ROUND, items_without_hit
 from hits.texts import StudyTexts, study_texts
-from hits.wages import (
-    Duration,
-    Wage,
-    duration_of,
-    n_implausible,
-    practice_duration,
-    reward_for,
-    wage_of,
-)
+from hits.wages import Duration, Wage, duration_of, n_implausible, reward_for, wage_of
 from work.models import Job
-
-# The hourly pay that a reward is suggested for where the team has set no floor.
-SUGGESTED_HOURLY_USD = Decimal(12)
-
-
-def duration_words(seconds: float) -> str:
-    """Minutes and seconds, in words."""
-    minutes, rest = divmod(round(seconds), 60)
-    if not minutes:
-        return _("%(s)s s") % {"s": rest}
-    return _("%(m)s min %(s)s s") % {"m": minutes, "s": rest}
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A way to say how much, with its price."""
-
-    value: str
-    label: str
-    n_items: int
-    cost: Estimate | None
-
-
-@dataclass(frozen=True)
-class PracticeOffer:
-    """The practice HITs of a launch, and what one pays in an hour with its feedback read."""
-
-    n_hits: int
-    n_workers: int
-    reward_usd: Decimal
-    hourly_usd: Decimal
-    time: str
 
 
 @dataclass
@@ -177,7 +128,7 @@ class LaunchView:
             if enough := content.get("enough_usd"):
                 content["reward_usd"] = enough
         if not self.is_final:
-            content["part"] = self._next_part(content)
+            content["part"] = self.next_part(content)
         return LaunchForm(self.study, self.connections, content)
 
     def _batch_to_follow(self, batches: Sequence[Batch]) -> Batch | None:
@@ -200,7 +151,7 @@ class LaunchView:
             self.counts[key] = items_without_hit(stub).count()
         return self.counts[key]
 
-    def _next_part(self, content: Mapping[str, Any]) -> int:
+    def next_part(self, content: Mapping[str, Any]) -> int:
         same = [
             batch.part
             for batch in self.batches
@@ -222,33 +173,7 @@ class LaunchView:
     @cached_property
     def choices(self) -> list[Choice]:
         """How much: a pilot or sample, all that is left, a list."""
-        data = self.form.cleaned_data if self.draft else {}
-        n_sample = min(data.get("n_items", 0), self.n_left)
-        numbers = {SAMPLE: n_sample}
-        if self.form.judges and self.form.questions:
-            numbers[UNSURE] = min(data.get("n_unsure") or 0, self.n_left)
-        numbers |= {THE_REST: self.n_left, LISTED: len(data.get("keys") or [])}
-        is_first = not self.batches
-        labels = {
-            SAMPLE: _("A pilot, drawn at random") if is_first else _("A sample, drawn at random"),
-            UNSURE: _("A sample, where the judge is least sure"),
-            THE_REST: self._rest_label(),
-            LISTED: _("A choice of items"),
-        }
-        return [Choice(value, labels[value], n, self._price(n)) for value, n in numbers.items()]
-
-    def _rest_label(self) -> str:
-        n = self.n_left
-        if self.draft is None:
-            return _("All items without a HIT")
-        if not n:
-            return _("No other item is left")
-        if self._next_part(self.form.data) > 1:
-            return ngettext("The other item", "The other %(n)s items", n) % {"n": f"{n:,}"}
-        return ngettext("The one item", "All %(n)s items", n) % {"n": f"{n:,}"}
-
-    def _price(self, n_items: int) -> Estimate | None:
-        return price_launch(self.draft, n_items=n_items) if self.draft and n_items else None
+        return choices_of(self)
 
     @cached_property
     def choice(self) -> Choice | None:
@@ -281,11 +206,7 @@ class LaunchView:
     @property
     def later(self) -> Choice | None:
         """What is left for later, where not all is launched now."""
-        if self.choice is None or not 0 < self.n_left - self.choice.n_items < self.n_left:
-            return None
-        n = self.n_left - self.choice.n_items
-        label = ngettext("The other item, later", "The other %(n)s items, later", n)
-        return Choice("", label % {"n": f"{n:,}"}, n, self._price(n))
+        return later_choice(self)
 
     @property
     def needs_amount(self) -> bool:
@@ -317,29 +238,12 @@ class LaunchView:
     @property
     def practice(self) -> PracticeOffer | None:
         """What practice of this launch is, costs and pays, where its workers practise."""
-        practice = self.draft.document.qualifications.practice if self.draft else None
-        if self.draft is None or practice is None:
-            return None
-        reward_usd = Decimal(str(practice.reward_usd)).quantize(CENT)
-        duration = practice_duration(practice, self.duration)
-        return PracticeOffer(
-            n_hits=n_attempts(practice),
-            n_workers=practice.most_workers,
-            reward_usd=reward_usd,
-            hourly_usd=wage_of(reward_usd, duration).typical_usd,
-            time=duration_words(duration.typical_seconds),
-        )
+        return practice_offer(self.draft, self.duration) if self.draft else None
 
     @property
     def wage_line(self) -> dict[str, int | None]:
         """Where on a line of 600 the wages stand, from nothing to a little more than the most."""
-        wage, floor = self.wage, self.floor_usd
-        if wage is None:
-            return {}
-        most = max(wage.most_usd, floor or 0, CENT) * Decimal("1.1")
-        marks = {"least": wage.least_usd, "typical": wage.typical_usd, "most": wage.most_usd}
-        line: dict[str, int | None] = {name: int(600 * usd / most) for name, usd in marks.items()}
-        return line | {"floor": None if floor is None else int(600 * floor / most)}
+        return wage_line(self.wage, self.floor_usd) if self.wage else {}
 
     @property
     def typical_time(self) -> str:
