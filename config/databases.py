@@ -1,4 +1,5 @@
-"""How the site connects to PostgreSQL, directly or by way of a pooler, and how long it waits."""
+"""How the site connects to SQLite, or to PostgreSQL directly or by way of a pooler, and how long it
+waits."""
 
 from typing import Any
 
@@ -9,6 +10,19 @@ POOL_WAIT_SECONDS = 10
 LOCK_SHARE = 0.8
 # A background worker has one for its job, and one for the heartbeat beside it.
 SMALLEST_POOL = 2
+
+
+def sqlite_settings() -> dict[str, Any]:
+    """What Django's settings of the database have beside its file."""
+    return {
+        # Readers never wait for the writer, and a writer waits its turn instead of failing.
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 60,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+        "CONN_MAX_AGE": 60,
+    }
 
 
 def postgres_settings(

@@ -13,7 +13,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import variables
-from config.databases import postgres_settings
+from config.databases import postgres_settings, sqlite_settings
 from config.logs import logging_settings
 from config.objects import object_storage
 from config.secret_keys import encryption_keys, is_own_machine, is_published, signing_keys
@@ -29,18 +29,13 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Where users and marketplaces reach this site.
 SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
-if not variables.is_address(SITE_URL):
-    raise ImproperlyConfigured(
-        f"SITE_URL is '{SITE_URL}'; it must be an address such as https://assay.example.org."
-    )
+variables.require_address("SITE_URL", SITE_URL, "https://assay.example.org")
 
 # Where operators have the documentation as `make docs` builds it; without an address each site has
 # the pages of its own version at /docs/ (docs/deployment.md).
 DOCS_URL = env.str("DOCS_URL", default="")
-if DOCS_URL and not variables.is_address(DOCS_URL):
-    raise ImproperlyConfigured(
-        f"DOCS_URL is '{DOCS_URL}'; it must be an address such as https://docs.example.org/assay/."
-    )
+if DOCS_URL:
+    variables.require_address("DOCS_URL", DOCS_URL, "https://docs.example.org/assay/")
 # Names at which there is nothing but the Requester API, at `/` (docs/mturk-programs.md).
 MARKETPLACE_API_HOSTS = variables.host_names("MARKETPLACE_API_HOSTS")
 if urlsplit(SITE_URL).hostname in MARKETPLACE_API_HOSTS:
@@ -157,13 +152,7 @@ if DATABASES["default"].get("ENGINE") not in DATABASE_ENGINES:
         f"DATABASE_URL is not the address of a database, such as {DATABASE_EXAMPLES}."
     )
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Readers never wait for the writer, and a writer waits its turn instead of failing.
-    DATABASES["default"]["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 60,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-    }
-    DATABASES["default"]["CONN_MAX_AGE"] = 60
+    DATABASES["default"].update(sqlite_settings())
 else:
     of_postgres = postgres_settings(
         is_pooled=variables.boolean("DATABASE_POOLER", default=False),
@@ -200,8 +189,7 @@ RQ_PREFIX = env.str("RQ_PREFIX", default="assay-")
 TASK_BACKENDS = {"database": "django_tasks_db.DatabaseBackend", "rq": "work.rq_backend.RQBackend"}
 # Nothing else is kept in that Redis, so that to name it is to choose it.
 TASKS_BACKEND = env.str("TASKS_BACKEND", default="rq" if env.str("REDIS_URL", "") else "database")
-if TASKS_BACKEND not in TASK_BACKENDS:
-    raise ImproperlyConfigured(f"TASKS_BACKEND is '{TASKS_BACKEND}'; it must be database or rq.")
+variables.require_choice("TASKS_BACKEND", TASKS_BACKEND, TASK_BACKENDS)
 TASKS = {
     "default": {
         "BACKEND": TASK_BACKENDS[TASKS_BACKEND],
@@ -395,11 +383,11 @@ TEST_RUNNER = "config.test_runner.PytestRunner"
 
 # The marketplace that `hits` calls local (see hits/endpoints.py).
 MARKETPLACE_ENDPOINT_URL = env.str("AWS_ENDPOINT_URL_MTURK", default=f"{SITE_URL}/requester")
-if not variables.is_address(MARKETPLACE_ENDPOINT_URL):
-    raise ImproperlyConfigured(
-        f"AWS_ENDPOINT_URL_MTURK is '{MARKETPLACE_ENDPOINT_URL}'; it must be an address such as "
-        "https://marketplace.example.org/requester."
-    )
+variables.require_address(
+    "AWS_ENDPOINT_URL_MTURK",
+    MARKETPLACE_ENDPOINT_URL,
+    "https://marketplace.example.org/requester",
+)
 MARKETPLACE_ACCESS_KEY_ID = env.str("MARKETPLACE_ACCESS_KEY_ID", default="")
 MARKETPLACE_SECRET_ACCESS_KEY = env.str("MARKETPLACE_SECRET_ACCESS_KEY", default="")
 # How many calls to a marketplace one job or command makes at the same time.
@@ -410,23 +398,15 @@ MARKETPLACE_REQUESTS_AT_ONCE = max(1, variables.natural_number("MARKETPLACE_REQU
 MARKETPLACE_OPERATOR_SECRET = os.environ.get("MARKETPLACE_OPERATOR_SECRET") or token_urlsafe(32)
 MARKETPLACE_TEST_FUNDS = variables.boolean("MARKETPLACE_TEST_FUNDS", default=OWN_MACHINE)
 MARKETPLACE_FEE_SCHEDULE = env.str("MARKETPLACE_FEE_SCHEDULE", default="none")
-if MARKETPLACE_FEE_SCHEDULE not in ("none", "mturk"):
-    raise ImproperlyConfigured(
-        f"MARKETPLACE_FEE_SCHEDULE is '{MARKETPLACE_FEE_SCHEDULE}'; it must be none or mturk."
-    )
+variables.require_choice("MARKETPLACE_FEE_SCHEDULE", MARKETPLACE_FEE_SCHEDULE, ("none", "mturk"))
 MARKETPLACE_REQUESTER_SIGN_UP = variables.boolean("MARKETPLACE_REQUESTER_SIGN_UP", default=False)
 # How workers can be paid, each method with what its details are; and on which day of the month.
-MARKETPLACE_PAYOUT_METHODS = {
-    name.strip(): details.strip()
-    for name, _, details in (
-        each.partition(":")
-        for each in env.str(
-            "MARKETPLACE_PAYOUT_METHODS",
-            default="Bank transfer: Account holder and IBAN; Gift card: E-mail address",
-        ).split(";")
-        if each.strip()
+MARKETPLACE_PAYOUT_METHODS = variables.details_by_name(
+    env.str(
+        "MARKETPLACE_PAYOUT_METHODS",
+        default="Bank transfer: Account holder and IBAN; Gift card: E-mail address",
     )
-}
+)
 MARKETPLACE_PAYOUT_DAY = variables.natural_number("MARKETPLACE_PAYOUT_DAY", 0)
 if not 0 <= MARKETPLACE_PAYOUT_DAY <= 28:
     raise ImproperlyConfigured(

@@ -4,7 +4,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +22,18 @@ def is_address(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+
+
+def require_address(name: str, url: str, example: str) -> None:
+    """Refuse what is no address of the web."""
+    if not is_address(url):
+        raise ImproperlyConfigured(f"{name} is '{url}'; it must be an address such as {example}.")
+
+
+def require_choice(name: str, value: str, choices: Iterable[str]) -> None:
+    """Refuse what is none of the choices."""
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} is '{value}'; it must be {' or '.join(choices)}.")
 
 
 def number(name: str, default: float, *, least: float = 0) -> float:
@@ -74,6 +86,12 @@ def host_names(name: str) -> list[str]:
                 "mturk.assay.example.org."
             )
     return names
+
+
+def details_by_name(text: str) -> dict[str, str]:
+    """Names with what is said of each behind a colon, and semicolons between."""
+    pairs = (each.partition(":") for each in text.split(";") if each.strip())
+    return {name.strip(): details.strip() for name, _, details in pairs}
 
 
 def url_settings(name: str, what: str, example: str, read: Callable[[], Any]) -> dict[str, Any]:

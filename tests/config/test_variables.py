@@ -33,6 +33,8 @@ WRONG = [
     ("MARKETPLACE_API_HOSTS", "api.example.org,127.0.0.1", "the API needs a name of its own"),
     ("DOCS_URL", "docs", "it must be an address such as https://docs.example.org/"),
     ("SITE_URL", "http://127.0.0.1:99999", "it must be an address such as https://"),
+    ("TASKS_BACKEND", "celery", "it must be database or rq"),
+    ("MARKETPLACE_FEE_SCHEDULE", "amazon", "it must be none or mturk"),
 ]
 
 
