@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.models import User
+from accounts.models import Team, User
 from accounts.roles import Role, Scope
 from accounts.tokens import create_personal_token, create_team_token
 from annotation.dispute_comments import add_comment
@@ -19,6 +19,11 @@ from annotation.protocols.versions import current_document, save_draft
 def users(team_users: dict[str, User]) -> dict[str, User]:
     """The same people as on the pages, in each role of the team `lab`, and strangers to it."""
     return team_users
+
+
+@pytest.fixture
+def team(users: dict[str, User]) -> Team:
+    return users["owner"].memberships.get().team
 
 
 @pytest.fixture
@@ -72,6 +77,12 @@ def program_of(user: User, *scopes: str, **more: Any) -> Program:
 def program(researcher: User) -> Program:
     """The researcher's, in every scope."""
     return program_of(researcher, *Scope)
+
+
+@pytest.fixture
+def reader(users: dict[str, User]) -> Program:
+    """The owner's of the team, in every scope."""
+    return program_of(users["owner"], *Scope)
 
 
 @pytest.fixture

@@ -6,14 +6,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import User
-from accounts.roles import PERMISSIONS, SCOPES, Role, Scope, is_blind
-from accounts.tokens import create_personal_token
+from accounts.roles import Scope
 from retrieval.models import CollectionVersion, TopicValue
-from tests.console.api.conftest import Program, program_of
+from tests.console.api.access import assert_roles_may, assert_scopes_may
+from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_A_COLLECTION
 from tests.console.pages import words_of
-from tests.console.test_role_matrix import browser
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -23,18 +21,6 @@ KINDS = (
     "targets",
 )
 SAMPLE = {"n": 6, "predictor": "max", "source": "bm25", "strata": 2}
-
-
-@pytest.fixture
-def people(team_users: dict[str, User]) -> dict[str, User]:
-    return team_users
-
-
-@pytest.fixture
-def reader(people) -> Program:
-    scopes = [scope.value for scope in Scope]
-    token = create_personal_token(user=people["owner"], name="t", scopes=scopes, days=7)
-    return Program(token.text)
 
 
 def addresses():
@@ -195,30 +181,13 @@ def test_a_measure_that_is_none_is_refused_with_its_name(reader, tracks):
     assert "nCDG" in answer.json()["detail"]
 
 
-def test_a_role_may_what_it_may_on_the_pages(tracks, people):
-    for role in Role:
-        permissions = PERMISSIONS[role]
-        for client in (browser(people[role.value]), program_of(people[role.value], *Scope)):
-            for where, method, permission in addresses():
-                status = status_of(client, where, method)
-                if is_blind(permissions):
-                    assert status == 404, (role, where)
-                else:
-                    allowed = permission in permissions
-                    assert (status in (200, 202)) == allowed, (role, where, status)
-                    assert allowed or status == 403, (role, where, status)
+def test_a_role_may_what_it_may_on_the_pages(tracks, users):
+    assert_roles_may(users, addresses, status_of)
 
 
-def test_scopes_strangers_and_nobody(tracks, people):
-    for scope in Scope:
-        allowed = SCOPES[scope] | SCOPES[Scope.READ]
-        client = program_of(people["owner"], scope)
-        for where, method, permission in addresses():
-            assert (status_of(client, where, method) in (200, 202)) == (permission in allowed)
-    for where, method, _permission in addresses():
-        assert status_of(program_of(people["other_team"], *Scope), where, method) == 404
-        assert status_of(browser(None), where, method) == 401
-    stranger = program_of(people["other_team"], *Scope)
+def test_scopes_strangers_and_nobody(tracks, users):
+    assert_scopes_may(users, addresses, status_of)
+    stranger = program_of(users["other_team"], *Scope)
     assert stranger.get("/api/v1/collections/").json()["count"] == 0
 
 

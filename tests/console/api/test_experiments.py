@@ -7,11 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import User
-from accounts.roles import PERMISSIONS, SCOPES, Role, Scope, is_blind
+from accounts.roles import PERMISSIONS, Role, Scope, is_blind
+from tests.console.api.access import assert_roles_may, assert_scopes_may
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_AN_EXPERIMENT
-from tests.console.test_role_matrix import browser
 from tests.simulation.stored import RULES
 from work.models import Job
 
@@ -20,21 +19,6 @@ ALL = "/api/v1/experiments/"
 SHOES = f"{ALL}shoes/"
 SHORT = {"users": ["base", "tol:2"], "n_turns": 3}
 STRETCHES = {"turns": 2 * 5 * 3 * 7, "targets": 2 * 5 * 3 * 30, "choices": 2 * 5 * 3 * 21}
-
-
-@pytest.fixture
-def people(team_users: dict[str, User]) -> dict[str, User]:
-    return team_users
-
-
-@pytest.fixture
-def team(people):
-    return people["owner"].memberships.get().team
-
-
-@pytest.fixture
-def reader(people):
-    return program_of(people["owner"], *Scope)
 
 
 def rows_of(reader: Any, where: str) -> list[dict[str, Any]]:
@@ -122,35 +106,18 @@ def status_of(client: Client, where: str, method: str) -> int:
     return int(client.post(where, SHORT, content_type="application/json").status_code)
 
 
-def test_a_role_may_what_it_may_on_the_pages(shoes, people):
-    for role in Role:
-        permissions = PERMISSIONS[role]
-        for client in (browser(people[role.value]), program_of(people[role.value], *Scope)):
-            for where, method, permission in addresses():
-                status = status_of(client, where, method)
-                if is_blind(permissions):
-                    assert status == 404, (role, where)
-                else:
-                    allowed = permission in permissions
-                    assert (status in (200, 202)) == allowed, (role, where, status)
-                    assert allowed or status == 403, (role, where, status)
+def test_a_role_may_what_it_may_on_the_pages(shoes, users):
+    assert_roles_may(users, addresses, status_of)
 
 
-def test_scopes_strangers_and_nobody(shoes, people):
-    for scope in Scope:
-        allowed = SCOPES[scope] | SCOPES[Scope.READ]
-        client = program_of(people["owner"], scope)
-        for where, method, permission in addresses():
-            assert (status_of(client, where, method) in (200, 202)) == (permission in allowed)
-    for where, method, _permission in addresses():
-        assert status_of(program_of(people["other_team"], *Scope), where, method) == 404
-        assert status_of(browser(None), where, method) == 401
+def test_scopes_strangers_and_nobody(shoes, users):
+    assert_scopes_may(users, addresses, status_of)
 
 
 @pytest.mark.parametrize("name", ["experiments", "catalogues", "recommenders"])
-def test_lists_hold_what_ones_teams_have(shoes, people, name):
-    for person in people:
-        content = program_of(people[person], *Scope).get(f"/api/v1/{name}/").json()
+def test_lists_hold_what_ones_teams_have(shoes, users, name):
+    for person in users:
+        content = program_of(users[person], *Scope).get(f"/api/v1/{name}/").json()
         role = Role(person) if person in set(Role) else None
         is_sighted = role is not None and not is_blind(PERMISSIONS[role])
         assert content["count"] == (is_sighted and name != "recommenders"), person

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accounts.models import AuditEntry, User
+from accounts.models import AuditEntry
 from accounts.roles import PERMISSIONS, Permission, Role, Scope, is_blind
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study
@@ -18,24 +18,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 
 @pytest.fixture
-def people(team_users: dict[str, User]) -> dict[str, User]:
-    return team_users
-
-
-@pytest.fixture
-def team(people):
-    return people["owner"].memberships.get().team
-
-
-@pytest.fixture
-def reader(people):
-    return program_of(people["owner"], *Scope)
-
-
-@pytest.fixture
-def alternatives(team, people) -> Study:
+def alternatives(team, users) -> Study:
     """Two judged targets by two annotators, with a label set."""
-    study = alternatives_study("pools", team=team, owner=people["owner"])
+    study = alternatives_study("pools", team=team, owner=users["owner"])
     for person in ("Ann", "Bob"):
         tick(study, person, "boot", ["clog", "pump"])
         tick(study, person, "gown", ["coat"])
@@ -43,8 +28,8 @@ def alternatives(team, people) -> Study:
     return study
 
 
-def test_an_experiment_is_made_of_labels_of_a_round_or_of_qrels(reader, team, people, alternatives):
-    filled_collection(team, people["owner"])
+def test_an_experiment_is_made_of_labels_of_a_round_or_of_qrels(reader, team, users, alternatives):
+    filled_collection(team, users["owner"])
     of = [
         {"study": "pools", "label_set": 1},
         {"study": "pools"},
@@ -118,26 +103,26 @@ def test_judgments_that_are_not_there_are_refused_by_field(reader, alternatives,
 
 
 def test_only_who_may_analyse_makes_an_experiment_and_on_no_other_teams_catalogue(
-    alternatives, team, people
+    alternatives, team, users
 ):
     other = drawn_products(
-        team=people["other_team"].memberships.get().team, n_items=100, actor=people["other_team"]
+        team=users["other_team"].memberships.get().team, n_items=100, actor=users["other_team"]
     )
     body = {"name": "x", "study": "pools"}
     for role in Role:
-        answer = program_of(people[role.value], *Scope).send("post", ALL, body)
+        answer = program_of(users[role.value], *Scope).send("post", ALL, body)
         permissions = PERMISSIONS[role]
         if Permission.ANALYSE in permissions and not is_blind(permissions):
             assert answer.status_code == 201, role
         else:
             assert answer.status_code in (403, 404), role
-    answer = program_of(people["other_team"], *Scope).send("post", ALL, body)
+    answer = program_of(users["other_team"], *Scope).send("post", ALL, body)
     assert answer.status_code == 404
-    answer = program_of(people["owner"], *Scope).send(
+    answer = program_of(users["owner"], *Scope).send(
         "post", ALL, body | {"catalogue": str(other.pk)}
     )
     assert (answer.status_code, answer.json()["code"]) == (400, "catalogue_unfit")
-    answer = program_of(people["owner"], *Scope).send(
+    answer = program_of(users["owner"], *Scope).send(
         "post", ALL, body | {"catalogue": "99999999999999999999"}
     )
     assert answer.status_code == 400
