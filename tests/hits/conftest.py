@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from annotation.models import Item, Study
+from hits.models import Batch
 from hits.questions import task_page
 from marketplace import clock
 from marketplace.models import WorkerAccount
@@ -15,7 +16,7 @@ from tests.browsers import opened_page
 from tests.hits.frames import Frame, frame_of
 from tests.hits.samples import alternatives_item, rating_item
 from tests.hits.wire import Wire, wire_of
-from tests.hits.work import requester_keys
+from tests.hits.work import collected_work, requester_keys
 from tests.marketplace.conftest import assert_ledger_balances
 
 
@@ -30,6 +31,15 @@ def marketplace_clock() -> Iterator[None]:
 @pytest.fixture
 def keys(db: None) -> dict[str, str]:
     return requester_keys()
+
+
+@pytest.fixture(scope="module")
+def stored_work(stored_for_module: None) -> dict[str, str]:
+    """The keys of a requester of whom Ann has done three HITs of $1.00, for all tests of a module:
+    its `keys` are these."""
+    keys = requester_keys()
+    collected_work(rating_study(), keys, "ann")
+    return keys
 
 
 @pytest.fixture
@@ -47,7 +57,13 @@ def client(wire: Wire) -> Any:
 
 @pytest.fixture
 def make_worker(db: None) -> Callable[[str], WorkerAccount]:
-    return lambda name: create_worker(username=name, password="a-long-and-winding-password")
+    """A worker of a name, whom a module may have stored for all its tests."""
+
+    def make(name: str) -> WorkerAccount:
+        stored = WorkerAccount.objects.filter(user__username=name).first()
+        return stored or create_worker(username=name, password="a-long-and-winding-password")
+
+    return make
 
 
 @pytest.fixture
@@ -62,8 +78,15 @@ def bob(make_worker: Callable[[str], WorkerAccount]) -> WorkerAccount:
 
 @pytest.fixture
 def study(db: None) -> Study:
-    """Items d0, d1, d2 with responses of alpha and beta, rated 0-100 under one question."""
-    return rating_study()
+    """Items d0, d1, d2 with responses of alpha and beta, rated 0-100 under one question; a module
+    may have stored it for all its tests."""
+    return Study.objects.filter(slug="ratings").first() or rating_study()
+
+
+@pytest.fixture
+def batch(study: Study, wire: Wire) -> Batch:
+    """The study's one, which a module has stored; the ledger balances after each test."""
+    return Batch.objects.get(study=study)
 
 
 @pytest.fixture

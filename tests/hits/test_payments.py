@@ -6,7 +6,6 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from annotation.models import Study
 from hits.budgets import commitments
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable, PaymentRefused
@@ -14,41 +13,19 @@ from hits.expenses import spend_of
 from hits.models import PART, Assignment, Batch, DeliveryState, Payment
 from hits.payments import bonus_purpose, request_payment, send_payments
 from hits.review import APPROVE, REJECT, decide, send_decisions
-from marketplace.models import BonusPayment, WorkerAccount
-from tests.annotation.studies import rating_study
+from marketplace.models import BonusPayment
 from tests.boto_clients import ENDPOINT_URL
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
 from tests.hits.work import (
     balance_of,
-    collected_work,
-    requester_keys,
 )
 
 REASON = "Thank you for the careful reasons."
 
 
 @pytest.fixture(scope="module")
-def keys(stored_for_module):
-    """Of the requester of all these tests, of whom Ann has done three HITs of $1.00."""
-    keys = requester_keys()
-    collected_work(rating_study(), keys, "ann")
-    return keys
-
-
-@pytest.fixture
-def ann(keys, db):
-    return WorkerAccount.objects.get(user__username="ann")
-
-
-@pytest.fixture
-def study(keys, db):
-    return Study.objects.get(slug="ratings")
-
-
-@pytest.fixture
-def batch(study, wire):
-    """The three HITs, whose assignments are collected; the ledger balances after each test."""
-    return Batch.objects.get(study=study)
+def keys(stored_work):
+    return stored_work
 
 
 def bonus(assignment, amount_usd="0.50", reason=REASON) -> Payment | None:

@@ -6,53 +6,30 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.models import Study, Submission
+from annotation.models import Submission
 from hits.collect import collect_batch, store_assignment
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused, MarketplaceUnreachable
 from hits.foreign_records import assignment_record
-from hits.models import Assignment, Batch
+from hits.models import Assignment
 from hits.review import DecisionsResult, decide, send_decisions, withdraw_refused
 from marketplace import clock
-from marketplace.models import WorkerAccount
-from tests.annotation.studies import rating_study
 from tests.boto_clients import ENDPOINT_URL
 from tests.console.pages import words_of
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
 from tests.hits.work import (
     balance_of,
-    collected_work,
     hand_in,
     hit_on,
     published_batch,
-    requester_keys,
 )
 
 APPROVE, REJECT = Assignment.Decision.APPROVE, Assignment.Decision.REJECT
 
 
 @pytest.fixture(scope="module")
-def keys(stored_for_module):
-    """Of the requester of all these tests, of whom Ann has done three HITs of $1.00."""
-    keys = requester_keys()
-    collected_work(rating_study(), keys, "ann")
-    return keys
-
-
-@pytest.fixture
-def ann(keys, db):
-    return WorkerAccount.objects.get(user__username="ann")
-
-
-@pytest.fixture
-def study(keys, db):
-    return Study.objects.get(slug="ratings")
-
-
-@pytest.fixture
-def batch(study, wire):
-    """The three HITs, whose assignments are collected; the ledger balances after each test."""
-    return Batch.objects.get(study=study)
+def keys(stored_work):
+    return stored_work
 
 
 def approve(batch) -> int:

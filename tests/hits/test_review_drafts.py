@@ -9,7 +9,6 @@ from django.utils import timezone
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from annotation.models import Study
 from hits.budgets import commitments, set_budget
 from hits.contacts import note_worker, send_messages
 from hits.draft_costs import paid_part, summary_of
@@ -37,7 +36,7 @@ from hits.record_drafts import record_drafts
 from hits.review import override
 from hits.review_dispatch import retry_refused, send_review
 from marketplace import clock
-from marketplace.models import BonusPayment, WorkerAccount, WorkerMessage
+from marketplace.models import BonusPayment, WorkerMessage
 from marketplace.models import WorkerBlock as BlockThere
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
@@ -64,21 +63,6 @@ def rosa(keys, db):
 @pytest.fixture
 def carl(db):
     return User.objects.create_user("carl")
-
-
-@pytest.fixture
-def study(keys, db):
-    return Study.objects.get()
-
-
-@pytest.fixture
-def ann(keys, db):
-    return WorkerAccount.objects.get(user__username="ann")
-
-
-@pytest.fixture
-def bob(keys, db):
-    return WorkerAccount.objects.get(user__username="bob")
 
 
 @pytest.fixture
