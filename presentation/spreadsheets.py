@@ -1,8 +1,7 @@
 """CSV that a spreadsheet opens without taking a text for a formula, and that reads back exactly.
 
-A text that would begin a formula gets one apostrophe before it, as one types in a spreadsheet;
-so does one that begins with apostrophes and then so, which is why taking one away again always
-gives the text that was written. Numbers stay as they are, with their signs.
+A text that would begin a formula gets one apostrophe before it, as one types in a spreadsheet
+(csv_cells). Numbers stay as they are, with their signs.
 """
 
 from __future__ import annotations
@@ -13,29 +12,28 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import csv_cells
+
 if TYPE_CHECKING:
     # Half a second, and every import of a file comes by here.
     import pandas as pd
 
-# What Excel, LibreOffice or Google Sheets begin a formula with, or skip before one; the last
-# four are the full-width forms, which Excel takes for the same in East Asian editions.
-FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 ROWS_A_PART = 500
 
 
 def to_cell(text: str) -> str:
     """The text as it is written into a cell."""
-    return f"'{text}" if _begins_formula(text) else text
+    return text if _is_number(text) else csv_cells.to_cell(text)
 
 
 def from_cell(cell: str) -> str:
     """The text that `to_cell` was given."""
-    return cell[1:] if cell.startswith("'") and _begins_formula(cell[1:]) else cell
+    return cell if _is_number(cell[1:]) else csv_cells.from_cell(cell)
 
 
-def _begins_formula(text: str) -> bool:
-    return FORMULA.match(text) is not None and NUMBER.fullmatch(text) is None
+def _is_number(text: str) -> bool:
+    return NUMBER.fullmatch(text) is not None
 
 
 def csv_parts(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

@@ -15,9 +15,9 @@ from django.db import transaction
 from django.db.models import Sum
 from django.db.models.functions import Round
 
+from csv_cells import to_cell
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.csv_cells import to_cell
 from marketplace.exceptions import InvalidPayoutFile
 from marketplace.models import LedgerAccount, Payout, PayoutBatch, PayoutMethod
 from marketplace.money import ledger

@@ -11,10 +11,10 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
+from csv_cells import to_cell
 from encryption import decrypt, encrypt
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.csv_cells import to_cell
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,

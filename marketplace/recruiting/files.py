@@ -6,9 +6,9 @@ stand beside the Worker ID; so are the names of an own lab's. Each download of a
 
 from collections.abc import Callable, Iterator
 
+from csv_cells import to_cell
 from encryption import decrypt
 from marketplace.audit_log import note
-from marketplace.csv_cells import to_cell
 from marketplace.models import Intent, RecruitedStudy, RecruiterConnection, Session
 from marketplace.users import User
 

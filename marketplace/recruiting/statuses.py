@@ -13,9 +13,9 @@ from typing import TextIO
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from csv_cells import from_cell
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.csv_cells import from_cell
 from marketplace.exceptions import InvalidAssignmentState, InvalidStatusFile
 from marketplace.hits import review
 from marketplace.models import Assignment, Intent, Outcome, RecruitedStudy, Session

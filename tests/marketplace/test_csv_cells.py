@@ -2,7 +2,7 @@
 
 import pytest
 
-from marketplace.csv_cells import from_cell, to_cell
+from csv_cells import from_cell, to_cell
 
 
 @pytest.mark.parametrize(

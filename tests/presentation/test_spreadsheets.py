@@ -13,7 +13,11 @@ TEXTS = st.text(alphabet=st.sampled_from("'=+-@\t\r\n1. aé＝"), max_size=8)
 
 
 @pytest.mark.parametrize(
-    "text", ['=HYPERLINK("http://a.example")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1"]
+    "text",
+    [
+        *('=HYPERLINK("http://a.example")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1"),
+        *(" =1+1", "\u200b=1+1", "\0=1+1"),
+    ],
 )
 def test_a_formula_becomes_a_text(text):
     assert to_cell(text) == f"'{text}"

@@ -11,7 +11,8 @@ FORMULA = re.compile(
 
 
 def to_cell(text: str) -> str:
-    """The text as it is written into a cell: after an apostrophe where it would be a formula."""
+    """The text as it is written into a cell: after an apostrophe where it would be a formula, or
+    be taken for one that is quoted."""
     return f"'{text}" if FORMULA.match(text) else text
 
 
