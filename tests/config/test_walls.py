@@ -1,11 +1,14 @@
-"""What import-linter cannot see: commands of the marketplace's that other apps would call, and what
-the client, which is no package, imports."""
+"""What import-linter cannot see: commands of the marketplace's that other apps would call, what the
+client, which is no package, imports, and what both sides of HTTP must have alike."""
 
 import ast
 import sys
 from pathlib import Path
 
 from django.conf import settings
+
+from annotation.models import judgments
+from marketplace.hits import wages as marketplace_wages
 
 BASE = Path(settings.BASE_DIR)
 COMMANDS = {
@@ -51,3 +54,9 @@ def test_the_client_imports_httpx_and_pandas_alone():
     modules |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     outside = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
     assert outside == {"httpx2", "pandas"}
+
+
+def test_both_sides_of_http_count_the_same_work_as_a_persons():
+    """Each has the constant of its own; with two, researchers and workers would read two wages of
+    the same HITs."""
+    assert marketplace_wages.LEAST_SECONDS_OF_A_PERSON == judgments.LEAST_SECONDS_OF_A_PERSON
