@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from django.db.models import Count, Q
@@ -21,7 +21,7 @@ from hits.models import Assignment
 from metrics.exports import score_rows
 from metrics.models import ScoringRun
 from presentation.files import write_whole
-from presentation.row_files import RowFile, row_parquet
+from presentation.row_files import PartBuffer, RowFile, row_parquet
 from retrieval.exports.qrels import has_qrels, qrel_rows
 
 # A dataset of the same study is the same file, whenever it was made.
@@ -96,40 +96,22 @@ def dataset_zip(study: Study, license: str = UNKNOWN_LICENSE) -> Iterator[bytes]
 
 
 def _zipped(slug: str, tables: dict[str, RowFile], card: Callable[[], str]) -> Iterator[bytes]:
-    sink = _Sink()
+    sink = PartBuffer()
     with ZipFile(cast(IO[bytes], sink), "w") as archive:
         for name, table in tables.items():
             # Parquet is compressed already.
             where = f"{slug}/data/{name}.parquet"
             yield from _member(archive, sink, where, ZIP_STORED, row_parquet(table))
         yield from _member(archive, sink, f"{slug}/{CARD}", ZIP_DEFLATED, [card().encode()])
-    yield from sink.taken()
+    yield from sink.drain()
 
 
 def _member(
-    archive: ZipFile, sink: _Sink, name: str, compression: int, parts: Iterable[bytes]
+    archive: ZipFile, sink: PartBuffer, name: str, compression: int, parts: Iterable[bytes]
 ) -> Iterator[bytes]:
     info = ZipInfo(name, TIME)
     info.compress_type = compression
     with archive.open(info, "w", force_zip64=True) as member:
         for part in parts:
             member.write(part)
-            yield from sink.taken()
-
-
-class _Sink:
-    """What the archive writes, until it is taken; it cannot be gone back in."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-
-    def write(self, part: Any) -> int:
-        self._parts.append(bytes(part))
-        return len(part)
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-    def taken(self) -> Iterator[bytes]:
-        parts, self._parts = self._parts, []
-        yield from parts
+            yield from sink.drain()

@@ -56,16 +56,16 @@ def row_parquet(file: RowFile) -> Iterator[bytes]:
     import pyarrow.parquet as pq
 
     schema = pa.schema([(name, _types()[kind]) for name, kind in file.columns.items()])
-    sink = _Parts()
+    sink = PartBuffer()
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression="zstd") as writer:
         # The file's first bytes, so that a download begins while the first group is read.
-        yield from sink.taken()
+        yield from sink.drain()
         rows = iter(file.rows)
         while group := list(islice(rows, GROUP_SIZE)):
             writer.write_table(_group(group, schema))
-            yield from sink.taken()
-        yield from sink.taken()
-    yield from sink.taken()
+            yield from sink.drain()
+        yield from sink.drain()
+    yield from sink.drain()
 
 
 FORMS: dict[str, tuple[str, Callable[[RowFile], Iterator[str] | Iterator[bytes]]]] = {
@@ -113,8 +113,8 @@ def _in_utc(value: Any) -> Any:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
-class _Parts:
-    """What a writer writes, until it is taken."""
+class PartBuffer:
+    """What a writer writes, in parts, until they are drained; it cannot be gone back in."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -136,6 +136,6 @@ class _Parts:
     def close(self) -> None:
         self.closed = True
 
-    def taken(self) -> Iterator[bytes]:
+    def drain(self) -> Iterator[bytes]:
         parts, self._parts = self._parts, []
         yield from (part for part in parts if part)
