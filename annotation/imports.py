@@ -47,7 +47,7 @@ MOST_POSITIONS = 32_767
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What an import wrote, and what was there already."""
 
     study: Study
@@ -97,7 +97,7 @@ def import_study(
     team: Team | None = None,
     protocol: ProtocolDocument | None = None,
     actor: AbstractBaseUser | None = None,
-) -> Imported:
+) -> ImportResult:
     """Create the study, or add to it, from what was read of the file at `path`.
 
     Drafts are written a few hundred at a time, so that a long file takes no more memory.
@@ -124,7 +124,7 @@ def import_study(
     if n_new or counts.n_new:
         details = {"file": path.name, "n_items": n_new, "n_submissions": counts.n_new}
         record_in(study, actor=actor, action="study.import", details=details)
-    return Imported(
+    return ImportResult(
         study=study,
         n_items=n_new,
         n_items_known=len(draft.items) - n_new,

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.imports import Imported, import_study
+from annotation.imports import ImportResult, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
 from annotation.readers.archives import is_small, short_file_name
@@ -287,7 +287,7 @@ def import_upload(running: RunningJob) -> str:
     return message
 
 
-def write_upload(upload: Upload, draft: Any, running: RunningJob) -> Imported:
+def write_upload(upload: Upload, draft: Any, running: RunningJob) -> ImportResult:
     """Write what a file holds into its study, or a new one, and forget the file."""
     person = running.job.requested_by or upload.uploaded_by
     study = upload.study

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from accounts.models import Team
-from annotation.imports import Imported, import_study
+from annotation.imports import ImportResult, import_study
 from metrics.stored_scores import write_scores
 from replications.readers.published import Published
 
@@ -17,7 +17,7 @@ from replications.readers.published import Published
 class PublishedImported:
     """What an import wrote, and how many scores of each metric came with it."""
 
-    study: Imported
+    study: ImportResult
     n_scores: dict[str, int]
 
     def __str__(self) -> str:

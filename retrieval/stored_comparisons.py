@@ -24,9 +24,9 @@ from retrieval.models import (
     RankingCoefficient,
     RankingPair,
 )
-from retrieval.rankings import ComparisonSettings, QrelsCompared, compare_qrels
-from retrieval.rankings.assessor_records import AssessorsAgreement, LabelsCompared, RandomDesign
-from retrieval.rankings.records import RankingsCompared
+from retrieval.rankings import ComparisonSettings, QrelsComparison, compare_qrels
+from retrieval.rankings.assessor_records import AssessorsAgreement, LabelComparison, RandomDesign
+from retrieval.rankings.records import RankingComparison
 from retrieval.stored_evaluations import settings_of
 from retrieval.stored_files import assessors_grades, opened_files
 from retrieval.stored_versions import (
@@ -149,7 +149,7 @@ def compare_collection(running: RunningJob) -> str:
 
 
 def _write(
-    version: CollectionVersion, compared: QrelsCompared, files: Iterable[CollectionFile]
+    version: CollectionVersion, compared: QrelsComparison, files: Iterable[CollectionFile]
 ) -> None:
     write_rows(ComparedQrels, _sets(version, compared, files))
     write_rows(RankedRun, _ranked(version, compared))
@@ -164,7 +164,7 @@ def _write(
 
 
 def _sets(
-    version: CollectionVersion, compared: QrelsCompared, files: Iterable[CollectionFile]
+    version: CollectionVersion, compared: QrelsComparison, files: Iterable[CollectionFile]
 ) -> Iterator[dict[str, Any]]:
     """The sets of labels, with whose judgments they are where a file's description says so."""
     by_name = {file.name: file for file in files}
@@ -185,7 +185,7 @@ def _design(version: CollectionVersion, design: RandomDesign) -> dict[str, Any]:
     return {"version": version, **record, **shares, "often_swapped": often}
 
 
-def _ranked(version: CollectionVersion, compared: QrelsCompared) -> Iterator[dict[str, Any]]:
+def _ranked(version: CollectionVersion, compared: QrelsComparison) -> Iterator[dict[str, Any]]:
     for ranking in compared.rankings:
         record = ranking.record()
         for system in record["systems"]:
@@ -193,14 +193,14 @@ def _ranked(version: CollectionVersion, compared: QrelsCompared) -> Iterator[dic
             yield {"version": version, **named, **system}
 
 
-def _crossed(version: CollectionVersion, compared: QrelsCompared) -> Iterator[dict[str, Any]]:
+def _crossed(version: CollectionVersion, compared: QrelsComparison) -> Iterator[dict[str, Any]]:
     for one in compared.crossed:
         record = one.record()
         texts = {name: record[name] or "" for name in ("reason", "ci_method")}
         yield {"version": version, **record, **texts}
 
 
-def _write_pair(version: CollectionVersion, pair: RankingsCompared) -> None:
+def _write_pair(version: CollectionVersion, pair: RankingComparison) -> None:
     record = pair.record()
     changes = {f"n_{change}": n for change, n in record["significance"].items()}
     counts = {name: record[name] for name in ("n_pairs", "n_swapped", "n_swapped_significantly")}
@@ -223,7 +223,7 @@ def _write_pair(version: CollectionVersion, pair: RankingsCompared) -> None:
     write_rows(ChangedPair, ({"pair": row, **one} for one in changed.values()))
 
 
-def _label_pair(version: CollectionVersion, one: LabelsCompared) -> dict[str, Any]:
+def _label_pair(version: CollectionVersion, one: LabelComparison) -> dict[str, Any]:
     record = one.record()
     counts = ("n_topics", "n_documents", "n_both_relevant", "n_either_relevant")
     row = {"version": version, "first": one.first, "second": one.second}

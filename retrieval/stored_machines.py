@@ -17,7 +17,7 @@ from retrieval.models import (
     ModelBias,
 )
 from retrieval.reuse.machine import compare_machine
-from retrieval.reuse.machine_records import MachineCompared
+from retrieval.reuse.machine_records import MachineComparison
 from retrieval.stored_evaluations import settings_of
 from retrieval.stored_files import opened_files
 from retrieval.stored_versions import (
@@ -106,7 +106,7 @@ def compare_collection_machine(running: RunningJob) -> str:
     return once(collection, kind, fingerprint, compute)
 
 
-def _write(version: CollectionVersion, compared: MachineCompared) -> None:
+def _write(version: CollectionVersion, compared: MachineComparison) -> None:
     facts = {name: getattr(compared, name) for name in FACTS}
     MachineFacts.objects.create(version=version, **facts)
     write_rows(MachineEstimate, _estimates(version, compared))
@@ -118,7 +118,7 @@ def _write(version: CollectionVersion, compared: MachineCompared) -> None:
     write_notes(version, compared.notes)
 
 
-def _estimates(version: CollectionVersion, compared: MachineCompared) -> Iterator[dict[str, Any]]:
+def _estimates(version: CollectionVersion, compared: MachineComparison) -> Iterator[dict[str, Any]]:
     for one in compared.estimates:
         record = {name: value for name, value in one.record().items() if name not in NOT_STORED}
         yield {**record, "version": version, "reason": record["reason"] or ""}

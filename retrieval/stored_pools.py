@@ -29,8 +29,8 @@ from retrieval.models import (
     VersionFile,
 )
 from retrieval.pools.catalogue import Catalogue
+from retrieval.pools.construction import make_pool, require_candidates
 from retrieval.pools.lint import PoolLint, lint_pool
-from retrieval.pools.making import make_pool, require_candidates
 from retrieval.pools.pool_tables import table_of
 from retrieval.pools.records import (
     DrySource,

@@ -18,7 +18,7 @@ from stats.significance.adjustments import holm
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """A mean difference over targets of `a` less `b`, all else the same; p after Holm beside it."""
 
     what: str
@@ -54,7 +54,7 @@ class Compared:
         )
 
 
-def compare_all(experiment: Experiment, *, turn: int | None = None) -> list[Compared]:
+def compare_all(experiment: Experiment, *, turn: int | None = None) -> list[Comparison]:
     """Every user against the first, and every two recommenders under each user, at one turn.
 
     All tests of one report are one family of Holm's.
@@ -65,24 +65,24 @@ def compare_all(experiment: Experiment, *, turn: int | None = None) -> list[Comp
     return [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
 
 
-def _users(experiment: Experiment, turn: int) -> Iterator[Compared]:
+def _users(experiment: Experiment, turn: int) -> Iterator[Comparison]:
     base, *others = experiment.users
     for name, each in experiment.outcomes.items():
         for one in each.measures:
             for number, user in enumerate(others, 1):
                 a, b = each.by_target(one, number, turn), each.by_target(one, 0, turn)
                 difference = _compare(experiment, a, b)
-                yield Compared("users", name, user.name, base.name, one, turn, difference)
+                yield Comparison("users", name, user.name, base.name, one, turn, difference)
 
 
-def _recommenders(experiment: Experiment, turn: int) -> Iterator[Compared]:
+def _recommenders(experiment: Experiment, turn: int) -> Iterator[Comparison]:
     for (first, a), (second, b) in combinations(experiment.outcomes.items(), 2):
         for one in a.measures:
             for number, user in enumerate(experiment.users):
                 difference = _compare(
                     experiment, a.by_target(one, number, turn), b.by_target(one, number, turn)
                 )
-                yield Compared("recommenders", user.name, first, second, one, turn, difference)
+                yield Comparison("recommenders", user.name, first, second, one, turn, difference)
 
 
 def _compare(experiment: Experiment, a: Floats, b: Floats) -> TopicDifference:

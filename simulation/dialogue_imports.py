@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import Team
-from annotation.imports import Imported, import_study
+from annotation.imports import ImportResult, import_study
 from annotation.models import Study
 from annotation.protocols.templates import read_protocol
 from annotation.readers.drafts import StudyDraft
@@ -45,7 +45,7 @@ def import_dialogues(
     title: str = "",
     owner: Any = None,
     team: Team | None = None,
-) -> Imported:
+) -> ImportResult:
     """Make a new study of them, ready to launch; the template has the name of its kind."""
     if Study.objects.filter(slug=slug).exists():
         raise DialoguesUnfit(
@@ -66,7 +66,7 @@ def import_dialogues(
 
 
 @transaction.atomic
-def fill_dialogues(dialogues: DialogueStudy, items: DialogueItems, *, log: Path) -> Imported:
+def fill_dialogues(dialogues: DialogueStudy, items: DialogueItems, *, log: Path) -> ImportResult:
     """Give a study of dialogues that has no items yet those of its log."""
     slug = dialogues.study.slug
     imported = import_study(draft=items.draft, path=log, slug=slug)

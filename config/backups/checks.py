@@ -8,7 +8,7 @@ from django.db.models import Model
 
 from accounts.audit import chain_faults
 from accounts.models import AuditChain
-from config.backups.making import KEY_CHECK
+from config.backups.creation import KEY_CHECK
 from encryption import UndecryptableSecret, decrypt
 from marketplace.money.reconciliation import audit
 

@@ -22,7 +22,7 @@ from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import Conflict
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, writes
-from console.api.paging import page
+from console.api.pagination import page
 from console.review_desk import LISTS, WAITING, QueueRow, desk_facts, listed_assignments, queue_of
 from hits.appeals import answer_appeal
 from hits.contacts import LONGEST_TEXT, note_worker

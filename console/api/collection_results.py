@@ -17,7 +17,7 @@ from console.api.collection_records import content_of
 from console.api.endpoint import Endpoint, Input, address_of
 from console.api.jobs import JobSerializer, job_record
 from console.api.operations import lists, reads, stretches, writes
-from console.api.paging import page, stretch
+from console.api.pagination import page, stretch
 from console.collections.evaluation_form import CONFIDENCE
 from console.collections.target_forms import MOST_TARGETS, PREDICTORS, TargetsForm
 from retrieval.models import (

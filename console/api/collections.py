@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from console.api.endpoint import Endpoint, Filters
 from console.api.jobs import JobSerializer, job_record
 from console.api.operations import lists, reads
-from console.api.paging import page
+from console.api.pagination import page
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile
 from work.models import Job

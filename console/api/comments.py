@@ -16,7 +16,7 @@ from annotation.models import Candidate, DisputeComment
 from annotation.models.comments import LONGEST_COMMENT
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.operations import stretches, writes
-from console.api.paging import stretch
+from console.api.pagination import stretch
 
 MOST_ROUNDS = 32_767
 

@@ -16,7 +16,7 @@ from accounts.names import require_visible
 from accounts.roles import Permission
 from console.api.endpoint import Endpoint, Filters, Input, address_of
 from console.api.operations import lists, reads, writes
-from console.api.paging import page
+from console.api.pagination import page
 from console.experiments.catalogues import DRAWN, STAND_IN, STORED, chosen_catalogue
 from console.experiments.sources import Source, source_of_qrels, source_of_study
 from simulation.models import (

@@ -14,7 +14,7 @@ from accounts.roles import Permission
 from annotation.models import Candidate, Item
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import reads, stretches
-from console.api.paging import stretch
+from console.api.pagination import stretch
 
 
 class CandidateSerializer(serializers.ModelSerializer[Candidate]):

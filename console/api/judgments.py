@@ -14,7 +14,7 @@ from annotation.flags import LONGEST_REASON, flag_submissions, unflag_submission
 from annotation.models import Annotator, Judgment, Study, Submission
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.operations import reads, stretches, writes
-from console.api.paging import stretch
+from console.api.pagination import stretch
 
 
 class SubmissionSerializer(serializers.ModelSerializer[Submission]):

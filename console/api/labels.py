@@ -18,7 +18,7 @@ from annotation.study_jobs import LABEL, request_study_job
 from console.api.endpoint import Endpoint, Input
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, reads, stretches, writes
-from console.api.paging import page, stretch
+from console.api.pagination import page, stretch
 
 MOST_ROUNDS = 32_767
 

@@ -23,7 +23,7 @@ from console.api.endpoint import Endpoint, Input
 from console.api.errors import Conflict
 from console.api.jobs import JobSerializer
 from console.api.operations import lists, writes
-from console.api.paging import page
+from console.api.pagination import page
 from console.launch_form import LISTED, SAMPLE, THE_REST
 from console.launch_view import LaunchView
 from console.launches import Press, launch

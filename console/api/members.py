@@ -18,7 +18,7 @@ from annotation.invitations import invite, revoke
 from annotation.models import Invitation, Study, StudyMembership
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import lists, reads, writes
-from console.api.paging import page
+from console.api.pagination import page
 from console.api.studies import StudySerializer
 from console.pages.members import invitation_link
 

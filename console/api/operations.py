@@ -86,7 +86,7 @@ def reads(
 
 
 def lists(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
-    """A page of rows, counted (`console.api.paging.page`)."""
+    """A page of rows, counted (`console.api.pagination.page`)."""
     parameters = [*BY_POSITION, *([filters] if filters else [])]
     return extend_schema(
         operation_id=name, parameters=parameters, responses={int(S.OK): _page_of(row)} | READ_ERRORS
@@ -105,7 +105,7 @@ def _page_of(row: Any) -> Any:
 
 
 def stretches(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
-    """Rows of a long table, not counted (`console.api.paging.stretch`)."""
+    """Rows of a long table, not counted (`console.api.pagination.stretch`)."""
     fields = {"next": serializers.URLField(allow_null=True), "results": row(many=True)}
     parameters = [*BY_KEY, *([filters] if filters else [])]
     answer = inline_serializer(f"StretchOf{_noun(row)}", fields)

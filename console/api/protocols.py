@@ -29,7 +29,7 @@ from annotation.protocols.versions import (
 from annotation.protocols.yaml_files import MOST_CHARACTERS, ParsedFile, parse_yaml, write_yaml
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import lists, reads, writes
-from console.api.paging import page
+from console.api.pagination import page
 
 
 class ProtocolRowSerializer(serializers.ModelSerializer[Protocol]):

@@ -15,7 +15,7 @@ from console.api.endpoint import Endpoint, Input, address_of
 from console.api.experiment_records import content_of
 from console.api.experiments import MOST_SEED
 from console.api.operations import lists, reads, stretches, writes
-from console.api.paging import page, stretch
+from console.api.pagination import page, stretch
 from console.experiments.forms import DEFAULT_MEASURES, RunForm
 from console.experiments.standing import standing_of_run
 from simulation.models import ExperimentVersion, SensitivityRow, TargetValue, TurnResult

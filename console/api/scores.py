@@ -15,7 +15,7 @@ from annotation.study_jobs import SCORE, request_study_job
 from console.api.endpoint import Endpoint, Input
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, stretches, writes
-from console.api.paging import page, stretch
+from console.api.pagination import page, stretch
 from console.pages.validation import metrics_on_offer
 from metrics.models import Score, ScoringRun
 

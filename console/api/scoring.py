@@ -20,7 +20,7 @@ from console.api.endpoint import Endpoint, Input, address_of
 from console.api.errors import Conflict
 from console.api.jobs import JobSerializer, job_record
 from console.api.operations import lists, reads, writes
-from console.api.paging import page
+from console.api.pagination import page
 from console.pages.scoring import request_by_form, scoring_form
 from metrics.models import ScoringRequest
 from metrics.scorers.registry import SCORERS

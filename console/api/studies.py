@@ -19,7 +19,7 @@ from annotation.protocols.templates import template_names
 from console.api.endpoint import Endpoint, Filters, Input, address_of
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, reads, writes
-from console.api.paging import page
+from console.api.pagination import page
 from console.pages.study import within_scopes
 from hits.archive import archive_study, restore_study
 from hits.deletion import remove_study

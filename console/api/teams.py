@@ -15,7 +15,7 @@ from accounts.roles import Permission
 from accounts.teams import create_team, set_wage_floor
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.operations import lists, reads, writes
-from console.api.paging import page
+from console.api.pagination import page
 from console.pages.teams import readable_entry
 from hits.budgets import set_budget
 from hits.connections import close_connection

@@ -18,7 +18,7 @@ from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
 from console.forms import problems_of
-from console.pages.review_sending import begin_sending, desk_address
+from console.pages.review_dispatch import begin_sending, desk_address
 from console.pages.study import may, person, require_spending, study_for, study_page
 from console.participants import participant_note
 from console.rating_strips import rated_candidates

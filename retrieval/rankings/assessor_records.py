@@ -17,7 +17,7 @@ from stats.ranking.random_assessors import RandomAssessors
 
 
 @dataclass(frozen=True)
-class LabelsCompared:
+class LabelComparison:
     """Labels of two sets on the documents that both judged, with intervals for new topics.
 
     `counts` are documents by the grade that the first set gives, a row each, and the second.

@@ -20,10 +20,10 @@ from retrieval.rankings.notes import notes
 from retrieval.rankings.records import (
     ComparisonSettings,
     PairOfSystems,
-    QrelsCompared,
+    QrelsComparison,
     RankedSystem,
     Ranking,
-    RankingsCompared,
+    RankingComparison,
 )
 from retrieval.trec_files import RelevanceGrades, Run, read_assessors, read_qrels, read_run
 from stats.arguments import Floats
@@ -46,7 +46,7 @@ def compare_files(
     *,
     assessors: Path | None = None,
     progress: Progress = silently,
-) -> QrelsCompared:
+) -> QrelsComparison:
     """The runs of files under the qrels of files, or of a file with several assessors' grades."""
     return compare_qrels(
         [read_run(path) for path in runs],
@@ -64,7 +64,7 @@ def compare_qrels(
     *,
     assessors: Mapping[str, RelevanceGrades] | None = None,
     progress: Progress = silently,
-) -> QrelsCompared:
+) -> QrelsComparison:
     """The runs ranked under each of the qrels, and every pair of rankings compared.
 
     All is of the topics that every one of the qrels names, and some assessor. Union, intersection
@@ -78,7 +78,7 @@ def compare_qrels(
         name: evaluate_runs(grades, runs, each)
         for name, grades in progress(sets.grades.items(), len(sets.grades))
     }
-    compared = QrelsCompared(
+    compared = QrelsComparison(
         qrels=tuple(sets.described()),
         evaluations=evaluations,
         rankings=tuple(_rankings(evaluations, settings)),
@@ -153,7 +153,7 @@ def _rankings(
 
 def _pairs(
     evaluations: Mapping[str, Evaluation], settings: ComparisonSettings
-) -> Iterator[RankingsCompared]:
+) -> Iterator[RankingComparison]:
     """Every two sets under every measure; the truth comes first in its pairs."""
     n_topics = len(next(iter(evaluations.values())).topics)
     samples = topic_samples(n_topics, settings.n_resamples, settings.evaluation.seed)
@@ -169,7 +169,7 @@ def _rankings_compared(
     one: Measure,
     samples: TopicSamples,
     settings: ComparisonSettings,
-) -> RankingsCompared:
+) -> RankingComparison:
     first, second = both
     here, there = (_values(each, one) for each in both.values())
     similarities = partial(
@@ -187,7 +187,7 @@ def _rankings_compared(
         best = np.argsort(-scores[0], kind="stable")[: settings.top].tolist()
     ap: Similarity = "tau_ap_a" if first == settings.truth else "tau_ap_b"
     tau_b, tau_ap, overlap = similarities(here, there, ["tau_b", ap, "rbo"])
-    return RankingsCompared(
+    return RankingComparison(
         first=first,
         second=second,
         measure=one,

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from retrieval.rankings.assessor_records import AssessorsAgreement, LabelsCompared
+from retrieval.rankings.assessor_records import AssessorsAgreement, LabelComparison
 from retrieval.rankings.label_sets import LabelSets
 from stats.agreement import cohen_kappa, krippendorff_alpha
 from stats.agreement.overlap import relevant_overlap
@@ -15,7 +15,7 @@ from stats.groups import pairs_within
 
 def labels_compared(
     sets: LabelSets, names: Sequence[str], confidence: float
-) -> Iterator[LabelsCompared]:
+) -> Iterator[LabelComparison]:
     """Overlap and kappa of every two of the named sets, clustered by topic."""
     for first, second in combinations(names, 2):
         topic, one, other = sets.shared(first, second)
@@ -34,7 +34,7 @@ def labels_compared(
                 clusters=topic,
                 confidence=confidence,
             )
-        yield LabelsCompared(
+        yield LabelComparison(
             first,
             second,
             relevant_overlap(*relevant, topic, confidence=confidence),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from presentation.counts import count_of
 from retrieval.rankings.assessors import NO_CHOICE, ONE_EACH
 from retrieval.rankings.compared_sets import ComparedSets
-from retrieval.rankings.records import QrelsCompared
+from retrieval.rankings.records import QrelsComparison
 from stats.inference.two_way_bootstrap import LEAST_ASSESSORS
 from stats.ranking.resampled_topics import UNMOVED
 from stats.ranking.topic_means import LEAST_TOPICS
@@ -13,7 +13,7 @@ from stats.ranking.topic_means import LEAST_TOPICS
 FEW_SYSTEMS = 10
 
 
-def notes(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
+def notes(compared: QrelsComparison, sets: ComparedSets) -> Iterator[str]:
     yield from _of_topics(compared, sets)
     yield from _of_rules(compared)
     yield from _of_systems(compared)
@@ -32,7 +32,7 @@ def notes(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
         yield "no document has three judgments, so that a majority would be the intersection"
 
 
-def _of_rules(compared: QrelsCompared) -> Iterator[str]:
+def _of_rules(compared: QrelsComparison) -> Iterator[str]:
     """Which qrels are the same judgments by several rules."""
     names: dict[str, list[str]] = {}
     for one in compared.qrels:
@@ -46,7 +46,7 @@ def _of_rules(compared: QrelsCompared) -> Iterator[str]:
             )
 
 
-def _of_topics(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
+def _of_topics(compared: QrelsComparison, sets: ComparedSets) -> Iterator[str]:
     if compared.n_topics < LEAST_TOPICS:
         yield f"below {LEAST_TOPICS} topics intervals are a rough guide"
     for name, n in sets.n_left_out.items():
@@ -54,7 +54,7 @@ def _of_topics(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
             yield f"{name} has {count_of(n, 'topic')} that not all have, which nothing here counts"
 
 
-def _of_systems(compared: QrelsCompared) -> Iterator[str]:
+def _of_systems(compared: QrelsComparison) -> Iterator[str]:
     n = compared.pairs[0].tau_b.n_systems
     if 2 <= n <= FEW_SYSTEMS:
         n_pairs = n * (n - 1) // 2

@@ -11,7 +11,7 @@ from retrieval.evaluation_records import Evaluation, Settings
 from retrieval.rankings.assessor_records import (
     AssessorsAgreement,
     CrossedMean,
-    LabelsCompared,
+    LabelComparison,
     RandomDesign,
 )
 from retrieval.run_order import SIGNIFICANT
@@ -123,7 +123,7 @@ class PairOfSystems:
 
 
 @dataclass(frozen=True)
-class RankingsCompared:
+class RankingComparison:
     """The rankings of the systems by a measure under two sets of labels.
 
     `rbo_bounds` are what is known of the overlap of the rankings as prefixes of longer ones;
@@ -184,14 +184,14 @@ class RankingsCompared:
 
 
 @dataclass(frozen=True)
-class QrelsCompared:
+class QrelsComparison:
     """Systems ranked under several sets of labels of the same topics."""
 
     qrels: tuple[LabelSet, ...]
     evaluations: dict[str, Evaluation]
     rankings: tuple[Ranking, ...]
-    pairs: tuple[RankingsCompared, ...]
-    labels: tuple[LabelsCompared, ...]
+    pairs: tuple[RankingComparison, ...]
+    labels: tuple[LabelComparison, ...]
     assessors: AssessorsAgreement | None
     random_assessor: tuple[RandomDesign, ...]
     crossed: tuple[CrossedMean, ...]

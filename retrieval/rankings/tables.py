@@ -4,10 +4,10 @@ from presentation.text_tables import text_table
 from retrieval.rankings.assessor_records import (
     AssessorsAgreement,
     CrossedMean,
-    LabelsCompared,
+    LabelComparison,
     RandomDesign,
 )
-from retrieval.rankings.records import LabelSet, QrelsCompared, Ranking, RankingsCompared
+from retrieval.rankings.records import LabelSet, QrelsComparison, Ranking, RankingComparison
 from stats.agreement import Agreement
 from stats.agreement.overlap import LabelOverlap
 from stats.ranking.resampled_topics import RankingSimilarity
@@ -23,7 +23,7 @@ DRAWS = ("measure", "one assessor a topic", "tau-b", "5 %", "median", "95 %", "m
 CROSSED = ("measure", "run", "mean", "topics x assessors", "both resampled", "assessors")
 
 
-def as_text(compared: QrelsCompared) -> str:
+def as_text(compared: QrelsComparison) -> str:
     """Tables of the sets, rankings, pairs of them, labels and assessors, and the notes."""
     rows = [
         (
@@ -71,23 +71,23 @@ def _ranking(one: Ranking) -> tuple[str, ...]:
     return one.measure.name, one.qrels, systems
 
 
-def _between(one: RankingsCompared) -> tuple[str, str]:
+def _between(one: RankingComparison) -> tuple[str, str]:
     return one.measure.name, f"{one.first} - {one.second}"
 
 
-def _pair(one: RankingsCompared) -> tuple[str, ...]:
+def _pair(one: RankingComparison) -> tuple[str, ...]:
     values = (_value(each) for each in (one.tau_b, one.tau_ap, one.rbo))
     bounds = one.rbo_bounds
     return *_between(one), *values, f"{bounds.min:.3f}", f"{bounds.residual:.3f}"
 
 
-def _changes(one: RankingsCompared) -> tuple[str, ...]:
+def _changes(one: RankingComparison) -> tuple[str, ...]:
     changes = one.changes()
     counts = (len(one.swapped), one.n_swapped_significantly, *changes.values())
     return *_between(one), *(str(count) for count in counts)
 
 
-def _labels(one: LabelsCompared) -> tuple[str, ...]:
+def _labels(one: LabelComparison) -> tuple[str, ...]:
     counts = str(one.n_topics), str(one.overlap.n_items)
     return f"{one.first} - {one.second}", *counts, _value(one.overlap), _value(one.kappa)
 

@@ -14,7 +14,12 @@ from retrieval.evaluation import lists_of_run, positions, require_scale, run_nam
 from retrieval.evaluation_records import Settings
 from retrieval.exceptions import RunsUnfit
 from retrieval.reuse.label_cells import Cells, cells_of, is_sum_of_documents
-from retrieval.reuse.machine_records import Calibrated, MachineCompared, Sample, SharedModelBias
+from retrieval.reuse.machine_records import (
+    CalibratedMean,
+    MachineComparison,
+    Sample,
+    SharedModelBias,
+)
 from retrieval.reuse.reusability import OF_THE_POOL
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers
@@ -55,7 +60,7 @@ def compare_machine(
     *,
     sample: Sample | None = None,
     progress: Progress = silently,
-) -> MachineCompared:
+) -> MachineComparison:
     """Runs under people's labels of a random sample and a machine's labels of all.
 
     The sample is of whole topics or of (topic, document) labels: of topics, unless told, where
@@ -84,7 +89,7 @@ def compare_machine(
         _bias(one, [row[at] for row in tables], is_shared, settings)
         for at, one in enumerate(measures)
     ]
-    return MachineCompared(
+    return MachineComparison(
         qrels=human.path.name,
         machine=machine.path.name,
         sharing=tuple(shared),
@@ -163,7 +168,7 @@ class _Scored:
             self.by_machine, one, self.labels.grades, of_missing=self.settings.of_missing
         )
 
-    def calibrated(self, name: str, one: Measure, sample: Sample) -> Calibrated:
+    def calibrated(self, name: str, one: Measure, sample: Sample) -> CalibratedMean:
         """The run's three means."""
         confidence = self.settings.confidence
         machine = self.machine_values(one)
@@ -174,7 +179,7 @@ class _Scored:
         people = gaps[1][both]
         binary = one.is_binary and sample == "topics"
         powered = self._powered(one, machine, sample)
-        return Calibrated(
+        return CalibratedMean(
             run=name,
             measure=one,
             machine=mean_over_topics(here, confidence=confidence, binary=one.is_binary),
@@ -260,7 +265,7 @@ def _tau(machine: Floats, people: Floats) -> float:
     return tau_b(people, machine) if len(people) > 1 else float("nan")
 
 
-def _notes_of_few(estimates: Sequence[Calibrated], sample: Sample) -> Iterator[str]:
+def _notes_of_few(estimates: Sequence[CalibratedMean], sample: Sample) -> Iterator[str]:
     """Which calibrated intervals rest on few values that differ, and are too narrow."""
     judged = f"{'topics' if sample == 'topics' else 'documents'} that people judged"
     for row in estimates:

@@ -27,7 +27,7 @@ BIASES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibrated:
+class CalibratedMean:
     """A run's mean under the machine's labels, under people's, and people's by both.
 
     `machine` is of all topics, `people` of the sample alone; `gap` is the machine's less people's
@@ -107,7 +107,7 @@ class SharedModelBias:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineCompared:
+class MachineComparison:
     """A machine's labels beside people's: two columns, which are never one."""
 
     qrels: str
@@ -117,7 +117,7 @@ class MachineCompared:
     n_topics_people: int
     n_topics_machine: int
     n_topics_both: int
-    estimates: tuple[Calibrated, ...]
+    estimates: tuple[CalibratedMean, ...]
     biases: tuple[SharedModelBias, ...]
     notes: tuple[str, ...] = field(default=())
 
@@ -139,7 +139,7 @@ class MachineCompared:
             yield "\n".join(f"Note: {note}." for note in self.notes)
 
 
-def _estimate(row: Calibrated) -> tuple[str, ...]:
+def _estimate(row: CalibratedMean) -> tuple[str, ...]:
     head = row.run, row.measure.name, _number(row.machine.value), _number(row.people.value)
     if (one := row.powered) is None:
         return (*head, "none", f"none: {row.reason}", "", "")

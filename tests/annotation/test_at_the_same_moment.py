@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from annotation.imports import Imported, import_study
+from annotation.imports import ImportResult, import_study
 from annotation.models import Candidate, Item
 from annotation.readers.responses import read_responses
 from tests.annotation.studies import rating_study
@@ -27,7 +27,7 @@ def test_a_file_is_imported_once_however_many_import_it(tmp_path: Path, is_new: 
         rating_study("shared", n_items=0)
     barrier = threading.Barrier(AT_ONCE)
 
-    def run(_: int) -> Imported:
+    def run(_: int) -> ImportResult:
         with closing(connection):
             barrier.wait(timeout=30)
             return import_study(draft=draft, path=path, slug="shared")

@@ -24,7 +24,7 @@ from annotation.agreement import study_agreement
 from annotation.frames import judgment_frame
 from annotation.models import Study
 from config.backups.checks import encrypted_columns
-from config.backups.making import make_backup, stored_models
+from config.backups.creation import make_backup, stored_models
 from config.backups.rows import columns, decode, encode, read_lines
 from config.exceptions import BackupRefused, BackupUnreadable, RestoreFailed, RestoreRefused
 from marketplace.models import AccessKey, ClockShift, LedgerEntry, Notification
@@ -144,15 +144,15 @@ def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeyp
     run("backup", file)
     empty_the_site()
     with connection.cursor() as cursor, monkeypatch.context() as patched:
-        from config.backups import restoring
+        from config.backups import restoration
 
-        fill = restoring._fill
+        fill = restoration._fill
 
         def fill_and_change(*arguments):
             fill(*arguments)
             cursor.execute("UPDATE marketplace_ledgerentry SET balance_usd = 1")
 
-        patched.setattr(restoring, "_fill", fill_and_change)
+        patched.setattr(restoration, "_fill", fill_and_change)
         with pytest.raises(RestoreFailed, match=r"LedgerEntry.*Nothing was restored"):
             run("restore", file)
     assert not LedgerEntry.objects.exists()
@@ -264,7 +264,7 @@ def test_a_full_disk_leaves_no_half_backup(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("config.backups.making.write_table", full)
+    monkeypatch.setattr("config.backups.creation.write_table", full)
     with pytest.raises(BackupRefused, match="No space left"):
         run("backup", tmp_path / "site.zip")
     assert list(tmp_path.iterdir()) == []
@@ -312,9 +312,9 @@ def test_the_site_may_be_written_to_while_it_is_backed_up(used_site, tmp_path, m
     """And the backup is of one state, whatever is written meanwhile."""
     import threading
 
-    from config.backups import making
+    from config.backups import creation
 
-    n_jobs, write_table = Job.objects.count(), making.write_table
+    n_jobs, write_table = Job.objects.count(), creation.write_table
 
     def elsewhere():
         Job.objects.create(kind="y", queue="scoring", title="y", dedupe_key="y")
@@ -328,7 +328,7 @@ def test_the_site_may_be_written_to_while_it_is_backed_up(used_site, tmp_path, m
             assert not writer.is_alive()
         return write_table(archive, label, *arguments)
 
-    monkeypatch.setattr(making, "write_table", write_meanwhile)
+    monkeypatch.setattr(creation, "write_table", write_meanwhile)
     manifest = make_backup(Path(tmp_path, "site.zip"), report=str)
     assert Job.objects.count() == n_jobs + 1
     assert {table.model: table.n_rows for table in manifest.tables}["work.Job"] == n_jobs

@@ -10,7 +10,7 @@ import pytest
 
 from retrieval.exceptions import PoolFileFaults, PoolUnfit
 from retrieval.pools.catalogue import Catalogue, Document, read_catalogue
-from retrieval.pools.making import make_pool
+from retrieval.pools.construction import make_pool
 from retrieval.pools.pool_files import read_pool, write_pool
 from retrieval.pools.records import Pool, PoolPlan, Target
 from tests.retrieval.conftest import WriteFile

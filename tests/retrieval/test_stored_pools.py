@@ -21,7 +21,7 @@ from retrieval.file_readings import request_reading
 from retrieval.models import CollectionFile, CollectionVersion, PoolFinding, PoolStudy
 from retrieval.pool_studies import request_study
 from retrieval.pools.catalogue import read_catalogue
-from retrieval.pools.making import make_pool
+from retrieval.pools.construction import make_pool
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
 from retrieval.source_files import opened_catalogue, vectors_of

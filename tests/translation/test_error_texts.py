@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.utils.translation import override
 
-from annotation.imports import Imported
+from annotation.imports import ImportResult
 from annotation.models import Study
 from hits import exceptions
 from hits.costs import Estimate
@@ -106,8 +106,8 @@ def test_counts_in_messages_are_in_that_language_too(n):
             refused_draw(),
             Estimate(n, n, Decimal(1), Decimal(1)),
             Estimate(n, n, Decimal(1), Decimal(1), Decimal(1)),
-            Imported(study, n, n, n, n, ("7",)),
-            Imported(study, n, 0, 0, 0, ()),
+            ImportResult(study, n, n, n, n, ("7",)),
+            ImportResult(study, n, 0, 0, 0, ()),
         ]
         sentences = [str(text) for text in texts]
     assert [text for text in sentences if unmarked_in_text(text, [])] == []

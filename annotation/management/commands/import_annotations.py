@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
 from annotation.exceptions import FileFaults
-from annotation.imports import Imported, import_study
+from annotation.imports import ImportResult, import_study
 from annotation.management.importer import add_study_arguments, owner_named, team_named
 from annotation.management.selection import column_and_value
 from annotation.models import Question
@@ -87,7 +87,7 @@ class Command(BaseCommand):
 def _import(
     *, file: Path, study: str, title: str, owner: str | None, team: str | None, dry_run: bool,
     **options: Any,
-) -> tuple[Imported, StudyDraft]:  # fmt: skip
+) -> tuple[ImportResult, StudyDraft]:  # fmt: skip
     draft = read_tool_export(
         file,
         options["tool"],
@@ -150,7 +150,7 @@ def _fault_records(refused: FileFaults) -> list[dict[str, Any]]:
     ]
 
 
-def _record(imported: Imported, draft: StudyDraft) -> dict[str, Any]:
+def _record(imported: ImportResult, draft: StudyDraft) -> dict[str, Any]:
     return {
         "study": imported.study.slug,
         "n_items": imported.n_items,
@@ -170,7 +170,7 @@ def _record(imported: Imported, draft: StudyDraft) -> dict[str, Any]:
     }
 
 
-def _lines(imported: Imported, draft: StudyDraft, dry_run: bool) -> list[str]:
+def _lines(imported: ImportResult, draft: StudyDraft, dry_run: bool) -> list[str]:
     lines = [str(imported)]
     for question in draft.questions:
         values = ", ".join(question.categories[:8]) + (", ..." if question.categories[8:] else "")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from config.backups.making import make_backup, write_keys
+from config.backups.creation import make_backup, write_keys
 
 
 class Command(BaseCommand):

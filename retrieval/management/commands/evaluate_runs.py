@@ -14,7 +14,7 @@ from retrieval.evaluation_tables import as_text
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
 from retrieval.reuse.groups import read_groups
 from retrieval.reuse.machine import compare_machine
-from retrieval.reuse.machine_records import MachineCompared, Sample
+from retrieval.reuse.machine_records import MachineComparison, Sample
 from retrieval.reuse.records import Reusability
 from retrieval.reuse.reusability import reusability
 from retrieval.reuse.tables import as_text as reusability_text
@@ -140,7 +140,7 @@ def _weighted(evaluation: Evaluation, file: Path | None) -> WeightedMeans | None
 
 def _machine(
     grades: RelevanceGrades, runs: Sequence[Run], settings: Settings, options: dict[str, Any]
-) -> MachineCompared | None:
+) -> MachineComparison | None:
     if options["machine"] is None:
         return None
     return compare_machine(

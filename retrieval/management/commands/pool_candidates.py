@@ -10,8 +10,8 @@ from presentation.progress import bar
 from presentation.text_tables import printable
 from retrieval.management.sources import add_source_arguments, named_number, read_sources
 from retrieval.pools.catalogue import Catalogue, names_alone, read_catalogue
+from retrieval.pools.construction import make_pool, require_candidates
 from retrieval.pools.lint import FaultName, PoolLint, lint_pool
-from retrieval.pools.making import make_pool, require_candidates
 from retrieval.pools.pool_files import write_pool
 from retrieval.pools.pool_items import alternatives_lines
 from retrieval.pools.pool_tables import table_of

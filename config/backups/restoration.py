@@ -14,7 +14,7 @@ from django.db.models import Model
 
 from config.backups.archive import Manifest, StoredTable, opened_archive, read_table
 from config.backups.checks import key_error
-from config.backups.making import LEFT_OUT
+from config.backups.creation import LEFT_OUT
 from config.backups.rows import Digest, columns, read_lines, write_rows
 from config.exceptions import BackupUnreadable, RestoreFailed, RestoreRefused
 from config.new_database import is_empty, make_tables
