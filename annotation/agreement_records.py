@@ -45,7 +45,7 @@ def _coefficients(version: AgreementVersion) -> list[dict[str, Any]]:
     names = ("round", "with_flagged", "question", "by", *COEFFICIENT)
     return [
         row | _signature(version, row, str(row["round"]))
-        for row in _named(version.coefficients.all(), names)
+        for row in _records(version.coefficients.all(), names)
     ]
 
 
@@ -53,19 +53,19 @@ def _between_rounds(version: AgreementVersion) -> list[dict[str, Any]]:
     names = ("question", "level", "earlier", "later", "by", "n_pairs", *COEFFICIENT[1:])
     return [
         row | _signature(version, row, f"{row['earlier']}-{row['later']}")
-        for row in _named(version.round_coefficients.all(), names)
+        for row in _records(version.round_coefficients.all(), names)
     ]
 
 
 def _by_protocol(version: AgreementVersion) -> list[dict[str, Any]]:
     names = ("round", "protocol", "question", *COEFFICIENT)
-    rows = _named(version.protocol_coefficients.all(), names)
+    rows = _records(version.protocol_coefficients.all(), names)
     return [
         row | _signature(version, row, f"{row['round']}|protocol:{row['protocol']}") for row in rows
     ]
 
 
-def _named(rows: QuerySet[Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _records(rows: QuerySet[Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     columns = ("question__name" if name == "question" else name for name in names)
     return (dict(zip(names, row, strict=True)) for row in rows.values_list(*columns))
 

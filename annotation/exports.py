@@ -137,7 +137,7 @@ def item_rows(study: Study) -> RowFile:
 def written_rows(study: Study) -> RowFile:
     """Every answer in words of every submission that was not rejected: answers to questions for
     words, reasons for single candidates, and the reason of a page under `justification`."""
-    return RowFile(WRITTEN_KINDS, chain(_pages_reasons(study), _written(study)))
+    return RowFile(WRITTEN_KINDS, chain(_pages_reasons(study), _text_answers(study)))
 
 
 def label_rows(study: Study) -> RowFile:
@@ -154,7 +154,7 @@ def _pages_reasons(study: Study) -> Iterator[tuple[Any, ...]]:
         yield study.slug, round, item, "", "justification", annotator, text, None, pasted
 
 
-def _written(study: Study) -> Iterator[tuple[Any, ...]]:
+def _text_answers(study: Study) -> Iterator[tuple[Any, ...]]:
     rows = WrittenAnswer.objects.filter(submission__item__study=study)
     rows = rows.exclude(submission__status=Submission.Status.REJECTED)
     names = (

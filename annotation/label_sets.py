@@ -79,7 +79,7 @@ def make_label_set(
     )
     labels = _labels(question, judged, aggregation, decided)
     fingerprint = _fingerprint(frame, decided)
-    return _stored(question, rule, aggregation, labels, fingerprint, created_by)
+    return _store(question, rule, aggregation, labels, fingerprint, created_by)
 
 
 def _require_fit(question: Question, method: str) -> None:
@@ -157,7 +157,7 @@ def _defined(number: float | None) -> float | None:
 
 
 @transaction.atomic
-def _stored(
+def _store(
     question: Question,
     rule: Rule,
     aggregation: Aggregation,

@@ -36,7 +36,7 @@ class ScoreRow:
     choices: list[tuple[str, str]]
 
     @property
-    def shown(self) -> str:
+    def value_text(self) -> str:
         """The value as the choices have it."""
         return "" if self.value is None else f"{self.value:g}"
 

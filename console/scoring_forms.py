@@ -171,7 +171,7 @@ class JudgeForm(forms.Form):
         """The name of what is asked: a preset's, or that of a version which the study keeps."""
         chosen = self.cleaned_data["prompt"]
         try:
-            known = None if chosen == OWN else _known(self.study, self.metric, chosen)
+            known = None if chosen == OWN else _settings_of(self.study, self.metric, chosen)
             settings = self._changed(known or self._own())
         except ValueError as error:
             raise ParameterRefused(f"{error}.") from error
@@ -221,7 +221,7 @@ def _prompts(study: Study, metric: str) -> list[tuple[str, str]]:
     return [*presets, *((str(each), str(each)) for each in versions)]
 
 
-def _known(study: Study, metric: str, chosen: str) -> Settings | None:
+def _settings_of(study: Study, metric: str, chosen: str) -> Settings | None:
     if metric == "judge" and chosen == DEFAULT:
         return GradeSettings()
     return stored_settings(study, metric, chosen) or PRESETS.get(chosen)

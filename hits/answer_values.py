@@ -144,7 +144,7 @@ class _Reader:
                 raise AnswerUnreadable(_("{name} is not judged").format(name=name))
             return
         if question.options.is_text:
-            self.values.written.append(_written(question, candidate, row, name))
+            self.values.written.append(_written_text(question, candidate, row, name))
             return
         self._judge(question, candidate, row, name)
         if scope_of(question) != ALL:
@@ -226,7 +226,7 @@ def _number(question: ProtocolQuestion, value: Any, name: str) -> float:
     return float(value)
 
 
-def _written(
+def _written_text(
     question: ProtocolQuestion, candidate: ShownCandidate | None, row: Row, name: str
 ) -> WrittenText:
     text = read_text(row, "value").strip()

@@ -28,7 +28,7 @@ def _preference(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> 
     """The preferred one has 1 and the others 0, which says nothing of these among themselves."""
     if value == TIE and question.ties:
         return dict.fromkeys(keys, 0.5)
-    return {key: float(key == _known(question, value, keys)) for key in keys}
+    return {key: float(key == _candidate_key(question, value, keys)) for key in keys}
 
 
 def _best_worst(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
@@ -38,7 +38,7 @@ def _best_worst(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> 
                 question=question.name, value=short_repr(value)
             )
         )
-    best, worst = (_known(question, value[end], keys) for end in ("best", "worst"))
+    best, worst = (_candidate_key(question, value[end], keys) for end in ("best", "worst"))
     if best == worst:
         raise AnswerUnreadable(
             _("'{question}' names '{best}' as the best and the worst").format(
@@ -50,7 +50,7 @@ def _best_worst(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> 
 
 def _ranking(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
     groups = _groups(question, value)
-    ranked = [_known(question, key, keys) for group in groups for key in group]
+    ranked = [_candidate_key(question, key, keys) for group in groups for key in group]
     if len(ranked) != len(keys) or set(ranked) != set(keys):
         raise AnswerUnreadable(
             _("'{question}' must rank each of the {n} candidates once; it is {value}").format(
@@ -82,7 +82,7 @@ def _groups(question: ProtocolQuestion, value: Any) -> list[list[str]]:
     return list(value)
 
 
-def _known(question: ProtocolQuestion, key: Any, keys: Sequence[str]) -> str:
+def _candidate_key(question: ProtocolQuestion, key: Any, keys: Sequence[str]) -> str:
     if not isinstance(key, str) or key not in keys:
         raise AnswerUnreadable(
             _("'{question}' names {key}, which is not a candidate here").format(

@@ -83,11 +83,11 @@ def request_audit_of_uploads(
     """
     Collection.objects.select_for_update().get(pk=collection.pk)
     _delete_leftovers(collection)
-    kept = [_kept(collection, file, actor) for file in uploads]
+    kept = [_store_audited(collection, file, actor) for file in uploads]
     return request_audit(collection=collection, files=[*kept, *files], claims=claims, actor=actor)
 
 
-def _kept(collection: Collection, file: SentFile, actor: User | None) -> CollectionFile:
+def _store_audited(collection: Collection, file: SentFile, actor: User | None) -> CollectionFile:
     """A file of several, whose refusal names it."""
     try:
         return store_file(collection=collection, file=file, actor=actor, kind=Kind.AUDITED)

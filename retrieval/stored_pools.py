@@ -142,7 +142,7 @@ def make_collection_pool(running: RunningJob) -> str:
     kind = CollectionVersion.Kind.POOL
 
     def compute() -> CollectionVersion:
-        pool, lint = _made(files, rules, running)
+        pool, lint = _pool_and_lint(files, rules, running)
         require_candidates(pool)
         with transaction.atomic():
             version = create_version(
@@ -162,7 +162,7 @@ def make_collection_pool(running: RunningJob) -> str:
     return once(collection, kind, fingerprint, compute)
 
 
-def _made(
+def _pool_and_lint(
     files: Sequence[CollectionFile], rules: Mapping[str, Any], running: RunningJob
 ) -> tuple[Pool, PoolLint]:
     with ExitStack() as stack:

@@ -74,7 +74,7 @@ def make_collection_vectors(running: RunningJob) -> str:
     with TemporaryDirectory(prefix="assay-vectors-") as folder:
         vectors = _vectors(running, catalogue, model, part)
         path = _zipped(vectors, Path(folder), f"{arguments['model']}-{part}")
-        file = _kept(collection, path, _signature(vectors, catalogue), running.job.requested_by)
+        file = _store(collection, path, _signature(vectors, catalogue), running.job.requested_by)
     n, n_dimensions = vectors.array.shape
     return _("{name}: {n} vectors of {dimensions} numbers.").format(
         name=file.name, n=f"{n:,}", dimensions=n_dimensions
@@ -110,7 +110,9 @@ def _zipped(vectors: Vectors, folder: Path, name: str) -> Path:
     return path
 
 
-def _kept(collection: Collection, path: Path, signature: str, actor: User | None) -> CollectionFile:
+def _store(
+    collection: Collection, path: Path, signature: str, actor: User | None
+) -> CollectionFile:
     """The file of these vectors; that of an attempt before this one, where it was kept already."""
     existing = collection.files.filter(kind=KIND, signature=signature).first()
     if existing is None:

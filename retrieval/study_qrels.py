@@ -62,16 +62,16 @@ def make_study_qrels(running: RunningJob) -> str:
         qrels = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True))
         text = "".join(qrels.lines()).encode()
     content: SentFile = SimpleUploadedFile(f"{study.slug}-{round}.qrels", text)
-    file = _kept(collection, text, study, arguments)
+    file = _earlier_file(collection, text, study, arguments)
     if file is None:
-        file = _stored(collection, content, study, arguments, running.job.requested_by)
+        file = _store(collection, content, study, arguments, running.job.requested_by)
     if file.n_lines is None and not file.n_faults:
         read_file(file)
     n_lines = text.count(b"\n")
     return _("{name}: {n} grades.").format(name=file.name, n=f"{n_lines:,}")
 
 
-def _kept(
+def _earlier_file(
     collection: Collection, text: bytes, study: Study, arguments: Mapping[str, Any]
 ) -> CollectionFile | None:
     """What an attempt before this one stored, and may not have read."""
@@ -79,7 +79,7 @@ def _kept(
         kind=_kind_of(arguments["rule"]),
         sha256=sha256(text).hexdigest(),
         study=study,
-        **_made_by(arguments),
+        **_origin(arguments),
     ).first()
 
 
@@ -87,14 +87,14 @@ def _kind_of(rule: str) -> str:
     return Kind.ASSESSORS if rule == OWN else Kind.QRELS
 
 
-def _made_by(arguments: Mapping[str, Any]) -> dict[str, str]:
+def _origin(arguments: Mapping[str, Any]) -> dict[str, str]:
     """What qrels say of themselves; each annotator's own grades are of no rule and every round."""
     if arguments["rule"] == OWN:
         return {}
     return {"rule": arguments["rule"], "round": str(arguments["round"])}
 
 
-def _stored(
+def _store(
     collection: Collection,
     content: SentFile,
     study: Study,
@@ -109,7 +109,7 @@ def _stored(
         name = _("{study}, each annotator") if rule == OWN else _("{study}, round {round}, {rule}")
         name = name.format(study=study.title[:60], round=round, rule=rule)
         name = free_name(collection, kind, name, of=file)
-        describe_file(file=file, actor=actor, name=name, **_made_by(arguments))
+        describe_file(file=file, actor=actor, name=name, **_origin(arguments))
         CollectionFile.objects.filter(pk=file.pk).update(study=study)
     file.refresh_from_db()
     return file

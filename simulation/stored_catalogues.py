@@ -58,7 +58,7 @@ def drawn_products(
         raise CatalogueUnfit(_("Draw from 2 to {n} products.").format(n=f"{MOST_DRAWN:,}"))
     name = _("{n} drawn shoes, seed {seed}").format(n=f"{n_items:,}", seed=seed)
     mark = sha256(f"drawn {n_items} {seed}".encode()).hexdigest()
-    return _stored(team, KIND.DRAWN, name, n_items, seed, mark, actor)
+    return _store(team, KIND.DRAWN, name, n_items, seed, mark, actor)
 
 
 def stand_ins(
@@ -69,7 +69,7 @@ def stand_ins(
     content = packed({IDS: _lines(ids)})
     stand_in_catalogue(list(ids), seed=seed)  # a CatalogueUnfit now, and not in the background
     mark = sha256(content + f" stand-in {seed}".encode()).hexdigest()
-    return _stored(team, KIND.STAND_IN, name, len(ids), seed, mark, actor, content)
+    return _store(team, KIND.STAND_IN, name, len(ids), seed, mark, actor, content)
 
 
 def vectors(
@@ -81,10 +81,10 @@ def vectors(
     np.save(array, np.asarray(embeddings, dtype=np.float32), allow_pickle=False)
     content = packed({IDS: _lines(ids), EMBEDDINGS: array.getvalue()})
     mark = sha256(content).hexdigest()
-    return _stored(team, KIND.FILES, name, len(ids), 0, mark, actor, content)
+    return _store(team, KIND.FILES, name, len(ids), 0, mark, actor, content)
 
 
-def uploaded(*, team: Team, name: str, file: BinaryIO, actor: User | None) -> StoredCatalogue:
+def store_upload(*, team: Team, name: str, file: BinaryIO, actor: User | None) -> StoredCatalogue:
     """A zip in one of the layouts, with relative captions where there are any, or a sprite;
     CatalogueUnfit or CaptionsUnfit says which file is wrong and how."""
     content = file.read()
@@ -94,11 +94,11 @@ def uploaded(*, team: Team, name: str, file: BinaryIO, actor: User | None) -> St
         catalogue = read_sent(folder, source=name)
         named_critic(catalogue, captions_of(folder))  # refuses captions of other items
     mark = sha256(content).hexdigest()
-    return _stored(team, KIND.FILES, name, len(catalogue), 0, mark, actor, content)
+    return _store(team, KIND.FILES, name, len(catalogue), 0, mark, actor, content)
 
 
 @transaction.atomic
-def _stored(
+def _store(
     team: Team,
     kind: str,
     name: str,

@@ -87,16 +87,16 @@ def _files() -> Mapping[str, Path]:
 def _source(name: str) -> str | None:
     if (path := _files().get(name)) is not None:
         return path.read_text("utf-8")
-    return _made_of_the_code().get(name) if _is_made(name) else None
+    return _generated_pages().get(name) if _may_be_generated(name) else None
 
 
-def _is_made(name: str) -> bool:
+def _may_be_generated(name: str) -> bool:
     """Whether it may be a page that is no file of docs/: making them takes a second."""
     return name.startswith("reference/") or name in _NOT_IN_DOCS
 
 
 @cache
-def _made_of_the_code() -> Mapping[str, str]:
+def _generated_pages() -> Mapping[str, str]:
     return {**repository_files(SITE), **reference_pages(SITE)}
 
 
@@ -187,7 +187,7 @@ def _address(link: str, source: str) -> str | None:
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), name))
     if path in _files() and not path.endswith(".md"):
         return reverse("documentation-page", args=[path])
-    if path in _files() or _is_made(path):
+    if path in _files() or _may_be_generated(path):
         return f"{page_address(path)}{sign}{anchor}"
     return None
 

@@ -107,21 +107,21 @@ class Conclusions:
             return
         basis = self.basis
         name = basis.name_of(self.evaluation.version)
-        yield _said(name, self.evaluation.answer.said_first)
+        yield _sentence_of(name, self.evaluation.answer.said_first)
         if few := few_runs_sentence(len(self.evaluation.rows.runs)):
             yield few
         for study in [basis.study] if basis.study else basis.studies:
             yield from self._agreement([study], most=1)
             if study.chance:
-                yield _said(_study_name(study), study.chance)
+                yield _sentence_of(_study_name(study), study.chance)
         for result in self.results.values():
-            yield _said(basis.name_of(result.version), result.said_first)
+            yield _sentence_of(basis.name_of(result.version), result.said_first)
 
     def _judged(self) -> Iterator[str]:
         for study in self.basis.studies:
             name = _study_name(study)
-            yield _said(name, study.standing)
-            yield from (_said(name, round.text) for round in study.rounds)
+            yield _sentence_of(name, study.standing)
+            yield from (_sentence_of(name, round.text) for round in study.rounds)
         yield from map(_qrels_sentence, self.basis.qrels)
 
     def _pool(self) -> Iterator[str]:
@@ -129,9 +129,9 @@ class Conclusions:
         if pool is None:
             return
         view = PoolView(pool)
-        yield _said(basis.name_of(pool), f"{view.answer} {view.soundness}")
+        yield _sentence_of(basis.name_of(pool), f"{view.answer} {view.soundness}")
         if draw := draw_of(pool):
-            yield draw.said
+            yield draw.sentence
         if basis.evaluated is not None and not basis.is_of_pool:
             yield _(
                 "Nothing says that the evaluated qrels “{name}” are judgments of this pool."
@@ -152,13 +152,13 @@ class Conclusions:
         self, studies: Iterable[StudyJudgments], most: int | None = None
     ) -> Iterator[str]:
         for study in studies:
-            yield from (_said(_study_name(study), text) for text in study.agreement[:most])
+            yield from (_sentence_of(_study_name(study), text) for text in study.agreement[:most])
 
     def _systems(self) -> Iterator[str]:
         if self.evaluation is None:
             return
         view = self.evaluation
-        yield _said(self.basis.name_of(view.version), view.answer.said_first)
+        yield _sentence_of(self.basis.name_of(view.version), view.answer.said_first)
         yield from view.answer.details
         if view.unweighted:
             yield view.unweighted
@@ -176,7 +176,7 @@ class Conclusions:
     def _of(self, kind: str) -> Iterator[str]:
         if (result := self.results.get(kind)) is None:
             return
-        yield _said(self.basis.name_of(result.version), result.said_first)
+        yield _sentence_of(self.basis.name_of(result.version), result.said_first)
         yield from (*result.details, *result.notes)
 
     def _audit(self) -> Iterator[str]:
@@ -184,7 +184,7 @@ class Conclusions:
         if isinstance(view := self.results.get(KIND.AUDIT), AuditView):
             faulty = [one for one in view.files if one.refused or one.defects]
             for one in faulty[:MOST_FILES]:
-                yield _said(_quoted(one.file.file_name), f"{one.finding}.")
+                yield _sentence_of(_quoted(one.file.file_name), f"{one.finding}.")
             if (rest := len(faulty) - MOST_FILES) > 0:
                 text = ngettext("{n} more file has defects.", "{n} more files have defects.", rest)
                 yield text.format(n=rest)
@@ -226,7 +226,7 @@ def _qrels_sentence(file: CollectionFile) -> str:
         whose.append(_("a machine's"))
     if file.judgments:
         whose.append(_("of {judgments}").format(judgments=file.judgments))
-    return _said(", ".join(whose), text)
+    return _sentence_of(", ".join(whose), text)
 
 
 def _study_name(study: StudyJudgments) -> str:
@@ -237,6 +237,6 @@ def _quoted(name: str) -> str:
     return _("“{name}”").format(name=name)
 
 
-def _said(of: str, text: str) -> str:
+def _sentence_of(of: str, text: str) -> str:
     """A sentence, and what it is of."""
     return _("{of}: {text}").format(of=of, text=text)

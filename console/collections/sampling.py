@@ -30,7 +30,7 @@ class Draw:
         return round(self.least, 9) != round(self.most, 9)
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """How its targets were drawn."""
         names = {
             "number": self.version.number,
@@ -78,4 +78,4 @@ def unweighted_sentence(evaluation: CollectionVersion, draw: Draw | None) -> str
     return _(
         "{drawn} Means and intervals here count each topic once, and are of the drawn ones alone: "
         "for all targets, choose this sample under “Topics stand for” on Evaluation."
-    ).format(drawn=draw.said)
+    ).format(drawn=draw.sentence)

@@ -14,7 +14,7 @@ from retrieval.models import CollectionFile
 from retrieval.source_files import vectors_of
 from simulation.exceptions import CatalogueUnfit
 from simulation.models import StoredCatalogue
-from simulation.stored_catalogues import drawn_products, stand_ins, uploaded, vectors
+from simulation.stored_catalogues import drawn_products, stand_ins, store_upload, vectors
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -57,7 +57,7 @@ def chosen_catalogue(
         return _of_embeddings(files.first(), team, actor)
     if kind == SENT:
         file = data["file"]
-        return uploaded(team=team, name=file.name, file=file, actor=actor)
+        return store_upload(team=team, name=file.name, file=file, actor=actor)
     judged = source.judgments()
     ids = dict.fromkeys(name for target, item, _grade in judged for name in (target, item))
     return stand_ins(team=team, ids=list(ids), seed=data["catalogue_seed"], actor=actor)

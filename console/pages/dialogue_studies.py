@@ -157,7 +157,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     )
 
 
-def _written(name: str, report: StoredReport) -> tuple[str, Any] | None:
+def _content(name: str, report: StoredReport) -> tuple[str, Any] | None:
     """The type of a download and its parts; None where there is none of that name."""
     base, _dot, form = name.partition(".")
     if name == REPORT_JSON:
@@ -180,7 +180,7 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
     """Access: those who may export, but for who adjudicates blind."""
     study, row = dialogues_for(request, slug, Permission.EXPORT)
     report = report_in(request, row, list(row.reports.order_by("-number")))
-    written = None if report is None else _written(name, StoredReport(report))
+    written = None if report is None else _content(name, StoredReport(report))
     if report is None or written is None:
         raise Http404(f"There is no download {name}.")
     content_type, parts = written

@@ -17,7 +17,7 @@ from retrieval.charts.sizes import size_curve
 @require_safe
 def how_many(request: HttpRequest) -> HttpResponse:
     """Access: signed in."""
-    question, form = _asked(request)
+    question, form = _question_and_form(request)
     answer = answer_of(form)
     context = {"questions": QUESTIONS.values(), "question": question, "form": form}
     context |= {"answer": answer, "query": _query(question, form)}
@@ -39,14 +39,14 @@ def pilot(request: HttpRequest) -> HttpResponse:
 @require_safe
 def curve(request: HttpRequest, form: str) -> HttpResponse:
     """Access: signed in. The curve around an answer as specification, data or file."""
-    question, asked = _asked(request)
+    question, asked = _question_and_form(request)
     answer = answer_of(asked)
     if answer is None or form not in FORMS:
         raise Http404(f"There is no curve {form} of this.")
-    return _drawn(request, question.name, answer, form)
+    return _picture(request, question.name, answer, form)
 
 
-def _drawn(request: HttpRequest, name: str, answer: Answer, form: str) -> HttpResponse:
+def _picture(request: HttpRequest, name: str, answer: Answer, form: str) -> HttpResponse:
     rows, of = answer.rows, answer.form.of
     return picture_in(
         form,
@@ -57,7 +57,7 @@ def _drawn(request: HttpRequest, name: str, answer: Answer, form: str) -> HttpRe
     )
 
 
-def _asked(request: HttpRequest) -> tuple[SizeQuestion, SizeForm]:
+def _question_and_form(request: HttpRequest) -> tuple[SizeQuestion, SizeForm]:
     """The question that the address names, and its form: as it begins, if nothing is filled in."""
     name = request.GET.get("ask", next(iter(QUESTIONS)))
     if name not in QUESTIONS:

@@ -43,7 +43,7 @@ class JudgedPools:
     names: list[str]
 
     @property
-    def shown(self) -> Flags:
+    def has_picture(self) -> Flags:
         return self.picture >= 0
 
     @property
@@ -55,7 +55,7 @@ class JudgedPools:
     @cached_property
     def is_repeat(self) -> Flags:
         """Slots whose picture stands in an earlier slot of the row."""
-        row, slot = np.nonzero(self.shown)
+        row, slot = np.nonzero(self.has_picture)
         pairs = pd.DataFrame({"row": row, "picture": self.picture[row, slot]})
         repeat = np.zeros(self.picture.shape, dtype=bool)
         repeat[row, slot] = pairs.duplicated().to_numpy()
@@ -86,7 +86,7 @@ class JudgedPools:
     @property
     def sizes(self) -> CollectionSizes:
         """With every slot as it was shown, by target."""
-        return self._sizes(self.shown & self.judged[:, None], self.ticked)
+        return self._sizes(self.has_picture & self.judged[:, None], self.ticked)
 
     @property
     def sizes_cleaned(self) -> CollectionSizes:
@@ -94,7 +94,7 @@ class JudgedPools:
         ticked = self.ticked.copy()
         rows, slots = np.nonzero(self.ticked & self.is_repeat)
         ticked[rows, self.first_slot[rows, slots]] = True
-        retained = self.shown & self.judged[:, None] & ~self.is_repeat & ~self.is_target
+        retained = self.has_picture & self.judged[:, None] & ~self.is_repeat & ~self.is_target
         return self._sizes(retained, ticked)
 
     def _sizes(self, judged: Flags, ticked: Flags) -> CollectionSizes:

@@ -93,7 +93,7 @@ def repeats(table: JudgedPools) -> Repeats:
     repeat = table.is_repeat
     rows, slots = np.nonzero(repeat)
     within = table.block[slots] == table.block[table.first_slot[rows, slots]]
-    unique = (table.shown & ~repeat).sum(axis=1)
+    unique = (table.has_picture & ~repeat).sum(axis=1)
     return Repeats(
         n_rows=int(repeat.any(axis=1).sum()),
         n_surplus=len(rows),
@@ -112,13 +112,13 @@ def own_targets(table: JudgedPools) -> OwnTargets:
 
 def hubs(table: JudgedPools) -> Hubs:
     """Pictures shown for at least a tenth of the targets, and for two."""
-    row, slot = np.nonzero(table.shown)
+    row, slot = np.nonzero(table.has_picture)
     pairs = np.unique(np.stack([table.target[row], table.picture[row, slot]]), axis=1)
     n_targets = len(np.unique(table.target))
     times = np.bincount(pairs[1], minlength=len(table.names))
     least = max(LEAST_TARGETS, HUB_SHARE * n_targets)
     is_hub = np.append(times >= least, False)[table.picture]
-    shown, judged = table.shown, table.shown & table.judged[:, None]
+    shown, judged = table.has_picture, table.has_picture & table.judged[:, None]
     largest = [int(code) for code in np.argsort(-times, kind="stable") if times[code] >= least]
     return Hubs(
         n=len(largest),
@@ -133,7 +133,7 @@ def positions(table: JudgedPools) -> list[Position]:
     """Each position of the rows that were judged."""
     rows = []
     for slot, block in enumerate(table.block):
-        judged = table.judged & table.shown[:, slot]
+        judged = table.judged & table.has_picture[:, slot]
         rows.append(
             Position(
                 position=slot + 1,

@@ -110,7 +110,7 @@ class _Counts:
 
     def facts(self, hits: Sequence[PooledHit]) -> dict[str, Any]:
         return {
-            "n_slots": int(self.table.shown.sum()),
+            "n_slots": int(self.table.has_picture.sum()),
             "n_hits": len({hit.hit for hit in hits}),
             "n_workers": len({hit.worker for hit in hits if hit.worker}),
             "n_empty_rows": int((~self.table.judged).sum()),

@@ -194,7 +194,7 @@ def label_source(
 
 def qrels_of(source: Source) -> Qrels:
     """All pairs of a source."""
-    rows = [(pair.topic, pair.docno, _written(pair.grade)) for pair in pairs_of(source)]
+    rows = [(pair.topic, pair.docno, _written_grade(pair.grade)) for pair in pairs_of(source)]
     table = pd.DataFrame(rows, columns=list(QREL_KINDS))
     return Qrels(source.rule, source.round, table, source.scale)
 
@@ -224,7 +224,7 @@ def stream_label_qrels(label_set: LabelSet) -> Iterator[str]:
 def qrel_rows(study: Study, *, rule: str = "majority", round: int = 1) -> RowFile:
     """The same as `stream_qrels`, as rows of topic, docno and relevance."""
     pairs = pairs_of(judgment_source(study, rule=rule, round=round))
-    rows = ((pair.topic, pair.docno, _written(pair.grade)) for pair in pairs)
+    rows = ((pair.topic, pair.docno, _written_grade(pair.grade)) for pair in pairs)
     return RowFile(QREL_KINDS, rows)
 
 
@@ -263,7 +263,7 @@ def _pairs_in(source: Source, items: Sequence[int]) -> Iterator[Pair]:
             yield from (pair for pair in pairs if source.with_unjudged or pair.grade is not None)
 
 
-def _written(grade: int | None) -> int:
+def _written_grade(grade: int | None) -> int:
     return UNJUDGED if grade is None else grade
 
 
@@ -271,7 +271,7 @@ def _lines(source: Source) -> Iterator[str]:
     """The lines, those of some hundred pairs at once."""
     part: list[str] = []
     for pair in pairs_of(source):
-        part.append(f"{pair.topic} 0 {pair.docno} {_written(pair.grade)}\n")
+        part.append(f"{pair.topic} 0 {pair.docno} {_written_grade(pair.grade)}\n")
         if len(part) == 1000:
             yield "".join(part)
             part = []

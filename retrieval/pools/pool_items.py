@@ -73,16 +73,16 @@ def alternatives_lines(pool: Pool, catalogue: Catalogue, folder: Path) -> Iterat
     for target, slots in _topics(pool):
         item = {
             "item": target.topic,
-            "target": _shown(target.docno or target.topic, catalogue, folder),
+            "target": _content(target.docno or target.topic, catalogue, folder),
             "candidates": [
-                {"key": slot.docno, "system": slot.source} | _shown(slot.docno, catalogue, folder)
+                {"key": slot.docno, "system": slot.source} | _content(slot.docno, catalogue, folder)
                 for slot in slots
             ],
         }
         yield f"{json.dumps(item, ensure_ascii=False)}\n"
 
 
-def _shown(docno: str, catalogue: Catalogue, folder: Path) -> dict[str, Any]:
+def _content(docno: str, catalogue: Catalogue, folder: Path) -> dict[str, Any]:
     document = catalogue.documents.get(docno)
     shown = {"title": catalogue.title(docno)}
     if document and document.image and catalogue.folder:

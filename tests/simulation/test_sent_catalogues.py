@@ -21,7 +21,7 @@ from simulation.stored_catalogues import (
     packed,
     read_stored,
     read_stored_critic,
-    uploaded,
+    store_upload,
 )
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def test_a_catalogue_that_is_sent_is_read_or_refused_with_the_reason(team):
         "embeddings.npy": array.getvalue(),
         "attributes.csv": b"id,colour\na,red\nb,blue\nc,red\n",
     }
-    row = uploaded(team=team, name="Zip", file=BytesIO(packed(files)), actor=None)
+    row = store_upload(team=team, name="Zip", file=BytesIO(packed(files)), actor=None)
     assert read_stored(row).attributes.describe(1) == {"colour": "blue"}
     for content, problem in (
         (b"no zip", "not a zip that can be unpacked"),
@@ -51,7 +51,7 @@ def test_a_catalogue_that_is_sent_is_read_or_refused_with_the_reason(team):
         (packed(files | {"old/ids.txt": b"a\n"}), "It holds ids.txt and old/ids.txt: send one"),
     ):
         with pytest.raises(CatalogueUnfit, match=problem):
-            uploaded(team=team, name="Zip", file=BytesIO(content), actor=None)
+            store_upload(team=team, name="Zip", file=BytesIO(content), actor=None)
     assert ZipFile(BytesIO(packed(files))).namelist() == list(files)
 
 
@@ -79,7 +79,7 @@ def sprite() -> bytes:
 def test_catalogues_are_sent_in_the_layouts_that_they_are_published_in(
     team, content, n_items, first
 ):
-    row = uploaded(team=team, name="Sent", file=BytesIO(content), actor=None)
+    row = store_upload(team=team, name="Sent", file=BytesIO(content), actor=None)
     catalogue = read_stored(row)
     assert (row.n_items, len(catalogue), catalogue.ids[0]) == (n_items, n_items, first)
     assert read_stored_critic(row).name == critic_of(catalogue).name
@@ -96,14 +96,14 @@ def test_captions_that_come_along_are_what_critiques_are_said_in(team):
     files = {"eval_im_names.txt": "\n".join(said).encode(), "x.npy": saved(np.eye(5))}
     with_captions = files | {"relative_captions_shoes.json": json.dumps(captions).encode()}
     content = packed(with_captions)
-    row = uploaded(team=team, name="Shoes", file=BytesIO(content), actor=None)
+    row = store_upload(team=team, name="Shoes", file=BytesIO(content), actor=None)
     critic = read_stored_critic(row)
     assert critic.texts(np.array([0]), np.array([1])) == ["has a wide strap"]
     assert critic.record()["source"] == "relative_captions_shoes.json"
     of_others = json.dumps([captions[0] | {"ImageName": "other.jpg"}]).encode()
     foreign = packed(files | {"relative_captions_shoes.json": of_others})
     with pytest.raises(CaptionsUnfit, match="captions of 0 pairs of this catalogue"):
-        uploaded(team=team, name="Shoes", file=BytesIO(foreign), actor=None)
+        store_upload(team=team, name="Shoes", file=BytesIO(foreign), actor=None)
 
 
 def png(width: int, height: int, *more: tuple[bytes, bytes]) -> bytes:
@@ -126,13 +126,13 @@ def png(width: int, height: int, *more: tuple[bytes, bytes]) -> bytes:
 )
 def test_a_picture_that_cannot_be_read_is_refused_without_the_servers_folder(team, content):
     with pytest.raises(CatalogueUnfit, match=r"^fashion-mnist-sprite\.png [^/]*$"):
-        uploaded(team=team, name="Sent", file=BytesIO(content), actor=None)
+        store_upload(team=team, name="Sent", file=BytesIO(content), actor=None)
 
 
 def test_what_macos_packs_beside_the_files_is_left_out(team):
     files = {"eval_im_names.txt": b"a\nb\n", "e" * 300 + ".npy": saved(np.eye(2))}
     hidden = {"__MACOSX/._e.npy": b"\0\5", "__MACOSX/._eval_im_names.txt": b"\0\5", "x.npy/": b""}
-    row = uploaded(team=team, name="Shoes", file=BytesIO(packed(files | hidden)), actor=None)
+    row = store_upload(team=team, name="Shoes", file=BytesIO(packed(files | hidden)), actor=None)
     assert read_stored(row).ids == ("a", "b")
 
 
@@ -156,4 +156,4 @@ def test_a_header_that_promises_more_than_the_file_holds_is_refused(team, shape)
     array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(16)
     content = packed({"ids.txt": b"a\nb\n", "embeddings.npy": array})
     with pytest.raises(CatalogueUnfit, match="cannot be read as"):
-        uploaded(team=team, name="Huge", file=BytesIO(content), actor=None)
+        store_upload(team=team, name="Huge", file=BytesIO(content), actor=None)

@@ -181,7 +181,7 @@ def _submissions(
                 submitted_at=max((e.submitted_at for e in group if e.submitted_at), default=None),
                 seconds=_seconds(group),
                 judgments=tuple(_judgments(group, columns)),
-                written=tuple(_written(group, columns)),
+                written=tuple(_written_drafts(group, columns)),
                 **{"annotator" if keep_names else "identity": annotator},
             )
         )
@@ -240,7 +240,7 @@ def _judgments(group: list[Entry], columns: dict[str, Column]) -> list[JudgmentD
     ]
 
 
-def _written(group: list[Entry], columns: dict[str, Column]) -> list[WrittenDraft]:
+def _written_drafts(group: list[Entry], columns: dict[str, Column]) -> list[WrittenDraft]:
     return [
         WrittenDraft(answer.question, "\n".join(labels_of(answer)), answer.candidate)
         for entry in group

@@ -23,7 +23,7 @@ from console.pages.study import person, refusal_of, within_scopes
 from console.tables import page_of
 from simulation.exceptions import SimulationError
 from simulation.models import StoredCatalogue
-from simulation.stored_catalogues import MOST_DRAWN, delete_catalogue, drawn_products, uploaded
+from simulation.stored_catalogues import MOST_DRAWN, delete_catalogue, drawn_products, store_upload
 
 
 class CatalogueForm(forms.Form):
@@ -75,7 +75,7 @@ def catalogues(request: HttpRequest) -> HttpResponse:
     drawn_form = DrawnForm(teams, *((request.POST,) if is_drawn else ()))
     row = None
     if is_sent and form.is_valid():
-        row = _sent(request, form)
+        row = _store_upload(request, form)
     elif is_drawn and drawn_form.is_valid():
         row = drawn_products(**drawn_form.cleaned_data, actor=person(request))
     if row is not None:
@@ -91,11 +91,11 @@ def catalogues(request: HttpRequest) -> HttpResponse:
     return render(request, "console/experiments/catalogues.html", context, status=status)
 
 
-def _sent(request: HttpRequest, form: CatalogueForm) -> StoredCatalogue | None:
+def _store_upload(request: HttpRequest, form: CatalogueForm) -> StoredCatalogue | None:
     """The catalogue of a form; None with the form's errors where its files cannot be used."""
     file = form.cleaned_data["file"]
     try:
-        return uploaded(
+        return store_upload(
             team=form.cleaned_data["team"], name=file.name, file=file, actor=person(request)
         )
     except SimulationError as refused:

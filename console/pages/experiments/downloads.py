@@ -48,7 +48,7 @@ def _all(run: StoredRun) -> Iterator[str]:
     yield json.dumps(run.record() | {"tables": tables}, indent=1, ensure_ascii=False)
 
 
-def _written(name: str, run: StoredRun) -> tuple[str, Any] | None:
+def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
     """The type of a download and its parts; None where there is none of that name."""
     base, _dot, form = name.partition(".")
     if name == "experiment.json":
@@ -71,7 +71,7 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
     version = version_for(request, list(row.versions.exclude(finished_at=None).order_by("-number")))
     if version is not None:
         version.experiment = row
-    written = None if version is None else _written(name, StoredRun(version))
+    written = None if version is None else _content(name, StoredRun(version))
     if version is None or written is None:
         raise Http404(f"There is no download {name}.")
     content_type, parts = written

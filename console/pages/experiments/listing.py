@@ -92,7 +92,7 @@ def _create(
     only checked; None with the form's errors where it is refused."""
     try:
         with transaction.atomic():
-            version = _stored(request, form, teams)
+            version = _store(request, form, teams)
             same = same_experiment(version)
             transaction.set_rollback(is_check or same is not None)
     except REFUSALS as refused:
@@ -103,7 +103,7 @@ def _create(
     return version
 
 
-def _stored(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> ExperimentVersion:
+def _store(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> ExperimentVersion:
     data, source, actor = form.cleaned_data, form.source, person(request)
     team = next(team for team in teams if team.pk == source.team_id)
     # The same form may be sent twice at once. What else is stored for the team goes on meanwhile.
