@@ -7,7 +7,7 @@ fees included. Bonuses are charged where they are paid (marketplace.recruiting.i
 
 from collections import Counter
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from functools import partial
 
 from django.db import transaction
@@ -98,12 +98,21 @@ def _charge(
 
 def committed_to(study: RecruitedStudy) -> Decimal:
     """What a study costs as far as is known: what was set aside for its places, or, once it is
-    stopped and nobody waits to be paid any more, what was paid of that: the rest is free again."""
+    stopped, what was paid of that, and a place's share for each who may be paid still: the rest is
+    free again."""
+    set_aside = _total(study, Kind.STUDY)
+    n_open = study.n_payable_there
+    if study.state != RecruitedStudy.State.STOPPED or n_open is None or not study.places:
+        return set_aside
     charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=Kind.REWARD)
-    unpriced = Session.objects.filter(study=study, state=Session.State.APPROVED)
-    is_over = study.state == RecruitedStudy.State.STOPPED and study.is_settled_there
-    is_over = is_over and not unpriced.filter(~Exists(charged)).exists()
-    kind = Kind.REWARD if is_over else Kind.STUDY
+    unpriced = _approved(study.connection).filter(~Exists(charged), study=study)
+    erased = ErasedSubmission.objects.filter(study=study, uncharged=Kind.REWARD)
+    n_open += unpriced.count() + erased.count()
+    share = (set_aside / study.places).quantize(SMALLEST, rounding=ROUND_UP)
+    return _total(study, Kind.REWARD) + n_open * share
+
+
+def _total(study: RecruitedStudy, kind: RecruiterCharge.Kind) -> Decimal:
     total: Decimal | None = study.charges.filter(kind=kind).aggregate(n=Sum("amount"))["n"]
     return (total or Decimal(0)).quantize(SMALLEST)
 

@@ -92,10 +92,8 @@ def _follow_those_of(
         changed[study.pk] += session is not None and follow_submission(session, submission)
     follow_doubts(study, there, is_whole=is_whole)
     is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
-    is_stopped = is_stopped and not _approvals_wait(study)
-    is_settled = is_stopped and is_whole and not any(_may_be_paid(one, now) for one in there)
-    if is_settled != study.is_settled_there:  # more places open a study again
-        RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=is_settled)
+    payable = {one.id for one in there if _may_be_paid(one, now)} | _to_be_approved(study)
+    _note_payable(study, len(payable) if is_stopped and is_whole else None)
 
 
 def _keeping_turn(submissions: Iterable[Submission]) -> Iterator[Submission]:
@@ -114,9 +112,23 @@ def _note_code(session: Session, submission: Submission, codes: Mapping[str, str
         session.reported = reported
 
 
-def _approvals_wait(study: RecruitedStudy) -> bool:
+def _to_be_approved(study: RecruitedStudy) -> set[str]:
+    """Submissions whose approval waits to be sent, however they stand there."""
     approvals = Intent.objects.filter(session__study=study, kind=Intent.Kind.APPROVE)
-    return approvals.filter(state__in=Intent.OPEN_STATES).exists()
+    waiting = approvals.filter(state__in=Intent.OPEN_STATES)
+    return set(waiting.values_list("session__submission_id", flat=True))
+
+
+def _note_payable(study: RecruitedStudy, n_payable: int | None) -> None:
+    """Write down how many there may be paid still; more places, or an approval, which come in
+    between have it looked at again."""
+    before = {
+        "is_settled_there": study.is_settled_there,
+        "n_payable_there": study.n_payable_there,
+    }
+    after = {"is_settled_there": n_payable == 0, "n_payable_there": n_payable}
+    if after != before:
+        RecruitedStudy.objects.filter(pk=study.pk, **before).update(**after)
 
 
 def _may_be_paid(there: Submission, now: datetime) -> bool:

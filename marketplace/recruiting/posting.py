@@ -228,8 +228,9 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
         _let_recruiter_pay(study)
         _charge(study, recruiter, places, study.external_id)
     if (after, places) != (before, study.places):
-        study.is_settled_there = False
-        RecruitedStudy.objects.filter(pk=study.pk).update(is_settled_there=False)
+        study.is_settled_there, study.n_payable_there = False, None
+        rows = RecruitedStudy.objects.filter(pk=study.pk)
+        rows.update(is_settled_there=False, n_payable_there=None)
     study.state = after
     study.save(update_fields=["state"])
     # Last, so that more places are charged another time where their price can't be asked now.

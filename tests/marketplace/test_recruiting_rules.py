@@ -236,6 +236,36 @@ def test_money_that_came_back_is_the_rules_again(fake, mturk, study):
     assert [one.status for one in fake.world.studies.values()] == ["COMPLETED"] * 3 + ["ACTIVE"]
 
 
+def test_who_ran_out_of_time_holds_a_share_of_a_stopped_study_and_not_all_of_it(fake, mturk, study):
+    """Of four places of 2.00 one is paid, another's time ran out, and nobody came to the others:
+    a late code may have 2.00 more paid, of 30."""
+    fake.world.now = clock.now()
+    fake.world.approve(hand_in(fake, study))
+    late, _browser, _answer = arrive(fake, study)
+    call_recruiters()
+    fake.world.leave(late, "TIMED-OUT")
+    expire_all(mturk)
+    for _minute in range(3):
+        call_recruiters()
+    assert left_of(mturk) == "26.00"
+    fake.world.enter(late, study.codes.get(outcome="completed").code)
+    fake.world.approve(late)
+    for _minute in range(2):
+        call_recruiters()
+    assert left_of(mturk) == "26.00"
+
+
+def left_of(mturk):
+    """What the rule has left, as it says of HITs that are too dear."""
+    mturk.create_hit(**HIT_HERE, MaxAssignments=99)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    problem = AttachedHitType.objects.get().problem
+    expire_all(mturk)
+    call_recruiters()
+    return problem.split(", and ")[1].split(" of the rule")[0]
+
+
 def test_a_discarded_draft_is_called_so(fake, mturk, rule):
     mturk.create_hit(**HIT_HERE, MaxAssignments=20)
     clock.advance(timedelta(minutes=2))
