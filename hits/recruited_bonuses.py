@@ -27,12 +27,17 @@ class Bonus:
     job: Job
     token: str
     currency: str
-    is_refused: bool  # by the recruiter, as for want of money
+    # Why the recruiter refused it, as for want of money; None where it did not.
+    refusal: str | None
     is_unheard: bool  # nobody knows if the marketplace wrote it down: to ask again is the same
 
     @property
     def amount(self) -> str:
         return _amount(self.job.arguments)
+
+    @property
+    def is_refused(self) -> bool:
+        return self.refusal is not None
 
 
 def bonuses_of(batch: Batch, **facts: str) -> list[Bonus]:
@@ -42,16 +47,20 @@ def bonuses_of(batch: Batch, **facts: str) -> list[Bonus]:
     jobs = list(_jobs_of(batch).filter(**named).select_related("requested_by"))
     rows = Recruitment.objects.select_related("recruiter")
     studies = rows.in_bulk({job.arguments["recruitment"] for job in jobs})
-    refused = _refused_among(batch, jobs)
+    tokens = {
+        job.pk: token_of(studies[job.arguments["recruitment"]], job.arguments) for job in jobs
+    }
+    refused = _refused_among(batch, jobs, tokens)
     by_token: dict[str, Bonus] = {}
     for job in jobs:
-        study = studies[job.arguments["recruitment"]]
+        study, refusal = studies[job.arguments["recruitment"]], refused.get(job.pk)
         one = Bonus(
             job=job,
-            token=token_of(study, job.arguments),
+            token=tokens[job.pk],
             currency=study.recruiter.currency,
-            is_refused=job.pk in refused,
-            is_unheard=_is_unheard(job),
+            refusal=refusal,
+            # What its recruiter refused was written down, and is heard of.
+            is_unheard=refusal is None and _is_unheard(job),
         )
         known = by_token.setdefault(one.token, one)
         if known.is_unheard and not one.is_unheard:  # what is heard of one is so of both
@@ -96,26 +105,31 @@ def _jobs_of(batch: Batch) -> JobQuerySet:
     return written.exclude(state=Job.State.STOPPED, started_at=None)
 
 
-def _refused_among(batch: Batch, jobs: list[Job]) -> set[int]:
-    """Which of these the recruiter refused, by their keys. Those of before a call's number was kept
-    are known by participant and amount, of calls that are no other's; one that nobody heard of may
-    have been written down, and is none of them."""
+def _refused_among(batch: Batch, jobs: list[Job], tokens: Mapping[int, str]) -> dict[int, str]:
+    """Which of these the recruiter refused, by their keys, and why: by the token under which each
+    was requested, which says so of one that nobody heard of, too. Calls whose token a marketplace
+    of before does not tell are known by number, and those of before that was kept by participant
+    and amount; of these one that nobody heard of is none."""
     calls = RecruiterCall.objects.filter(recruitment__batch=batch, kind=BONUS, is_uncertain=False)
     named = _jobs_of(batch).filter(arguments__call__isnull=False)
     known = set(named.values_list("arguments__call", flat=True))
-    numbers, facts = set(), set()
+    by_token, by_number, by_facts = {}, {}, {}
     for call in calls:
-        numbers.add(call.number)
-        if call.number not in known:
-            facts.add((call.worker_id, f"{call.amount or 0:.2f}"))
+        by_token[call.request_token] = by_number[call.number] = call.problem
+        if not call.request_token and call.number not in known:
+            by_facts[call.worker_id, f"{call.amount or 0:.2f}"] = call.problem
+    by_token.pop("", None)
 
-    def is_refused(bonus: Job) -> bool:
+    def refusal(bonus: Job) -> str | None:
         told = bonus.arguments
+        if (problem := by_token.get(tokens[bonus.pk])) is not None:
+            return problem
         if "call" in told:
-            return told["call"] in numbers
-        return not _is_unheard(bonus) and (told["worker_id"], _amount(told)) in facts
+            return by_number.get(told["call"])
+        return None if _is_unheard(bonus) else by_facts.get((told["worker_id"], _amount(told)))
 
-    return {one.pk for one in jobs if is_refused(one)}
+    found = {one.pk: refusal(one) for one in jobs}
+    return {key: problem for key, problem in found.items() if problem is not None}
 
 
 def _is_unheard(bonus: Job) -> bool:

@@ -251,6 +251,9 @@ class RecruiterCall(models.Model):
     amount = models.DecimalField(max_digits=14, decimal_places=4, null=True, blank=True)
     currency = models.CharField(max_length=3, blank=True)
     worker_id = models.CharField(max_length=64)
+    request_token = models.CharField(
+        max_length=100, blank=True, help_text="By which a bonus was requested."
+    )
     submission_id = models.CharField(max_length=240)
     problem = models.TextField(blank=True)
     shows_by = models.DateTimeField(

@@ -1050,10 +1050,8 @@ def test_a_refused_bonus_opens_the_way_to_that_one_alone(bonus, drafted, fake, a
     assert len(fake.world.paid) == 2
 
 
-def test_a_bonus_that_was_not_heard_of_and_then_refused_can_be_paid(
-    bonus, drafted, fake, ada, monkeypatch
-):
-    """What was pressed twice was one request there: once that is refused, the next is another."""
+def lose_answers_of_a_bonus(drafted, ada, monkeypatch, bonus):
+    """The marketplace writes the bonus down, and nobody hears of it."""
     real = recruiter_api.pay_bonus
 
     def lost(*args, **facts):
@@ -1066,6 +1064,28 @@ def test_a_bonus_that_was_not_heard_of_and_then_refused_can_be_paid(
         while job.is_unfinished:
             run_job(job.pk)
             job.refresh_from_db()
+
+
+def test_a_bonus_that_was_not_heard_of_and_was_refused_is_said_to_be_refused_and_why(
+    bonus, drafted, fake, ada, monkeypatch
+):
+    """By the token that it was requested under; the next is another, and is paid."""
+    lose_answers_of_a_bonus(drafted, ada, monkeypatch, bonus)
+    fake.fail_next("prepare_bonuses", "400")
+    minute()
+    [one] = bonuses_of(drafted.batch)
+    assert (one.is_refused, one.is_unheard) == (True, False)
+    assert one.refusal == RecruiterCall.objects.get().problem != ""
+    change(drafted, BONUS, ada, **bonus | {"amount": "0.80"})
+    minute()
+    assert [str(amount) for _kind, _key, amount in fake.world.paid] == ["320/3"]
+
+
+def test_a_bonus_that_was_not_heard_of_and_then_refused_can_be_paid(
+    bonus, drafted, fake, ada, monkeypatch
+):
+    """What was pressed twice was one request there: once that is refused, the next is another."""
+    lose_answers_of_a_bonus(drafted, ada, monkeypatch, bonus)
     run_job(request_job(kind="follow_recruiters").pk)
     change(drafted, BONUS, ada, **bonus)
     fake.fail_next("prepare_bonuses", "400")
