@@ -171,8 +171,11 @@ def recruit_in_background(running: RunningJob) -> str:
     job, arguments = running.job, running.arguments
     rows = Recruitment.objects.select_related("batch__connection", "recruiter")
     recruitment = rows.get(pk=arguments["recruitment"])
+    is_sent = arguments.get("is_sent")
+    if not is_sent:
+        _begin_sending(recruitment, job)
     try:
-        if not arguments.get("is_sent"):
+        if not is_sent:
             _send(recruitment, job)
         if arguments["action"] in ANYTIME:
             return _done_by_itself(recruitment, arguments["action"])
@@ -252,12 +255,15 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
     return job
 
 
-def _send(recruitment: Recruitment, job: Job) -> None:
-    """Send it, unless something else was requested since: one that failed can be tried again from
-    a page that is out of date."""
+def _begin_sending(recruitment: Recruitment, job: Job) -> None:
+    """Refused where something else was requested since: one that failed can be tried again from a
+    page that is out of date. What is in the study's way is not that."""
     latest = Recruitment.objects.filter(pk=recruitment.pk, n_requests=job.arguments["number"])
     if not latest.update(is_under_way=True, problem=""):
         raise RecruitingRefused(_("Something was requested of it since. Look at it again."))
+
+
+def _send(recruitment: Recruitment, job: Job) -> None:
     # What a try may have brought about that nobody heard of, a later refusal does not take back.
     was_tried = job.arguments.get("was_tried") or job.arguments.get("token")
     _note_sent(job, was_tried=True)

@@ -718,8 +718,11 @@ def test_trying_again_from_a_page_that_is_out_of_date_spends_nothing(drafted, fa
     failed = change(drafted, PLACES, ada, places=4, confirmed="4.00")
     assert failed.state == "failed"
     change(drafted, STOP, ada)
+    Recruitment.objects.update(problem="Of the stop.", is_under_way=True)
     resume_job(job=failed)
     work_off()
+    drafted.refresh_from_db()
+    assert (drafted.problem, drafted.is_under_way) == ("Of the stop.", True)
     minute()
     drafted.refresh_from_db()
     failed.refresh_from_db()
