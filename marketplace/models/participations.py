@@ -177,6 +177,8 @@ class ErasedSubmission(models.Model):
     seal = models.CharField(max_length=64)
     # The kind of a charge for it that was not written down yet, since no price was heard.
     uncharged = models.CharField(max_length=10, blank=True)
+    # Whether it was not paid there yet, as far as was known: by time or by hand it may be since.
+    is_unpaid = models.BooleanField(default=False)
 
     class Meta:
         constraints = [

@@ -5,7 +5,7 @@ once more. Neither must make an account, or a row with the person's id, of someb
 that erased.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from encryption import seals
 from marketplace.models import (
@@ -43,6 +43,7 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
                 study_id=session.study_id,
                 seal=_seals(session.connection, session.submission_id)[0],
                 uncharged=uncharged[session.pk],
+                is_unpaid=_is_unpaid(session),
             )
             for session in sessions
         ],
@@ -60,6 +61,25 @@ def _uncharged(session: Session) -> str:
     if kind and RecruiterCharge.objects.filter(session=session, kind=kind).exists():
         return ""
     return kind
+
+
+def _is_unpaid(session: Session) -> bool:
+    """Whether the recruiter, which is asked, may still pay for it."""
+    is_paid = session.state in (Session.State.APPROVED, Session.State.SCREENED_OUT)
+    return bool(session.study.external_id) and not is_paid
+
+
+def note_paid_since(study: RecruitedStudy, kinds: Mapping[str, str]) -> None:
+    """Have those charged for, by the kind of the charge, that were erased before the recruiter paid
+    them: once each, and without the id by which it lists them."""
+    unpaid = ErasedSubmission.objects.filter(study=study, is_unpaid=True)
+    waiting = dict(unpaid.values_list("seal", "pk"))
+    if not waiting:
+        return
+    for submission_id, kind in kinds.items():
+        for seal in _seals(study.connection, submission_id):
+            if (key := waiting.get(seal)) is not None:
+                unpaid.filter(pk=key).update(is_unpaid=False, uncharged=kind)
 
 
 def erased_among(connection: RecruiterConnection, submission_ids: Collection[str]) -> set[str]:

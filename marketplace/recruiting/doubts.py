@@ -19,8 +19,15 @@ from django.utils.translation import ngettext
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import Assignment, Intent, Outcome, RecruitedStudy, Session
-from marketplace.people.erased_submissions import erased_among
+from marketplace.models import (
+    Assignment,
+    Intent,
+    Outcome,
+    RecruitedStudy,
+    RecruiterCharge,
+    Session,
+)
+from marketplace.people.erased_submissions import erased_among, note_paid_since
 from marketplace.recruiting.participants import account_of, encrypted
 from marketplace.recruiting.records import RejectionCategory, Submission, SubmissionState
 
@@ -71,9 +78,11 @@ def follow_doubts(
 def _note_paid(
     study: RecruitedStudy, submissions: Iterable[Submission], known: Mapping[str, Session]
 ) -> None:
-    """Keep who was paid there though nobody has opened the study here for it: it is charged for."""
+    """Keep who was paid there though nobody has opened the study here for it, or had all of that
+    erased since: it is charged for."""
     paid = {one.id: one for one in submissions if one.state == SubmissionState.APPROVED}
     unknown = paid.keys() - known.keys()
+    note_paid_since(study, dict.fromkeys(unknown, RecruiterCharge.Kind.REWARD))
     for key in unknown - erased_among(study.connection, unknown):
         _absent(study, paid[key], Session.State.APPROVED)
 
@@ -84,7 +93,9 @@ def _note_screened_out(
     """Say of whom the recruiter has paid for being screened out, and whom nobody screened out here:
     one code stands for all, and can be passed on. It is paid, and charged for; return how many."""
     paid = {one.id: one for one in submissions if one.state == SubmissionState.SCREENED_OUT}
-    erased = erased_among(study.connection, paid.keys() - known.keys())
+    unknown = paid.keys() - known.keys()
+    note_paid_since(study, dict.fromkeys(unknown, RecruiterCharge.Kind.SCREEN_OUT))
+    erased = erased_among(study.connection, unknown)
     n_new = 0
     for key in paid.keys() - erased:
         session = known.get(key) or _absent(study, paid[key], Session.State.SCREENED_OUT)

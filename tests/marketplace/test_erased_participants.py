@@ -71,6 +71,20 @@ def test_what_their_recruiter_lists_brings_nobody_back(fake, posted, erased):
     assert nobody_is_known()
 
 
+def test_who_was_erased_before_time_paid_them_is_charged_for_once_and_not_named(
+    fake, posted, erased
+):
+    call_recruiters()
+    assert not RecruiterCharge.objects.filter(kind="reward").exists()
+    fake.world.pass_time(timedelta(days=22))
+    for _minute in range(3):
+        call_recruiters()
+    [charge] = RecruiterCharge.objects.filter(kind="reward")
+    assert (charge.amount, charge.study, charge.session) == (2, posted, None)
+    assert erased.id not in charge.external_id
+    assert nobody_is_known()
+
+
 def test_the_link_of_an_erased_participation_is_refused(fake, posted, erased):
     answer = open_again(fake, posted, erased)
     assert answer.status_code == 400
