@@ -4,8 +4,10 @@ whoever came on one would find nothing to do, and be sent back unpaid."""
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -14,6 +16,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,
     ErasedSubmission,
+    Hit,
     HitType,
     Outcome,
     RecruitedStudy,
@@ -25,10 +28,7 @@ from marketplace.recruiting.reservations import hits_of
 def judgments_wanted(hit_type: HitType, annotation_prefix: str = "") -> list[int]:
     """How many judgments each open HIT still wants, those that want any."""
     study = RecruitedStudy(hit_type=hit_type, annotation_prefix=annotation_prefix)
-    taken = Count("assignments", filter=~Q(assignments__status__in=Assignment.GIVEN_UP_STATUSES))
-    hits = hits_of(study).filter(expiration__gt=clock.now()).listed()
-    rows = hits.annotate(taken=taken).values_list("max_assignments", "taken")
-    return [wanted - taken for wanted, taken in rows if wanted > taken]
+    return Demand([study]).judgments_of(study)
 
 
 def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str = "") -> int:
@@ -36,8 +36,7 @@ def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str
     study = RecruitedStudy(
         hit_type=hit_type, items_per_session=items_per_session, annotation_prefix=annotation_prefix
     )
-    wanted = judgments_wanted(hit_type, annotation_prefix)
-    _n_elsewhere, n_needed = _beside_others(study, wanted)
+    _n_elsewhere, n_needed = Demand([study]).beside_others(study)
     return n_needed
 
 
@@ -49,7 +48,8 @@ def places_needed(n_judgments: int, most_of_a_hit: int, items_per_session: int) 
 
 def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> None:
     """Refuse so many places beyond the present ones where that is more than judgments need."""
-    wanted = judgments_wanted(study.hit_type, study.annotation_prefix)
+    demand = Demand([study])
+    wanted = demand.judgments_of(study)
     if not wanted:
         raise InvalidParameter(
             _(
@@ -57,8 +57,8 @@ def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> N
                 "or expired. No place is needed; whoever came would find nothing to do."
             )
         )
-    n_elsewhere, n_needed = _beside_others(study, wanted)
-    n_free = max(0, n_present - _n_taken(study)) if n_present else 0
+    n_elsewhere, n_needed = demand.beside_others(study)
+    n_free = max(0, n_present - demand.n_taken(study)) if n_present else 0
     if n_more > max(0, n_needed - n_free):
         n_in_all = places_needed(sum(wanted), max(wanted), study.items_per_session)
         raise InvalidParameter(_too_many(sum(wanted), n_in_all, n_free, n_elsewhere))
@@ -67,24 +67,69 @@ def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> N
 def free_and_needed(study: RecruitedStudy) -> tuple[int, int]:
     """Places of a study that nobody has, and those for judgments that nobody gives, nor whoever
     comes to another study of the same HITs."""
-    wanted = judgments_wanted(study.hit_type, study.annotation_prefix)
-    _n_elsewhere, n_needed = _beside_others(study, wanted)
-    return max(0, study.places - _n_taken(study)), n_needed
+    return free_and_needed_of([study])[study.pk]
 
 
-def _beside_others(study: RecruitedStudy, wanted: list[int]) -> tuple[int, int]:
-    """Free places of other open studies of the same HITs, and how many of this one the judgments
-    need that those leave."""
-    n_elsewhere = n_given = 0
-    for other in _others_open(study):
-        free = max(0, other.places - _n_taken(other))
-        is_part = len(other.annotation_prefix) > len(study.annotation_prefix)
-        theirs = judgments_wanted(other.hit_type, other.annotation_prefix) if is_part else wanted
-        n_elsewhere += free
-        n_given += min(free * other.items_per_session, sum(theirs))
-    left = max(0, sum(wanted) - n_given)
-    most = max(0, max(wanted, default=0) - n_elsewhere)
-    return n_elsewhere, places_needed(left, most, study.items_per_session)
+def free_and_needed_of(studies: Sequence[RecruitedStudy]) -> dict[int, tuple[int, int]]:
+    """The same of several, by their keys, in as many statements as of one."""
+    demand = Demand(studies)
+    return {one.pk: (demand.n_free(one), demand.beside_others(one)[1]) for one in studies}
+
+
+class Demand:
+    """What the HITs of some studies still want, and which places of those studies, and of others of
+    the same HITs, are taken: looked up at once, however many studies they are."""
+
+    def __init__(self, studies: Sequence[RecruitedStudy]) -> None:
+        types = {one.hit_type_id for one in studies}
+        open_ones = RecruitedStudy.objects.filter(
+            hit_type__in=types, state=RecruitedStudy.State.ACTIVE
+        )
+        self._open = list(open_ones) if studies else []
+        self._hits = _open_hits(studies) if studies else []
+        every = {one.pk: one for one in [*self._open, *studies] if one.pk is not None}
+        self._n_taken = _places_taken(every.values())
+
+    def judgments_of(self, study: RecruitedStudy) -> list[int]:
+        """How many judgments each open HIT of a study still wants, those that want any."""
+        return [
+            n
+            for hit_type, annotation, n in self._hits
+            if hit_type == study.hit_type_id and annotation.startswith(study.annotation_prefix)
+        ]
+
+    def n_taken(self, study: RecruitedStudy) -> int:
+        """Places that somebody has or had and that are not free again."""
+        return self._n_taken.get(study.pk, 0)
+
+    def n_free(self, study: RecruitedStudy) -> int:
+        return max(0, study.places - self.n_taken(study))
+
+    def beside_others(self, study: RecruitedStudy) -> tuple[int, int]:
+        """Free places of other open studies of the same HITs, and how many of this one the
+        judgments need that those leave."""
+        wanted = self.judgments_of(study)
+        n_elsewhere = n_given = 0
+        for other in self._others_open(study):
+            free = self.n_free(other)
+            is_part = len(other.annotation_prefix) > len(study.annotation_prefix)
+            theirs = self.judgments_of(other) if is_part else wanted
+            n_elsewhere += free
+            n_given += min(free * other.items_per_session, sum(theirs))
+        left = max(0, sum(wanted) - n_given)
+        most = max(0, max(wanted, default=0) - n_elsewhere)
+        return n_elsewhere, places_needed(left, most, study.items_per_session)
+
+    def _others_open(self, study: RecruitedStudy) -> list[RecruitedStudy]:
+        """Other studies of the same HITs whose free places are for the same judgments."""
+        mine = study.annotation_prefix
+        return [
+            one
+            for one in self._open
+            if one.hit_type_id == study.hit_type_id
+            and one.pk != study.pk
+            and (one.annotation_prefix.startswith(mine) or mine.startswith(one.annotation_prefix))
+        ]
 
 
 def _too_many(n_judgments: int, n_needed: int, n_free: int, n_elsewhere: int) -> str:
@@ -109,27 +154,37 @@ def _too_many(n_judgments: int, n_needed: int, n_free: int, n_elsewhere: int) ->
     return " ".join([text, *([free] if n_free else []), *([elsewhere] if n_elsewhere else [])])
 
 
-def _others_open(study: RecruitedStudy) -> list[RecruitedStudy]:
-    """Other studies of the same HITs whose free places are for the same judgments."""
-    rows = RecruitedStudy.objects.filter(
-        hit_type=study.hit_type_id, state=RecruitedStudy.State.ACTIVE
-    ).select_related("hit_type")
-    mine = study.annotation_prefix
-    return [
-        one
-        for one in rows.exclude(pk=study.pk)
-        if one.annotation_prefix.startswith(mine) or mine.startswith(one.annotation_prefix)
-    ]
+def _open_hits(studies: Sequence[RecruitedStudy]) -> list[tuple[int, str, int]]:
+    """The HIT type, the annotation, and how many judgments it wants, of each open HIT that wants
+    any. Of one study only those of its part of the type."""
+    hits = Hit.objects.filter(hit_type__in={one.hit_type_id for one in studies})
+    if len(studies) == 1:
+        hits = hits_of(studies[0])
+    taken = Count("assignments", filter=~Q(assignments__status__in=Assignment.GIVEN_UP_STATUSES))
+    rows = hits.filter(expiration__gt=clock.now()).listed().annotate(taken=taken).order_by()
+    wanting = rows.filter(max_assignments__gt=F("taken"))
+    facts = wanting.values_list("hit_type", "requester_annotation", "max_assignments", "taken")
+    return [(key, annotation, most - taken) for key, annotation, most, taken in facts]
 
 
-def _n_taken(study: RecruitedStudy) -> int:
-    """Places that somebody has or had and that are not free again; of those that were erased before
-    that was kept, nobody knows any more of which study they were."""
-    of_it = Q(study=study.pk) | Q(study=None, connection=study.connection_id)
-    erased = ErasedSubmission.objects.filter(of_it)
+def _places_taken(studies: Iterable[RecruitedStudy]) -> Counter[int]:
+    """Places that somebody has or had and that are not free again, by study; of those that were
+    erased before that was kept, nobody knows any more of which study they were."""
+    connections = {one.pk: one.connection_id for one in studies}
+    n_taken = Counter[int]()
+    if not connections:
+        return n_taken
     is_free = Q(state__in=Session.PLACE_FREE_STATES)
     # Who has done all of the work may enter the code late, and who has entered one holds it.
     is_late = Q(outcome=Outcome.COMPLETED) | ~Q(reported="")
     is_free &= ~(Q(state=Session.State.TIMED_OUT) & is_late)
-    sessions = Session.objects.filter(study=study).exclude(is_free)
-    return sessions.count() + erased.count()
+    sessions = Session.objects.filter(study__in=connections).exclude(is_free).order_by()
+    n_taken.update(dict(sessions.values_list("study").annotate(n=Count("pk"))))
+    of_them = Q(study__in=connections) | Q(study=None, connection__in=set(connections.values()))
+    erased = ErasedSubmission.objects.filter(of_them).order_by()
+    groups = erased.values_list("study", "connection").annotate(n=Count("pk"))
+    for study, connection, n in groups:
+        for key in connections:
+            is_of_it = study == key or (study is None and connection == connections[key])
+            n_taken[key] += n if is_of_it else 0
+    return n_taken

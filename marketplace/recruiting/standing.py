@@ -39,12 +39,13 @@ from marketplace.models import (
 )
 from marketplace.recruiting.charges import charged_to
 from marketplace.recruiting.intents import DECISIONS, SHOWN_WITHIN
-from marketplace.recruiting.needed_places import free_and_needed
+from marketplace.recruiting.needed_places import free_and_needed_of
 
 MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS, MOST_PARTICIPATIONS = 200, 1000, 1000, 1000
 SESSIONS_AT_ONCE = 500
 # Whose participant has no place at the recruiter any more.
 GIVEN_UP = (Session.State.RETURNED, Session.State.TIMED_OUT)
+LIVE = (RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED)
 LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
 
 
@@ -61,6 +62,7 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     keys = [study.pk for study in listed]
     charges = charged_to(keys)
     unsent, entered = _unsent(keys), _entered(keys)
+    places = free_and_needed_of([study for study in listed if study.state in LIVE])
     return [
         _study(study, sessions, waiting)
         | {
@@ -68,6 +70,9 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
             "unsent": unsent.get(study.pk, {}),
             "n_entered": entered.get(study.pk, 0),
         }
+        # Its places that nobody has, and those that judgments need which nobody gives at the
+        # moment; said while it is open.
+        | dict(zip(("free", "needed"), places.get(study.pk, (None, None)), strict=True))
         for study, sessions, waiting in _counted(listed, keys)
     ]
 
@@ -256,16 +261,7 @@ def _study(
         "sessions": {state: states[state] for state in Session.State.values},
         "outcomes": {name: n for name, n in outcomes.items() if n},
         "n_waiting": n_waiting,
-    } | _places(study)
-
-
-def _places(study: RecruitedStudy) -> dict[str, int | None]:
-    """Its places that nobody has, and those that judgments need which nobody gives at the moment;
-    said while it is open."""
-    if study.state not in (RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED):
-        return {"free": None, "needed": None}
-    free, needed = free_and_needed(study)
-    return {"free": free, "needed": needed}
+    }
 
 
 def _amount(value: Decimal | None) -> str | None:

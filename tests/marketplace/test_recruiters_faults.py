@@ -8,7 +8,9 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.db import connection as db_connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
@@ -369,6 +371,30 @@ def test_places_of_another_study_of_the_hits_are_not_sold_again(fake, connection
     hand_in(fake, posted)
     [told] = studies_of(RecruitedStudy.objects.filter(pk=posted.pk))
     assert told["needed"] == 3
+
+
+def test_how_many_open_studies_stand_is_looked_up_as_that_of_one(
+    fake, mturk, connection, hit_type, posted
+):
+    """Each has its own places that are free and needed, of the same HITs and of parts of them."""
+
+    def looked_up(n):
+        with CaptureQueriesContext(db_connection) as queries:
+            rows = studies_of(RecruitedStudy.objects.all())
+        assert len(rows) == n
+        return len(queries), [(one["free"], one["needed"]) for one in rows]
+
+    n_statements, of_one = looked_up(1)
+    assert of_one == [(4, 4)]
+    another_study(connection, hit_type, mturk)
+    third = another_study(connection, hit_type, mturk)
+    hand_in(fake, third)
+    Hit.objects.filter(pk=Hit.objects.latest("pk").pk).update(requester_annotation="part:1")
+    RecruitedStudy.objects.filter(pk=third.pk).update(annotation_prefix="part:")
+    n_of_three, of_three = looked_up(3)
+    assert of_three == [(4, 8), (2, 6), (1, 0)]
+    assert of_three == [free_and_needed(one) for one in RecruitedStudy.objects.order_by("pk")]
+    assert n_of_three == n_statements
 
 
 @pytest.mark.parametrize("fault", ["500", "429", "drop"])
