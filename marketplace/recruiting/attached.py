@@ -103,6 +103,7 @@ def _follow(attached: AttachedHitType, now: datetime) -> None:
     newest: datetime | None = hits.aggregate(at=Max("created_at"))["at"]
     if newest is None or newest > now - SETTLED or attached.rule.ended_at is not None:
         return
+    _require_draft(study)
     if study is not None and study.state == State.DRAFT and study.places > _places_of(attached):
         too_large, study = study, _write(attached)  # some HITs are over since it was drafted
         discard_draft(study=too_large)
@@ -123,6 +124,21 @@ def _follow(attached: AttachedHitType, now: datetime) -> None:
     _commit(attached, price.total)
     set_places(study=study, total=places, confirmed=price.total)
     _note_pending(attached, None)
+
+
+def _require_draft(study: RecruitedStudy | None) -> None:
+    """Whoever deletes a draft there wants nobody to come by it: no other takes its place as long as
+    one of its HITs is open."""
+    if study is None or study.state != State.DRAFT or not study.external_id:
+        return
+    try:
+        required_recruiter(study.connection).study(study.external_id)
+    except NotFound as problem:
+        text = _(
+            "The draft was deleted at {recruiter}, so that nobody is asked for. Once none of these "
+            "HITs is open, those that come later have a study of their own."
+        )
+        raise InvalidParameter(text.format(recruiter=study.connection.name)) from problem
 
 
 def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime) -> None:

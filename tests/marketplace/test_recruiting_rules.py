@@ -223,6 +223,27 @@ def test_a_draft_that_was_too_dear_is_drafted_anew_for_what_is_left(fake, mturk,
     assert [(one.status, one.places) for one in fake.world.studies.values()] == [("ACTIVE", 2)]
 
 
+def test_a_draft_that_somebody_deleted_there_is_not_drafted_again_for_its_hits(fake, mturk, rule):
+    """It was too dear; what is left of its HITs would not be."""
+    first = mturk.create_hit(**HIT_HERE, MaxAssignments=20)["HIT"]["HITId"]
+    mturk.create_hit(**HIT_HERE, MaxAssignments=2)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    fake.world.studies.clear()
+    mturk.update_expiration_for_hit(HITId=first, ExpireAt=clock.now())
+    for _minute in range(2):
+        call_recruiters()
+    assert fake.world.studies == {}
+    assert "The draft was deleted at Prolific" in AttachedHitType.objects.get().problem
+    expire_all(mturk)
+    call_recruiters()
+    mturk.create_hit(**HIT_HERE, MaxAssignments=2)
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    assert [(one.status, one.places) for one in fake.world.studies.values()] == [("ACTIVE", 2)]
+    assert AttachedHitType.objects.get().problem == ""
+
+
 def test_money_that_came_back_is_the_rules_again(fake, mturk, study):
     """Nobody comes to four studies of 8.00, of 30."""
     for _round in range(3):
