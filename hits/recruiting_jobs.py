@@ -12,6 +12,7 @@ from hits.call_limits import call_time, repeated_later
 from hits.exceptions import HitsError
 from hits.recruited_batches import recruit_in_background
 from hits.recruited_decisions import follow_decisions
+from hits.recruited_failures import note_done_since
 from hits.recruited_standing import connections_to_follow, store_standing
 from hits.recruiter_accounts import connect_in_background
 from hits.recruiter_api import fetch_standing
@@ -57,6 +58,7 @@ def follow_recruiters(running: RunningJob) -> str:
             with call_time(CALL_SECONDS):
                 store_standing(connection, fetch_standing(connection))
                 follow_decisions(connection)
+                note_done_since(connection)
         except HitsError as refusal:
             # Closed accounts and marketplaces that are away hold up no other connection.
             logger.warning("Recruiting over connection %s is unknown: %s", connection.pk, refusal)

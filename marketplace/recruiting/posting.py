@@ -231,6 +231,8 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
         study.is_settled_there, study.n_payable_there = False, None
         rows = RecruitedStudy.objects.filter(pk=study.pk)
         rows.update(is_settled_there=False, n_payable_there=None)
+        # What was not done as it stood before is no matter of how it stands now.
+        rows.filter(action="").update(problem="")
     study.state = after
     study.save(update_fields=["state"])
     # Last, so that more places are charged another time where their price can't be asked now.

@@ -75,6 +75,7 @@ from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting import decisions
+from marketplace.recruiting.fake_prolific.operations import move_study
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.standing import calls_of
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
@@ -728,6 +729,36 @@ def test_trying_again_from_a_page_that_is_out_of_date_spends_nothing(drafted, fa
     failed.refresh_from_db()
     assert (drafted.state, drafted.places) == ("stopped", 2)
     assert "requested of it since" in failed.message
+
+
+def test_what_failed_and_was_done_all_the_same_is_not_said_to_have_failed(drafted, fake, ada):
+    """It is published there by hand; what is still to be done stays failed."""
+    fake.fail_next("study", *["500"] * 4)
+    failed = change(drafted, PUBLISH, ada, confirmed="4.00")
+    minute()
+    failed.refresh_from_db()
+    drafted.refresh_from_db()
+    assert (failed.state, drafted.state) == ("failed", "draft")
+    assert drafted.problem
+    move_study(fake.world, {"action": "PUBLISH"}, RecruitedStudy.objects.get().external_id)
+    minute()
+    failed.refresh_from_db()
+    drafted.refresh_from_db()
+    assert (failed.state, drafted.state, drafted.problem) == ("done", "active", "")
+    assert failed.message == "It was done all the same, as was seen later."
+    fake.fail_next("study", *["500"] * 4)
+    failed = change(drafted, STOP, ada)
+    minute()
+    failed.refresh_from_db()
+    assert failed.state == "failed"
+
+
+def test_what_could_not_be_settled_has_not_failed_once_it_is_settled(refused, drafted, fake, ada):
+    job = change(drafted, SETTLE, ada, call=2**40, was_done=True)
+    assert job.state == "failed"
+    minute()
+    job.refresh_from_db()
+    assert (job.state, job.message) == ("done", "Nothing of it is left to be settled.")
 
 
 def test_what_failed_can_be_tried_again_while_nothing_else_was_requested(drafted, fake, ada):
