@@ -243,7 +243,7 @@ class HumanResultsView:
         systems, pairs = self.standing.systems, self.standing.pairs
         if len(systems) < 2 or systems[0].mean is None:
             return None
-        return verdict_of(self.question, list(systems), list(pairs), self.price)
+        return verdict_of(self.question, list(systems), list(pairs), self.price, self.scale.ends)
 
     @property
     def pairs(self) -> list[PairRow]:

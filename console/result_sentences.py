@@ -258,6 +258,8 @@ class Standing:
         values = {"a": a, "b": b}
         if pair.delta is None:
             return _("%(a)s or %(b)s (too few items have both)") % values
+        if pair.delta == 0:
+            return _("%(a)s or %(b)s (equal so far)") % values
         size = self.scale.difference(pair, 1.0 if pair.a == a else -1.0)
         return _("%(a)s or %(b)s (%(a)s ahead by %(size)s)") % (values | {"size": size})
 

@@ -192,7 +192,7 @@ def test_what_more_items_would_show_is_said_beside_what_the_study_shows(rated):
     pair = replace(pair_needing(79, None), n_items=40, p_adjusted=0.2, **known)
     purchase = verdict_of("q", [rated, rival], [pair], None).purchase
     assert "the study shows differences from about 0.28 up; with 80 items instead of 40" in purchase
-    assert purchase.endswith("from about 0.20 up.")
+    assert purchase.endswith("from about 0.2 up.")
 
 
 def test_what_to_buy_and_what_a_study_shows_go_by_the_level_to_which_p_is_adjusted():
@@ -218,6 +218,36 @@ def test_of_many_systems_the_best_is_not_told_apart_because_it_was_picked_as_the
     assert len(compared) == 30
     least = min(compared, key=lambda row: row["p"])
     assert least["p_adjusted"] == pytest.approx(min(1.0, 465 * least["p"]))
+
+
+def test_where_a_study_can_show_nothing_that_the_scale_has_room_for_it_says_so(rated):
+    rival = replace(rated, system="B", mean=2.8)
+    known = {"least_shown": 4.2, "least_shown_of_twice": 3.0, "ci_low": -5.0, "ci_high": 5.4}
+    pair = replace(pair_needing(79, None), p_adjusted=0.2, **known)
+    verdict = verdict_of("q", [rated, rival], [pair], None, (1.0, 5.0))
+    assert "it is ahead of B by 0.20 [-4.00, 4.00]" in verdict.chance
+    assert verdict.purchase.endswith(
+        "As it stands, the study can show no difference that the scale has room for."
+    )
+
+
+def test_ratings_are_said_to_lie_at_one_end_only_where_most_items_do(rated):
+    rival = replace(rated, system="B", mean=2.8, n_items_off_end=2)
+    few = replace(rated, n_items=3, n_items_off_end=3)
+    pair = pair_needing(79, None)
+    assert verdict_of("q", [few, replace(rival, n_items=3)], [pair], None).notes == (
+        "With 3 items only, this is a rough guide.",
+    )
+    one = verdict_of("q", [rated, rival], [pair], None).notes
+    assert one == (
+        "Most ratings of B lie at one end of the scale, and 2 items carry its mean: a test of "
+        "means is a rough guide.",
+    )
+    both = verdict_of("q", [replace(rated, n_items_off_end=4), rival], [pair], None).notes
+    assert both == (
+        "Most ratings of A and B lie at one end of the scale, and fewer than 5 items carry each "
+        "mean: a test of means is a rough guide.",
+    )
 
 
 def test_a_difference_too_small_for_any_purchase_is_not_advised_to_be_bought(rated):

@@ -107,7 +107,7 @@ def compare_rated_systems(
     comparisons = adjusted_by_holm(rows, n_untested=n_untested)
     notes = small_sample_notes(frame)
     if scale == "interval":
-        notes += tuple(notes_of_ends(off_the_end(frame)))
+        notes += tuple(notes_of_ends(off_the_end(frame), means))
     return RatedSystems(means, comparisons, _ranks(means, comparisons), notes)
 
 
@@ -339,10 +339,15 @@ def _ends(frame: pd.DataFrame) -> dict[str, float]:
     return {"low": float(frame["value"].min()), "high": float(frame["value"].max())}
 
 
-def notes_of_ends(off_end: Mapping[str, int]) -> Iterator[str]:
+def is_carried_by_few(n_off_end: int, n_items: int) -> bool:
+    """Whether most items lie at one end of the scale, and a few others carry the mean."""
+    return n_off_end < FEWEST_OFF_END and 2 * n_off_end < n_items
+
+
+def notes_of_ends(off_end: Mapping[str, int], means: Mapping[str, MeanOfCells]) -> Iterator[str]:
     """What to say where a few items off the end carry a system's mean."""
     for name, n_items in off_end.items():
-        if n_items < FEWEST_OFF_END:
+        if is_carried_by_few(n_items, means[name].n_items):
             yield (
                 f"most ratings of {name} lie at one end of the scale, and "
                 f"{count_of(n_items, 'item')} carry its mean: a test of means is a rough guide "

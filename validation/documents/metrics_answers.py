@@ -45,6 +45,8 @@ class MetricsAnswer:
         if not n:
             return _("No metric can be set against people here.")
         values = {"metric": self.results.label(self.best_records[0]), "n": n, "top": n_top}
+        if self._is_none_beyond_chance:
+            return _("No metric agrees with people beyond chance.")
         if n == 1:
             return _("%(metric)s is the only metric to set against people.") % values
         if n_top == 1:
@@ -61,7 +63,9 @@ class MetricsAnswer:
                 "reasons": "; ".join(filter(None, reasons))
             }
         values = {"n": n, "top": n_top, "others": n - 1}
-        if n == 1:
+        if self._is_none_beyond_chance:
+            text = _("Every interval holds 0 or lies below it.")
+        elif n == 1:
             text = ""
         elif n_top == 1:
             text = ngettext(
@@ -75,6 +79,14 @@ class MetricsAnswer:
             text = _("%(top)d of %(n)d cannot be told apart at the top.")
         below = self._below_the_ceiling
         return " ".join(part for part in (text % values, below) if part)
+
+    @property
+    def _is_none_beyond_chance(self) -> bool:
+        """Whether no metric is shown to agree with people at all."""
+        return all(
+            row.coefficient != "acc_eq" and row.ci_low is not None and row.ci_low <= 0
+            for row in self.defined
+        )
 
     @property
     def _below_the_ceiling(self) -> str:
@@ -145,6 +157,8 @@ class MetricsAnswer:
                 "ceiling, an estimate as if values were normal."
             )
         sentences = [text % {"value": value}]
+        if any((row.value or 0.0) > one.attainable for row in self.defined):
+            sentences.append(_("Both are estimates: a metric may come out a little above it."))
         if one.leave_one_out is not None:
             text = _("One more annotator agrees with the others at %(value)s.")
             sentences.append(text % {"value": _value_text(one.leave_one_out)})

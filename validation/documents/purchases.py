@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -33,9 +34,10 @@ def purchase_of(
     open_rivals: Sequence[str],
     open_by_p: Sequence[str],
     against: Mapping[str, RatedPairRecord],
+    widest: float = inf,
 ) -> Purchase:
     """Of the comparisons that are open, `open_by_p` those that a test leaves open: the others only
-    wait for enough items."""
+    wait for enough items. No two means differ by more than `widest`."""
     rival = _rival_to_settle(open_by_p, against) or _rival_to_settle(open_rivals, against)
     has_too_few = best.n_items < LEAST_ITEMS
     if has_too_few or (rival and rival[0].n_items < LEAST_ITEMS):
@@ -46,7 +48,7 @@ def purchase_of(
         n_more_items = max(0, LEAST_ITEMS - best.n_items)
     else:
         n_more_items = max(0, max(pair.items_needed or 0, needed) - pair.n_items)
-    text = _purchase(best, open_by_p if has_too_few else open_rivals, rival)
+    text = _purchase(best, open_by_p if has_too_few else open_rivals, rival, widest)
     skipped = [] if rival is None else _nearer_ones(rival[1], open_by_p, against)
     if skipped:
         smaller = _("The difference from %(rivals)s is too small for a purchase within reach.")
@@ -111,6 +113,7 @@ def _purchase(
     best: RatedSystemRecord,
     open_rivals: Sequence[str],
     nearest: tuple[RatedPairRecord, str] | None,
+    widest: float,
 ) -> str:
     """What would settle it with the rival that is nearest to being told apart."""
     is_of_no_use = nearest is None or not open_rivals or _is_out_of_reach(nearest[0])
@@ -136,11 +139,11 @@ def _purchase(
     }
     is_reckoned = pair.items_needed is not None or pair.annotators_needed is not None
     if _is_out_of_reach(pair):
-        return " ".join([_out_of_reach(pair, values), *_reach(pair)])
+        return " ".join([_out_of_reach(pair, values), *_reach(pair, widest)])
     if is_reckoned and items is None and annotators is None:
         return _(STRICTER) % values
     text = _WAYS[items is not None, annotators is not None]
-    return " ".join([_(text) % values, *_reach(pair)])
+    return " ".join([_(text) % values, *_reach(pair, widest)])
 
 
 def _out_of_reach(pair: RatedPairRecord, values: Mapping[str, object]) -> str:
@@ -158,10 +161,13 @@ def _out_of_reach(pair: RatedPairRecord, values: Mapping[str, object]) -> str:
     return text % {**values, "n": f"{float(f'{needed:.2g}'):,.0f}"}
 
 
-def _reach(pair: RatedPairRecord) -> Iterator[str]:
+def _reach(pair: RatedPairRecord, widest: float) -> Iterator[str]:
     """Which differences the study shows as it is, and which it would with twice the items; nothing
     of one that was kept before that was reckoned."""
     if pair.least_shown is None:
+        return
+    if pair.least_shown > (1.0 if pair.test.startswith(ORDER) else widest):
+        yield _("As it stands, the study can show no difference that the scale has room for.")
         return
     values = {
         "least": _size(pair, pair.least_shown),
@@ -189,8 +195,9 @@ def _difference(pair: RatedPairRecord, value: float) -> str:
 
 
 def _size(pair: RatedPairRecord, value: float) -> str:
+    """A size from which on differences are shown, which is known roughly."""
     if not pair.test.startswith(ORDER):
-        return number_text(value)
+        return f"{float(f'{value:.2g}'):g}"
     return _("%(n)s %% of ratings") % {"n": f"{100 * value:.0f}"}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from math import inf
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
@@ -13,6 +14,7 @@ from stats.inference.scale_ends import FEWEST_OFF_END
 from validation.analysis.rated_systems import (
     LEAST_ITEMS,
     ORDER,
+    is_carried_by_few,
     is_decided,
     notes_of_counts,
 )
@@ -20,7 +22,7 @@ from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecor
 from validation.documents.documents import Column, Row, Section, Table
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
 from validation.documents.purchases import DECIMALS, number_text, purchase_of
-from validation.documents.scale_limits import mean_on_scale, note_of_cuts
+from validation.documents.scale_limits import mean_on_scale, note_of_cuts, on_scale
 from validation.documents.tables import QUESTION, SYSTEM
 from validation.documents.terms import listed
 from validation.results import Results
@@ -66,7 +68,8 @@ def verdicts(results: Results, price: AssignmentPrice | None = None) -> Iterator
     for system in results.rows(RatedSystemRecord):
         systems_of.setdefault(system.question, []).append(system)
     for question, systems in systems_of.items():
-        yield verdict_of(question, systems, pairs_of.get(question, []), price)
+        pairs = pairs_of.get(question, [])
+        yield verdict_of(question, systems, pairs, price, results.scales.get(question))
 
 
 def verdict_of(
@@ -74,9 +77,12 @@ def verdict_of(
     systems: list[RatedSystemRecord],
     pairs: list[RatedPairRecord],
     price: AssignmentPrice | None,
+    scale: tuple[float, float] | None = None,
 ) -> Verdict:
-    """Of one question's systems, best first."""
+    """Of one question's systems, best first; differences end where the scale does."""
     best = systems[0]
+    widest = inf if scale is None else scale[1] - scale[0]
+    pairs = [_within(pair, widest) for pair in pairs]
     against = {
         pair.b if pair.a == best.system else pair.a: pair
         for pair in pairs
@@ -85,7 +91,7 @@ def verdict_of(
     open_rivals = rivals_of(systems, pairs)
     # what a test leaves open, beside what only waits for enough items
     open_by_p = [name for name in open_rivals if not _has_low_p(against.get(name), best.system)]
-    purchase = purchase_of(best, open_rivals, open_by_p, against)
+    purchase = purchase_of(best, open_rivals, open_by_p, against, widest)
     named = {"best": best.system, "question": question, "mean": number_text(best.mean)}
     return Verdict(
         question=question,
@@ -97,6 +103,13 @@ def verdict_of(
         notes=(*_notes(best), *_notes_of_ends(systems, pairs)),
         n_more_items=purchase.n_more_items,
     )
+
+
+def _within(pair: RatedPairRecord, widest: float) -> RatedPairRecord:
+    """The pair with the limits of its difference as far as two ratings can lie apart."""
+    most = 1.0 if pair.test.startswith(ORDER) else widest
+    low, high = on_scale(pair.delta, (pair.ci_low, pair.ci_high), (-most, most))
+    return replace(pair, ci_low=low, ci_high=high)
 
 
 def has_too_few_items(best: RatedSystemRecord) -> bool:
@@ -247,16 +260,27 @@ def _notes_of_ends(systems: list[RatedSystemRecord], pairs: list[RatedPairRecord
     """Which means are carried by few items; a test of who is rated above whom minds it less."""
     if all(pair.test.startswith(ORDER) for pair in pairs):
         return
-    for one in systems:
-        if one.n_items_off_end is not None and one.n_items_off_end < FEWEST_OFF_END:
-            text = ngettext(
-                "Most ratings of %(system)s lie at one end of the scale, and %(n)d item carries "
-                "its mean: a test of means is a rough guide.",
-                "Most ratings of %(system)s lie at one end of the scale, and %(n)d items carry "
-                "its mean: a test of means is a rough guide.",
-                one.n_items_off_end,
-            )
-            yield text % {"system": one.system, "n": one.n_items_off_end}
+    few = {
+        one.system: one.n_items_off_end
+        for one in systems
+        if one.n_items_off_end is not None and is_carried_by_few(one.n_items_off_end, one.n_items)
+    }
+    if len(few) == 1:
+        [(system, n)] = few.items()
+        text = ngettext(
+            "Most ratings of %(system)s lie at one end of the scale, and %(n)d item carries its "
+            "mean: a test of means is a rough guide.",
+            "Most ratings of %(system)s lie at one end of the scale, and %(n)d items carry its "
+            "mean: a test of means is a rough guide.",
+            n,
+        )
+        yield text % {"system": system, "n": n}
+    elif few:
+        text = _(
+            "Most ratings of %(systems)s lie at one end of the scale, and fewer than %(n)d items "
+            "carry each mean: a test of means is a rough guide."
+        )
+        yield text % {"systems": listed(_named(list(few))), "n": FEWEST_OFF_END}
 
 
 def rated_systems_table(results: Results) -> Table:
