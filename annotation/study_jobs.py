@@ -22,6 +22,7 @@ COLLECT_NEW = "collect_new"
 REVIEW = "review"
 PLAN_SCORE = "plan_score"
 MEASURE = "measure"
+ANSWER_BY_CROWD = "answer_by_crowd"
 RECRUIT, CONNECT_RECRUITER = "recruit_participants", "connect_to_recruiter"
 
 

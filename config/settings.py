@@ -397,6 +397,8 @@ MARKETPLACE_REQUESTS_AT_ONCE = max(1, variables.natural_number("MARKETPLACE_REQU
 # Signs requests to enrol requesters and workers. Without one nobody outside this process can.
 MARKETPLACE_OPERATOR_SECRET = os.environ.get("MARKETPLACE_OPERATOR_SECRET") or token_urlsafe(32)
 MARKETPLACE_TEST_FUNDS = variables.boolean("MARKETPLACE_TEST_FUNDS", default=OWN_MACHINE)
+# Whether pages offer to have simulated workers answer a batch at this site's own marketplace.
+SIMULATED_CROWD = variables.boolean("SIMULATED_CROWD", default=OWN_MACHINE)
 MARKETPLACE_FEE_SCHEDULE = env.str("MARKETPLACE_FEE_SCHEDULE", default="none")
 variables.require_choice("MARKETPLACE_FEE_SCHEDULE", MARKETPLACE_FEE_SCHEDULE, ("none", "mturk"))
 MARKETPLACE_REQUESTER_SIGN_UP = variables.boolean("MARKETPLACE_REQUESTER_SIGN_UP", default=False)

@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
-from annotation.study_jobs import request_study_job
+from annotation.models import Submission
+from annotation.study_jobs import ANSWER_BY_CROWD, request_study_job
 from console.amount_fields import UsdField
 from hits.changes import (
     NOTHING_MORE,
@@ -30,6 +31,7 @@ from hits.changes import (
     repost_missing,
 )
 from hits.costs import Estimate
+from hits.crowd.batches import allow_crowd, crowd_size, may_simulate, require_possible
 from hits.exceptions import ChangeUnfit
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Hit, Recruitment
@@ -82,6 +84,7 @@ class Change:
     form: type[forms.Form]
     preview: Callable[[Batch, dict[str, Any]], Preview]
     perform: Callable[[Batch, dict[str, Any], Estimate, User], None]
+    job: str = APPLY_CHANGES
 
 
 def initial_values(batch: Batch) -> dict[str, Any]:
@@ -177,6 +180,39 @@ def _preview_closing(batch: Batch, values: dict[str, Any]) -> Preview:
     return Preview(tuple(sentences))
 
 
+def _preview_crowd(batch: Batch, values: dict[str, Any]) -> Preview:
+    require_possible(batch)
+    n_workers = crowd_size(batch)
+    sentences = [
+        ngettext(
+            "%(n)d simulated worker signs up at the worker site, and answers what is open of this "
+            "batch on the pages that people work on.",
+            "%(n)d simulated workers sign up at the worker site, and answer what is open of this "
+            "batch on the pages that people work on.",
+            n_workers,
+        )
+        % {"n": n_workers},
+        _(
+            "They rate by the words that a candidate shares with its reference, each with a bias "
+            "and noise of their own: what comes of it is nobody's opinion."
+        ),
+        _(
+            "Their answers are marked as simulated for good, and paid as a person's would be, with "
+            "what the launch has set aside."
+        ),
+    ]
+    if n := Submission.objects.of(batch.study).filter(is_simulated=False).count():
+        sentences.append(
+            ngettext(
+                "%(n)d answer of this study is a person's: results would be of both.",
+                "%(n)d answers of this study are people's: results would be of both.",
+                n,
+            )
+            % {"n": n}
+        )
+    return Preview(tuple(sentences))
+
+
 def _time_text(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
 
@@ -227,7 +263,24 @@ CHANGES = {
         _preview_closing,
         lambda batch, values, expected, actor: close_batch(batch=batch, actor=actor),
     ),
+    "crowd": Change(
+        gettext_lazy("Have a simulated crowd answer"),
+        gettext_lazy("Have them answer"),
+        NoForm,
+        _preview_crowd,
+        lambda batch, values, expected, actor: allow_crowd(batch=batch, actor=actor),
+        job=ANSWER_BY_CROWD,
+    ),
 }
+
+
+def changes_offered(batch: Batch) -> dict[str, Change]:
+    """What its page offers to change of a batch: nothing once it is closed, and a simulated crowd
+    only where the site allows it."""
+    if batch.closed_at:
+        return {}
+    left_out = () if may_simulate(batch) else ("crowd",)
+    return {name: change for name, change in CHANGES.items() if name not in left_out}
 
 
 def needs_amount(batch: Batch, preview: Preview) -> bool:
@@ -252,11 +305,11 @@ def make_change(
     confirmation: ConfirmationForm,
     actor: User,
 ) -> Job:
-    """Do what was confirmed; the job that says so to the marketplace."""
+    """Do what was confirmed; the job that brings it to the marketplace."""
     values = values | {"n_added": confirmation.cleaned_data["n_added"]}
     change.perform(batch, values, confirmation.expected, actor)
     return request_study_job(
-        study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk}, requested_by=actor
+        study=batch.study, kind=change.job, arguments={"batch": batch.pk}, requested_by=actor
     )
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from accounts.roles import Permission
 from annotation.study_jobs import (
+    ANSWER_BY_CROWD,
     CHECK_LAUNCH,
     COLLECT,
     COLLECT_NEW,
@@ -35,8 +36,10 @@ from simulation.stored_dialogue_reports import REPORT_DIALOGUES
 from work.models import Job
 
 COLLECTIONS = {COLLECT, COLLECT_NEW}
+# What came of them is a count of answers, and nothing of money.
+COUNTED = COLLECTIONS | {ANSWER_BY_CROWD}
 AT_A_MARKETPLACE = COLLECTIONS | {PUBLISH, CHECK_LAUNCH, CONNECT, RECRUIT, REVIEW}
-AT_A_MARKETPLACE |= {APPLY_CHANGES}
+AT_A_MARKETPLACE |= {APPLY_CHANGES, ANSWER_BY_CROWD}
 # What somebody may do who may also stop or resume a job of this kind.
 CONTROLLED_BY = {
     **dict.fromkeys((SCORE, PLAN_SCORE, RESULT, LABEL), Permission.ANALYSE),
@@ -44,7 +47,9 @@ CONTROLLED_BY = {
         (EVALUATE, COMPARE, COMPARE_MACHINE, ESTIMATE_REUSE, AUDIT), Permission.ANALYSE
     ),
     REPORT_DIALOGUES: Permission.ANALYSE,
-    **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES, RECRUIT), Permission.SPEND),
+    **dict.fromkeys(
+        (PUBLISH, CHECK_LAUNCH, APPLY_CHANGES, RECRUIT, ANSWER_BY_CROWD), Permission.SPEND
+    ),
     REVIEW: Permission.REVIEW,
     DELETE_COLLECTION: Permission.OWN,
 }
@@ -76,4 +81,4 @@ def _needed(job: Job) -> set[Permission]:
     if not is_done:
         return {Permission.VIEW_MONEY, Permission.VIEW_WORKERS}
     # Counts, and what was paid.
-    return set() if job.kind in COLLECTIONS else {Permission.VIEW_MONEY}
+    return set() if job.kind in COUNTED else {Permission.VIEW_MONEY}

@@ -16,6 +16,7 @@ from annotation.evidence_versions import store_evidence
 from annotation.exceptions import AnnotationError
 from annotation.models import Study
 from annotation.study_jobs import (
+    ANSWER_BY_CROWD,
     CHECK_LAUNCH,
     COLLECT,
     COLLECT_NEW,
@@ -33,6 +34,7 @@ from hits.change_dispatch import ChangesResult, apply_changes
 from hits.collect import CollectionResult, awaited_hits, collect_batch
 from hits.connection_requests import connect_in_background, forget_secrets
 from hits.connections import client_of, note_outcome
+from hits.crowd.batches import answer_in_background
 from hits.deletion import DELETE_STUDY, delete_study
 from hits.devices import fetch_shared_devices
 from hits.exceptions import HitsError
@@ -50,7 +52,7 @@ from hits.statements import fetch_statement, refresh_statements
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
-from work.registry import INTERACTIVE, MARKETPLACE, register
+from work.registry import INTERACTIVE, MARKETPLACE, SCORING, register
 
 # Registered where they are.
 __all__ = ["connect_recruiter", "follow_recruiters", "recruit_participants"]
@@ -318,6 +320,17 @@ def _report(running: RunningJob, n_new: int) -> str:
     if n_new:
         request_study_job(study=study_of(running), kind=MEASURE)
     return ngettext("{n:,} new assignment.", "{n:,} new assignments.", n_new).format(n=n_new)
+
+
+# As long as scoring can be, and waited for as little.
+@register(ANSWER_BY_CROWD, label=gettext_lazy("Simulated crowd"), queue=SCORING, refusals=REFUSALS)
+def answer_by_crowd(running: RunningJob) -> str:
+    """Have a simulated crowd answer a batch, and collect what it answered."""
+    batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
+    batch = batches.get(pk=running.arguments["batch"])
+    message = answer_in_background(running, batch)
+    _collect(running, [batch], seconds=INTERACTIVE_CALL_SECONDS)
+    return message
 
 
 @register(REVIEW, label=gettext_lazy("Sending decisions"), queue=INTERACTIVE, refusals=REFUSALS)

@@ -40,6 +40,11 @@ def marketplace_at(address: str) -> MarketplaceAddress:
     return MarketplaceAddress(_name(parts), f"{parts.scheme}://{_netloc(parts)}{parts.path}")
 
 
+def is_marketplace_here() -> bool:
+    """Whether the marketplace that is called this site's is served by this very site."""
+    return _origin(_parts(settings.MARKETPLACE_ENDPOINT_URL)) == _origin(_parts(settings.SITE_URL))
+
+
 def _this_site() -> MarketplaceAddress:
     return MarketplaceAddress(THIS_SITE, "", settings.MARKETPLACE_FEE_SCHEDULE)
 

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.audit import record_in
 from annotation.models import Study
-from annotation.study_jobs import COLLECT, jobs_of, request_study_job
+from annotation.study_jobs import ANSWER_BY_CROWD, COLLECT, jobs_of, request_study_job
 from console.pages.study import may, person, study_for, study_page
 from console.stages import stage_facts
 from console.tables import page_of
@@ -32,7 +32,7 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
         "batches": batches,
         "is_offered_here": is_offered_here(batches),
         "undrafted": batches_without_study(batches),
-        "job": jobs_of(study).of_kind(COLLECT).first(),
+        "job": jobs_of(study).of_kind(COLLECT, ANSWER_BY_CROWD).first(),
     }
     return study_page(request, study, "answers", context)
 

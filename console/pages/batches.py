@@ -12,11 +12,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.study_jobs import jobs_of
+from annotation.study_jobs import ANSWER_BY_CROWD, jobs_of
 from console.batch_changes import (
     CHANGES,
     Change,
     ConfirmationForm,
+    changes_offered,
     displayed,
     initial_values,
     make_change,
@@ -58,8 +59,8 @@ def batch_page(
         "now": timezone.now(),
         "expires_at": expiry_of(row),
         "missing": missing_assignments(row),
-        "changes": {} if row.closed_at else CHANGES,
-        "job": _change_job(study, row),
+        "changes": changes_offered(row),
+        "job": _last_job(study, row),
         "recruiting": recruiting if row.is_recruited else None,
     }
     return study_page(request, study, "batch", context)
@@ -172,6 +173,9 @@ def batch_of(study: Study, batch_id: int) -> Batch:
     return get_object_or_404(batches, pk=batch_id)
 
 
-def _change_job(study: Study, batch: Batch) -> Any:
-    jobs = jobs_of(study).of_kind(APPLY_CHANGES)
-    return jobs.filter(arguments__batch=batch.pk).first()
+def _last_job(study: Study, batch: Batch) -> Any:
+    """The last thing that was done to the batch: a crowd that is at work before all others."""
+    of_batch = jobs_of(study).of_kind(APPLY_CHANGES, ANSWER_BY_CROWD)
+    jobs = of_batch.filter(arguments__batch=batch.pk).latest_of_each_kind()
+    at_work = (job for job in jobs if job.kind == ANSWER_BY_CROWD and job.is_unfinished)
+    return next(at_work, None) or max(jobs, key=lambda job: job.pk, default=None)

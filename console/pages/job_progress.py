@@ -8,6 +8,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import Study
 from annotation.study_jobs import (
+    ANSWER_BY_CROWD,
     CHECK_LAUNCH,
     COLLECT,
     LABEL,
@@ -36,6 +37,7 @@ PAGES = {
     LABEL: "labels",
     PUBLISH: "launch",
     RECRUIT: "answers",
+    ANSWER_BY_CROWD: "answers",
     CHECK_LAUNCH: "launch",
     REVIEW: "review",
     MEASURE: "review",

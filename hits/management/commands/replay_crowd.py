@@ -6,20 +6,10 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.numbers import positive
 from annotation.readers.mturk_batch import read_mturk_batch
-from hits.connections import client_of
-from hits.crowd.faults import FAULTS, FaultyAnswers, faulty_names
-from hits.crowd.replay import (
-    CrowdPractice,
-    RecordedAnswers,
-    ReplayResult,
-    crowd_names,
-    crowd_practice,
-    replay_group,
-    replay_plan,
-)
-from hits.crowd.simulated import SimulatedAnswers
-from hits.models import Batch, Hit
-from hits.practice_results import collect_practice
+from hits.crowd.batches import simulate_answers, simulated_practice
+from hits.crowd.faults import FAULTS
+from hits.crowd.replay import RecordedAnswers, ReplayResult, replay_plan
+from hits.models import Batch
 from hits.qualification_tests import right_choices
 from hits.qualifications import countries_of
 from presentation.progress import bar
@@ -66,32 +56,17 @@ def _replay_record(batch: Batch, options: dict[str, Any]) -> ReplayResult:
         site_url=options["site"],
         countries=countries_of(batch),
         tests=right_choices(batch),
-        practice=_practice(batch, options["seed"]),
+        practice=simulated_practice(batch, seed=options["seed"]),
         progress=bar("working"),
     )
 
 
-def _practice(batch: Batch, seed: int) -> CrowdPractice | None:
-    """Practice is collected as soon as it is done, since the batch's own HITs wait for it."""
-    return crowd_practice(
-        batch,
-        SimulatedAnswers(batch.study, seed=seed),
-        lambda: collect_practice(batch=batch, client=client_of(batch.connection)),
-    )
-
-
 def _simulate(batch: Batch, options: dict[str, Any]) -> ReplayResult:
-    seed = options["seed"]
-    faults = faulty_names(options["fault"], seed=seed)
-    careful = SimulatedAnswers(batch.study, seed=seed)
-    return replay_group(
-        hit_type_id=batch.hit_type_id,
-        names=[*crowd_names(options["workers"], seed=seed), *faults],
-        source=FaultyAnswers(careful, faults, seed=seed) if faults else careful,
+    return simulate_answers(
+        batch,
+        n_workers=options["workers"],
+        seed=options["seed"],
         site_url=options["site"],
-        countries=countries_of(batch),
-        total=Hit.objects.of(batch).published().count() * batch.max_assignments,
-        tests=right_choices(batch),
-        practice=_practice(batch, options["seed"]),
+        faulty=options["fault"],
         progress=bar("working"),
     )
