@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from django.core.cache import cache
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from annotation.models import Study, Submission
+
+
+class Raters(Enum):
+    """Whose answers a result is of, as the subject of a sentence: each is a plural."""
+
+    PEOPLE = "people"
+    SIMULATED = "simulated"
+    BOTH = "both"
+
+    @property
+    def subject(self) -> str:
+        """At a sentence's beginning."""
+        if self is Raters.BOTH:
+            return _("People and simulated workers")
+        return _("People") if self is Raters.PEOPLE else _("Simulated workers")
+
+    @property
+    def named(self) -> str:
+        """Within a sentence."""
+        if self is Raters.BOTH:
+            return _("people and simulated workers")
+        return _("people") if self is Raters.PEOPLE else _("simulated workers")
+
+
+def raters_of(study: Study) -> Raters:
+    """Who gave a study's answers, by what the answers say of themselves."""
+    counts = _counts(study)
+    if not counts["simulated"]:
+        return Raters.PEOPLE
+    return Raters.SIMULATED if counts["simulated"] == counts["all"] else Raters.BOTH
 
 
 def simulation_notice(study: Study) -> str:

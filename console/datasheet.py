@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
-from annotation.simulated_answers import simulation_notice
+from annotation.simulated_answers import raters_of, simulation_notice
 from console.study_facts import StudyFacts, SystemMean
 from hits.models import Recruitment
 from validation.documents.documents import Column, Document, Number, Row, Section, Table
@@ -75,12 +75,12 @@ def answer_of(facts: StudyFacts, version: ValidationVersion | None) -> str:
         sizes = {"n": f"{facts.n_judgments:,}", "annotators": f"{facts.counts['n_annotators']:,}"}
         return _("%(n)s judgments by %(annotators)s annotators; no systems are compared.") % sizes
     text = _(
-        "%(question)s: people rate %(system)s highest, %(mean)s on average of %(n)s judgments; "
+        "%(question)s: %(raters)s rate %(system)s highest, %(mean)s on average of %(n)s judgments; "
         "whether that could be chance has not been tested."
     )
     return " ".join(
         text % {"question": row.question, "system": row.system, "mean": f"{row.mean:.2f}",
-                "n": f"{row.n_judgments:,}"}
+                "n": f"{row.n_judgments:,}", "raters": raters_of(facts.study).named}
         for row in leaders.values()
     )  # fmt: skip
 

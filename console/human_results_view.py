@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import AgreementCoefficient, Question
+from annotation.simulated_answers import Raters, raters_of
 from console.agreement_view import alphas_of
 from console.distributions import Distribution, distributions_of
 from console.result_sentences import Scale, Standing, p_text
@@ -157,7 +158,12 @@ class HumanResultsView:
 
     def _part(self, scope: str, by: str = "") -> Standing:
         systems = self._systems.get((self.question, scope, by), [])
-        return Standing(self.scale, systems, self._pairs.get((self.question, scope, by), []))
+        pairs = self._pairs.get((self.question, scope, by), [])
+        return Standing(self.scale, systems, pairs, self._raters)
+
+    @cached_property
+    def _raters(self) -> Raters:
+        return raters_of(self.version.study)
 
     @cached_property
     def standing(self) -> Standing:
@@ -178,7 +184,8 @@ class HumanResultsView:
             return _("Nothing can be said of this question yet.")
         label = max(counts, key=lambda name: counts[name])
         values = {"label": label, "share": percent(counts[label] / total), "n": f"{total:,}"}
-        text = _("People choose “%(label)s” most often: in %(share)s of %(n)s judgments.")
+        values["raters"] = self._raters.subject
+        text = _("%(raters)s choose “%(label)s” most often: in %(share)s of %(n)s judgments.")
         return text % values
 
     @property
@@ -243,7 +250,14 @@ class HumanResultsView:
         systems, pairs = self.standing.systems, self.standing.pairs
         if len(systems) < 2 or systems[0].mean is None:
             return None
-        return verdict_of(self.question, list(systems), list(pairs), self.price, self.scale.ends)
+        return verdict_of(
+            self.question,
+            list(systems),
+            list(pairs),
+            self.price,
+            scale=self.scale.ends,
+            raters=self._raters,
+        )
 
     @property
     def pairs(self) -> list[PairRow]:

@@ -9,6 +9,7 @@ from itertools import combinations
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.simulated_answers import Raters
 from console.templatetags.numbers import percent
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ORDER
@@ -100,6 +101,7 @@ class Standing:
     scale: Scale
     systems: Sequence[RatedSystemRecord]
     pairs: Sequence[RatedPairRecord]
+    raters: Raters = Raters.PEOPLE
 
     def pair(self, a: str, b: str) -> RatedPairRecord | None:
         return next((pair for pair in self.pairs if {pair.a, pair.b} == {a, b}), None)
@@ -117,9 +119,9 @@ class Standing:
             return _("No order of the systems follows from these comparisons yet.")
         if len(self.systems) == 1:
             return self._of_one(first)
-        values = {"best": first.system, "yes": self.scale.yes}
+        values = {"best": first.system, "yes": self.scale.yes} | self._raters
         if has_too_few_items(first):
-            text = _("Too few items for an answer; so far people put %(best)s first.")
+            text = _("Too few items for an answer; so far %(named)s put %(best)s first.")
             return text % values
         if not self.rivals:
             return _BEST[self.scale.measure]() % values
@@ -130,8 +132,12 @@ class Standing:
             text = _("None of the %(n)d systems is shown to be better than another.")
             return text % {"n": len(self.systems)}
         names = listed(_named(self.rivals))
-        text = _("People put %(best)s first so far, but %(rivals)s may be as good or better.")
+        text = _("%(raters)s put %(best)s first so far, but %(rivals)s may be as good or better.")
         return text % (values | {"rivals": names})
+
+    @property
+    def _raters(self) -> dict[str, str]:
+        return {"raters": self.raters.subject, "named": self.raters.named}
 
     def _decides(self, pair: RatedPairRecord) -> bool:
         return is_told_apart(pair, pair.a) or is_told_apart(pair, pair.b)
@@ -144,13 +150,14 @@ class Standing:
             "limits": limits,
             "yes": self.scale.yes,
             "high": f"{self.scale.high:g}",
+            **self._raters,
         }
         if self.scale.is_share:
-            named = _("People say “%(yes)s” to %(value)s of the candidates of %(system)s.")
-            unnamed = _("People say “%(yes)s” to %(value)s of the candidates.")
+            named = _("%(raters)s say “%(yes)s” to %(value)s of the candidates of %(system)s.")
+            unnamed = _("%(raters)s say “%(yes)s” to %(value)s of the candidates.")
         else:
-            named = _("People give %(system)s %(value)s on average, on a scale up to %(high)s.")
-            unnamed = _("People give %(value)s on average, on a scale up to %(high)s.")
+            named = _("%(raters)s give %(system)s %(value)s on average, on a scale up to %(high)s.")
+            unnamed = _("%(raters)s give %(value)s on average, on a scale up to %(high)s.")
         return (named if one.system else unnamed) % values
 
     @property
@@ -308,7 +315,7 @@ def _named(systems: Sequence[str]) -> list[str]:
 
 
 _BEST = {
-    "mean": lambda: _("People rate %(best)s best."),
-    "share": lambda: _("People say “%(yes)s” to %(best)s most often."),
-    "preferred": lambda: _("People prefer %(best)s."),
+    "mean": lambda: _("%(raters)s rate %(best)s best."),
+    "share": lambda: _("%(raters)s say “%(yes)s” to %(best)s most often."),
+    "preferred": lambda: _("%(raters)s prefer %(best)s."),
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from annotation.simulated_answers import Raters
 from validation.analysis.rating_records import (
     EstimatedDifferenceRecord,
     EstimatedMeanRecord,
@@ -121,6 +122,11 @@ class Results(ABC):
     @abstractmethod
     def measures(self) -> list[Measure]:
         """Of what there are correlations, and how computed."""
+
+    @property
+    def raters(self) -> Raters:
+        """Whose ratings these are; a person's, unless the study knows better."""
+        return Raters.PEOPLE
 
     @property
     def scales(self) -> Mapping[str, tuple[float, float]]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from django.db import models
 
 from annotation.models import Question
+from annotation.simulated_answers import Raters, raters_of
 from validation.analysis.rating_records import (
     EstimatedDifferenceRecord,
     EstimatedMeanRecord,
@@ -210,6 +211,10 @@ class StoredResults(Results):
             ),
             labels=self._label_sources(),
         )
+
+    @cached_property
+    def raters(self) -> Raters:
+        return raters_of(self.version.study)
 
     @cached_property
     def scales(self) -> Mapping[str, tuple[float, float]]:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.roles import Permission
 from annotation.audit import record_in
 from annotation.exceptions import AnnotationError
+from annotation.simulated_answers import simulation_notice
 from annotation.study_jobs import jobs_of
 from console.dialogues.forms import NewDialogueStudyForm, report_form
 from console.dialogues.rows import StoredReport
@@ -114,6 +115,7 @@ def _context(
         "is_current": is_current,
         "view": ReportView(StoredReport(report)) if report else None,
         "row_forms": list(ROW_FORMS),
+        "simulated": simulation_notice(study),
     }
 
 

@@ -13,6 +13,7 @@ from accounts.roles import Permission
 from annotation.access import with_roles_of
 from annotation.models import Study
 from annotation.models.studies import StudyQuerySet
+from annotation.simulated_answers import simulation_notice
 from annotation.study_jobs import RESULT, jobs_of
 from console.decisions import decisions_of
 from console.figures import figures_of
@@ -71,6 +72,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "decisions": decisions_of(row, progress, jobs, page_permissions(request)),
         "figures": figures_of(row, progress, kind),
         "jobs": jobs,
+        "simulated": simulation_notice(row) if row.n_judgments else "",
     }
     if row.kind != Study.Kind.RATING:
         collections = Collection.objects.visible_to(person(request)).filter(studies=row.pk)

@@ -175,6 +175,7 @@ def test_both_begin_with_what_is_simulated(rosa, study, name):
     make_simulated(study)
     text = text_of(rosa, study, name)
     assert "Every answer of this study is simulated" in text.splitlines()[2]
+    assert "simulated workers rate beta highest" in text.splitlines()[2]
     if name == "datasheet.md":
         assert "| Submissions by simulated workers | 6 |" in text
     else:

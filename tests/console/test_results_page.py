@@ -150,9 +150,24 @@ def test_results_of_simulated_answers_say_first_that_they_are(look, page_text, r
     make_simulated(study)
     said = "Every answer of this study is simulated: the results are nobody's opinion."
     page = look(study).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    assert page.index(said) < page.index("People rate beta best.")
+    assert page.index(said) < page.index("Simulated workers rate beta best.")
     add_scores(study)
     assert said in page_text(study, "validation")
+
+
+def test_a_result_says_whose_answers_it_is_of(look, page_text, researcher):
+    study = clear_study(researcher)
+    add_scores(study)
+    make_simulated(study, 2)
+    assert "People and simulated workers rate beta best." in look(study)
+    assert "is the only metric to set against people and simulated workers." in page_text(
+        study, "validation"
+    )
+    make_simulated(study)
+    assert "is the only metric to set against simulated workers." in page_text(study, "validation")
+    look(study)
+    page = page_text(study, "study")
+    assert page.index("Every answer of this study is simulated") < page.index("First, ")
 
 
 @pytest.mark.parametrize("kind", ["preference", "ranking", "best_worst"])

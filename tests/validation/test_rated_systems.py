@@ -224,7 +224,7 @@ def test_where_a_study_can_show_nothing_that_the_scale_has_room_for_it_says_so(r
     rival = replace(rated, system="B", mean=2.8)
     known = {"least_shown": 4.2, "least_shown_of_twice": 3.0, "ci_low": -5.0, "ci_high": 5.4}
     pair = replace(pair_needing(79, None), p_adjusted=0.2, **known)
-    verdict = verdict_of("q", [rated, rival], [pair], None, (1.0, 5.0))
+    verdict = verdict_of("q", [rated, rival], [pair], None, scale=(1.0, 5.0))
     assert "it is ahead of B by 0.20 [-4.00, 4.00]" in verdict.chance
     assert verdict.purchase.endswith(
         "As it stands, the study can show no difference that the scale has room for."

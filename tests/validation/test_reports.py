@@ -691,6 +691,8 @@ def test_a_report_on_simulated_answers_begins_with_that():
     make_simulated(study)
     answer = study_report_document(ReportRequest(study)).answer
     assert answer.startswith("Every answer of this study is simulated")
+    assert "simulated workers rate" in answer
+    assert "people rate" not in answer
     assert "metrics which count shared words agree with them whatever they are worth" in answer
 
 

@@ -43,14 +43,16 @@ class MetricsAnswer:
         """In a few words, whether one metric is best."""
         n, n_top = len(self.defined), len(self.best_records)
         if not n:
-            return _("No metric can be set against people here.")
+            text = _("No metric can be set against %(raters)s here.")
+            return text % {"raters": self.results.raters.named}
         values = {"metric": self.results.label(self.best_records[0]), "n": n, "top": n_top}
+        values["raters"] = self.results.raters.named
         if self._is_none_beyond_chance:
-            return _("No metric agrees with people beyond chance.")
+            return _("No metric agrees with %(raters)s beyond chance.") % values
         if n == 1:
-            return _("%(metric)s is the only metric to set against people.") % values
+            return _("%(metric)s is the only metric to set against %(raters)s.") % values
         if n_top == 1:
-            return _("%(metric)s agrees with people best.") % values
+            return _("%(metric)s agrees with %(raters)s best.") % values
         return _("No single metric is best.")
 
     @property

@@ -10,6 +10,7 @@ from math import inf
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from annotation.simulated_answers import Raters
 from stats.inference.scale_ends import FEWEST_OFF_END
 from validation.analysis.rated_systems import (
     LEAST_ITEMS,
@@ -28,7 +29,7 @@ from validation.documents.terms import listed
 from validation.results import Results
 
 TITLE = gettext_noop("Which system is better")
-TABLE_TITLE = gettext_noop("The systems as people rate them, for new items and new annotators")
+TABLE_TITLE = gettext_noop("The systems as %(raters)s rate them, for new items and new annotators")
 MOST_NAMED = 4
 LEAST_P = 0.001
 
@@ -68,8 +69,14 @@ def verdicts(results: Results, price: AssignmentPrice | None = None) -> Iterator
     for system in results.rows(RatedSystemRecord):
         systems_of.setdefault(system.question, []).append(system)
     for question, systems in systems_of.items():
-        pairs = pairs_of.get(question, [])
-        yield verdict_of(question, systems, pairs, price, results.scales.get(question))
+        yield verdict_of(
+            question,
+            systems,
+            pairs_of.get(question, []),
+            price,
+            scale=results.scales.get(question),
+            raters=results.raters,
+        )
 
 
 def verdict_of(
@@ -77,7 +84,9 @@ def verdict_of(
     systems: list[RatedSystemRecord],
     pairs: list[RatedPairRecord],
     price: AssignmentPrice | None,
+    *,
     scale: tuple[float, float] | None = None,
+    raters: Raters = Raters.PEOPLE,
 ) -> Verdict:
     """Of one question's systems, best first; differences end where the scale does."""
     best = systems[0]
@@ -93,9 +102,10 @@ def verdict_of(
     open_by_p = [name for name in open_rivals if not _has_low_p(against.get(name), best.system)]
     purchase = purchase_of(best, open_rivals, open_by_p, against, widest)
     named = {"best": best.system, "question": question, "mean": number_text(best.mean)}
+    named["raters"] = raters.named
     return Verdict(
         question=question,
-        best=_("%(question)s: people rate %(best)s highest, %(mean)s on average.") % named,
+        best=_("%(question)s: %(raters)s rate %(best)s highest, %(mean)s on average.") % named,
         chance=_chance(systems, open_rivals, against),
         others="" if has_too_few_items(best) else _others(systems, pairs),
         purchase=purchase.text,
@@ -316,7 +326,7 @@ def rated_systems_table(results: Results) -> Table:
     )
     return Table(
         name="rated-systems",
-        caption=_(TABLE_TITLE),
+        caption=_(TABLE_TITLE) % {"raters": results.raters.named},
         columns=[
             QUESTION,
             SYSTEM,

@@ -51,7 +51,7 @@ def systems_table(results: Results, question: str) -> Table:
             "“%(other)s” allow for other annotators too, and are wider for it as a rule. Ranks are "
             "the order of the means alone; there they are what tests leave open."
         )
-        % {"other": _(TABLE_TITLE)},
+        % {"other": _(TABLE_TITLE) % {"raters": results.raters.named}},
     )
 
 
@@ -89,7 +89,7 @@ def disagreements_table(results: Results) -> Table:
     columns = [
         QUESTION,
         METRIC,
-        Column(_("People prefer"), is_number=False),
+        Column(_("%(raters)s prefer") % {"raters": results.raters.subject}, is_number=False),
         Column("to", is_number=False),
         Column("by"),
         Column(_("The metric's difference")),
