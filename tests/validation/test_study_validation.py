@@ -17,6 +17,7 @@ from stats.correlation import CiMethod, Reason
 from tests.annotation.importing import command_output
 from tests.annotation.studies import (
     alternatives_study,
+    make_simulated,
     rate,
     rated_study,
     rating_study,
@@ -352,6 +353,19 @@ def test_when_every_submission_was_rejected_there_is_nothing_to_validate():
     Submission.objects.update(status=Submission.Status.REJECTED)
     with pytest.raises(NothingToValidate, match="or only rejected ones"):
         study_report(study)
+
+
+def test_the_command_says_first_that_answers_are_simulated():
+    study = judged_study()
+    score(study)
+    content = json.loads(command_output("validate_study", "judged", resamples=50, json=True))
+    assert content["simulation"] == ""
+    make_simulated(study)
+    notice, best, *_ = command_output("validate_study", "judged", resamples=50).splitlines()
+    assert notice.startswith("Every answer of this study is simulated")
+    assert best.startswith("appropriateness: simulated workers rate ")
+    content = json.loads(command_output("validate_study", "judged", resamples=50, json=True))
+    assert content["simulation"] == notice
 
 
 def test_the_command_prints_a_line_for_each_correlation():

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.numbers import natural
 from annotation.models import Study
+from annotation.simulated_answers import simulation_notice
 from metrics.management.numbers import draws, once, some_draws
 from presentation.files import require_writable, write_whole
 from stats.correlation import Level, Resample, RowCoefficient, Undefined
@@ -100,7 +101,7 @@ class Command(BaseCommand):
             if options["json"]:
                 self.stdout.write(content)
                 return
-        self.stdout.write("\n".join(lines_of(results)))
+        self.stdout.write("\n".join([*filter(None, [_notice(stored)]), *lines_of(results)]))
         state = "new" if stored.is_new else "as it was"
         self.stdout.write(f"Report {stored.version.number} of '{study}' ({state}).")
 
@@ -109,7 +110,12 @@ def _content(stored: StoredVersion, results: StoredResults) -> dict[str, Any]:
     version = stored.version
     head = {"study": results.study, "version": version.number, "is_new": stored.is_new}
     head |= {"made_at": version.created_at.isoformat(), "changes": changes_of(version)}
-    return head | results.content()
+    return head | {"simulation": _notice(stored)} | results.content()
+
+
+def _notice(stored: StoredVersion) -> str:
+    """That answers are simulated, as pages and reports say; empty where none is."""
+    return simulation_notice(stored.version.study)
 
 
 def _settings(options: dict[str, Any]) -> Settings:
