@@ -43,7 +43,14 @@ from validation.documents.system_tables import (
     worst_table,
 )
 from validation.documents.tables import ceilings_table, coverage_table
-from validation.documents.terms import COEFFICIENTS, LEVELS, RESAMPLES, TESTS, family
+from validation.documents.terms import (
+    COEFFICIENTS,
+    LEVELS,
+    RESAMPLES,
+    TESTS,
+    family,
+    percent_text,
+)
 from validation.documents.top_groups import names_of
 from validation.results import ALL, CONDITION
 from validation.rows import StoredResults
@@ -111,6 +118,11 @@ class ValidationView:
         values = {name: getattr(self, name) for name in names}
         values["report"] = str(self.results.version.number)
         return urlencode(values | ({"variants": "1"} if self.results.with_variants else {}))
+
+    @property
+    def confidence(self) -> str:
+        """That of the intervals of correlations and ceilings, such as 95 %."""
+        return percent_text(self.results.settings.confidence)
 
     @property
     def coefficients(self) -> list[tuple[str, str]]:

@@ -136,9 +136,9 @@ def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> 
     )
 
 
-def store_validation(study: Study) -> None:
+def store_validation(study: Study, **settings: Any) -> None:
     """A quick report on the study's metrics, and its file, as the background worker keeps them."""
-    quick = Settings(n_resamples=0, n_permutations=1, n_splits=0, n_worst=0)
+    quick = Settings(n_permutations=1, n_splits=0, n_worst=0, **{"n_resamples": 0} | settings)
     version = make_validation(study=study, settings=quick).version
     ReportFile.objects.create(version=version, name="report.html", content=b"<p>Found</p>")
     for name in (VALIDATION, REPORT):

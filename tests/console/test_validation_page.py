@@ -16,7 +16,7 @@ from console.results import REPORT, VALIDATION, compute
 from console.validation_view import TABLES
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
-from tests.console.filled import add_batch, add_scores, scored_study
+from tests.console.filled import add_batch, add_scores, scored_study, store_validation
 from tests.console.pages import rows_of, words_of
 from validation.analysis.records import CorrelationRecord
 from validation.models import ReportFile, ValidationVersion
@@ -70,6 +70,15 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     assert {row["metric"]: float(row["value"]) for row in rows} == {
         metric: values[metric, "pooled", "pearson", "cross"] for metric in ("nll", "bleu")
     }
+
+
+def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study):
+    store_validation(study, confidence=0.975, n_resamples=20)
+    page = page_text(study, "validation")
+    assert "value and 97.5 % interval" in page
+    assert "Intervals are of 97.5 %." in page
+    assert "Intervals at 97.5 % are percentiles of 20 bootstrap" in page
+    assert not re.search(r"\b9[58] ?%", page)
 
 
 def test_a_scatter_has_a_point_for_each_candidate(fetch, study):

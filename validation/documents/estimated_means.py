@@ -12,7 +12,7 @@ from validation.analysis.rating_records import EstimatedDifferenceRecord, Estima
 from validation.documents.documents import Column, Number, P, Row, Section, Table
 from validation.documents.scale_limits import Limits, mean_on_scale, note_of_cuts
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
-from validation.documents.terms import reason_in_words
+from validation.documents.terms import percent_text, reason_in_words
 from validation.results import Results
 
 DECIMALS = 2
@@ -22,6 +22,7 @@ def estimated_means_table(results: Results, **of: str) -> Table:
     """Systems by metric and question; `of` names the question, metric or signature to keep."""
     records = results.rows(EstimatedMeanRecord, **of)
     cut = note_of_cuts(results, _limits(records))
+    notes = (_note(row, results.settings.confidence) for row in records)
     rows: list[Row] = [
         (
             row.question,
@@ -49,7 +50,7 @@ def estimated_means_table(results: Results, **of: str) -> Table:
             Column(_("Worth so many rated")),
         ],
         rows=rows,
-        note=" ".join(filter(None, dict.fromkeys([*map(_note, records), cut]))),
+        note=" ".join(filter(None, dict.fromkeys([*notes, cut]))),
     )
 
 
@@ -102,18 +103,24 @@ def _limits(records: Sequence[EstimatedMeanRecord]) -> Iterator[tuple[str, float
         yield row.question, row.people, (row.people_low, row.people_high)
 
 
-def _note(row: EstimatedMeanRecord) -> str:
+def _note(row: EstimatedMeanRecord, confidence: float) -> str:
+    """`confidence` is that of all looks together, which each has a part of."""
     text = ngettext(
         "Each rating is weighed by the chance with which its item was drawn; items picked by hand "
         "count for themselves only. After %(n)d batch: intervals of %(level)s, so that those after "
-        "up to %(most)d batches hold together 95 %% of the time.",
+        "up to %(most)d batches hold together %(all)s of the time.",
         "Each rating is weighed by the chance with which its item was drawn; items picked by hand "
         "count for themselves only. After %(n)d batches: intervals of %(level)s, so that those "
-        "after up to %(most)d batches hold together 95 %% of the time.",
+        "after up to %(most)d batches hold together %(all)s of the time.",
         row.look,
     )
     level = f"{100 * row.confidence:.1f} %"
-    said = text % {"n": row.look, "level": level, "most": PLANNED_LOOKS}
+    said = text % {
+        "n": row.look,
+        "level": level,
+        "most": PLANNED_LOOKS,
+        "all": percent_text(confidence),
+    }
     if row.look > PLANNED_LOOKS:
         said += " " + _("That is more batches than the intervals are made for.")
     return said

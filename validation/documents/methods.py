@@ -20,6 +20,7 @@ from validation.documents.terms import (
     TESTS,
     family,
     listed,
+    percent_text,
 )
 
 
@@ -140,12 +141,12 @@ def _intervals(settings: Settings) -> str:
         return _(
             "No bootstrap was drawn (0 resamples of %(drawn)s); intervals at "
             "%(confidence)s stand where there is a formula."
-        ) % {"drawn": drawn, "confidence": f"{settings.confidence:.0%}"}
+        ) % {"drawn": drawn, "confidence": percent_text(settings.confidence)}
     text = _(
         "Intervals at %(confidence)s are percentiles of %(n_resamples)s bootstrap "
         "resamples of %(drawn)s."
     ) % {
-        "confidence": f"{settings.confidence:.0%}",
+        "confidence": percent_text(settings.confidence),
         "n_resamples": f"{settings.n_resamples:,}",
         "drawn": drawn,
     }

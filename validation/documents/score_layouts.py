@@ -10,7 +10,7 @@ from validation.documents.documents import Cell, Column, Number, P, Row, Table
 from validation.documents.layouts import OVERALL
 from validation.documents.signatures import plain_signature
 from validation.documents.tables import SYSTEM
-from validation.documents.terms import reason_in_words
+from validation.documents.terms import percent_text, reason_in_words
 from validation.results import labels_of
 
 Record = Mapping[str, Any]
@@ -135,8 +135,7 @@ def e2e_methods(effects: Sequence[Record], prompts: tuple[str, str]) -> str:
         f"Each system's answer under the prompt “{prompts[1]}” was paired with its answer to the "
         f"same question under “{prompts[0]}”. Differences are tested by Student's paired t, "
         "two-sided, with p adjusted by Holm's method over all primary metrics and systems; "
-        f"intervals at "
-        f"{first['confidence']:.0%} are percentiles of {first['n_resamples']:,} bootstrap "
-        f"resamples of questions, from seed {first['seed']}. For all systems together a question "
-        "counts once, with the mean over systems."
+        f"intervals at {percent_text(first['confidence'])} are percentiles of "
+        f"{first['n_resamples']:,} bootstrap resamples of questions, from seed {first['seed']}. "
+        "For all systems together a question counts once, with the mean over systems."
     )

@@ -140,6 +140,11 @@ def statistic(coefficient: str, level: str) -> str:
     return f"{named[0].upper()}{named[1:]}, {LEVELS.get(level, level)}"
 
 
+def percent_text(share: float) -> str:
+    """A level of confidence, such as 95 % or 97.5 %."""
+    return f"{100 * share:g} %"
+
+
 def listed(names: list[str]) -> str:
     """a, b and c."""
     if len(names) < 2:
