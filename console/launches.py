@@ -12,7 +12,7 @@ from hits.exceptions import HitsError, LaunchedMeanwhile
 from hits.launch_plans import plan_batch
 from hits.models import Batch
 from hits.preflight import Finding, fault
-from hits.publications import request_publication
+from hits.publications import awaits_publication, is_being_published, request_publication
 
 if TYPE_CHECKING:
     from console.launch_view import LaunchView
@@ -29,11 +29,20 @@ class Press:
     offer: str | None = None
 
 
-def launch(view: LaunchView, press: Press) -> Batch | None:
+@dataclass(frozen=True)
+class Launch:
+    """What came of a press: the batch, and of one that repeats another, that it did nothing."""
+
+    batch: Batch
+    repetition: str = ""
+
+
+def launch(view: LaunchView, press: Press) -> Launch | None:
     """The batch of what the form says, which is published in the background; None, with the faults
     among the view's findings, where something holds it.
 
-    Whoever launches the same part of the round again gets the batch of the first time.
+    Whoever launches the same part of the round again gets the batch of the first time, and no
+    second publication of what is under way or done.
     """
     if not _is_launched(view):
         outdated = _outdated_faults(view, press)
@@ -50,8 +59,21 @@ def launch(view: LaunchView, press: Press) -> Batch | None:
     except (HitsError, AnnotationError) as error:
         view.extra.append(fault(str(error)))
         return None
+    if repetition := _repetition(batch):
+        return Launch(batch, repetition)
     request_publication(batch=batch, requested_by=view.person)
-    return batch
+    return Launch(batch)
+
+
+def _repetition(batch: Batch) -> str:
+    """That the batch is published, or will be without this press; empty where it needs it."""
+    if is_being_published(batch):
+        text = _("This was launched already: batch %(pk)d is being published.")
+    elif awaits_publication(batch):
+        return ""
+    else:
+        text = _("This was launched already, as batch %(pk)d: nothing more is published or spent.")
+    return text % {"pk": batch.pk}
 
 
 def _is_launched(view: LaunchView) -> bool:

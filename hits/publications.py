@@ -13,6 +13,7 @@ from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
 from hits.launch_checks import forget_funds
 from hits.models import Batch, Hit
 from hits.publish import publish_batch
+from hits.selections import items_without_hit
 from work.exceptions import JobPostponed
 from work.models import Job
 
@@ -30,6 +31,20 @@ def request_publication(*, batch: Batch, requested_by: User | None = None) -> Jo
         arguments={"batch": batch.pk},
         requested_by=requested_by,
     )
+
+
+def awaits_publication(batch: Batch) -> bool:
+    """Whether anything of a batch is to be published now: later waves come by themselves."""
+    if batch.closed_at is not None:
+        return False
+    is_short = batch.is_of_all_items and items_without_hit(batch).exists()
+    return is_short or Hit.objects.due(batch).exists()
+
+
+def is_being_published(batch: Batch) -> bool:
+    """Whether a job is at it, or is to be."""
+    jobs = jobs_of(batch.study).of_kind(PUBLISH).unfinished()
+    return jobs.filter(arguments__batch=batch.pk).exists()
 
 
 def publish_in_background(running: RunningJob) -> str:

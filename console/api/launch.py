@@ -244,10 +244,10 @@ class Batches(Endpoint):
         total, confirmed = terms.pop("total_usd"), terms.pop("confirm_usd", None)
         view = _view(self, study, terms, is_final=True)
         amount = "" if confirmed is None else f"{confirmed:.2f}"
-        batch = launch(view, Press(total=f"{total:.2f}", amount=amount))
-        if batch is None:
+        launched = launch(view, Press(total=f"{total:.2f}", amount=amount))
+        if launched is None:
             raise _refusal(view)
-        stored = batches_of(study).get(pk=batch.pk)
+        stored = batches_of(study).get(pk=launched.batch.pk)
         data = BatchSerializer(stored, context={"request": request}).data
         return Response(data, status=HTTPStatus.CREATED)
 

@@ -103,7 +103,9 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
     if not view.connections:
         return redirect("console:launch", slug)
     confirmed = (request.POST.get(name, "") for name in ("total", "amount", "offer"))
-    if launch_batch(view, Press(*confirmed)):
+    if launched := launch_batch(view, Press(*confirmed)):
+        if launched.repetition:
+            messages.info(request, launched.repetition)
         return redirect("console:launch", slug)
     return _page(request, study, view.reopened() if view.is_outdated else view)
 

@@ -180,11 +180,22 @@ def test_pressing_publishes_the_pilot_in_the_background(rosa, study, connection,
 
 def test_pressed_twice_and_from_two_browsers_it_is_published_once(rosa, study, connection):
     form = form_of(check_page(rosa, study))
-    for _press in range(3):
+    assert press(rosa, study, form).status_code == 302
+    assert "launched already" not in words_of(page_of(rosa, study).content.decode())
+    for _press in range(2):
         assert press(rosa, study, form).status_code == 302
+    number = Batch.objects.get().pk
+    under_way = f"This was launched already: batch {number} is being published."
+    assert under_way in words_of(page_of(rosa, study).content.decode())
     work_off()
     assert press(rosa, study, form).status_code == 302
-    work_off()
+    done = f"launched already, as batch {number}: nothing more is published or spent."
+    words = words_of(page_of(rosa, study).content.decode())
+    assert done in words
+    assert "9 assignments published, for $0.72 with fees." in words
+    assert [job.message for job in jobs_of(study).of_kind(PUBLISH)] == [
+        "9 assignments published, for $0.72 with fees."
+    ]
     assert Batch.objects.count() == 1
     assert MarketplaceHit.objects.count() == 3
 
