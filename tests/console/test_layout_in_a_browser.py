@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.label_sets import Rule, make_label_set
-from console.results import compute
+from console.results import RESULTS, compute
 from hits.models import Connection
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rate, rating_study
@@ -63,6 +63,28 @@ def test_all_of_a_submission_is_in_sight_on_a_desk(page, study):
     page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
     region = page.get_by_role("region", name="Submissions")
     assert region.evaluate("node => node.scrollWidth - node.clientWidth") <= 0
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+def test_what_the_ends_of_a_scale_are_called_stands_at_its_ends(page, researcher):
+    study = scored_study(owner=researcher)
+    low, high = "Not at all fit for what was said before", "Fit for all that was said before"
+    study.questions.update(low_label=low, high_label=high)
+    compute(study, RESULTS)
+    page.goto(reverse("console:results", args=[study.slug]))
+    cell, low, high = page.locator("th .ends").evaluate(
+        """ends => [ends, ends.firstChild, ends.lastChild].map(node => {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            const box = node === ends ? node.getBoundingClientRect() : null;
+            const lines = [...range.getClientRects()].filter(one => one.width > 8);
+            return box ? [box.left, box.right]
+                : [Math.min(...lines.map(one => one.left)), lines.map(one => one.right)];
+        })"""
+    )
+    assert low[0] == pytest.approx(cell[0], abs=1)
+    assert len(high[1]) > 1
+    assert high[1] == pytest.approx([cell[1]] * len(high[1]), abs=6)
 
 
 def test_labels_are_made_on_the_smallest_telephone(page, study):
