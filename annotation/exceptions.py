@@ -9,6 +9,7 @@ AnnotationError
 ├── QuestionUnknown        the study asks no such question
 ├── LabelSetUnknown        the study has no label set of that version
 ├── ProtocolInvalid        a protocol says what none may say; every fault with its line
+├── DraftChanged           somebody else saved the draft since it was read
 ├── ProtocolFrozen         a version that has been published cannot be changed
 ├── ProtocolUnknown        the study has no version of that number
 ├── CommentRefused         a comment without words, too long, or somebody else's
@@ -18,7 +19,10 @@ AnnotationError
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
+
+from django.utils.translation import gettext as _
 
 
 class AnnotationError(Exception):
@@ -88,6 +92,16 @@ class LabelSetUnknown(AnnotationError):
     def __init__(self, version: int, known: list[int]) -> None:
         listed = ", ".join(map(str, known)) if known else "none yet; make one with label_study"
         super().__init__(f"There are no labels of version {version}. Versions: {listed}.")
+
+
+class DraftChanged(AnnotationError):
+    """Somebody else saved a protocol's draft since the writer read it."""
+
+    def __init__(self, saved_at: datetime | None) -> None:
+        super().__init__(
+            _("Somebody else changed the protocol since you opened it. Nothing was saved.")
+        )
+        self.saved_at = saved_at
 
 
 class ProtocolFrozen(AnnotationError):

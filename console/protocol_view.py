@@ -18,7 +18,7 @@ from annotation.protocols.faults import Fault
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.templates import template_names
-from annotation.protocols.versions import current_document, freezing_faults
+from annotation.protocols.versions import current_document, freezing_faults, seen_as
 from annotation.protocols.yaml_files import write_yaml
 from console.check_form import percent_of
 from console.check_view import CheckRow, check_rows, holding_rows
@@ -104,6 +104,11 @@ class ProtocolView:
     @property
     def number(self) -> int:
         return 1 if self.version is None else self.version.number
+
+    @property
+    def seen(self) -> str:
+        """By what a form says which document its writer had before them."""
+        return seen_as(self.version, self.document)
 
     @cached_property
     def faults(self) -> list[Fault]:

@@ -41,6 +41,9 @@ class Protocol(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     saved_at = models.DateTimeField(auto_now=True)
+    writer = models.CharField(
+        max_length=32, blank=True, help_text="The open page that saved it last, by a random name."
+    )
     frozen_at = models.DateTimeField(null=True, blank=True)
     frozen_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

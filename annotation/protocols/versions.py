@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import ngettext
 
 from annotation.audit import record_in
-from annotation.exceptions import ProtocolInvalid, ProtocolUnknown
+from annotation.exceptions import DraftChanged, ProtocolInvalid, ProtocolUnknown
 from annotation.models import Protocol, Study
 from annotation.protocols.check_faults import source_faults
 from annotation.protocols.columns import column_faults, write_columns
@@ -88,20 +88,44 @@ def study_faults(study: Study, document: ProtocolDocument) -> list[Fault]:
 
 
 @transaction.atomic
-def save_draft(*, study: Study, document: ProtocolDocument, is_copy: bool = False) -> Protocol:
+def save_draft(
+    *,
+    study: Study,
+    document: ProtocolDocument,
+    is_copy: bool = False,
+    seen: str = "",
+    writer: str = "",
+) -> Protocol:
     """Store a document as the study's draft; what is frozen already needs none, unless it is a
-    copy to be changed."""
+    copy to be changed.
+
+    DraftChanged where it is not any more what the `writer` had `seen`, and somebody else wrote it
+    last; without either it is stored whatever was there.
+    """
     Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
     newest = newest_version(study)
+    require_seen(study, newest, seen, writer)
     if newest is not None and newest.frozen_at is None:
-        newest.document = plain_document(document)
+        newest.document, newest.writer = plain_document(document), writer
         newest.save()
         return newest
     plain = plain_document(document)
     if newest is not None and newest.fingerprint == fingerprint(plain) and not is_copy:
         return newest
     number = 1 if newest is None else newest.number + 1
-    return Protocol.objects.create(study=study, number=number, document=plain_document(document))
+    return Protocol.objects.create(study=study, number=number, document=plain, writer=writer)
+
+
+def seen_as(version: Protocol | None, document: ProtocolDocument) -> str:
+    """By what somebody says which document they had before them."""
+    return fingerprint(plain_document(document) if version is None else version.document)
+
+
+def require_seen(study: Study, newest: Protocol | None, seen: str, writer: str = "") -> None:
+    """DraftChanged where the newest version is another than was seen, and another's."""
+    is_own = newest is not None and bool(writer) and newest.writer == writer
+    if seen and not is_own and seen != seen_as(newest, current_document(study)):
+        raise DraftChanged(newest.saved_at if newest is not None else None)
 
 
 @transaction.atomic
@@ -111,14 +135,18 @@ def discard_draft(*, study: Study) -> bool:
 
 
 @transaction.atomic
-def freeze(*, study: Study, actor: AbstractBaseUser | None = None) -> Protocol:
-    """Make the draft the study's version for good, or ProtocolInvalid with all that is wrong.
+def freeze(
+    *, study: Study, actor: AbstractBaseUser | None = None, seen: str = "", writer: str = ""
+) -> Protocol:
+    """Make the draft the study's version for good, or ProtocolInvalid with all that is wrong, or
+    DraftChanged where it is not what was `seen`.
 
     Without a draft, the version frozen last stands; a study without a protocol gets the one that
     it amounts to, where that is one.
     """
     Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
     newest = newest_version(study)
+    require_seen(study, newest, seen, writer)
     if newest is None:
         document = document_of_rows(study, study.questions.all())
         require_no_faults(freezing_faults(study, document))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from csp.constants import SELF
@@ -18,7 +19,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, DraftChanged
 from annotation.models import Item
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.records import ProtocolDocument
@@ -70,6 +71,7 @@ def protocol(request: HttpRequest, slug: str) -> HttpResponse:
         "placed": previewed_check(view.document, item, request.GET.get("placed")),
         "may_edit": _may_edit(request, study) and not view.is_frozen,
         "was_replaced": _session_key(study) in request.session,
+        "writer": token_hex(8),
     }
     return study_page(request, study, "protocol", context)
 
@@ -99,13 +101,36 @@ def save(request: HttpRequest, slug: str) -> HttpResponse:
     part, index = "", 0
     if action:
         part, (document, index) = _changed(document, action)
-    version = save_draft(study=study, document=document)
+    try:
+        version = save_draft(study=study, document=document, **_seen(request, study))
+    except DraftChanged as changed:
+        return _not_saved(request, study, changed)
     if request.headers.get("HX-Request") and not action:
         return _saved(request, study, view_of(study, version, document))
     address = redirect("console:protocol", slug)
     if part:
         address["Location"] += f"?{part}={index}#{part}-{index}"
     return address
+
+
+def _seen(request: HttpRequest, study: CountedStudy) -> dict[str, str]:
+    """What the writer of a form had before them; nothing where it is to be saved over all else,
+    which is kept to be brought back."""
+    writer = request.POST.get("writer", "")[:32]
+    if request.POST.get("overwrite"):
+        _keep_draft(request, study)
+        return {"writer": writer}
+    return {"seen": request.POST.get("seen", "")[:64], "writer": writer}
+
+
+def _not_saved(request: HttpRequest, study: CountedStudy, changed: DraftChanged) -> HttpResponse:
+    if not request.headers.get("HX-Request"):
+        messages.error(request, str(changed))
+        return redirect("console:protocol", study.slug)
+    view = view_of(study, newest_version(study), current_document(study))
+    context = {"study": study, "view": view, "may_edit": True, "changed": changed}
+    context["seen"] = request.POST.get("seen", "")
+    return render(request, "console/protocol/_saved.html", context)
 
 
 def _changed(document: ProtocolDocument, action: str) -> tuple[str, tuple[ProtocolDocument, int]]:
@@ -134,15 +159,21 @@ def save_yaml(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_for(request, slug, Permission.EDIT)
     text = request.POST.get("yaml", "").replace("\r\n", "\n")[: MOST_CHARACTERS + 1]
     parsed = parse_yaml(text)
-    if not parsed.faults:
-        save_draft(study=study, document=read_document(parsed.values))
-        messages.success(request, _("The draft is saved."))
-        address = redirect("console:protocol", slug)
-        address["Location"] += "?tab=yaml"
-        return address
-    view = view_of(study, newest_version(study), current_document(study))
-    context: dict[str, Any] = {"view": view, "tab": "yaml", "may_edit": True}
+    context: dict[str, Any] = {"tab": "yaml", "may_edit": True}
     context |= {"yaml": text, "yaml_faults": parsed.faults}
+    if not parsed.faults:
+        document = read_document(parsed.values)
+        try:
+            save_draft(study=study, document=document, **_seen(request, study))
+        except DraftChanged as changed:
+            context["changed"] = changed
+        else:
+            messages.success(request, _("The draft is saved."))
+            address = redirect("console:protocol", slug)
+            address["Location"] += "?tab=yaml"
+            return address
+    context["view"] = view_of(study, newest_version(study), current_document(study))
+    context |= {"seen": request.POST.get("seen", ""), "writer": request.POST.get("writer", "")}
     return study_page(request, study, "protocol", context)
 
 
@@ -151,7 +182,7 @@ def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
     try:
-        version = freeze(study=study, actor=person(request))
+        version = freeze(study=study, actor=person(request), **_seen(request, study))
     except AnnotationError as error:
         messages.error(request, str(error))
     else:

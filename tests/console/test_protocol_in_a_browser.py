@@ -167,3 +167,24 @@ def test_practice_is_written_case_by_case(page: Page, study: Study) -> None:
     (test,) = current_document(study).qualifications.tests
     assert (test.title, test.retry_after_seconds) == ("Practice", 0)
     assert test.cases[0].scores == {"appropriateness": 80}
+
+
+def test_of_two_windows_the_later_is_told_and_saves_over_the_other_when_asked_to(
+    page: Page, study: Study
+) -> None:
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.locator("#title").fill("Theirs")
+    expect(other.get_by_role("status")).to_contain_text("saved at")
+    page.locator("#title").fill("Mine")
+    expect(page.get_by_role("alert")).to_contain_text("Somebody else changed the protocol")
+    assert current_document(study).title == "Theirs"
+    assert accessibility_problems(page, frames=False) == []
+    shot(page, "protocol-changed")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Save mine over it").click()
+    expect(page.get_by_role("button", name="Bring it back")).to_be_visible()
+    assert current_document(study).title == "Mine"
+    page.get_by_role("button", name="Bring it back").click()
+    expect(page.locator("#title")).to_have_value("Theirs")
+    shot(page, "protocol-brought-back")

@@ -11,6 +11,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from accounts.models import User
 from annotation.models import Candidate, PlacedCheck, Study
@@ -248,6 +249,53 @@ def test_a_page_opens_with_no_template_chosen_and_none_replaces_nothing(
     refused = rosa.post(address("protocol-begin", study), {"source": ""}, follow=True)
     assert "Choose one of the list" in refused.content.decode()
     assert current_document(study) == mine
+
+
+def opened(browser: Client, study: Study) -> dict[str, str]:
+    """What the form of an open page says of itself."""
+    page = browser.get(address("protocol", study)).content.decode()
+    return {
+        name: re.search(rf'name="{name}" value="([0-9a-f]*)"', page)[1]  # type: ignore[index]
+        for name in ("seen", "writer")
+    }
+
+
+def test_of_two_open_pages_the_later_saves_nothing_over_the_other_unasked(
+    rosa: Client, study: Study
+) -> None:
+    rosa.post(address("protocol-save", study), FORM)
+    first, second = opened(rosa, study), opened(rosa, study)
+    heard = {"HX-Request": "true"}
+    save = address("protocol-save", study)
+    rosa.post(save, FORM | first | {"title": "Mine"}, headers=heard)
+    # The same page saves again, though it has not heard yet that it saved.
+    rosa.post(save, FORM | first | {"title": "Mine, too"}, headers=heard)
+    refused = rosa.post(save, FORM | second | {"title": "Theirs"}, headers=heard)
+    assert "Somebody else changed the protocol since you opened it" in refused.content.decode()
+    assert current_document(study).title == "Mine, too"
+    frozen = rosa.post(address("protocol-freeze", study), second, follow=True)
+    assert "Somebody else changed the protocol" in frozen.content.decode()
+    assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
+    rosa.post(save, FORM | second | {"title": "Theirs", "overwrite": "1"})
+    assert current_document(study).title == "Theirs"
+    rosa.post(address("protocol-begin", study), {"source": "replaced"})
+    assert current_document(study).title == "Mine, too"
+
+
+def test_yaml_of_a_page_that_is_out_of_date_is_kept_and_not_saved(
+    rosa: Client, study: Study
+) -> None:
+    rosa.post(address("protocol-save", study), FORM)
+    before = opened(rosa, study)
+    rosa.post(address("protocol-save", study), FORM | opened(rosa, study) | {"title": "Mine"})
+    text = write_yaml(read_protocol("preference"))
+    refused = rosa.post(address("protocol-yaml", study), before | {"yaml": text})
+    page = refused.content.decode()
+    assert "Somebody else changed the protocol since you opened it" in page
+    assert escape(text.splitlines()[0]) in page
+    assert current_document(study).title == "Mine"
+    rosa.post(address("protocol-yaml", study), before | {"yaml": text, "overwrite": "1"})
+    assert current_document(study) == read_protocol("preference")
 
 
 def test_yaml_is_saved_only_without_a_fault(rosa: Client, study: Study) -> None:
