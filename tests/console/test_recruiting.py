@@ -776,6 +776,48 @@ def test_a_bonus_is_in_the_currency_of_its_own_study(rosa, study, recruitment):
     assert "0.75 USD" not in words
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_uncertain", "is_paid_by_time"),
+    [
+        ("doubt", True, True),
+        ("doubt", False, False),  # paid already, as one who was screened out
+        ("reject", False, True),
+        ("approve", False, True),
+        ("bonus", True, False),
+        ("message", False, False),
+    ],
+)
+def test_what_the_recruiter_pays_by_time_is_said_of_no_other_call(
+    rosa, recruitment, kind, is_uncertain, is_paid_by_time
+):
+    recruitment.calls.update(kind=kind, is_uncertain=is_uncertain)
+    home = words_of(rosa.get(reverse("console:studies")).content.decode())
+    assert "1 participant of batch" in home
+    assert ("What nobody decides on, the recruiter may pay by time." in home) is is_paid_by_time
+
+
+def test_a_bonus_is_offered_where_somebody_has_done_the_work_whom_the_account_pays(
+    rosa, recruitment
+):
+    """Another account, with a study of the batch that nobody has completed, pays none of them."""
+    values = ("batch", "recruiter", "reward", "minutes", "items", "places")
+    facts = {name: getattr(recruitment, name) for name in values} | {"is_under_way": False}
+    Recruitment.objects.update(state="stopped", outcomes={"completed": 1})
+    later = Recruitment.objects.create(public_id="s2", state="active", **facts)
+    offered = "<summary>Pay a bonus</summary>"
+    assert offered in rosa.get(page(recruitment.batch)).content.decode()
+    later.recruiter = Recruiter.objects.create(
+        connection=recruitment.batch.connection,
+        public_id="6R",
+        name="Another",
+        is_connected=True,
+        currency="GBP",
+        fetched_at=NOON,
+    )
+    later.save()
+    assert offered not in rosa.get(page(recruitment.batch)).content.decode()
+
+
 def test_people_are_counted_who_must_be_looked_after_and_what_it_is_about(rosa, recruitment):
     call = recruitment.calls.get()
     for number in (2, 3):

@@ -6,6 +6,7 @@ right; and what was known here is not spent, paid or said twice."""
 import json
 import time
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.db import connection as db_connection
@@ -34,7 +35,7 @@ from marketplace.recruiting.connections import (
     offer_prolific,
     try_offer,
 )
-from marketplace.recruiting.decisions import approve_overdue
+from marketplace.recruiting.decisions import approve_overdue, request_bonus_in
 from marketplace.recruiting.drafts import Posting, discard_draft, draft_study
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.files import join_file, participants_file
@@ -849,6 +850,32 @@ def test_a_token_of_a_refused_bonus_pays_nobody_else(fake, mturk, connection, po
         pay_in_pounds(mturk, connection, other, token="t1")
     minutes()
     assert paid(fake, "bonus") == []
+
+
+def test_a_bonus_is_of_the_participation_in_the_study_that_it_is_paid_in(
+    fake, mturk, connection, hit_type, posted
+):
+    """The participant came to a later study of the HITs, too; in a third one the latest counts."""
+    first = Session.objects.get(submission_id=hand_in(fake, posted).id)
+    second, third = (another_study(connection, hit_type, mturk) for _ in range(2))
+    later = Session.objects.create(
+        connection=connection,
+        study=second,
+        submission_id="b" * 24,
+        worker=first.worker,
+        arrived_at=clock.now(),
+        expires_at=clock.now(),
+    )
+    for paid_in, session in ((posted, first), (second, later), (third, later)):
+        asked = request_bonus_in(
+            "GBP",
+            study=paid_in,
+            worker_id=first.worker.worker_id,
+            bonus=Decimal("0.50"),
+            reason="Careful",
+            token=f"t{paid_in.pk}",
+        )
+        assert asked.session == session
 
 
 def test_a_study_can_exclude_one_whose_participants_accounts_are_all_gone(

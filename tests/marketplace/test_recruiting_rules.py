@@ -244,6 +244,29 @@ def test_a_draft_that_somebody_deleted_there_is_not_drafted_again_for_its_hits(f
     assert AttachedHitType.objects.get().problem == ""
 
 
+def test_what_was_not_heard_to_be_spent_is_looked_after_though_all_hits_are_over(
+    fake, mturk, study
+):
+    """Whoever was cut off between the publication and its charge holds the cost until it is seen
+    what became of it."""
+    expire_all(mturk)
+    call_recruiters()
+    AttachedHitType.objects.update(pending_cost=Decimal(8))
+    call_recruiters()
+    assert AttachedHitType.objects.get(ended_at__isnull=False).pending_cost is None
+
+
+def test_what_another_hit_type_is_about_to_spend_is_not_spent_again(fake, mturk, created):
+    mturk.create_hit(**HIT_HERE | {"Title": "Rate a ninth response of a Dialogue"})
+    other = AttachedHitType.objects.exclude(hit_type=created)
+    other.update(pending_cost=Decimal(23))
+    clock.advance(timedelta(minutes=2))
+    call_recruiters()
+    problem = AttachedHitType.objects.get(hit_type=created).problem
+    assert "It costs 8" in problem
+    assert "7.00 of the rule's 30.00 are left" in problem
+
+
 def test_money_that_came_back_is_the_rules_again(fake, mturk, study):
     """Nobody comes to four studies of 8.00, of 30."""
     for _round in range(3):
