@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from hits.models import Assignment, Hit, Recruiter, Recruitment
+from hits.models import Hit, Recruiter, Recruitment
 from hits.recruited_batches import Offer, displayed, judgments_wanted, places_wanted
 from hits.wages import Duration
 
@@ -265,46 +265,6 @@ class ParticipantForm(ActionForm):
     def clean_worker_id(self) -> str:
         worker_id: str = self.cleaned_data["worker_id"].strip()
         return worker_id
-
-
-class BonusForm(ParticipantForm):
-    """A bonus for a participant, in the currency of the recruiter's account."""
-
-    amount = MoneyField(label=gettext_lazy("Bonus"))
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=500,
-        help_text=gettext_lazy("It stands in the audit log; the recruiter sends none."),
-    )
-
-    confirmed = MoneyField(
-        label=gettext_lazy("The bonus once more"),
-        help_text=gettext_lazy("It is paid within a minute, and can't be taken back."),
-    )
-
-    def __init__(self, batch: Batch, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._batch = batch
-
-    def clean(self) -> dict[str, Any]:
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        confirmed = data.get("confirmed")
-        if "amount" in data and confirmed is not None and confirmed != data["amount"]:
-            self.add_error("confirmed", _("This is not the amount above."))
-        return data
-
-    def clean_worker_id(self) -> str:
-        worker_id = super().clean_worker_id()
-        answers = Assignment.objects.of(self._batch)
-        if not answers.filter(worker__worker_id=worker_id).exists():
-            raise ValidationError(_("Nobody of this Worker ID has answered in the batch."))
-        return worker_id
-
-    def clean_amount(self) -> Decimal:
-        amount: Decimal = self.cleaned_data["amount"]
-        if not amount or amount != amount.quantize(CENT):
-            raise ValidationError(_("A bonus is an amount of whole pence or cents above 0."))
-        return amount.quantize(CENT)
 
 
 class AmountForm(ActionForm):

@@ -16,7 +16,6 @@ from console.participants import OUTCOMES
 from console.recruit_forms import (
     ActionForm,
     AmountForm,
-    BonusForm,
     OfferForm,
     ParticipantForm,
     PriceForm,
@@ -24,6 +23,7 @@ from console.recruit_forms import (
     too_many,
     wanted_help,
 )
+from console.recruited_bonus_form import BonusForm
 from hits.models import Recruiter, RecruiterCall, Recruitment
 from hits.recruited_batches import (
     DISCARD,
@@ -167,9 +167,11 @@ class RecruitView:
         )
 
     @property
-    def bonus_form(self) -> BonusForm:
+    def bonus_form(self) -> BonusForm | None:
         given = self.data if self.action == BONUS else None
-        return BonusForm(self.batch, given, auto_id="id_bonus_%s", label_suffix="")
+        if self.study is None:
+            return None
+        return BonusForm(self.study, given, auto_id="id_bonus_%s", label_suffix="")
 
     @property
     def erasure_form(self) -> ParticipantForm:
@@ -181,7 +183,7 @@ class RecruitView:
         """The form that was pressed, where it was filled in wrongly."""
         if self.data is None or self.problem:
             return None
-        form: forms.Form
+        form: forms.Form | None
         if self.action == "draft":
             form = self.form
         elif self.action == PRICE:
@@ -194,7 +196,7 @@ class RecruitView:
             form = self.erasure_form
         else:
             return None
-        return form if form.errors else None
+        return form if form and form.errors else None
 
     @property
     def too_many(self) -> str:
@@ -341,7 +343,7 @@ def action_form(recruitment: Recruitment, action: str, data: Mapping[str, Any]) 
     if action in AMOUNT_NEEDED:
         return AmountForm(recruitment.quoted_cost, data)
     if action == BONUS:
-        return BonusForm(recruitment.batch, data)
+        return BonusForm(recruitment, data)
     if action == ERASE:
         return ParticipantForm(data)
     return PriceForm(data) if action == PRICE else ActionForm(data)

@@ -135,7 +135,10 @@ def request_bonus_in(
     in_it_first = Case(When(study=study.pk, then=0), default=1)
     key = sessions.order_by(in_it_first, "-pk").values_list("pk", flat=True).first()
     if key is None:
-        raise InvalidParameter(f"{worker_id} is no participant of this study.")
+        raise InvalidParameter(
+            f"{worker_id} is no participant of this study, nor of another of its HITs at "
+            f"{study.connection.name}, which pays nobody else a bonus."
+        )
     session = _locked(key)
     # The same request, which is repeated where no answer came, may have been at work meanwhile.
     if (asked := known.select_related("session__worker").first()) is not None:

@@ -545,6 +545,53 @@ def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa
     assert "This is not the amount above." in words_of(slip.content.decode())
 
 
+def test_a_bonus_of_more_than_ten_rewards_is_asked_twice(rosa, recruitment):
+    """The reward is 1.50: a slip of a digit is asked about, and whoever means it says so."""
+    worker = add_assignment(Hit.objects.of(recruitment.batch).first()).worker
+    facts = {"worker_id": worker.worker_id, "reason": "Careful."}
+    large = facts | {"amount": "15.01", "confirmed": "15.01"}
+    asked = press(rosa, recruitment, "bonus", **large).content.decode()
+    words = words_of(asked)
+    assert "15.01 GBP is more than 10 times the reward of 1.50 GBP" in words
+    assert 'name="is_large"' in asked
+    assert requested() == []
+    assert 'name="is_large"' not in rosa.get(page(recruitment.batch)).content.decode()
+    assert press(rosa, recruitment, "bonus", **large, is_large="on").status_code == 302
+    Job.objects.update(state="done")
+    Recruitment.objects.update(is_under_way=False)
+    recruitment.refresh_from_db()
+    ten = facts | {"amount": "15.00", "confirmed": "15.00", "reason": "And for the comment."}
+    assert press(rosa, recruitment, "bonus", **ten).status_code == 302
+    assert [one["amount"] for one in requested()] == ["15.01", "15.00"]
+
+
+def test_a_bonus_of_who_came_by_another_account_is_refused_on_the_form(rosa, recruitment):
+    """The batch had a study at an account in dollars, by which one of the two came."""
+    dollars = Recruiter.objects.create(
+        connection=recruitment.batch.connection,
+        public_id="6R",
+        name="Dollars",
+        is_connected=True,
+        currency="USD",
+        fetched_at=NOON,
+    )
+    values = ("batch", "recruiter", "reward", "minutes", "items", "places")
+    facts = {name: getattr(recruitment, name) for name in values} | {"is_under_way": False}
+    Recruitment.objects.update(state="stopped", recruiter=dollars)
+    later = Recruitment.objects.create(public_id="s2", state="active", **facts)
+    hits = Hit.objects.of(recruitment.batch).order_by("pk")[:2]
+    for hit, name, minutes in zip(hits, ("B1", "S1"), (-60, 1), strict=True):
+        at = later.created_at + timedelta(minutes=minutes)
+        came = Assignment.objects.filter(pk=add_assignment(hit, name).pk)
+        came.update(accepted_at=at)
+    given = {"amount": "0.75", "reason": "Careful.", "confirmed": "0.75"}
+    answer = press(rosa, later, "bonus", worker_id="B1", **given)
+    refused = words_of(answer.content.decode())
+    assert "came before there was a study at Prolific, by one at Dollars" in refused
+    assert requested() == []
+    assert press(rosa, later, "bonus", worker_id="S1", **given).status_code == 302
+
+
 def test_a_participant_gets_one_bonus_for_a_reason(rosa, recruitment):
     worker = add_assignment(Hit.objects.of(recruitment.batch).first()).worker
     facts = {"worker_id": worker.worker_id, "reason": "Careful.", "amount": "0.75"}
