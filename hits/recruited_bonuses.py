@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from annotation.study_jobs import RECRUIT, jobs_of
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from work.models import JobQuerySet
 
 BONUS = "bonus"
+# Of jobs of recruiting the bonuses that the marketplace wrote down, or may have: nothing else here
+# says that a participant had one.
+BONUSES = Q(arguments__action=BONUS, arguments__is_refused__isnull=True)
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,7 @@ def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[s
 
 def _jobs_of(batch: Batch) -> JobQuerySet:
     jobs = jobs_of(batch.study).of_kind(RECRUIT)
-    bonuses = jobs.filter(arguments__batch=batch.pk, arguments__action=BONUS)
-    written = bonuses.filter(arguments__is_refused__isnull=True)
+    written = jobs.filter(BONUSES, arguments__batch=batch.pk)
     return written.exclude(state=Job.State.STOPPED, started_at=None)
 
 

@@ -11,6 +11,7 @@ from annotation.study_jobs import CONNECT_RECRUITER, RECRUIT
 from hits.call_limits import call_time, repeated_later
 from hits.exceptions import HitsError
 from hits.recruited_batches import recruit_in_background
+from hits.recruited_bonuses import BONUSES
 from hits.recruited_decisions import follow_decisions
 from hits.recruited_failures import note_done_since
 from hits.recruited_standing import connections_to_follow, store_standing
@@ -25,7 +26,13 @@ FOLLOW_EVERY_SECONDS = 60
 CALL_SECONDS = 60
 
 
-@register(RECRUIT, label=gettext_lazy("Recruiting"), queue=INTERACTIVE, refusals=(HitsError,))
+@register(
+    RECRUIT,
+    label=gettext_lazy("Recruiting"),
+    queue=INTERACTIVE,
+    refusals=(HitsError,),
+    kept=BONUSES,
+)
 def recruit_participants(running: RunningJob) -> str:
     """Have something done about a batch's study at a recruiter."""
     with repeated_later(), call_time(CALL_SECONDS):

@@ -1,9 +1,12 @@
 """Cleaning up after jobs and sessions."""
 
 from datetime import timedelta
+from functools import reduce
 from importlib import import_module
+from operator import or_
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
@@ -22,9 +25,10 @@ def clean_up(running: RunningJob) -> str:
     now = timezone.now()
     finished = Job.objects.finished()
     periodic = [kind.name for kind in job_kinds().values() if kind.every_seconds]
-    n_jobs = finished.filter(
-        finished_at__lt=now - timedelta(days=settings.WORK_KEEP_DAYS)
-    ).delete()[0]
+    conditions = [Q(kind=kind.name) & kind.kept for kind in job_kinds().values() if kind.kept]
+    kept = Job.objects.filter(reduce(or_, conditions, Q(pk=None)))
+    old = finished.filter(finished_at__lt=now - timedelta(days=settings.WORK_KEEP_DAYS))
+    n_jobs = old.exclude(pk__in=kept.order_by().values("pk")).delete()[0]
     succeeded = finished.of_kind(*periodic).filter(state=Job.State.DONE, finished_at__lt=now - DAY)
     n_jobs += succeeded.delete()[0]
     n_messages = delete_taken(before=now - DAY)

@@ -17,6 +17,7 @@ from django.utils.module_loading import autodiscover_modules
 from work.exceptions import JobKindUnknown
 
 if TYPE_CHECKING:
+    from django.db.models import Q
     from django_stubs_ext import StrOrPromise
 
     from work.execution import RunningJob
@@ -33,7 +34,8 @@ class JobKind:
     """How jobs of one name are done.
 
     `refusals` are errors written for people: they fail the job at once, in their own words.
-    Whatever else is raised is tried again, up to `max_attempts` in all.
+    Whatever else is raised is tried again, up to `max_attempts` in all. Those that are `kept` are
+    the only record of what they did, and no cleaning up deletes them.
     """
 
     name: str
@@ -43,6 +45,7 @@ class JobKind:
     refusals: tuple[type[Exception], ...]
     max_attempts: int
     every_seconds: float | None
+    kept: Q | None
 
 
 _kinds: dict[str, JobKind] = {}
@@ -56,13 +59,16 @@ def register(
     refusals: tuple[type[Exception], ...] = (),
     max_attempts: int = 5,
     every_seconds: float | None = None,
+    kept: Q | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a kind, by time if `every_seconds`."""
     if queue not in QUEUES:
         raise ValueError(f"queue must be one of {', '.join(QUEUES)}, got {queue!r}")
 
     def decorate(handler: Handler) -> Handler:
-        _kinds[name] = JobKind(name, label, queue, handler, refusals, max_attempts, every_seconds)
+        _kinds[name] = JobKind(
+            name, label, queue, handler, refusals, max_attempts, every_seconds, kept
+        )
         return handler
 
     return decorate

@@ -15,6 +15,7 @@ from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Study, Submission
+from annotation.study_jobs import RECRUIT
 from console.participants import participant_note
 from console.recruiting_matters import places_in_vain
 from hits import recruiter_api, submissions
@@ -787,6 +788,34 @@ def test_a_bonus_that_was_refused_and_tried_again_is_paid_once(
     assert [one.job for one in bonuses_of(batch)] == [job]
     with pytest.raises(RecruitingRefused, match=r"had a bonus of 0\.75"):
         change(drafted, BONUS, ada, **bonus)
+    assert len(fake.world.paid) == 1
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
+    bonus, drafted, fake, ada, batch, monkeypatch, settings, is_heard
+):
+    """Other jobs are forgotten after a while; of these nothing else says what was paid."""
+    real = recruiter_api.post
+
+    def between(connection, path, content):
+        answer = real(connection, path, content)
+        return None if path.endswith("/bonus") and not is_heard else answer
+
+    with monkeypatch.context() as away:
+        away.setattr(recruiter_api, "post", between)
+        job = change(drafted, BONUS, ada, **bonus)
+    minute()
+    long_ago = timezone.now() - timedelta(days=settings.WORK_KEEP_DAYS + 1)
+    Job.objects.finished().update(finished_at=long_ago)
+    run_job(request_job(kind="clean_up").pk)
+    assert list(Job.objects.of_kind(RECRUIT)) == [job]
+    if is_heard:
+        with pytest.raises(RecruitingRefused, match=r"had a bonus of 0\.75"):
+            change(drafted, BONUS, ada, **bonus)
+    else:
+        change(drafted, BONUS, ada, **bonus)
+        minute()
     assert len(fake.world.paid) == 1
 
 

@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 from django.contrib.sessions.models import Session
 from django.db import connection
+from django.db.models import Q
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from work.execution import claim, run_job
+from work.jobs import clean_up
 from work.models import Job, PeriodicRun
 from work.periodic import take_turn, tick
 from work.registry import job_kinds
@@ -128,6 +130,28 @@ def test_a_turn_of_which_nothing_came_is_not_used_up(kind, backend):
     with pytest.raises(Exception, match="No app does jobs of kind 'nobody'"):
         tick(before + timedelta(seconds=1))
     assert PeriodicRun.objects.get(name="nobody").next_at == before
+
+
+def test_jobs_that_are_the_only_record_of_what_they_did_stay(kind, settings):
+    def handler(_running):
+        return ""
+
+    kind(handler, name="pay", kept=Q(arguments__action="bonus"))
+    kind(handler, name="score")
+    kind(clean_up, name="clean_up")
+    old = timezone.now() - timedelta(days=settings.WORK_KEEP_DAYS + 1)
+
+    def job(name, **arguments):
+        n = Job.objects.count()
+        facts = {"state": Job.State.DONE, "finished_at": old, "dedupe_key": str(n)}
+        return Job.objects.create(kind=name, arguments=arguments, **facts)
+
+    kept = job("pay", action="bonus")
+    job("pay", action="price")
+    job("pay")
+    job("score", action="bonus")
+    run_job(request_job(kind="clean_up").pk)
+    assert list(Job.objects.exclude(kind="clean_up")) == [kept]
 
 
 def test_old_jobs_messages_and_sessions_are_deleted(settings):
