@@ -27,7 +27,7 @@ from marketplace.recruiting.needed_places import require_work
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
-from marketplace.recruiting.records import Cost, StudyState
+from marketplace.recruiting.records import Cost, PostedStudy, StudyState
 from marketplace.recruiting.turns import keep_turn, require_turn
 from marketplace.users import User
 
@@ -51,6 +51,7 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
         posted = recruiter.study(study.external_id)
         if posted.state == StudyState.DRAFT:  # and not by a try before, whose answer was lost
             require_work(study, posted.places)
+            _require_same_pay(study, posted)
         of_places = _quote(study, recruiter, posted.places, posted.places)
         cost = with_screen_outs(study, recruiter, of_places)
         study.quoted_cost = cost.total
@@ -158,13 +159,15 @@ def _n_more(study: RecruitedStudy, recruiter: Recruiter, total: int) -> int:
     """How many places that is more than there are."""
     if not 1 <= total <= MOST_PLACES:
         raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
-    present = recruiter.study(study.external_id).places
+    posted = recruiter.study(study.external_id)
+    present = posted.places
     if total < present:
         raise InvalidParameter(
             _("It has %(n)s places, and places can only grow.") % {"n": f"{present:,}"}
         )
     if total > present:
         require_work(study, total - present, n_present=present)
+        _require_same_pay(study, posted)
     return total - present
 
 
@@ -177,6 +180,39 @@ def _quote(study: RecruitedStudy, recruiter: Recruiter, total: int, n_places: in
     study.quoted_places, study.quoted_cost = total, cost.total
     study.save(update_fields=["quoted_places", "quoted_cost"])
     return cost
+
+
+def _require_same_pay(study: RecruitedStudy, posted: PostedStudy) -> None:
+    """Refuse to spend on a study whose pay was changed there by hand: what is typed back, and held
+    against a rule's amount, is of the pay that was decided on here."""
+    is_draft = posted.state == StudyState.DRAFT
+    if study.reward is not None and posted.reward != study.reward:
+        text = _(
+            "The reward of the study at {name} is {there}, and here it is {here}. Change it back "
+            "there, or add the places there."
+        )
+        if is_draft:
+            text = _(
+                "The reward of the draft at {name} is {there}, and here it is {here}. Change it "
+                "back there, or discard the draft and draft the study anew."
+            )
+        raise InvalidParameter(text.format(**_rewards(study, posted)))
+    decided = [] if study.screen_out_reward is None else [study.screen_out_reward]
+    expected = tuple((pay, study.screen_out_places) for pay in decided)
+    if is_draft and posted.screen_outs not in (None, expected):
+        text = _(
+            "What the draft at {name} pays who is screened out, or how many of them, is not what "
+            "was decided here. Change it back there, or discard the draft and draft the study anew."
+        )
+        raise InvalidParameter(text.format(name=study.connection.name))
+
+
+def _rewards(study: RecruitedStudy, posted: PostedStudy) -> dict[str, str]:
+    currency = study.connection.settings.get("currency", "")
+    there = _("an amount that cannot be read")
+    if posted.reward is not None:
+        there = f"{posted.reward} {currency}"
+    return {"name": study.connection.name, "here": f"{study.reward} {currency}", "there": there}
 
 
 def _require_confirmed(study: RecruitedStudy, cost: Cost, confirmed: Decimal) -> None:
@@ -226,7 +262,7 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
     places = posted.places or study.places
     if before == State.DRAFT and after != before:
         _let_recruiter_pay(study)
-        _charge(study, recruiter, places, study.external_id)
+        _charge(study, recruiter, posted, places, study.external_id)
     if (after, places) != (before, study.places):
         study.is_settled_there, study.n_payable_there = False, None
         rows = RecruitedStudy.objects.filter(pk=study.pk)
@@ -237,7 +273,8 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
     study.save(update_fields=["state"])
     # Last, so that more places are charged another time where their price can't be asked now.
     if before != State.DRAFT and places > study.places:
-        _charge(study, recruiter, places - study.places, f"{study.external_id}:{places}")
+        n_more, key = places - study.places, f"{study.external_id}:{places}"
+        _charge(study, recruiter, posted, n_more, key)
     study.places = places
     study.save(update_fields=["places"])
     return after != before
@@ -248,14 +285,20 @@ def _let_recruiter_pay(study: RecruitedStudy) -> None:
         let_recruiter_pay(study.hit_type)
 
 
-def _charge(study: RecruitedStudy, recruiter: Recruiter, n_places: int, external_id: str) -> None:
-    """What publishing it, or so many more places, cost there, beside the ledger. Whoever is
-    screened out is charged for one by one, if anybody is."""
+def _charge(
+    study: RecruitedStudy,
+    recruiter: Recruiter,
+    posted: PostedStudy,
+    n_places: int,
+    external_id: str,
+) -> None:
+    """What publishing it, or so many more places, cost there at the reward there, beside the
+    ledger. Whoever is screened out is charged for one by one, if anybody is."""
     kind = RecruiterCharge.Kind.STUDY
     charges = RecruiterCharge.objects.filter(connection=study.connection, kind=kind)
     if study.reward is None or charges.filter(external_id=external_id).exists():
         return
-    cost = recruiter.cost(study.reward, n_places)
+    cost = recruiter.cost(posted.reward or study.reward, n_places)
     if cost.total <= 0:
         return
     RecruiterCharge.objects.get_or_create(

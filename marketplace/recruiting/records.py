@@ -88,6 +88,10 @@ class PostedStudy:
     state: StudyState
     places: int
     token: str = ""
+    # Of a participation; and of whom is screened out what each is paid and how many are at most.
+    # None where they cannot be read.
+    reward: Decimal | None = None
+    screen_outs: tuple[tuple[Decimal, int], ...] | None = None
 
 
 @dataclass(frozen=True)

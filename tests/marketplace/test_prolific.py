@@ -36,6 +36,7 @@ from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific, disconnect, offer_prolific
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.intents import note
 from marketplace.recruiting.needed_places import free_and_needed, places_for
 from marketplace.recruiting.posting import (
@@ -202,6 +203,40 @@ def test_it_is_published_for_the_amount_that_is_typed_back_alone(connection, hit
     publish_study(study=study, confirmed=Decimal(8))
     charge = RecruiterCharge.objects.get()
     assert (charge.kind, charge.amount, charge.currency) == ("study", 8, "GBP")
+
+
+def test_a_draft_whose_reward_was_changed_there_is_not_published_for_the_amount_of_before(
+    connection, hit_type, fake
+):
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    there = fake.world.studies[study.external_id]
+    fake.world.change_reward(there, 450)
+    with pytest.raises(InvalidParameter, match=r"is 4\.50 GBP, and here it is 1\.50 GBP"):
+        publish_study(study=study, confirmed=cost.total)
+    assert there.status == "UNPUBLISHED"
+    hit_type.refresh_from_db()
+    assert hit_type.paid_by == "ledger"
+    fake.world.change_reward(there, 150)
+    publish_study(study=study, confirmed=cost.total)
+    assert (there.status, RecruiterCharge.objects.get().amount) == ("ACTIVE", cost.total)
+
+
+def test_places_of_a_study_whose_reward_was_raised_there_are_charged_as_they_are_there(
+    posted, mturk, fake
+):
+    there = fake.world.studies[posted.external_id]
+    fake.world.change_reward(there, 450)
+    ask_for_more(mturk, posted.hit_type)
+    for buy in (price_places, set_places):
+        with pytest.raises(InvalidParameter, match=r"4\.50 GBP, and here it is 1\.50 GBP"):
+            buy(study=posted, total=5)
+    assert there.places == 4
+    with fake.lock:
+        operations.change_study(fake.world, {"total_available_places": 5}, there.id)
+    call_recruiters()
+    amounts = RecruiterCharge.objects.order_by("pk").values_list("amount", flat=True)
+    assert list(amounts) == [Decimal(8), Decimal(6)]
 
 
 def test_to_say_the_places_that_are_there_costs_nothing_more(posted):

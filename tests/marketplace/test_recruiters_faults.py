@@ -134,6 +134,25 @@ def test_a_submission_that_cannot_be_read_holds_up_no_other(
     assert RecruiterCharge.objects.filter(kind="reward").count() == 1
 
 
+@pytest.mark.parametrize("reward", [None, "150", -1, True])
+def test_a_draft_whose_reward_cannot_be_read_is_not_published(
+    fake, connection, hit_type, monkeypatch, reward
+):
+    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    answer_wrongly(
+        monkeypatch,
+        lambda path, _query: path == f"/studies/{study.external_id}/",
+        lambda said: said | {"reward": reward},
+    )
+    with pytest.raises(InvalidParameter, match=r"an amount that cannot be read, and here .* 1\.50"):
+        publish_study(study=study, confirmed=cost.total)
+    assert fake.world.studies[study.external_id].status == "UNPUBLISHED"
+    minutes()  # and is followed as before
+    study.refresh_from_db()
+    assert (study.state, connection.problem) == ("draft", "")
+
+
 @pytest.mark.parametrize("content", [None, [], "x", {}, {"id": 1}, {"results": {}}, [{}]])
 @pytest.mark.parametrize("of", ["submissions", "submission", "study"])
 def test_an_answer_that_cannot_be_read_is_of_one_study_alone(

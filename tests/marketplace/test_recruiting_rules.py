@@ -35,7 +35,7 @@ from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
 from marketplace.recruiting.sessions import GRACE, end_session, settle_sessions
 from marketplace.recruiting.settlements import decide_uncertain
 from tests.marketplace.conftest import HIT
-from tests.marketplace.prolific import arrive, connection, fake, hand_in  # noqa: F401
+from tests.marketplace.prolific import arrive, ask_for_more, connection, fake, hand_in  # noqa: F401
 
 RULE = RuleValues(
     most_cost=Decimal(30), minutes=10, items_per_session=2, reward=Decimal("1.50"), words="Dialogue"
@@ -384,6 +384,21 @@ def test_a_draft_whose_places_somebody_has_lowered_there_is_published_as_it_is(f
         call_recruiters()
     (there,) = fake.world.studies.values()
     assert (there.status, there.places) == ("ACTIVE", 10)
+
+
+def test_a_rule_buys_nothing_of_a_study_whose_reward_was_raised_there(fake, mturk, study):
+    there = fake.world.studies[study.external_id]
+    fake.world.change_reward(there, 450)
+    ask_for_more(mturk, study.hit_type)
+    clock.advance(timedelta(minutes=2))
+    for _minute in range(2):
+        call_recruiters()
+    assert there.places == 4
+    problem = AttachedHitType.objects.get().problem
+    assert "The reward of the study at Prolific is 4.50 GBP" in problem
+    fake.world.change_reward(there, 150)
+    call_recruiters()
+    assert there.places > 4
 
 
 def test_who_was_paid_there_without_having_come_here_is_charged_for(fake, study):

@@ -94,6 +94,19 @@ def test_the_price_has_the_most_that_screening_out_may_cost(screened, fake, mtur
     assert price_places(study=study, total=5).displayed == Decimal("2.00")
 
 
+@pytest.mark.parametrize("changed", [{"fixed_screen_out_reward": 90}, {"slots": 50}])
+def test_a_draft_that_was_changed_there_to_pay_more_for_screening_out_is_not_published(
+    screened, fake, changed
+):
+    study, cost = screened
+    there = fake.world.studies[study.external_id]
+    actions = [one for code in there.facts["completion_codes"] for one in code["actions"]]
+    next(one for one in actions if "slots" in one).update(changed)
+    with pytest.raises(InvalidParameter, match="is not what was decided here"):
+        publish_study(study=study, confirmed=cost.total)
+    assert there.status == "UNPUBLISHED"
+
+
 def test_who_is_screened_out_is_paid_there_once_and_charged_once(screened, fake):
     study, cost = screened
     publish_study(study=study, confirmed=cost.total)

@@ -135,6 +135,13 @@ class World:
         study.held += places
         self.available -= places * study.unit
 
+    def change_reward(self, study: Study, reward: int) -> None:
+        """The researcher changes what a participation is paid, on Prolific's own page."""
+        held = study.held
+        self.hold(study, -held)
+        study.facts["reward"] = reward
+        self.hold(study, held)
+
     def pay(self, kind: str, submission: Submission, amount: Fraction) -> None:
         """Pay from what is available."""
         if amount > self.available:

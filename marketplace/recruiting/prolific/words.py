@@ -47,6 +47,7 @@ SUBMISSION_STATES = {
     "SCREENED OUT": SubmissionState.SCREENED_OUT,
     "PROCESSING": SubmissionState.PROCESSING,
 }
+SCREEN_OUT, SCREEN_OUT_PAY = "FIXED_SCREEN_OUT_PAYMENT", "fixed_screen_out_reward"
 CODE_TYPES = {
     Outcome.COMPLETED: "COMPLETED",
     Outcome.NO_CONSENT: "NO_CONSENT",
@@ -111,8 +112,8 @@ def _code(code: Code) -> dict[str, Any]:
 
 def _actions(code: Code) -> list[dict[str, Any]]:
     if code.screen_out_pay is not None:
-        pay = {"fixed_screen_out_reward": minor(code.screen_out_pay)}
-        action = {"action": "FIXED_SCREEN_OUT_PAYMENT", "slots": code.screen_out_slots, **pay}
+        pay = {SCREEN_OUT_PAY: minor(code.screen_out_pay)}
+        action = {"action": SCREEN_OUT, "slots": code.screen_out_slots, **pay}
     elif code.request_return:
         action = {"action": "REQUEST_RETURN", "return_reason": code.request_return}
     else:
@@ -141,7 +142,25 @@ def study_of(body: Any) -> PostedStudy:
         state=STUDY_STATES.get(_text(status), StudyState.UNKNOWN),
         places=_places(facts.get("total_available_places") or 0),
         token=_text(facts.get("internal_name")),
+        reward=_reward(facts),
+        screen_outs=_screen_outs(facts.get("completion_codes")),
     )
+
+
+def _reward(study: Mapping[str, Any]) -> Decimal | None:
+    try:
+        return price_of(study, "reward")
+    except Unreadable:  # whoever only follows the study needs none
+        return None
+
+
+def _screen_outs(codes: Any) -> tuple[tuple[Decimal, int], ...] | None:
+    try:
+        actions = [mapping_of(one) for code in codes for one in mapping_of(code)["actions"]]
+        paid = [one for one in actions if one["action"] == SCREEN_OUT]
+        return tuple((price_of(one, SCREEN_OUT_PAY), _places(one["slots"])) for one in paid)
+    except (Unreadable, KeyError, TypeError):
+        return None
 
 
 def submission_of(body: Any, *, study: str = "") -> Submission:
