@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from typing import Protocol as TypingProtocol
 
     from accounts.models import Team, User
+    from annotation.readers.mapped_items import MappedItems
     from annotation.readers.rows import Row
     from work.execution import RunningJob
 
@@ -277,7 +278,7 @@ def import_upload(running: RunningJob) -> str:
                 draft = mapped_study(items, kind=upload.kind, has_protocol=bool(upload.template))
                 imported = write_upload(upload, draft, running)
                 keep_mapping(upload)
-                message = str(imported)
+                message = " ".join([str(imported), *_left_out(items)])
                 running.complete(message)
         except ImportRefused as refused:
             faults = Faults()
@@ -285,6 +286,17 @@ def import_upload(running: RunningJob) -> str:
             note_faults(upload, faults)
             raise
     return message
+
+
+def _left_out(items: MappedItems) -> Iterator[str]:
+    """What of a file was not imported, since something in it is wrong."""
+    if n := items.n_faulty:
+        text = ngettext(
+            "%(n)s item is left out: %(named)s.", "%(n)s items are left out: %(named)s.", n
+        )
+        named = items.faulty_names()
+        more = ["…"] * (n > len(named))
+        yield text % {"n": f"{n:,}", "named": ", ".join([*named, *more])}
 
 
 def write_upload(upload: Upload, draft: Any, running: RunningJob) -> ImportResult:

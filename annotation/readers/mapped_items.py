@@ -40,6 +40,14 @@ CREATE TABLE candidate (
 """
 
 
+# Of items and responses of which something is said, so many by their names.
+MOST_NAMED = 3
+BLANK = (
+    "FROM candidate JOIN item ON item.n = item"
+    " WHERE NOT is_faulty AND TRIM(text) = '' AND candidate.picture = ''"
+)
+
+
 class MappedItems(Collection[ItemDraft]):
     """The items that a table's rows make, without those in which something is wrong."""
 
@@ -137,7 +145,28 @@ class MappedItems(Collection[ItemDraft]):
                 n,
             )
             texts.append(text % {"n": f"{n:,}"})
+        if n := self._number(f"SELECT COUNT(*) {BLANK}"):
+            text = ngettext(
+                "%(n)s response has no text and no picture: %(named)s",
+                "%(n)s responses have no text and no picture: %(named)s",
+                n,
+            )
+            first = self._database.execute(
+                f"SELECT name, COALESCE(NULLIF(system, ''), key) {BLANK}"
+                " ORDER BY candidate.n LIMIT ?",
+                (MOST_NAMED,),
+            )
+            named = [f"{item}, {key}" for item, key in first]
+            more = ["…"] * (n > MOST_NAMED)
+            texts.append(text % {"n": f"{n:,}", "named": "; ".join([*named, *more])})
         return texts
+
+    def faulty_names(self) -> list[str]:
+        """Of the first items that are left out, since something in them is wrong."""
+        rows = self._database.execute(
+            "SELECT name FROM item WHERE is_faulty ORDER BY n LIMIT ?", (MOST_NAMED,)
+        )
+        return [name for (name,) in rows]
 
     def _draft(self, rows: list[tuple[Any, ...]]) -> ItemDraft:
         _n, name, line, context, reference, condition, picture, *_rest = rows[0]

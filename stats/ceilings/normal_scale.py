@@ -112,4 +112,5 @@ def _of_ties(
     is_new = np.ones(len(rows), dtype=bool)
     is_new[1:] = (np.diff(group[rows]) != 0) | (np.diff(values[rows]) != 0)
     count = np.bincount(np.cumsum(is_new) - 1)
-    return np.bincount(group[rows][is_new], weights=of(count), minlength=n_groups)
+    sums = np.bincount(group[rows][is_new], weights=of(count), minlength=n_groups)
+    return np.asarray(sums, dtype=np.float64)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from stats.arguments import Floats
@@ -120,7 +121,7 @@ def purchase_to_distinguish(
         raise ValueError("difference must not be 0")
     _require_chances(power=power, alpha=alpha)
 
-    def enough(n_items: Floats, n_annotators: Floats) -> Floats:
+    def enough(n_items: Floats, n_annotators: Floats) -> NDArray[np.bool_]:
         least = _least(mean, n_items, n_annotators, power, alpha)
         return least <= abs(difference) * (1 + 1e-9)
 
@@ -214,7 +215,7 @@ def _reach(freedom: Floats, power: float, alpha: float) -> Floats:
     return np.asarray(np.where(freedom >= 1, of_test + stdtrit(freedom, power), np.inf))
 
 
-def _fewest(is_enough: Callable[[Floats], Floats]) -> float:
+def _fewest(is_enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
     """The least whole number that is enough; infinity where none is that anybody could want."""
     sizes = np.unique(np.geomspace(LEAST_LEVELS, MOST_LEVELS, SIZES_TRIED).round())
     found = np.flatnonzero(is_enough(sizes))

@@ -172,6 +172,7 @@ def test_all_faults_are_shown_and_nothing_is_half_imported(rosa: Client) -> None
     ):
         assert line in text
     rosa.post(to("upload-import"), mapping_of(only_upload()) | {"leave-out": "on"})
+    assert "left out: " in Job.objects.latest("pk").message
     assert set(Item.objects.values_list("key", flat=True)) == {"d1", "d2"}
 
 
@@ -407,3 +408,15 @@ def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher: User) ->
         part = body[start : start + PART_BYTES]
         UploadPart.objects.create(upload=upload, position=n, content=part)
     assert uploaded_picture(upload, "a.png").content == png
+
+
+def test_a_preview_names_responses_without_a_word_and_a_header_alone_is_refused(
+    rosa: Client,
+) -> None:
+    begin(rosa, file=sent(FILE.replace("Hello", "")))
+    assert "1 response has no text and no picture: d1, alpha." in page(rosa)
+    Upload.objects.all().delete()
+    begin(rosa, file=sent(FILE.splitlines()[0] + "\n"))
+    text = page(rosa)
+    assert "The file has a header, and no rows below it." in text
+    assert "Guessed by their names" not in text

@@ -235,7 +235,7 @@ def _sizes(one: MeanOfCells, level: float) -> dict[str, float | int | None]:
     from which size on differences are so now, and with twice the items."""
     if not one.se > 0:
         return {}
-    least = {
+    least: dict[str, float | int | None] = {
         "least_shown": least_distinguishable(one.se, one.freedom, alpha=level),
         "least_shown_of_twice": least_with_items(one, 2 * one.n_items, alpha=level),
     }
