@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -30,10 +31,8 @@ from retrieval.rankings.records import RankingComparison
 from retrieval.stored_evaluations import settings_of
 from retrieval.stored_files import assessors_grades, opened_files
 from retrieval.stored_versions import (
-    create_version,
-    files_of,
+    draft_of,
     fingerprint_of,
-    once,
     request_version,
     write_files,
     write_notes,
@@ -112,13 +111,13 @@ def _require_common_topic(files: Sequence[CollectionFile]) -> None:
 
 def compare_collection(running: RunningJob) -> str:
     """Rank the runs of a job under each of its qrels, and store what comes of it."""
-    collection, files = files_of(running)
-    rules = running.arguments["rules"]
-    kind = CollectionVersion.Kind.COMPARISON
+    draft = draft_of(running, CollectionVersion.Kind.COMPARISON, FORM)
+    files, rules = draft.files, draft.rules
     qrels_files = [file for file in files if file.kind == Kind.QRELS]
     # Whoever describes a file anew, as another assessor's, has it compared anew.
     described = [[file.name, file.judgments, file.assessor] for file in qrels_files]
     fingerprint = fingerprint_of(FORM, files, {**rules, "described": described})
+    draft = replace(draft, fingerprint=fingerprint)
 
     def compute() -> CollectionVersion:
         with opened_files(files) as (runs, qrels):
@@ -131,21 +130,12 @@ def compare_collection(running: RunningJob) -> str:
                 progress=running.progress(_("qrels")),
             )
         with transaction.atomic():
-            version = create_version(
-                collection=collection,
-                kind=kind,
-                form=FORM,
-                fingerprint=fingerprint,
-                rules=rules,
-                actor=running.job.requested_by,
-                seed=settings.evaluation.seed,
-                n_topics=compared.n_topics,
-            )
+            version = draft.create(seed=settings.evaluation.seed, n_topics=compared.n_topics)
             write_files(version, files)
             _write(version, compared, qrels_files)
         return version
 
-    return once(collection, kind, fingerprint, compute)
+    return draft.once(compute)
 
 
 def _write(

@@ -27,10 +27,7 @@ from retrieval.models import (
 )
 from retrieval.stored_files import opened_files
 from retrieval.stored_versions import (
-    create_version,
-    files_of,
-    fingerprint_of,
-    once,
+    draft_of,
     request_version,
     write_files,
     write_notes,
@@ -111,22 +108,14 @@ def request_evaluation(
 
 def evaluate_collection(running: RunningJob) -> str:
     """Evaluate the runs of a job and store what comes of it as the next version."""
-    collection, files = files_of(running)
-    rules = running.arguments["rules"]
-    kind = CollectionVersion.Kind.EVALUATION
-    fingerprint = fingerprint_of(FORM, files, rules)
+    draft = draft_of(running, CollectionVersion.Kind.EVALUATION, FORM)
+    collection, files, rules = draft.collection, draft.files, draft.rules
 
     def compute() -> CollectionVersion:
         evaluation = _evaluated(files, rules, running)
         weighted = _weighted(collection, evaluation, rules)
         with transaction.atomic():
-            version = create_version(
-                collection=collection,
-                kind=kind,
-                form=FORM,
-                fingerprint=fingerprint,
-                rules=rules,
-                actor=running.job.requested_by,
+            version = draft.create(
                 seed=evaluation.settings.seed,
                 n_topics=len(evaluation.topics),
                 n_without_relevant=evaluation.n_without_relevant,
@@ -134,7 +123,7 @@ def evaluate_collection(running: RunningJob) -> str:
             _write(version, files, evaluation, weighted)
         return version
 
-    return once(collection, kind, fingerprint, compute)
+    return draft.once(compute)
 
 
 def _evaluated(

@@ -21,10 +21,7 @@ from retrieval.reuse.machine_records import MachineComparison
 from retrieval.stored_evaluations import settings_of
 from retrieval.stored_files import opened_files
 from retrieval.stored_versions import (
-    create_version,
-    files_of,
-    fingerprint_of,
-    once,
+    draft_of,
     request_version,
     write_files,
     write_notes,
@@ -72,10 +69,8 @@ def request_machine(
 
 def compare_collection_machine(running: RunningJob) -> str:
     """Set a machine's labels beside people's, and store what comes of it."""
-    collection, files = files_of(running)
-    rules = running.arguments["rules"]
-    kind = CollectionVersion.Kind.MACHINE
-    fingerprint = fingerprint_of(FORM, files, rules)
+    draft = draft_of(running, CollectionVersion.Kind.MACHINE, FORM)
+    files, rules = draft.files, draft.rules
 
     def compute() -> CollectionVersion:
         with opened_files(files) as (runs, qrels):
@@ -89,21 +84,12 @@ def compare_collection_machine(running: RunningJob) -> str:
                 progress=running.progress(_("run")),
             )
         with transaction.atomic():
-            version = create_version(
-                collection=collection,
-                kind=kind,
-                form=FORM,
-                fingerprint=fingerprint,
-                rules=rules,
-                actor=running.job.requested_by,
-                seed=rules.get("seed", 0),
-                n_topics=compared.n_topics_both,
-            )
+            version = draft.create(seed=rules.get("seed", 0), n_topics=compared.n_topics_both)
             write_files(version, files)
             _write(version, compared)
         return version
 
-    return once(collection, kind, fingerprint, compute)
+    return draft.once(compute)
 
 
 def _write(version: CollectionVersion, compared: MachineComparison) -> None:

@@ -45,10 +45,7 @@ from retrieval.pools.sources import EmbeddingSource, RunSource, Source
 from retrieval.pools.targets import targets_of_runs
 from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_versions import (
-    create_version,
-    files_of,
-    fingerprint_of,
-    once,
+    draft_of,
     request_version,
     write_files,
     write_rows,
@@ -136,30 +133,19 @@ def _require_few(n_targets: int, plan: PoolPlan, n_sources: int) -> None:
 
 def make_collection_pool(running: RunningJob) -> str:
     """Make the pool of a job and store it as the next version."""
-    collection, files = files_of(running)
-    rules = running.arguments["rules"]
-    fingerprint = fingerprint_of(FORM, files, rules)
-    kind = CollectionVersion.Kind.POOL
+    draft = draft_of(running, CollectionVersion.Kind.POOL, FORM)
+    files, rules = draft.files, draft.rules
 
     def compute() -> CollectionVersion:
         pool, lint = _pool_and_lint(files, rules, running)
         require_candidates(pool)
         with transaction.atomic():
-            version = create_version(
-                collection=collection,
-                kind=kind,
-                form=FORM,
-                fingerprint=fingerprint,
-                rules=rules,
-                actor=running.job.requested_by,
-                seed=int(rules.get("seed", 0)),
-                n_topics=len(pool.targets),
-            )
+            version = draft.create(seed=int(rules.get("seed", 0)), n_topics=len(pool.targets))
             write_files(version, files)
             write_pool_rows(version, pool, lint)
         return version
 
-    return once(collection, kind, fingerprint, compute)
+    return draft.once(compute)
 
 
 def _pool_and_lint(

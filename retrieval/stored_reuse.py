@@ -34,10 +34,7 @@ from retrieval.stored_evaluations import settings_of
 from retrieval.stored_files import opened_files
 from retrieval.stored_pools import source_name
 from retrieval.stored_versions import (
-    create_version,
-    files_of,
-    fingerprint_of,
-    once,
+    draft_of,
     request_version,
     write_files,
     write_notes,
@@ -89,28 +86,18 @@ def families_of(files: Sequence[CollectionFile], outside: Sequence[str]) -> dict
 
 def estimate_reuse(running: RunningJob) -> str:
     """Leave each run and family of a job out, and store what comes of it."""
-    collection, files = files_of(running)
-    rules = running.arguments["rules"]
-    kind = CollectionVersion.Kind.REUSE
-    fingerprint = fingerprint_of(FORM, files, rules)
+    draft = draft_of(running, CollectionVersion.Kind.REUSE, FORM)
+    files, rules = draft.files, draft.rules
 
     def compute() -> CollectionVersion:
         estimated = _estimated(running, files, rules)
         with transaction.atomic():
-            version = create_version(
-                collection=collection,
-                kind=kind,
-                form=FORM,
-                fingerprint=fingerprint,
-                rules=rules,
-                actor=running.job.requested_by,
-                n_topics=estimated.n_topics,
-            )
+            version = draft.create(n_topics=estimated.n_topics)
             write_files(version, files)
             _write(version, estimated)
         return version
 
-    return once(collection, kind, fingerprint, compute)
+    return draft.once(compute)
 
 
 def _estimated(

@@ -21,10 +21,7 @@ from retrieval.pools.target_samples import TargetSample, require_possible, sampl
 from retrieval.pools.targets import targets_of_runs
 from retrieval.stored_pools import opened_source
 from retrieval.stored_versions import (
-    create_version,
-    files_of,
-    fingerprint_of,
-    once,
+    draft_of,
     request_version,
     write_files,
     write_notes,
@@ -66,22 +63,15 @@ def request_sample(
 
 def sample_collection_targets(running: RunningJob) -> str:
     """Draw the targets of a job and store them as the next version."""
-    collection, files = files_of(running)
-    rules = running.arguments["rules"]
-    fingerprint = fingerprint_of(FORM, files, rules)
-    kind = CollectionVersion.Kind.TARGETS
+    draft = draft_of(running, CollectionVersion.Kind.TARGETS, FORM)
+    files, rules = draft.files, draft.rules
 
     def compute() -> CollectionVersion:
         sample = _drawn(files, rules, running)
         kept = {name: value for name, value in rules.items() if name != "values"}
         with transaction.atomic():
-            version = create_version(
-                collection=collection,
-                kind=kind,
-                form=FORM,
-                fingerprint=fingerprint,
+            version = draft.create(
                 rules=kept | {"column": sample.column, "signature": sample.signature},
-                actor=running.job.requested_by,
                 seed=sample.seed,
                 n_topics=len(sample.targets),
             )
@@ -90,8 +80,8 @@ def sample_collection_targets(running: RunningJob) -> str:
             write_rows(SampledTarget, _rows(version, sample))
         return version
 
-    path = once(collection, kind, fingerprint, compute)
-    note_fits(collection)
+    path = draft.once(compute)
+    note_fits(draft.collection)
     return path
 
 

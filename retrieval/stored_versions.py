@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -200,3 +201,42 @@ def once(collection: Collection, kind: str, fingerprint: str, compute: Compute) 
         version = before = meanwhile.version
     text = _("Result {number}.").format(number=version.number)
     return " ".join([text, _("It was computed of the same before.")]) if before else text
+
+
+@dataclass(frozen=True)
+class VersionDraft:
+    """The version that a job is to compute of files by rules."""
+
+    collection: Collection
+    kind: str
+    form: int
+    files: Sequence[CollectionFile]
+    rules: Mapping[str, Any]
+    fingerprint: str
+    actor: User | None
+
+    def create(self, *, rules: Mapping[str, Any] | None = None, **counts: int) -> CollectionVersion:
+        """The next of its kind, inside the transaction that writes its rows; by rules of which
+        some came out of the computation, where there are such."""
+        return create_version(
+            collection=self.collection,
+            kind=self.kind,
+            form=self.form,
+            fingerprint=self.fingerprint,
+            rules=self.rules if rules is None else rules,
+            actor=self.actor,
+            **counts,
+        )
+
+    def once(self, compute: Compute) -> str:
+        """Compute it unless it is there, and say of it which it is."""
+        return once(self.collection, self.kind, self.fingerprint, compute)
+
+
+def draft_of(running: RunningJob, kind: str, form: int) -> VersionDraft:
+    """What a job was requested to compute; CollectionUnfit where its files have gone."""
+    collection, files = files_of(running)
+    rules = running.arguments["rules"]
+    fingerprint = fingerprint_of(form, files, rules)
+    actor = running.job.requested_by
+    return VersionDraft(collection, kind, form, files, rules, fingerprint, actor)
