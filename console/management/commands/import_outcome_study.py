@@ -1,28 +1,24 @@
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from annotation.management.importer import add_study_arguments, owner_named, team_named
 from annotation.management.numbers import natural, positive
-from annotation.ownership import ownership_warning
-from simulation.dialogue_imports import import_dialogues
-from simulation.names import CATALOGUES, named_catalogue
+from console.management.dialogue_import import DialogueImportCommand
+from simulation.catalogue import Catalogue
+from simulation.dialogue_imports import DialogueItems
 from simulation.outcome_items import outcome_items
 
 
-class Command(BaseCommand):
+class Command(DialogueImportCommand):
     help = (
         "Make a study of which recommenders' final items would do, of a file that simulate --log "
         "wrote: blind, and shuffled by a seed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_study_arguments(parser, study_help="a new one")
-        parser.add_argument("--catalogue", required=True, metavar="NAME", help=CATALOGUES)
-        parser.add_argument(
-            "--catalogue-seed", type=natural, default=0, help="of drawn products, as in simulate"
-        )
+        super().add_arguments(parser)
         parser.add_argument(
             "--final-user",
             default="",
@@ -34,26 +30,11 @@ class Command(BaseCommand):
             "--seed", type=natural, default=0, help="of what is drawn and the order"
         )
 
-    def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        try:
-            catalogue = named_catalogue(options["catalogue"], seed=options["catalogue_seed"])
-        except ValueError as error:
-            raise CommandError(f"{error}.") from None
-        items = outcome_items(
-            file,
+    def items(self, log: Path, catalogue: Catalogue, options: Mapping[str, Any]) -> DialogueItems:
+        return outcome_items(
+            log,
             catalogue,
             final_user=options["final_user"],
             n_targets=options["targets"],
             seed=options["seed"],
         )
-        imported = import_dialogues(
-            items,
-            log=file,
-            slug=options["study"],
-            title=options["title"],
-            owner=owner_named(options["owner"]),
-            team=team_named(options["team"]),
-        )
-        self.stdout.write(str(imported))
-        if warning := ownership_warning(imported.study):
-            self.stderr.write(warning)

@@ -1,0 +1,47 @@
+"""What the commands have in common that make a study of simulated dialogues."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.management.importer import add_study_arguments, owner_named, team_named
+from annotation.management.numbers import natural
+from annotation.ownership import ownership_warning
+from simulation.catalogue import Catalogue
+from simulation.dialogue_imports import DialogueItems, import_dialogues
+from simulation.names import CATALOGUES, named_catalogue
+
+
+class DialogueImportCommand(BaseCommand, ABC):
+    """Make items of a log, write them into a new study, say what was written."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_study_arguments(parser, study_help="a new one")
+        parser.add_argument("--catalogue", required=True, metavar="NAME", help=CATALOGUES)
+        parser.add_argument(
+            "--catalogue-seed", type=natural, default=0, help="of drawn products, as in simulate"
+        )
+
+    @abstractmethod
+    def items(self, log: Path, catalogue: Catalogue, options: Mapping[str, Any]) -> DialogueItems:
+        """What annotators are to see of the log."""
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        try:
+            catalogue = named_catalogue(options["catalogue"], seed=options["catalogue_seed"])
+        except ValueError as error:
+            raise CommandError(f"{error}.") from None
+        imported = import_dialogues(
+            self.items(file, catalogue, options),
+            log=file,
+            slug=options["study"],
+            title=options["title"],
+            owner=owner_named(options["owner"]),
+            team=team_named(options["team"]),
+        )
+        self.stdout.write(str(imported))
+        if warning := ownership_warning(imported.study):
+            self.stderr.write(warning)
