@@ -418,5 +418,5 @@ def test_a_preview_names_responses_without_a_word_and_a_header_alone_is_refused(
     Upload.objects.all().delete()
     begin(rosa, file=sent(FILE.splitlines()[0] + "\n"))
     text = page(rosa)
-    assert "The file has a header, and no rows below it." in text
+    assert "The file cannot be read. it holds no rows." in text
     assert "Guessed by their names" not in text
