@@ -12,6 +12,12 @@ INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 DISPLAYED = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
 
 
+def mathml(formula: str) -> str:
+    """A formula as a page writes it, between its dollars."""
+    is_displayed = formula.startswith("$$")
+    return str(convert(formula.strip("$").strip(), display="block" if is_displayed else "inline"))
+
+
 def with_mathml(html: str) -> str:
     """The page with its formulas drawn by the browser itself."""
     html = INLINE.sub(lambda match: convert(unescape(match[1]).strip()), html)

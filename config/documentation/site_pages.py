@@ -1,13 +1,15 @@
 """The documentation as a running site has it: docs/ of its own version, without a build and without
-the Internet. Formulas stay as they are written; `make docs` draws them."""
+the Internet. Formulas and what was measured are in prepared.json (`prepared.py`)."""
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from config.documentation.repository_pages import FILES, repository_files
 SITE = Path(__file__).resolve().parents[2]
 DOCS = SITE / "docs"
 INDEX = "index.md"
+PREPARED = Path(__file__).with_name("prepared.json")
 MOST_PAGES = 512
 # Pages' marks for their tests, and for sentences that a build writes.
 COMMENT = re.compile(r"^<!-- .*? -->$", re.MULTILINE)
@@ -104,7 +107,7 @@ _NOT_IN_DOCS = {"adr/index.md", "architecture.md", "changelog.md", "contributing
 
 
 def _page(text: str, source: str) -> DocumentationPage:
-    text = COMMENT.sub("", as_rendered(text, source))
+    text = COMMENT.sub(_measured, as_rendered(text, source))
     tokens = _markdown().parse(text)
     titles = (one.content for before, one in pairwise(tokens) if before.tag == "h1")
     html = _markdown().renderer.render(tokens, _markdown().options, {"source": source})
@@ -112,9 +115,27 @@ def _page(text: str, source: str) -> DocumentationPage:
 
 
 @cache
+def _prepared() -> dict[str, dict[str, str]]:
+    prepared: dict[str, dict[str, str]] = json.loads(PREPARED.read_text("utf-8"))
+    return prepared
+
+
+def _measured(mark: re.Match[str]) -> str:
+    """The sentence that a mark asks for; any other comment is left out."""
+    return _prepared()["measured"].get(mark[0], "")
+
+
+def formulas_of(text: str) -> Iterator[str]:
+    """The formulas of a page as it writes them, their dollars included."""
+    for token in _markdown().parse(text):
+        yield from (one.content for one in token.children or () if one.type == "formula")
+
+
+@cache
 def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     markdown.inline.ruler.before("escape", "formula", _formula)
+    markdown.add_render_rule("formula", _drawn_formula)
     markdown.add_render_rule("heading_open", _open_heading)
     markdown.add_render_rule("link_open", _open_link)
     markdown.add_render_rule("image", _picture)
@@ -131,9 +152,21 @@ def _formula(state: StateInline, silent: bool) -> bool:
     if match is None:
         return False
     if not silent:
-        state.push("code_inline", "code", 0).content = match[1] or match[2]
+        state.push("formula", "math", 0).content = match[0]
     state.pos = match.end()
     return True
+
+
+def _drawn_formula(
+    renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
+) -> str:
+    """As MathML, which browsers draw without a script; else as it is written."""
+    formula = tokens[index].content
+    written = f"<code>{escape(formula.strip('$'), quote=False)}</code>"
+    drawn = _prepared()["formulas"].get(formula, written)
+    # One of its own line may be wider than a telephone, and is scrolled by itself.
+    is_displayed = formula.startswith("$$")
+    return f'<span class="formula" tabindex="0">{drawn}</span>' if is_displayed else drawn
 
 
 def _open_heading(

@@ -1,5 +1,6 @@
 """The documentation at a running site, and where the console leads to it."""
 
+import json
 import re
 from pathlib import PurePosixPath
 from urllib.parse import urldefrag
@@ -7,15 +8,20 @@ from urllib.parse import urldefrag
 import pytest
 from django.urls import reverse
 
+from config.documentation.prepared import prepared
 from config.documentation.site_pages import (
     DOCS,
+    PREPARED,
     contents,
     documentation_file,
     documentation_page,
     page_address,
 )
 from console.templatetags.documentation import PAGES, help_address
+from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
+from tests.browsers import opened_page, sign_in
+from tests.console.conftest import PASSWORD
 from tests.documentation.test_links import links
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +47,17 @@ def test_documentation_is_for_who_is_signed_in(client):
         answer = client.get(path)
         assert answer.status_code == 302
         assert answer["Location"].startswith(reverse("console:login"))
+
+
+def test_what_was_measured_stands_where_the_statistics_explain_it():
+    statistics = html_of("statistics.md")
+    assert statistics.count("<strong>Measured</strong>") == 7
+    assert '(<a href="/docs/coverage/">all rows</a>): kappa of two annotators' in statistics
+
+
+def test_what_was_prepared_for_pages_is_what_would_be_prepared_now():
+    """Where this fails, `python -m config.documentation.prepared` does it."""
+    assert json.loads(PREPARED.read_text("utf-8")) == prepared()
 
 
 def html_of(source):
@@ -69,11 +86,14 @@ def test_links_of_pages_lead_to_pages_headings_and_files_that_are_there():
     assert [fault for source in SOURCES for fault in faults_of(source)] == []
 
 
-def test_a_formula_stays_as_it_is_written_and_a_sum_of_money_is_none():
+def test_a_formula_is_drawn_by_the_browser_and_a_sum_of_money_is_none():
     statistics = html_of("statistics.md")
-    assert r"<code>\kappa = \frac{p_o - p_e}{1 - p_e}</code>" in statistics
-    assert "<code>m_u</code> values of unit <code>u</code>" in statistics
-    assert "<em>{" not in statistics
+    assert re.search(
+        r'<math [^>]*display="block"><mrow><mi>&#x003BA;</mi><mo>&#x0003D;</mo>', statistics
+    )
+    assert "<msub><mi>m</mi><mi>u</mi></msub></mrow></math> values of unit <math" in statistics
+    assert "$" not in statistics
+    assert "\\frac" not in statistics
     launch = html_of("launch.md")
     assert "$0.63 pays a fee of $0.13, so 400 HITs" in launch
 
@@ -133,3 +153,22 @@ def test_pages_of_a_study_lead_to_what_explains_them(rosa, researcher, settings,
     assert f'href="{there}">About this page</a>' in elsewhere
     assert 'href="https://docs.example.org/assay/">Help</a>' in elsewhere
     assert "/docs/launch" not in elsewhere
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_formulas_are_drawn_and_fit_the_window(chromium, live_server, researcher, width):
+    viewport = {"width": width, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+        sign_in(page, "/login/", "rosa", PASSWORD)
+        page.goto("/docs/statistics/")
+        fraction = page.locator("math[display=block] mfrac").first.bounding_box()
+        line = page.locator("article p").first.evaluate(
+            "node => parseFloat(getComputedStyle(node).lineHeight)"
+        )
+        assert fraction["height"] > line
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        # What lies under a sign of a formula is not always known.
+        problems = accessibility_problems(page)
+        assert [one for one in problems if not one.startswith("incomplete color-contrast")] == []
