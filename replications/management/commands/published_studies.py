@@ -11,8 +11,8 @@ from presentation.records import plain_values
 from replications.gallery import Gallery, Reproduced, gallery
 
 BEGIN, END = "<!-- gallery: python manage.py published_studies -->", "<!-- end of gallery -->"
-HEAD = ("study", "number", "level", "coefficient", "computed", "published", "raters' mean", "n",
-        "signature")  # fmt: skip
+HEAD = ("", "study", "number", "level", "coefficient", "computed", "published", "raters' mean", "n")
+SIGNATURES = "The signature of each, by the number of its row:"
 
 
 class Command(BaseCommand):
@@ -58,15 +58,19 @@ def with_table(text: str, computed: Gallery) -> str:
 
 
 def table(computed: Gallery) -> str:
-    """As Markdown, a row a number."""
-    lines = [HEAD, ("---",) * len(HEAD), *map(_cells, computed.rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    """As Markdown, a row a number; then their signatures, each longer than all cells of a row."""
+    cells = (_cells(number, row) for number, row in enumerate(computed.rows, start=1))
+    lines = [HEAD, ("---",) * len(HEAD), *cells]
+    rows = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    signatures = (f"{number}. `{row.signature}`\n" for number, row in enumerate(computed.rows, 1))
+    return f"{rows}\n{SIGNATURES}\n\n{''.join(signatures)}"
 
 
-def _cells(row: Reproduced) -> tuple[str, ...]:
+def _cells(number: int, row: Reproduced) -> tuple[str, ...]:
     published = "" if isnan(row.published) else f"{row.published:.{row.decimals}f}"
     mean = "" if isnan(row.ratings_mean) else f"{row.ratings_mean:.2f}, "
     return (
+        str(number),
         row.study,
         row.quantity,
         row.level,
@@ -75,7 +79,6 @@ def _cells(row: Reproduced) -> tuple[str, ...]:
         published + (" (differs)" if row.is_equal is False else ""),
         f"{mean}{row.raters}",
         str(row.n),
-        f"`{row.signature}`".replace("|", "\\|"),
     )
 
 
