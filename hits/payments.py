@@ -24,13 +24,13 @@ from presentation.counts import count_of
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
     from datetime import datetime
 
     from django.contrib.auth.base_user import AbstractBaseUser
     from mypy_boto3_mturk.client import MTurkClient
 
-    from hits.recruiter_api import CallRecord
+    from hits.recruiter_api import RefusedBonus
 
 LARGEST_USD = Decimal("10000.00")
 LONGEST_REASON = 4096
@@ -163,15 +163,15 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
     return _confirm(payment)
 
 
-def note_refused_payments(batch: Batch, calls: Iterable[CallRecord], *, asked_at: datetime) -> None:
+def note_refused_payments(
+    batch: Batch, bonuses: Collection[RefusedBonus], *, asked_at: datetime
+) -> None:
     """Of a batch's bonuses that its marketplace took, note those that the participants' recruiter
     had refused when that was asked, as for want of money: they can be requested anew."""
-    refused = {
-        one.request_token: one.problem for one in calls if one.request_token and one.is_refused
-    }
+    refused = {one.request_token: one.problem for one in bonuses}
     if not refused:
         return
-    workers = {one.worker_id for one in calls if one.request_token in refused}
+    workers = {one.worker_id for one in bonuses}
     # One that was asked for again meanwhile is another matter.
     rows = Payment.objects.filter(assignment__hit__batch=batch, state=CONFIRMED)
     rows = rows.filter(confirmed_at__lt=asked_at)

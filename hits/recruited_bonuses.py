@@ -114,13 +114,16 @@ def _refused_among(batch: Batch, jobs: list[Job], tokens: Mapping[int, str]) -> 
     of before does not tell are known by number, and those of before that was kept by participant
     and amount; of these one that nobody heard of is none."""
     calls = RecruiterCall.objects.filter(recruitment__batch=batch, kind=BONUS, is_uncertain=False)
+    by_token: dict[str, str] = {}
     named = _jobs_of(batch).filter(arguments__call__isnull=False)
     known = set(named.values_list("arguments__call", flat=True))
-    by_token, by_number, by_facts = {}, {}, {}
+    by_number, by_facts = {}, {}
     for call in calls:
         by_token[call.request_token] = by_number[call.number] = call.problem
         if not call.request_token and call.number not in known:
             by_facts[call.worker_id, f"{call.amount or 0:.2f}"] = call.problem
+    for recruitment in batch.recruitments.all():  # more of them than calls are listed
+        by_token.update(recruitment.refused_bonuses)
     by_token.pop("", None)
 
     def refusal(bonus: Job) -> str | None:

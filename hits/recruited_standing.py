@@ -14,7 +14,7 @@ from hits.models import Assignment, Batch, Connection, RecruiterCall, Recruitmen
 from hits.participations import store_participations
 from hits.payments import note_refused_payments
 from hits.recruiter_accounts import store_recruiters
-from hits.recruiter_api import Standing, StudyRecord, annotation_prefix
+from hits.recruiter_api import RefusedBonus, Standing, StudyRecord, annotation_prefix
 from hits.submissions import delete_withdrawn
 
 if TYPE_CHECKING:
@@ -42,10 +42,11 @@ def store_standing(connection: Connection, standing: Standing) -> None:
     by_key = {recruitment.key: recruitment for recruitment in mine}
     for one in standing.studies:
         if (recruitment := by_key.get(one.key)) is not None:
-            _store_study(recruitment, one)
+            _store_study(recruitment, one, standing.refused_bonuses)
             _store_calls(recruitment, standing)
             asked_at = standing.asked_at or timezone.now()
-            note_refused_payments(recruitment.batch, standing.calls, asked_at=asked_at)
+            refused = standing.refused_bonuses
+            note_refused_payments(recruitment.batch, refused, asked_at=asked_at)
             store_participations(recruitment, standing.participations)
     if standing.withdrawn:
         undecided = Assignment.objects.filter(hit__batch__connection=connection)
@@ -85,7 +86,9 @@ def participants_to_look_after(study_ids: Iterable[int]) -> list[tuple[Batch, in
     return [(batch, *counts[batch.pk]) for batch in batches]
 
 
-def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
+def _store_study(
+    recruitment: Recruitment, one: StudyRecord, bonuses: Iterable[RefusedBonus]
+) -> None:
     recruitment.public_id = one.public_id
     recruitment.state = _state_of(one)
     recruitment.is_under_way = bool(one.action)
@@ -96,6 +99,9 @@ def _store_study(recruitment: Recruitment, one: StudyRecord) -> None:
     recruitment.unsent, recruitment.n_entered = dict(one.unsent), one.n_entered
     recruitment.charges = {kind: f"{amount:f}" for kind, amount in one.charges.items()}
     recruitment.free, recruitment.needed = one.free, one.needed
+    # Of whomever they are for: a participant's other study of the batch may be the one that pays.
+    mine = (bonus for bonus in bonuses if bonus.request_token.startswith(f"{recruitment.key}:"))
+    recruitment.refused_bonuses = {bonus.request_token: bonus.problem for bonus in mine}
     recruitment.n_waiting, recruitment.fetched_at = one.n_waiting, timezone.now()
     recruitment.save()
 

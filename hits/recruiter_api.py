@@ -24,6 +24,7 @@ PREFIX = "/recruiting"
 MOST_AMOUNT = Decimal(1_000_000_000)
 MOST_DECIMALS = 4
 MOST_ROWS = 10_000
+MOST_REFUSED_BONUSES = 100_000
 KIND_WITH_AN_API = "prolific"
 # A time, and of those at the same time a number.
 AFTER = re.compile(
@@ -88,9 +89,14 @@ class CallRecord:
     # By which a bonus was requested; marketplaces of earlier versions do not tell it.
     request_token: str = ""
 
-    @property
-    def is_refused(self) -> bool:
-        return not self.is_uncertain
+
+@dataclass(frozen=True)
+class RefusedBonus:
+    """One that the recruiter would not pay, as for want of money."""
+
+    worker_id: str
+    request_token: str
+    problem: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,7 @@ class Standing:
     # Assignments whose answers were taken back by their participants.
     withdrawn: tuple[str, ...] = ()
     participations: tuple[ParticipationRecord, ...] = ()
+    refused_bonuses: tuple[RefusedBonus, ...] = ()
     # It says nothing of what was sent since.
     asked_at: datetime | None = None
 
@@ -137,6 +144,7 @@ def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
         _withdrawn(answer),
         # Marketplaces of earlier versions tell of none.
         tuple(_participation(row) for row in _rows(answer, "participations", is_new=True)),
+        _refused_bonuses(answer),
         asked_at,
     )
 
@@ -268,11 +276,13 @@ def _withdrawn(answer: dict[str, Any]) -> tuple[str, ...]:
     return tuple(ids[:MOST_ROWS])
 
 
-def _rows(answer: dict[str, Any], name: str, *, is_new: bool = False) -> list[dict[str, Any]]:
+def _rows(
+    answer: dict[str, Any], name: str, *, is_new: bool = False, most: int = MOST_ROWS
+) -> list[dict[str, Any]]:
     rows = answer.get(name, [] if is_new else None)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise MarketplaceFault(_("it sent no list of {name}").format(name=name))
-    return rows[:MOST_ROWS]
+    return rows[:most]
 
 
 def _recruiter(row: dict[str, Any]) -> RecruiterRecord:
@@ -327,6 +337,25 @@ def _call(row: dict[str, Any]) -> CallRecord:
         shows_by=None if row.get("shows_by") is None else time_of(row["shows_by"], "shows_by"),
         request_token=text_of(row, "request_token", most=100) if "request_token" in row else "",
     )
+
+
+def _refused_bonuses(answer: dict[str, Any]) -> tuple[RefusedBonus, ...]:
+    """All of them; marketplaces of earlier versions tell those alone that are among the calls."""
+    name = "refused_bonuses"
+    if name in answer:
+        rows = _rows(answer, name, most=MOST_REFUSED_BONUSES)
+    else:
+        calls = _rows(answer, "calls")
+        rows = [row for row in calls if row.get("state") == "refused" and "request_token" in row]
+    bonuses = (
+        RefusedBonus(
+            worker_id=identifier(row, "worker_id"),
+            request_token=text_of(row, "request_token", most=100),
+            problem=text_of(row, "problem", most=10_000),
+        )
+        for row in rows
+    )
+    return tuple(one for one in bonuses if one.request_token)
 
 
 def _participation(row: dict[str, Any]) -> ParticipationRecord:

@@ -178,6 +178,9 @@ class Recruitment(models.Model):
     charges = models.JSONField(
         default=dict, blank=True, help_text="What the recruiter charged, by kind, as texts."
     )
+    refused_bonuses = models.JSONField(
+        default=dict, blank=True, help_text="Why, by the token that each was requested under here."
+    )
     n_waiting = models.PositiveIntegerField(
         default=0, help_text="Decisions that the recruiter has not got yet."
     )

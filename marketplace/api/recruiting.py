@@ -42,6 +42,7 @@ from marketplace.recruiting.standing import (
     decisions_of,
     participations_of,
     recruiters_of,
+    refused_bonuses_of,
     sessions_of,
     studies_of,
     withdrawn_of,
@@ -67,6 +68,7 @@ def standing(request: HttpRequest, requester: Requester) -> JsonResponse:
         "recruiters": recruiters_of(requester),
         "studies": studies_of(studies),
         "calls": calls_of(studies, has_ids=is_owners_request(request)),
+        "refused_bonuses": refused_bonuses_of(studies),
         "participations": participations_of(studies),
         "withdrawn": withdrawn_of(studies),
     }

@@ -43,6 +43,8 @@ from marketplace.recruiting.needed_places import free_and_needed_of
 
 MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS, MOST_PARTICIPATIONS = 200, 1000, 1000, 1000
 SESSIONS_AT_ONCE = 500
+# What is before the token of a bonus.
+BONUS_KEY = "bonus:"
 # Whose participant has no place at the recruiter any more.
 GIVEN_UP = (Session.State.RETURNED, Session.State.TIMED_OUT)
 LIVE = (RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED)
@@ -96,6 +98,26 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
     place = Window(RowNumber(), partition_by=[F("session__study"), is_refused], order_by=[age])
     first = rows.annotate(place=place).filter(place__lte=MOST_CALLS)
     return [_call(one, has_ids=has_ids) for one in first.order_by(is_refused, age)]
+
+
+def refused_bonuses_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]:
+    """All bonuses that were refused, the newest first: each is taken for paid where nothing says
+    otherwise, and of the calls only so many are listed."""
+    rows = Intent.objects.filter(
+        session__study__in=studies, kind=Intent.Kind.BONUS, state=Intent.State.REFUSED
+    )
+    facts = rows.order_by("-pk").values_list(
+        "session__study__token", "session__worker__worker_id", "key", "problem"
+    )
+    return [
+        {
+            "study": study,
+            "worker_id": worker_id,
+            "request_token": key.removeprefix(BONUS_KEY),
+            "problem": problem,
+        }
+        for study, worker_id, key, problem in facts
+    ]
 
 
 def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
@@ -281,7 +303,7 @@ def _call(intent: Intent, *, has_ids: bool) -> dict[str, Any]:
         "amount": _amount(intent.amount),
         "currency": intent.currency,
         # By which a bonus was requested.
-        "request_token": intent.key.removeprefix("bonus:")
+        "request_token": intent.key.removeprefix(BONUS_KEY)
         if intent.kind == Intent.Kind.BONUS
         else "",
         "worker_id": intent.session.worker.worker_id,

@@ -883,6 +883,50 @@ def test_a_bonus_of_the_desk_that_the_recruiter_refuses_can_be_asked_for_again(
     assert len(fake.world.paid) == 1
 
 
+@pytest.mark.parametrize("is_of_before", [False, True])
+def test_of_many_refused_bonuses_none_is_taken_for_paid(
+    bonus, refused, drafted, fake, ada, batch, monkeypatch, is_of_before
+):
+    """Calls are listed two hundred at a time. A marketplace of an earlier version tells no more
+    than those, and of bonuses among them it is known still."""
+    there = RecruiterConnection.objects.get()
+    RecruiterConnection.objects.update(settings=there.settings | {"currency": "USD"})
+    minute()
+    mine = Assignment.objects.of(batch).filter(worker__worker_id=bonus["worker_id"])
+    facts = {"purpose": bonus_purpose("Quick"), "amount_usd": Decimal("0.60"), "reason": "Quick"}
+    request_payment(assignment=mine.first(), requested_by=ada, **facts)
+    send_payments(batch=batch, client=client_of(batch.connection))
+    change(drafted, BONUS, ada, **bonus)
+    fake.fail_next("prepare_bonuses", "400", "400")
+    run_job(request_job(kind="call_recruiters").pk)
+    session = RecruitedStudy.objects.get().sessions.get()
+    others = {"session": session, "connection": there, "kind": "bonus", "state": "refused"}
+    others |= {"amount": 1, "currency": "USD", "created_at": timezone.now()}
+    n_others = 100 if is_of_before else 200
+    Intent.objects.bulk_create(Intent(key=f"bonus:{n}", **others) for n in range(n_others))
+    real = recruiter_api.post
+
+    def of_before(connection, path, content):
+        answer = real(connection, path, content)
+        return {name: answer[name] for name in answer if name != "refused_bonuses"}
+
+    if is_of_before:
+        monkeypatch.setattr(recruiter_api, "post", of_before)
+    run_job(request_job(kind="follow_recruiters").pk)
+    assert RecruiterCall.objects.count() == min(200, n_others + 2)
+    assert [one.state for one in Payment.objects.all()] == ["refused"]
+    assert [one.is_refused for one in bonuses_of(batch)] == [True]
+    Intent.objects.filter(key__in=[f"bonus:{n}" for n in range(n_others)]).delete()
+    change(drafted, BONUS, ada, **bonus)
+    request_payment(assignment=mine.first(), requested_by=ada, **facts)
+    send_payments(batch=batch, client=client_of(batch.connection))
+    minute()
+    minute()
+    assert [one.state for one in Payment.objects.all()] == ["confirmed"]
+    assert sorted(one.is_refused for one in bonuses_of(batch)) == [False, True]
+    assert len(fake.world.paid) == 2
+
+
 def test_a_bonus_of_the_desk_that_was_refused_can_be_asked_for_in_another_amount(
     bonus, refused, drafted, fake, ada, batch
 ):

@@ -279,7 +279,9 @@ def test_submissions_are_named_to_owners_keys_and_uncertain_calls_come_first(
         Intent.objects.create(key=f"message:{number}", state="refused", **facts)
     for number in range(430, 640):  # nobody need settle a message
         Intent.objects.create(key=f"message:{number}", state="uncertain", **facts)
-    calls = ask("", **HITS)[1]["calls"]
+    standing = ask("", **HITS)[1]
+    calls = standing["calls"]
+    assert [one["request_token"] for one in standing["refused_bonuses"]] == ["0"]
     assert (calls[0]["call"], len(calls)) == (first.pk, 200 + 1 + 200)
     assert bonus.pk in [one["call"] for one in calls]
     assert {one["submission_id"] for one in calls} == {session.submission_id}
