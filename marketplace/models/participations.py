@@ -55,6 +55,13 @@ class SessionQuerySet(models.QuerySet["Session"]):
         """Those whose time is over and who are not known to have ended."""
         return self.filter(state=Session.State.STARTED, expires_at__lte=now)
 
+    def holding_places(self) -> Self:
+        """Those whose place at the recruiter nobody else can have. Who has done all of the work may
+        enter the code late, and who has entered one holds it."""
+        is_free = Q(state__in=Session.PLACE_FREE_STATES)
+        is_late = Q(outcome=Outcome.COMPLETED) | ~Q(reported="")
+        return self.exclude(is_free & ~(Q(state=Session.State.TIMED_OUT) & is_late))
+
 
 class Session(models.Model):
     """One participation: what a recruiter calls a submission. The recruiter's id of the person
@@ -179,6 +186,8 @@ class ErasedSubmission(models.Model):
     uncharged = models.CharField(max_length=10, blank=True)
     # Whether it was not paid there yet, as far as was known: by time or by hand it may be since.
     is_unpaid = models.BooleanField(default=False)
+    # Of a participation that was given back, or rejected, somebody else can have the place.
+    holds_place = models.BooleanField(default=True)
 
     class Meta:
         constraints = [

@@ -28,6 +28,7 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
     # Who is in the groups is no more to be told by how many came.
     RecruitedStudy.objects.filter(sessions__worker=worker).update(group_size=0)
     uncharged = {session.pk: _uncharged(session) for session in sessions}
+    holding = set(sessions.holding_places().values_list("pk", flat=True))
     for session in sessions:
         charges = RecruiterCharge.objects.filter(session=session)
         for charge in charges.filter(external_id=session.submission_id[:100]):
@@ -44,6 +45,7 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
                 seal=_seals(session.connection, session.submission_id)[0],
                 uncharged=uncharged[session.pk],
                 is_unpaid=_is_unpaid(session),
+                holds_place=session.pk in holding,
             )
             for session in sessions
         ],
@@ -80,6 +82,17 @@ def note_paid_since(study: RecruitedStudy, kinds: Mapping[str, str]) -> None:
         for seal in _seals(study.connection, submission_id):
             if (key := waiting.get(seal)) is not None:
                 unpaid.filter(pk=key).update(is_unpaid=False, uncharged=kind)
+
+
+def note_places_since(study: RecruitedStudy, places: Mapping[str, bool]) -> None:
+    """Keep of erased participations, by the ids that the recruiter lists, which hold their place
+    there and which have given it back, or lost it, since."""
+    rows = ErasedSubmission.objects.filter(study=study)
+    known = set(rows.values_list("seal", "holds_place"))
+    for submission_id, holds_place in places.items() if known else ():
+        for seal in _seals(study.connection, submission_id):
+            if (seal, not holds_place) in known:
+                rows.filter(seal=seal).update(holds_place=holds_place)
 
 
 def erased_among(connection: RecruiterConnection, submission_ids: Collection[str]) -> set[str]:

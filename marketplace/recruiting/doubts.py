@@ -27,11 +27,23 @@ from marketplace.models import (
     RecruiterCharge,
     Session,
 )
-from marketplace.people.erased_submissions import erased_among, note_paid_since
+from marketplace.people.erased_submissions import (
+    erased_among,
+    note_paid_since,
+    note_places_since,
+)
 from marketplace.recruiting.participants import account_of, encrypted
 from marketplace.recruiting.records import RejectionCategory, Submission, SubmissionState
 
 Kind, State = Intent.Kind, Intent.State
+# Whether nobody else can have the place; of who ran out of time it may come back by a late code.
+HOLD_PLACES = {
+    SubmissionState.AWAITING_REVIEW: True,
+    SubmissionState.APPROVED: True,
+    SubmissionState.RETURNED: False,
+    SubmissionState.REJECTED: False,
+    SubmissionState.SCREENED_OUT: False,
+}
 # Prolific approves what nobody has reviewed by then.
 APPROVED_AFTER = timedelta(days=21)
 # Whoever was asked to return the place has so long before it is put before anybody.
@@ -67,6 +79,8 @@ def follow_doubts(
     if not is_whole:
         over = over.filter(session__submission_id__in=[one.id for one in submissions])
     over.delete()
+    unknown = (one for one in submissions if one.id not in known and one.state in HOLD_PLACES)
+    note_places_since(study, {one.id: HOLD_PLACES[one.state] for one in unknown})
     _note_paid(study, submissions, known)
     n_new = _note_screened_out(study, submissions, known)
     for key, submission in doubtful.items():

@@ -18,7 +18,6 @@ from marketplace.models import (
     ErasedSubmission,
     Hit,
     HitType,
-    Outcome,
     RecruitedStudy,
     Session,
 )
@@ -174,14 +173,10 @@ def _places_taken(studies: Iterable[RecruitedStudy]) -> Counter[int]:
     n_taken = Counter[int]()
     if not connections:
         return n_taken
-    is_free = Q(state__in=Session.PLACE_FREE_STATES)
-    # Who has done all of the work may enter the code late, and who has entered one holds it.
-    is_late = Q(outcome=Outcome.COMPLETED) | ~Q(reported="")
-    is_free &= ~(Q(state=Session.State.TIMED_OUT) & is_late)
-    sessions = Session.objects.filter(study__in=connections).exclude(is_free).order_by()
+    sessions = Session.objects.filter(study__in=connections).holding_places().order_by()
     n_taken.update(dict(sessions.values_list("study").annotate(n=Count("pk"))))
     of_them = Q(study__in=connections) | Q(study=None, connection__in=set(connections.values()))
-    erased = ErasedSubmission.objects.filter(of_them).order_by()
+    erased = ErasedSubmission.objects.filter(of_them, holds_place=True).order_by()
     groups = erased.values_list("study", "connection").annotate(n=Count("pk"))
     for study, connection, n in groups:
         for key in connections:

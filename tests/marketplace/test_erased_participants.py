@@ -20,6 +20,7 @@ from marketplace.models import (
 )
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.needed_places import free_and_needed
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
     connection,
@@ -83,6 +84,32 @@ def test_who_was_erased_before_time_paid_them_is_charged_for_once_and_not_named(
     assert (charge.amount, charge.study, charge.session) == (2, posted, None)
     assert erased.id not in charge.external_id
     assert nobody_is_known()
+
+
+@pytest.mark.parametrize("how", ["RETURNED", "TIMED-OUT"])
+def test_who_left_and_was_erased_holds_no_place(fake, posted, how):
+    before = free_and_needed(posted)
+    submission, _browser, _answer = arrive(fake, posted)
+    fake.world.leave(submission, how)
+    call_recruiters()
+    assert free_and_needed(posted) == before == (4, 4)
+    erase_worker(Session.objects.get().worker)
+    call_recruiters()
+    assert free_and_needed(posted) == before
+
+
+def test_whose_erased_work_is_rejected_there_holds_no_place_and_who_is_paid_does(
+    fake, posted, erased
+):
+    call_recruiters()
+    free, _needed = free_and_needed(posted)
+    fake.world.reject(erased)
+    call_recruiters()
+    assert free_and_needed(posted)[0] == free + 1
+    erased.status = "AWAITING REVIEW"  # taken back, and paid
+    fake.world.approve(erased)
+    call_recruiters()
+    assert free_and_needed(posted)[0] == free
 
 
 def test_the_link_of_an_erased_participation_is_refused(fake, posted, erased):

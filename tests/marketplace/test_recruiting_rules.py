@@ -24,6 +24,7 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.money.reconciliation import store_audit
+from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific, disconnect
 from marketplace.recruiting.drafts import discard_draft
@@ -384,6 +385,17 @@ def test_a_draft_whose_places_somebody_has_lowered_there_is_published_as_it_is(f
         call_recruiters()
     (there,) = fake.world.studies.values()
     assert (there.status, there.places) == ("ACTIVE", 10)
+
+
+@pytest.mark.parametrize("how", ["RETURNED", "TIMED-OUT"])
+def test_no_place_is_bought_for_who_left_and_was_erased(fake, study, how):
+    submission, _browser, _answer = arrive(fake, study)
+    fake.world.leave(submission, how)
+    call_recruiters()
+    erase_worker(study.sessions.get().worker)
+    for _minute in range(2):
+        call_recruiters()
+    assert fake.world.studies[study.external_id].places == 4
 
 
 def test_a_rule_buys_nothing_of_a_study_whose_reward_was_raised_there(fake, mturk, study):
