@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from csp.constants import SELF
 from csp.decorators import csp_update
@@ -102,7 +102,7 @@ def save(request: HttpRequest, slug: str) -> HttpResponse:
     if action:
         part, (document, index) = _changed(document, action)
     try:
-        version = save_draft(study=study, document=document, **_seen(request, study))
+        version = save_draft(study=study, document=document, **_writer(request, study))
     except DraftChanged as changed:
         return _not_saved(request, study, changed)
     if request.headers.get("HX-Request") and not action:
@@ -113,13 +113,19 @@ def save(request: HttpRequest, slug: str) -> HttpResponse:
     return address
 
 
-def _seen(request: HttpRequest, study: CountedStudy) -> dict[str, str]:
-    """What the writer of a form had before them; nothing where it is to be saved over all else,
-    which is kept to be brought back."""
+class Writer(TypedDict):
+    """What the writer of a form had before them, and which open page wrote it."""
+
+    seen: str
+    writer: str
+
+
+def _writer(request: HttpRequest, study: CountedStudy) -> Writer:
+    """Who sends a form; where it is to be saved over all else, that is kept to be brought back."""
     writer = request.POST.get("writer", "")[:32]
     if request.POST.get("overwrite"):
         _keep_draft(request, study)
-        return {"writer": writer}
+        return {"seen": "", "writer": writer}
     return {"seen": request.POST.get("seen", "")[:64], "writer": writer}
 
 
@@ -164,7 +170,7 @@ def save_yaml(request: HttpRequest, slug: str) -> HttpResponse:
     if not parsed.faults:
         document = read_document(parsed.values)
         try:
-            save_draft(study=study, document=document, **_seen(request, study))
+            save_draft(study=study, document=document, **_writer(request, study))
         except DraftChanged as changed:
             context["changed"] = changed
         else:
@@ -182,7 +188,7 @@ def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
     try:
-        version = freeze(study=study, actor=person(request), **_seen(request, study))
+        version = freeze(study=study, actor=person(request), **_writer(request, study))
     except AnnotationError as error:
         messages.error(request, str(error))
     else:
