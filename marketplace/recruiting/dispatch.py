@@ -116,9 +116,9 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
     if intent.kind == Kind.REJECT and (_has_come(intent) or _is_decided_again(intent)):
         _withdraw_rejection(intent)
         return
-    if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
+    if why := _why_not_rejected(intent, found):
         follow_submission(intent.session, found)
-        note(intent, State.REFUSED, _("It was approved there before: it is approved here, too."))
+        note(intent, State.REFUSED, why)
         return
     if intent.kind == Kind.APPROVE and is_to_be_looked_at(intent.session):
         return  # it is among the doubts
@@ -170,6 +170,19 @@ def _why_not_approved(intent: Intent, found: Submission) -> str:
         return _(
             "It was rejected there by hand before this was sent, and stays so. If it is to be "
             "approved all the same, send it again."
+        )
+    return ""
+
+
+def _why_not_rejected(intent: Intent, found: Submission) -> str:
+    """What is in the way of a rejection there, in words; empty where nothing is."""
+    if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
+        return _("It was approved there before: it is approved here, too.")
+    if intent.kind == Kind.REJECT and found.state == SubmissionState.TIMED_OUT:
+        # It stays rejected here, so that its place is free as it is there.
+        return _(
+            "Its time there ran out before it was rejected there, so that nothing is paid. If its "
+            "code is entered there all the same, reject it there."
         )
     return ""
 

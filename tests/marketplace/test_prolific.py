@@ -32,6 +32,7 @@ from marketplace.models import (
 )
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
+from marketplace.people.erasure import erasure_obstacles
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific, disconnect, offer_prolific
 from marketplace.recruiting.decisions import approve_overdue
@@ -510,6 +511,29 @@ def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, 
     assert submission.status == "APPROVED"
     assert statuses() == {"Approved"}
     assert paid(fake, "reward") == [200]
+
+
+def test_who_is_rejected_here_and_ran_out_of_time_there_holds_no_place(fake, mturk, posted):
+    before = free_and_needed(posted)[0]
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser, times=2)
+    for assignment in assignments(submission):
+        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="x" * 120)
+    fake.world.leave(submission, "TIMED-OUT")
+    rejection = Intent.objects.get()
+    for hours in (1, 22):  # a late code has it rejected there
+        clock.advance(timedelta(hours=hours))
+        call_recruiters()
+        rejection.refresh_from_db()
+        assert rejection.state == "written"
+    clock.advance(timedelta(hours=2))
+    for _minute in range(2):
+        call_recruiters()
+    rejection.refresh_from_db()
+    assert (rejection.state, "ran out before" in rejection.problem) == ("refused", True)
+    assert Session.objects.get().state == "rejected"
+    assert free_and_needed(posted)[0] == before
+    assert erasure_obstacles(Session.objects.get().worker) == []
 
 
 def test_what_time_approved_there_before_our_rejection_is_approved_here(fake, mturk, posted):
