@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from accounts.models import User
+    from hits.models.recruiting import RecruitmentQuerySet
     from work.execution import RunningJob
     from work.models import JobQuerySet
 
@@ -211,10 +212,13 @@ def _require_recruitable(batch: Batch, offer: Offer) -> None:
         raise RecruitingRefused(_("None of the batch's HITs is published yet."))
     if offer.recruiter.connection_id != batch.connection_id:
         raise RecruitingRefused(_("The recruiter is one of another marketplace."))
-    over = [State.STOPPED, *Recruitment.OVER]
-    if Recruitment.objects.filter(batch=batch).exclude(state__in=over).exists():
-        raise RecruitingRefused(_("A study of this batch is drafted or open already."))
+    _require_no_open(Recruitment.objects.filter(batch=batch))
     _require_wanted(batch)
+
+
+def _require_no_open(studies: RecruitmentQuerySet) -> None:
+    if studies.exclude(state__in=[State.STOPPED, *Recruitment.OVER]).exists():
+        raise RecruitingRefused(_("A study of this batch is drafted or open already."))
 
 
 def _require_wanted(batch: Batch) -> None:
@@ -280,6 +284,9 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str
     """Have it done; return what is to be remembered of it."""
     action = arguments["action"]
     if action == DRAFT:
+        # One that failed may be tried again after another was drafted in its place.
+        others = Recruitment.objects.filter(batch=recruitment.batch_id)
+        _require_no_open(others.exclude(pk=recruitment.pk))
         recruiter_api.draft(recruitment)
     elif action == DEMOGRAPHICS:
         recruiter_api.ask_demographics(recruitment)

@@ -78,11 +78,15 @@ def request_draft(
     values: Posting,
     request_token: str,
 ) -> RecruitedStudy:
-    """A study that is drafted at the recruiter; under the same token the same study."""
+    """A study that is drafted at the recruiter; under the same token the same study, whose draft
+    is requested anew where it was not made."""
     Requester.objects.select_for_update(no_key=True).get(pk=hit_type.requester_id)
     mine = RecruitedStudy.objects.filter(requester=hit_type.requester_id)
     known = mine.filter(request_token=request_token).first()
     if known is not None:
+        is_undrafted = known.state == State.DRAFT and not known.external_id
+        if is_undrafted and not known.action and known.problem:
+            return request_action(study=known, action=Action.DRAFT)
         return known
     study = write_draft(
         connection=connection, hit_type=hit_type, values=values, request_token=request_token

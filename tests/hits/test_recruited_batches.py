@@ -385,6 +385,42 @@ def test_what_the_recruiter_refuses_is_said_in_its_words(batch, recruiter, ada, 
     assert (too_long.state, "less than a day" in too_long.problem) == ("refused", True)
 
 
+def failed_draft(batch, recruiter, ada, fake):
+    """A study whose draft failed while the recruiter was in trouble, and the job."""
+    fake.fail_next("calculate_cost", *["500"] * 3)
+    offer = Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=3)
+    failed = request_draft(batch=batch, offer=offer, actor=ada)
+    work_off()
+    failed.refresh_from_db()
+    fake.faults.clear()
+    return failed, offer, Job.objects.of_kind(RECRUIT).get()
+
+
+def test_a_draft_that_failed_is_drafted_once_it_is_tried_again(batch, recruiter, ada, fake):
+    failed, _offer, job = failed_draft(batch, recruiter, ada, fake)
+    assert (failed.state, job.state, "500" in failed.problem) == ("refused", "failed", True)
+    for _press in range(2):
+        resume_job(job=job)
+        work_off()
+        job.refresh_from_db()
+        failed.refresh_from_db()
+        assert (failed.state, failed.problem, job.state) == ("draft", "", "done")
+    assert len(fake.world.studies) == 1
+
+
+def test_a_draft_that_failed_is_not_tried_again_beside_the_next(batch, recruiter, ada, fake):
+    failed, offer, job = failed_draft(batch, recruiter, ada, fake)
+    request_draft(batch=batch, offer=offer, actor=ada)
+    work_off()
+    resume_job(job=job)
+    work_off()
+    job.refresh_from_db()
+    failed.refresh_from_db()
+    assert (failed.state, job.state) == ("refused", "failed")
+    assert "drafted or open already" in job.message
+    assert len(fake.world.studies) == 1
+
+
 def test_a_batch_of_the_marketplaces_own_workers_is_not_recruited_for(batch, recruiter, ada):
     type(batch).objects.update(is_recruited=False)
     offer = Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=3)

@@ -243,6 +243,23 @@ def test_what_is_decided_shows_in_the_standing_and_nothing_moves_here(
     assert store_audit().n_problems == 0
 
 
+def test_a_draft_that_failed_is_made_when_it_is_requested_again_under_its_token(
+    ask, connected, hit_type, fake
+):
+    facts = {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.50", "minutes": 10}
+    fake.fail_next("create_study", "400")
+    studies = []
+    for _press in range(3):
+        status, answer = ask("/draft", request_token="r1", items=2, **facts, **HITS)
+        assert status == 200, answer
+        do_jobs()
+        studies.append(study_there(ask))
+    assert "A fault that" in studies[0]["problem"]
+    assert studies[1] == studies[2]
+    assert (studies[1]["problem"], bool(studies[1]["external_id"])) == ("", True)
+    assert len(fake.world.studies) == 1
+
+
 def test_a_call_that_nobody_answered_is_settled_by_a_person(ask, fake, drafted):
     act(ask, drafted, "publish", confirmed="6.00")
     session = Session.objects.get(submission_id=hand_in(fake, RecruitedStudy.objects.get()).id)
