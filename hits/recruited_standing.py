@@ -62,6 +62,13 @@ def connections_to_follow() -> list[Connection]:
     return list(rows.distinct())
 
 
+def forget_submissions(followed: Iterable[Connection]) -> None:
+    """Forget whose submissions calls were of, where the marketplace is followed no more: that a
+    participant was erased there is heard of no more, either."""
+    calls = RecruiterCall.objects.exclude(recruitment__batch__connection__in=followed)
+    calls.exclude(submission_id="").update(submission_id="")
+
+
 def _undecided_batches() -> QuerySet[Batch]:
     """Participants' batches with answers that may be taken back still, though they come by links
     that the marketplace's own pages gave, of which nothing is known here."""

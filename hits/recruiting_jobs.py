@@ -14,7 +14,11 @@ from hits.recruited_batches import recruit_in_background
 from hits.recruited_bonuses import BONUSES
 from hits.recruited_decisions import follow_decisions
 from hits.recruited_failures import note_done_since
-from hits.recruited_standing import connections_to_follow, store_standing
+from hits.recruited_standing import (
+    connections_to_follow,
+    forget_submissions,
+    store_standing,
+)
 from hits.recruiter_accounts import connect_in_background
 from hits.recruiter_api import fetch_standing
 from work.execution import RunningJob
@@ -60,6 +64,7 @@ def connect_recruiter(running: RunningJob) -> str:
 def follow_recruiters(running: RunningJob) -> str:
     """Store how recruiting stands, wherever participants may come."""
     connections = connections_to_follow()
+    forget_submissions(connections)
     for connection in connections:
         try:
             with call_time(CALL_SECONDS):

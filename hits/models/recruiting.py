@@ -257,7 +257,9 @@ class RecruiterCall(models.Model):
     request_token = models.CharField(
         max_length=100, blank=True, help_text="By which a bonus was requested."
     )
-    submission_id = models.CharField(max_length=240)
+    submission_id = models.CharField(
+        max_length=240, blank=True, help_text="While the marketplace is followed."
+    )
     problem = models.TextField(blank=True)
     shows_by = models.DateTimeField(
         null=True,

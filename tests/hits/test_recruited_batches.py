@@ -32,6 +32,7 @@ from hits.exceptions import (
 from hits.launch_plans import draft_batch, plan_batch
 from hits.models import (
     Assignment,
+    Batch,
     Hit,
     Participation,
     Payment,
@@ -75,6 +76,7 @@ from marketplace.models import (
 from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.money.reconciliation import store_audit
+from marketplace.people.erasure import erase_worker
 from marketplace.recruiting import decisions
 from marketplace.recruiting.fake_prolific.operations import move_study
 from marketplace.recruiting.fake_prolific.server import FakeProlific
@@ -497,6 +499,30 @@ def test_calls_of_a_batch_that_is_followed_no_more_are_deleted(drafted, days, is
     Recruitment.objects.update(fetched_at=timezone.now() - timedelta(days=days))
     call_command("delete_expired")
     assert RecruiterCall.objects.exists() is is_kept
+
+
+@pytest.mark.parametrize("days", [29, 31])
+def test_no_submission_is_named_whose_participant_was_erased_unheard(
+    drafted, fake, ada, batch, connection, days
+):
+    """After thirty days nobody asks the marketplace whether that is so."""
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    came = hand_in(fake, RecruitedStudy.objects.get())
+    client = client_of(connection)
+    collect_batch(batch=batch, client=client)
+    for assignment in Assignment.objects.all():
+        client.approve_assignment(AssignmentId=assignment.assignment_id)
+    fake.world.leave(came)
+    minute()
+    change(drafted, STOP, ada)
+    assert RecruiterCall.objects.get().submission_id == came.id
+    Assignment.objects.update(status="Approved")
+    Batch.objects.update(closed_at=timezone.now() - timedelta(days=days))
+    run_job(request_job(kind="follow_recruiters").pk)
+    assert RecruiterCall.objects.get().submission_id == (came.id if days == 29 else "")
+    erase_worker(RecruitedStudy.objects.get().sessions.get().worker)
+    run_job(request_job(kind="follow_recruiters").pk)
+    assert not RecruiterCall.objects.filter(submission_id=came.id).exists()
 
 
 @pytest.mark.parametrize(("days", "is_followed"), [(29, True), (31, False)])
