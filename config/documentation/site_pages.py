@@ -34,6 +34,7 @@ MOST_PAGES = 512
 COMMENT = re.compile(r"^<!-- .*? -->$", re.MULTILINE)
 # Neither a space inside, nor a digit behind, as sums of money have.
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?! )([^$\n]*[^$\s])\$(?!\d)", re.DOTALL)
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 ELSEWHERE = ("http:", "https:", "mailto:")
 
 
@@ -240,10 +241,13 @@ def _configuration() -> dict[str, Any]:
 
 
 def _titled(entries: Sequence[str | dict[str, str]]) -> list[tuple[str, str]]:
-    """Titles and sources; one without a title has that of its page."""
-    rows = []
-    for entry in entries:
-        [(title, source)] = entry.items() if isinstance(entry, dict) else [("", entry)]
-        page = documentation_page(source.removesuffix(".md").removesuffix("index"))
-        rows.append((title or (page.title if page else source), source))
-    return rows
+    """Titles and sources; one without a title has that of its page, which is not rendered for it:
+    rendering them all takes seconds, and the first page lists them."""
+    pairs = (next(iter(e.items())) if isinstance(e, dict) else ("", e) for e in entries)
+    return [(title or _title_of(source), source) for title, source in pairs]
+
+
+@cache
+def _title_of(source: str) -> str:
+    title = TITLE.search(_source(source) or "")
+    return title[1].strip() if title else source

@@ -8,6 +8,7 @@ from urllib.parse import urldefrag
 import pytest
 from django.urls import reverse
 
+from config.documentation import site_pages
 from config.documentation.prepared import prepared
 from config.documentation.site_pages import (
     DOCS,
@@ -40,6 +41,29 @@ def test_documentation_is_of_the_version_that_runs_and_needs_no_build(rosa):
     first = rosa.get("/docs/").content.decode()
     assert 'href="/docs/launch/"' in first
     assert "All pages" in first
+
+
+def test_opening_a_page_renders_that_page_alone(rosa, monkeypatch):
+    rendered, render = [], site_pages._page
+
+    def counted(text, source):
+        rendered.append(source)
+        return render(text, source)
+
+    monkeypatch.setattr(site_pages, "_page", counted)
+    documentation_page.cache_clear()
+    for path, all_rendered in (("", ["index.md"]), ("launch/", ["index.md", "launch.md"])):
+        for _twice in range(2):
+            assert rosa.get(f"/docs/{path}").status_code == 200
+            assert rendered == all_rendered
+
+
+def test_a_page_is_listed_by_the_title_that_it_has():
+    listed = {
+        title: address.removeprefix("/docs/") for _, pages in contents() for title, address in pages
+    }
+    for title in ("Assay", "How-tos", "The statistics", "The metrics"):
+        assert documentation_page(listed[title]).title == title
 
 
 def test_documentation_is_for_who_is_signed_in(client):
