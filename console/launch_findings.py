@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.protocols.versions import current_document
 from console.launch_form import LISTED, SAMPLE, UNSURE, LaunchForm
 from console.protocol_view import protocol_findings
 from hits.exceptions import BatchUnfit
+from hits.item_findings import item_findings
 from hits.preflight import (
     Finding,
     Level,
@@ -49,6 +51,7 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
     """The findings on what the page shows, in the order in which it lists them."""
     yield from _form_findings(view.form)
     yield from protocol_findings(view.study)
+    yield from item_findings(view.study, current_document(view.study))
     yield from page_findings(view.pages)
     if view.draft is None:
         return

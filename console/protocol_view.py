@@ -31,6 +31,7 @@ from console.qualification_test_form import (
     qualification_test_rows,
     score_rows,
 )
+from hits.item_findings import item_findings
 from hits.preflight import Finding, Level
 
 if TYPE_CHECKING:
@@ -123,6 +124,11 @@ class ProtocolView:
         return unread + [
             FieldFault(self._field_of(fault), in_words(fault)) for fault in self.faults
         ]
+
+    @cached_property
+    def item_findings(self) -> list[Finding]:
+        """What it asks that items of the study do not have."""
+        return list(item_findings(self.study, self.document))
 
     def _field_of(self, fault: Fault) -> str:
         match fault.path:

@@ -25,6 +25,7 @@ from annotation.protocols.records import (
     PracticeItem,
     QualificationTest,
 )
+from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, save_draft
 from annotation.study_jobs import PUBLISH, jobs_of
 from console.launch_form import THE_REST
@@ -783,6 +784,62 @@ def test_an_item_with_nothing_on_its_page_holds_the_launch_and_a_response_withou
     Candidate.objects.filter(item__key="d1").update(text="Yes.")
     full = view_with(context="USER: Hello")
     assert "Every response has a text or a picture." in [each.message for each in full.passes]
+
+
+def with_question(study, **changes) -> None:
+    """The study's draft with its first question otherwise."""
+    document = current_document(study)
+    first, *others = document.questions
+    save_draft(
+        study=study, document=replace(document, questions=(replace(first, **changes), *others))
+    )
+
+
+@pytest.mark.parametrize("name", ["condition", "reference"])
+def test_a_wording_that_names_what_no_item_has_holds_the_launch(rosa, study, connection, name):
+    with_question(study, wording=f"How near is it to {{{name}}}?")
+    Item.objects.update(condition="polite", reference="Hello.")
+    assert not faults(check_page(rosa, study))
+    Item.objects.update(**{name: ""})
+    answer = check_page(rosa, study)
+    said = f"The wording of “Appropriateness” names {{{name}}}, and no item has one:"
+    assert faults(answer).startswith(said)
+    assert press(rosa, study, form_of(answer)).context["view"].is_held
+    page = words_of(rosa.get(reverse("console:protocol", args=[study.slug])).content.decode())
+    assert said in page
+
+
+def test_a_wording_that_names_what_some_items_lack_is_a_warning(rosa, study, connection):
+    with_question(study, wording="How near is it to {reference}?")
+    Item.objects.filter(key__in=["d1", "d2"]).update(reference="")
+    view = check_page(rosa, study).context["view"]
+    assert not view.faults
+    [said] = [each for each in view.warnings if each.protocol_field == "q0-wording"]
+    assert "names {reference}, and 2 items have none" in said.message
+
+
+def test_instructions_have_no_items_own_text_in_them(rosa, study, connection):
+    document = current_document(study)
+    save_draft(study=study, document=replace(document, instructions="Compare with {reference}."))
+    page = words_of(rosa.get(reverse("console:protocol", args=[study.slug])).content.decode())
+    said = "The instructions name {reference}, which workers will read as it is written"
+    assert said in page
+    assert said in " ".join(one.message for one in check_page(rosa, study).context["view"].warnings)
+
+
+def test_a_preference_among_other_than_two_responses_is_said_before_the_launch(
+    rosa, study, connection
+):
+    save_draft(study=study, document=read_protocol("preference"))
+    view = check_page(rosa, study).context["view"]
+    assert not [each for each in view.warnings if each.protocol_field == "q0-kind"]
+    add_candidates(study.items.get(key="d3"), ["gamma", "delta"], are_systems=True)
+    view = check_page(rosa, study).context["view"]
+    assert not view.faults
+    [said] = [each for each in view.warnings if each.protocol_field == "q0-kind"]
+    assert said.message.startswith(
+        "“Preference” asks which is preferred, and 1 item has not two responses but 4."
+    )
 
 
 def test_what_is_out_over_another_marketplace_is_said_before_it_is_bought_again(
