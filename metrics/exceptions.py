@@ -41,6 +41,10 @@ class NothingToScore(MetricsError):
     """The study has no candidates."""
 
 
+class NotScored(MetricsError):
+    """None of the metrics that were asked for could be computed."""
+
+
 class RunBusy(MetricsError):
     """Another process is scoring just that."""
 

@@ -1,12 +1,14 @@
 """Scoring in the background."""
 
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
 from annotation.models import Upload
 from annotation.study_jobs import PLAN_SCORE, SCORE, study_of
 from annotation.uploads import JOBS
-from metrics.exceptions import MetricsError, RunBusy
+from metrics.exceptions import MetricsError, NotScored, RunBusy
+from metrics.models_here import lacks_model
 from metrics.score_uploads import import_scores_upload, read_scores_upload
 from metrics.scoring_requests import plan_request, score_request
 from metrics.study_scores import Scored, named_scorer, score_study
@@ -31,8 +33,29 @@ register(PLAN_SCORE, label=gettext_lazy("Estimating"), queue=SCORING, refusals=R
 
 @register(SCORE, label=gettext_lazy("Scoring"), queue=SCORING, refusals=REFUSALS)
 def score(running: RunningJob) -> str:
-    """Score a study's candidates with each of the metrics."""
-    return " ".join(str(_score(running, name)) for name in running.arguments["names"])
+    """Score a study's candidates with each of the metrics: one that fails holds up no other."""
+    names = running.arguments["names"]
+    scored, failed = [], []
+    for name in names:
+        try:
+            scored.append(str(_score(running, name)))
+        except REFUSALS as error:
+            if len(names) == 1 and not lacks_model(error):
+                raise
+            failed.append(_not_scored(name, error))
+    if not scored:
+        raise NotScored(" ".join(failed))
+    return " ".join([*scored, *failed])
+
+
+def _not_scored(name: str, error: Exception) -> str:
+    if lacks_model(error):
+        text = _(
+            "%(metric)s was not scored: its model is not on this server. Whoever runs the site can "
+            "add it."
+        )
+        return text % {"metric": name}
+    return _("%(metric)s was not scored: %(reason)s") % {"metric": name, "reason": error}
 
 
 def _score(running: RunningJob, name: str) -> Scored:

@@ -18,6 +18,7 @@ from console.pages.study import person, study_for, study_page
 from console.scoring_forms import JudgeForm, ParametersForm
 from metrics.exceptions import MetricsError
 from metrics.models import ScoringRequest
+from metrics.models_here import has_model
 from metrics.scorers.registry import SCORERS
 from metrics.scoring_requests import (
     confirm_request,
@@ -40,7 +41,7 @@ def scoring(request: HttpRequest, slug: str) -> HttpResponse:
     if is_judge(metric):
         study = study_for(request, slug, Permission.SPEND)
     data = request.POST if request.method == "POST" else None
-    form = scoring_form(study, metric, data) if metric else None
+    form = scoring_form(study, metric, data) if metric and has_model(metric) else None
     if form is not None and request.method == "POST" and form.is_valid():
         try:
             row = request_by_form(study, metric, form, person(request))
@@ -82,7 +83,8 @@ def _context(study: Any, metric: str, form: Any) -> dict[str, Any]:
         "section": "validation",
         "metric": metric,
         "entry": SCORERS.get(metric),
-        "metrics": [(name, each.summary) for name, each in SCORERS.items()],
+        "metrics": [(name, has_model(name)) for name in SCORERS],
+        "lacks_model": bool(metric) and not has_model(metric),
         "form": form,
         "is_judge": is_judge(metric),
         "has_connection": isinstance(form, JudgeForm)

@@ -27,6 +27,7 @@ from console.stages import stage_facts
 from console.validation_view import TABLES, ValidationView
 from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
+from metrics.models_here import has_model
 from metrics.scorers.registry import Description, available
 from validation.documents.plain import records_csv
 from validation.models import ReportFile, ValidationVersion
@@ -41,6 +42,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "runs": runs,
         "metrics": metrics_on_offer(),
+        "lacking": lacking_models(),
         "scoring": jobs_of(study).of_kind(SCORE).first(),
         "has_references": _has_references(study),
         "has_judgments_and_scores": bool(study.n_judgments and runs),
@@ -72,6 +74,12 @@ def metrics_on_offer() -> tuple[Description, ...]:
     Known once for a process, since describing them builds every scorer.
     """
     return tuple(metric for metric in available() if "endpoint" not in metric.requires)
+
+
+@cache
+def lacking_models() -> tuple[str, ...]:
+    """Those on offer whose model this server does not have."""
+    return tuple(metric.name for metric in metrics_on_offer() if not has_model(metric.name))
 
 
 def _view(
@@ -202,7 +210,7 @@ def _files(outcome: ValidationOutcome | None) -> QuerySet[ReportFile]:
 def score(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may analyse."""
     study = study_for(request, slug, Permission.ANALYSE)
-    names = {metric.name for metric in metrics_on_offer()}
+    names = {metric.name for metric in metrics_on_offer()} - {*lacking_models()}
     metrics = [name for name in request.POST.getlist("metric") if name in names]
     if metrics:
         request_study_job(study=study, kind=SCORE, names=metrics, requested_by=person(request))

@@ -12,10 +12,12 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import AgreementVersion, Candidate, Judgment, Submission
 from annotation.study_jobs import RESULT, SCORE, request_study_job
 from console.models import ValidationOutcome
+from console.pages.validation import lacking_models
 from console.results import fingerprint
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
-from metrics.models import Score, ScoringRun
+from metrics.models import Score, ScoringRequest, ScoringRun
+from metrics.models_here import has_model
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client
 from tests.console.filled import add_scores, scored_study
@@ -172,6 +174,54 @@ def test_known_metrics_are_scored_beside_unknown_ones(rosa, study):
 def test_collecting_a_study_that_was_never_published_finds_nothing(rosa, study):
     assert "Collecting answers: done" in post_form(rosa, "collect")
     assert Job.objects.get().message == "0 new assignments."
+
+
+@pytest.fixture
+def _no_models(settings, monkeypatch, tmp_path):
+    """A server that has downloaded no model."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    for known in (has_model, lacking_models):
+        known.cache_clear()
+    yield
+    for known in (has_model, lacking_models):
+        known.cache_clear()
+
+
+@pytest.mark.usefixtures("_immediate_tasks", "_no_models")
+def test_a_metric_whose_model_is_not_here_is_marked_and_cannot_be_chosen(rosa, study):
+    study.items.update(reference="A reference.")
+    page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
+    for name, is_disabled in (("bertscore", True), ("use", True), ("length", False)):
+        box = re.search(rf'<input[^>]* value="{name}"[^>]*>', page)[0]
+        assert ("disabled" in box) is is_disabled
+    said = "Not on this server: the models of bertscore, use, style. Whoever runs the site can add"
+    assert said in words_of(page)
+    assert "/docs/scoring/#models" in page
+    assert "background: length." in post_form(rosa, "score", metric=["use", "length"])
+    where = reverse("console:scoring", args=[study.slug]) + "?metric=nll"
+    for answer in (rosa.get(where), rosa.post(where, {})):
+        assert "This metric's model is not on this server." in words_of(answer.content.decode())
+    assert not ScoringRequest.objects.exists()
+
+
+@pytest.mark.usefixtures("_no_models")
+@pytest.mark.django_db(transaction=True)
+def test_of_metrics_asked_for_at_once_each_succeeds_or_fails_by_itself(rosa, study):
+    study.items.update(reference="A reference.")
+    names = ["rouge1", "bertscore", "use", "length"]
+    work = request_study_job(study=study, kind=SCORE, names=names)
+    work_off()
+    work.refresh_from_db()
+    assert work.state == Job.State.DONE
+    for name in ("rouge1", "length"):
+        assert f"{name}: 6 candidates scored" in work.message
+    for name in ("bertscore", "use"):
+        assert f"{name} was not scored: its model is not on this server." in work.message
+    assert "local_files_only" not in work.message
+    alone = request_study_job(study=study, kind=SCORE, names=["use"])
+    work_off()
+    alone.refresh_from_db()
+    assert alone.state == Job.State.FAILED
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
