@@ -35,7 +35,9 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
         version = current or HumanResults.objects.of(study).last()
         context |= {"view": _view(study, request, version), "is_stale": current is None}
         context["simulated"] = simulation_notice(study)
-        context["has_scores"] = stage_facts(study).standing["has_scores"]
+        facts = stage_facts(study)
+        context["has_scores"] = facts.standing["has_scores"]
+        context |= _to_launch(context["view"], facts.progress.n_items_without_hit)
     return study_page(request, study, "results", context)
 
 
@@ -50,3 +52,11 @@ def _view(
         return HumanResultsView.from_query(version, request.GET, price)
     except KeyError as missing:
         raise Http404(f"There is no question {missing.args[0]}.") from missing
+
+
+def _to_launch(view: HumanResultsView | None, n_unlaunched: int) -> dict[str, int]:
+    """Of the items that would tell systems apart, those that the study has to launch, and those
+    that somebody would have to add first."""
+    n_more = view.verdict.n_more_items if view and view.verdict else 0
+    n_to_launch = min(n_more, n_unlaunched)
+    return {"n_to_launch": n_to_launch, "n_to_add": n_more - n_to_launch}

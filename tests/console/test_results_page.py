@@ -228,8 +228,19 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, resear
         r"Buy next: about (\d+) more items \((\d+) in all\)", words_of(page)
     )
     assert int(n_more) == int(wanted) - 3  # three are rated
-    assert f'/launch/?buy={n_more}"' in page
-    assert f"Launch {n_more} more items…" in page
+    # The study has no item left to launch, then seven, then enough.
+    said = f"0 of them are in the study and not launched yet; {n_more} would have to be added"
+    assert said in words_of(page)
+    assert "?buy=" not in page
+    for n_left in (7, int(n_more)):
+        for position in range(study.items.count(), n_left + 3):
+            study.items.create(key=f"d{position}", context="Context", position=position)
+        page = rosa.get(where).content.decode()
+        assert f'/launch/?buy={n_left}"' in page
+        assert f"Launch {n_left} more items…" in page
+        n_to_add = int(n_more) - n_left
+        said = f"7 of them are in the study and not launched yet; {n_to_add} would have to be added"
+        assert (said in words_of(page)) is bool(n_to_add)
     analyst = User.objects.create_user("ana")
     set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
     page = signed_in(analyst).get(where).content.decode()
