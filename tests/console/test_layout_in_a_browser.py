@@ -50,6 +50,16 @@ def right_edge(page, locator):
 
 
 @pytest.mark.parametrize("width", [DESK, TELEPHONE])
+def test_an_unbroken_response_leaves_its_ratings_in_sight(page, study, width):
+    study.items.get().candidates.update(text="W" * 2000)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
+    table = page.locator("main table").first
+    for cell in table.locator("tbody tr").first.locator("td").all():
+        assert right_edge(page, cell) <= width
+
+
+@pytest.mark.parametrize("width", [DESK, TELEPHONE])
 def test_a_submission_is_flagged_without_scrolling_sideways(page, study, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
