@@ -3,6 +3,7 @@ after each request, and stored beside the batch; which calls a person is to look
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 State = Recruitment.State
 # Calls without which the recruiter approves a submission by time.
 PAID_BY_TIME = ("doubt", "reject", "approve")
+# Participations are of minutes or hours: who stops one has submitted all of it since.
+TAKEN_BACK_WITHIN = timedelta(days=1)
 
 
 def follow_batch(batch: Batch) -> None:
@@ -49,8 +52,8 @@ def store_standing(connection: Connection, standing: Standing) -> None:
             note_refused_payments(recruitment.batch, refused, asked_at=asked_at)
             store_participations(recruitment, standing.participations)
     if standing.withdrawn:
-        undecided = Assignment.objects.filter(hit__batch__connection=connection)
-        delete_withdrawn(undecided.filter(assignment_id__in=standing.withdrawn))
+        known = Assignment.objects.filter(hit__batch__connection=connection)
+        delete_withdrawn(known.filter(assignment_id__in=standing.withdrawn))
 
 
 def connections_to_follow() -> list[Connection]:
@@ -72,10 +75,11 @@ def forget_submissions(followed: Iterable[Connection]) -> None:
 def _undecided_batches() -> QuerySet[Batch]:
     """Participants' batches with answers that may be taken back still, though they come by links
     that the marketplace's own pages gave, of which nothing is known here."""
-    undecided = Assignment.objects.filter(
-        hit__batch=OuterRef("pk"), status=Assignment.Status.SUBMITTED
-    )
-    return Batch.objects.filter(Exists(undecided), is_recruited=True)
+    is_undecided = Q(status=Assignment.Status.SUBMITTED)
+    # Whose author may be at work on the other pages still, and stop.
+    is_recent = Q(submitted_at__gt=timezone.now() - TAKEN_BACK_WITHIN)
+    answers = Assignment.objects.filter(is_undecided | is_recent, hit__batch=OuterRef("pk"))
+    return Batch.objects.filter(Exists(answers), is_recruited=True)
 
 
 def participants_to_look_after(study_ids: Iterable[int]) -> list[tuple[Batch, int, int]]:

@@ -52,9 +52,9 @@ def _set_submission_status(assignment: Assignment, status: str) -> None:
 
 @transaction.atomic
 def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
-    """Delete undecided answers that their workers took back, with the judgments made of them;
-    return how many. One that a bonus was paid for stays."""
-    rows = assignments.filter(status=Assignment.Status.SUBMITTED, payments=None)
+    """Delete answers that their workers took back, decided on or not, with the judgments made of
+    them; return how many. One that a bonus was paid for stays."""
+    rows = assignments.filter(payments=None)
     # Held, since a collection may be making a submission of one just now.
     held = rows.select_for_update(of=("self",)).order_by("pk")
     found = list(held.select_related("hit__batch__study__team"))

@@ -12,6 +12,7 @@ from marketplace.models import Assignment, AssignmentDraft, Hit, PaidBy, Surplus
 from marketplace.notifications.events import announce
 
 Status = Assignment.Status
+HANDED_IN = Assignment.HANDED_IN_STATUSES
 EVENTS = {Status.RETURNED: "AssignmentReturned", Status.ABANDONED: "AssignmentAbandoned"}
 
 
@@ -32,15 +33,20 @@ def give_up(*, public_id: str, status: str) -> None:
 
 
 @transaction.atomic
-def withdraw(*, public_id: str) -> None:
-    """Take handed-in work back, on its author's wish: the answer is deleted, the HIT is free."""
+def withdraw(*, public_id: str, is_decided_too: bool = False) -> None:
+    """Take handed-in work back, on its author's wish: the answer is deleted, the HIT is free. Of
+    work that a recruiter was to pay for `is_decided_too` takes what was decided on, too: no money
+    has moved for it here."""
     now = clock.now()
     assignment, hit = lock_assignment(public_id, now=now)
-    if assignment.status != Status.SUBMITTED:
-        return  # what has been decided on stays
+    is_paid_here = assignment.paid_by == PaidBy.LEDGER
+    takes_decided = is_decided_too and not is_paid_here
+    if assignment.status not in (HANDED_IN if takes_decided else (Status.SUBMITTED,)):
+        return
     assignment.status = Status.RETURNED
     assignment.answer = ""
     assignment.submitted_at = assignment.auto_approval_at = None
+    assignment.approved_at = assignment.rejected_at = None
     assignment.closed_at = assignment.withdrawn_at = now
     assignment.save()
     announce("AssignmentReturned", hit=hit, assignment=assignment, at=now)

@@ -21,6 +21,7 @@ from marketplace.models import (
     AssignmentDraft,
     Intent,
     Outcome,
+    PaidBy,
     RecruitedStudy,
     Session,
     SessionDemographics,
@@ -180,9 +181,17 @@ def end_session(*, session: Session, outcome: str) -> Session:
         _decide(locked, outcome)
         _free(locked, Assignment.Status.RETURNED)
         if outcome == Outcome.NO_CONSENT:
-            _withdraw(locked)
+            _withdraw(locked, is_decided_too=True)
             SessionDemographics.objects.filter(session=locked).delete()
     return locked
+
+
+def n_withdrawn_by_stopping(session: Session) -> int:
+    """How many pages are deleted if the participant stops taking part: of who is paid here not
+    those that were decided on, whose money has moved."""
+    mine = Assignment.objects.filter(session_item__session=session).handed_in()
+    is_undecided = Q(status=Assignment.Status.SUBMITTED)
+    return mine.filter(is_undecided | Q(paid_by=PaidBy.RECRUITER)).count()
 
 
 @transaction.atomic
@@ -311,16 +320,18 @@ def _free(session: Session, status: str) -> None:
         give_up(public_id=assignment.public_id, status=status)
 
 
-def _withdraw(session: Session) -> None:
-    for assignment in _assignments(session, Assignment.Status.SUBMITTED):
-        withdraw(public_id=assignment.public_id)
+def _withdraw(session: Session, *, is_decided_too: bool = False) -> None:
+    # The HIT says, once it is held, what of it can be taken back.
+    statuses = Assignment.HANDED_IN_STATUSES if is_decided_too else (Assignment.Status.SUBMITTED,)
+    for assignment in _assignments(session, *statuses):
+        withdraw(public_id=assignment.public_id, is_decided_too=is_decided_too)
     # Work that came late, or was begun and ran out of time.
     SurplusAnswer.objects.filter(assignment__session_item__session=session).delete()
     AssignmentDraft.objects.filter(assignment__session_item__session=session).delete()
 
 
-def _assignments(session: Session, status: str) -> list[Assignment]:
-    rows = Assignment.objects.filter(session_item__session=session, status=status)
+def _assignments(session: Session, *statuses: str) -> list[Assignment]:
+    rows = Assignment.objects.filter(session_item__session=session, status__in=statuses)
     return list(rows.order_by("hit_id"))
 
 

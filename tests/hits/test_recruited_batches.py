@@ -254,7 +254,10 @@ def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
     assert MarketplaceEntry.objects.filter(action="study.export_join").count() == 2
 
 
-def test_answers_that_were_taken_back_are_deleted_here_too(drafted, fake, ada, batch, connection):
+@pytest.mark.parametrize("is_approved", [False, True])
+def test_answers_that_were_taken_back_are_deleted_here_too(
+    drafted, fake, ada, batch, connection, is_approved
+):
     change(drafted, PUBLISH, ada, confirmed="4.00")
     study = RecruitedStudy.objects.get()
     hand_in(fake, study)
@@ -263,6 +266,11 @@ def test_answers_that_were_taken_back_are_deleted_here_too(drafted, fake, ada, b
     submit(session.items.first().assignment)
     collect_batch(batch=batch, client=client_of(connection))
     assert (Submission.objects.count(), Assignment.objects.count()) == (4, 4)
+    if is_approved:
+        first = session.items.first().assignment.public_id
+        client_of(connection).approve_assignment(AssignmentId=first)
+        follow_decisions(connection)
+        assert Assignment.objects.get(assignment_id=first).status == "Approved"
     before = Study.objects.get(pk=batch.study_id).judgments_version
     browser.post(f"/worker/studies/{session.public_id}/leave/")
     for _minute in range(2):
@@ -560,6 +568,9 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
     submit(session.items.first().assignment)
     collect_batch(batch=batch, client=client_of(connection))
     assert (Submission.objects.count(), connections_to_follow()) == (1, [connection])
+    # Who is at work still may stop, and take back what was decided on, too.
+    Assignment.objects.update(status="Approved")
+    assert connections_to_follow() == [connection]
     browser.post(f"/worker/studies/{session.public_id}/leave/")
     run_job(request_job(kind="follow_recruiters").pk)
     assert (Submission.objects.count(), Assignment.objects.count()) == (0, 0)

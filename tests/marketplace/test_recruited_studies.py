@@ -628,11 +628,11 @@ def test_who_stops_is_asked_first_and_has_what_was_submitted_deleted(three):
     assert browser.get(path).headers["Location"] == f"/worker/studies/{session.public_id}/"
 
 
-def test_who_stops_reads_that_what_was_decided_on_stays(three):
+def test_what_the_ledger_has_paid_stays_of_who_stops(three):
     browser = came(three, "p1", "x1")
     work(browser, times=2)
     decided = Assignment.objects.filter(status="Submitted").order_by("pk")[:1].get()
-    Assignment.objects.filter(pk=decided.pk).update(status="Approved")
+    Assignment.objects.filter(pk=decided.pk).update(status="Approved", paid_by="ledger")
     path = f"/worker/studies/{Session.objects.get().public_id}/leave/"
     assert "The page that you have submitted is deleted" in text_of(browser.get(path))
     browser.post(path)

@@ -352,6 +352,30 @@ def test_work_that_was_withdrawn_and_decisions_are_told_though_all_else_is_erase
     assert {one["assignment_id"] for one in told} == set(decided)
 
 
+@pytest.mark.parametrize("decision", ["approved", "rejected"])
+def test_who_stops_after_a_page_was_decided_on_has_that_deleted_too(fake, mturk, posted, decision):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    session = Session.objects.get()
+    first = session.items.get(assignment__status="Submitted").assignment
+    if decision == "approved":
+        mturk.approve_assignment(AssignmentId=first.public_id)
+    else:
+        mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
+    page = text_of(browser.get(f"/worker/studies/{session.public_id}/leave/"))
+    assert "The page that you have submitted is deleted here" in page
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    first.refresh_from_db()
+    assert (first.status, first.answer, first.approved_at) == ("Returned", "", None)
+    assert first.hit.assignments.live().count() == 0
+    assert withdrawn_of(RecruitedStudy.objects.all()) == [first.public_id]
+    assert decisions_of(posted.requester, after="")[0] == []
+    session.refresh_from_db()
+    fake.world.enter(submission, session.code)
+    minutes(2)
+    assert fake.world.paid == []
+
+
 def lapse(fake, posted):
     """Somebody does not consent, and lets the place run out instead of returning it."""
     fake.world.now = clock.now()

@@ -103,8 +103,7 @@ def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpR
     """
     row = _find(worker, session_id)
     if request.method != "POST" and sessions.next_assignment(row) is not None:
-        undecided = Assignment.objects.filter(status=Assignment.Status.SUBMITTED)
-        n_done = undecided.filter(session_item__session=row).count()
+        n_done = sessions.n_withdrawn_by_stopping(row)
         context = {"session": row, "hit_type": row.study.hit_type, "n_done": n_done}
         return render(request, "marketplace/leave.html", context | {"worker": worker})
     if request.method == "POST":
