@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from allauth.usersessions.models import UserSession
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -24,6 +25,7 @@ from marketplace.models import (
     Outcome,
     PaidBy,
     Payout,
+    RecruiterConnection,
     Session,
     WorkerAccount,
 )
@@ -85,8 +87,10 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
         obstacles.append(text % {"n": n})
     # What they say would be gone with them.
     calls = Intent.objects.filter(session__worker=worker, state__in=Intent.OPEN_STATES)
-    # Where nobody is called, the requester's file said it.
-    calls = calls.exclude(connection__encrypted_token="")
+    # Where nobody is called, the requester's file said it; but of a recruiter that was called no
+    # bonus that was not paid.
+    is_file_silent = Q(kind=Intent.Kind.BONUS, connection__kind=RecruiterConnection.Kind.PROLIFIC)
+    calls = calls.filter(is_file_silent | ~Q(connection__encrypted_token=""))
     if calls.filter(created_at__gt=clock.now() - CALLS_WAIT).exists():
         obstacles.append(
             _("A decision on work, a bonus or a message is not yet settled at the recruiter.")

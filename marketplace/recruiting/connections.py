@@ -15,7 +15,7 @@ from encryption import decrypt, encrypt
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import RecruiterConnection, Requester
+from marketplace.models import Intent, RecruiterConnection, Requester
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.recruiting.prolific import Prolific, Transport
@@ -59,6 +59,8 @@ def connect_prolific(
     }
     with transaction.atomic():
         connection = _connection(requester, name)
+        if not connection.encrypted_token:
+            refuse_waiting_bonuses(connection)
         connection.encrypted_token = encrypt(token)
         connection.settings = connection.settings | facts
         connection.problem, connection.webhooks_checked_at = "", None
@@ -111,7 +113,8 @@ def _end_offer(connection: RecruiterConnection, offered: str, problem: str) -> N
 
 def disconnect(*, connection: RecruiterConnection) -> None:
     """Forget the token: nobody is called any more, and studies that are open stay open there.
-    News is called off before; where that fails, the recruiter gives up sending after some days."""
+    Bonuses that wait are not paid later by themselves. News is called off before; where that fails,
+    the recruiter gives up sending after some days."""
     recruiter = recruiter_of(connection, is_hurried=True)
     if recruiter is not None:
         with suppress(RecruiterProblem):
@@ -120,7 +123,29 @@ def disconnect(*, connection: RecruiterConnection) -> None:
         rows = RecruiterConnection.objects.filter(pk=connection.pk)
         rows.update(encrypted_token="", encrypted_offer="", encrypted_webhook_secret="", problem="")
         rows.update(turn_until=None, turn_token="")  # a round that is under way ends with its step
+        refuse_waiting_bonuses(connection)
         note("recruiter.disconnect", subject=connection.name, requester=connection.requester)
+
+
+def refuse_waiting_bonuses(connection: RecruiterConnection) -> None:
+    """Of a bonus that waits while nobody is called a person says whether it is still to be paid: it
+    may have been paid there by hand meanwhile. One that was never sent is refused, and can be
+    requested again; of one that was, it is uncertain."""
+    waiting = Intent.objects.filter(
+        connection=connection, kind=Intent.Kind.BONUS, state=Intent.State.WRITTEN
+    )
+    waiting.filter(basis__has_key="prepared").update(
+        state=Intent.State.UNCERTAIN,
+        problem=_("The account was disconnected. Look there whether this was paid."),
+    )
+    waiting.update(
+        state=Intent.State.REFUSED,
+        done_at=clock.now(),
+        problem=_(
+            "The account was disconnected before this was sent, and nothing was paid by it. If it "
+            "was not paid there by hand, request it again."
+        ),
+    )
 
 
 def required_recruiter(connection: RecruiterConnection) -> Recruiter:

@@ -95,11 +95,23 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
         )
     key = f"bonus:{bonus.token or uuid4().hex}"
     known = Intent.objects.filter(connection=session.connection, key=key).first()
+    if known is None or known.state == Intent.State.REFUSED:
+        _require_called(session.connection)
     if known is not None:
         _ask_again_if_refused(known, session, bonus)
         return True
     _write(session, Kind.BONUS, key, text=bonus.reason, amount=bonus.amount_usd, currency=currency)
     return True
+
+
+def _require_called(connection: RecruiterConnection) -> None:
+    """Refuse a bonus that would wait until somebody connects the account again, long after it may
+    have been paid there by hand. Who comes by links is paid by the requester's file."""
+    if connection.kind == RecruiterConnection.Kind.PROLIFIC and not connection.encrypted_token:
+        raise InvalidParameter(
+            f"{connection.name} is disconnected, and pays no bonus that is requested here: connect "
+            f"it first, or pay the bonus there."
+        )
 
 
 def _ask_again_if_refused(known: Intent, session: Session, bonus: Bonus) -> None:
@@ -127,6 +139,7 @@ def request_bonus_in(
     known = Intent.objects.filter(connection=study.connection_id, key=name)
     if (asked := known.select_related("session__worker").first()) is not None:
         return _same_bonus(asked, worker_id, bonus)
+    _require_called(study.connection)
     sessions = Session.objects.filter(
         connection=study.connection_id,
         study__hit_type=study.hit_type_id,

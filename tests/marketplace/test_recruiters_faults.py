@@ -47,7 +47,7 @@ from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.prolific.transport import Answer, Transport
 from marketplace.recruiting.rules import end_rule
 from marketplace.recruiting.settlements import decide_uncertain
-from marketplace.recruiting.standing import decisions_of, studies_of, withdrawn_of
+from marketplace.recruiting.standing import calls_of, decisions_of, studies_of, withdrawn_of
 from tests.marketplace.prolific import (  # noqa: F401
     REWARD,
     arrive,
@@ -591,7 +591,100 @@ def test_nothing_more_is_paid_once_somebody_has_disconnected_within_a_step(
     monkeypatch.setattr(Prolific, "bonus_pay", pay)
     call_recruiters()
     assert len(paid(fake, "bonus")) == 1
-    assert Intent.objects.filter(kind="bonus", state="written").count() == 3
+    waiting = Intent.objects.filter(kind="bonus", state="refused")
+    assert (waiting.count(), "was disconnected" in waiting[0].problem) == (3, True)
+
+
+def connect_again(fake, connection):
+    connect_prolific(
+        requester=connection.requester,
+        name=connection.name,
+        token="token",
+        workspace=fake.world.workspace,
+    )
+    usd = RecruiterConnection.objects.get().settings | {"currency": "USD"}
+    RecruiterConnection.objects.update(settings=usd)
+
+
+def test_a_bonus_that_waited_when_an_account_was_disconnected_is_paid_once_it_is_asked_for_again(
+    fake, mturk, connection, posted
+):
+    one = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, one)
+    disconnect(connection=RecruiterConnection.objects.get())
+    connect_again(fake, connection)
+    minutes()
+    assert paid(fake, "bonus") == []
+    told = calls_of(RecruitedStudy.objects.all(), has_ids=False)
+    assert [(call["state"], call["request_token"]) for call in told] == [("refused", "t1")]
+    pay_in_pounds(mturk, connection, one)
+    minutes()
+    assert len(paid(fake, "bonus")) == 1
+
+
+def test_a_bonus_that_is_written_as_an_account_is_disconnected_is_refused_when_it_is_connected(
+    fake, mturk, connection, posted
+):
+    one = hand_in(fake, posted)
+    approve(mturk, one)
+    minutes()
+    pay_in_pounds(mturk, connection, one)
+    RecruiterConnection.objects.update(encrypted_token="")
+    assert "bonus" in erasure_obstacles(Session.objects.get().worker)[0]
+    connect_again(fake, connection)
+    minutes()
+    assert (paid(fake, "bonus"), Intent.objects.get(kind="bonus").state) == ([], "refused")
+    assert not erasure_obstacles(Session.objects.get().worker)
+
+
+def test_a_bonus_that_was_sent_before_a_disconnection_is_uncertain_after_it(
+    fake, mturk, connection, posted
+):
+    one = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, one)
+    fake.fail_next("pay_bonuses", "500")
+    minutes(1)
+    clock.advance(timedelta(hours=2))
+    minutes(1)
+    bonus = Intent.objects.get(kind="bonus")
+    decide_uncertain(intent=bonus, was_done=False)
+    disconnect(connection=RecruiterConnection.objects.get())
+    bonus.refresh_from_db()
+    assert (bonus.state, "disconnected" in bonus.problem) == ("uncertain", True)
+    connect_again(fake, connection)
+    minutes()
+    bonus.refresh_from_db()
+    assert (bonus.state, paid(fake, "bonus")) == ("uncertain", [])
+
+
+def test_a_new_token_of_an_account_that_is_connected_holds_up_no_bonus(
+    fake, mturk, connection, posted
+):
+    pay_in_pounds(mturk, connection, hand_in(fake, posted))
+    connect_again(fake, connection)
+    minutes()
+    assert len(paid(fake, "bonus")) == 1
+
+
+def test_a_bonus_at_an_account_that_is_disconnected_is_refused_with_the_reason(
+    fake, mturk, connection, posted
+):
+    one = hand_in(fake, posted)
+    pay_in_pounds(mturk, connection, one, token="t1")
+    disconnect(connection=RecruiterConnection.objects.get())
+    for token in ("t1", "t2"):  # the one that waited then, and another
+        with pytest.raises(mturk.exceptions.RequestError, match="Prolific is disconnected"):
+            pay_in_pounds(mturk, connection, one, token=token)
+    facts = {"worker_id": Session.objects.get().worker.worker_id, "reason": "Careful reasons."}
+    with pytest.raises(InvalidParameter, match="Prolific is disconnected"):
+        request_bonus_in(
+            "USD",
+            study=RecruitedStudy.objects.get(),
+            bonus=Decimal("1.50"),
+            token="t3",
+            **facts,
+        )
+    assert Intent.objects.get(kind="bonus").state == "refused"
 
 
 def test_a_hit_type_that_always_fails_holds_up_no_other_of_its_rule(fake, mturk, rule, monkeypatch):
