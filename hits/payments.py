@@ -149,7 +149,10 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
     """Where the payment is now, if this run brought it there."""
     if payment.purpose == PART and payment.assignment.status != Assignment.Status.REJECTED:
         return _settle_part(payment)
-    if not _is_first_attempt(payment) and _is_paid_there(client, payment):
+    is_first = _is_first_attempt(payment)
+    if not Payment.objects.unsent().filter(pk=payment.pk).exists():
+        return ""  # its worker took the answer back meanwhile, or it was settled
+    if not is_first and _is_paid_there(client, payment):
         return _confirm(payment)
     try:
         _send(client, payment)

@@ -17,7 +17,7 @@ from annotation.versions import count_judgments_change
 from hits.answers import Answer, read_answer
 from hits.checked_pages import checks_on
 from hits.exceptions import AlreadyJudged, AnswerUnreadable
-from hits.models import Assignment, AssignmentRecordQuerySet, Batch, Message
+from hits.models import Assignment, AssignmentRecordQuerySet, Batch, Message, Payment
 
 logger = logging.getLogger(__name__)
 # Assignments with their items that are in memory at once.
@@ -53,12 +53,20 @@ def _set_submission_status(assignment: Assignment, status: str) -> None:
 @transaction.atomic
 def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
     """Delete answers that their workers took back, decided on or not, with the judgments made of
-    them; return how many. One that a bonus was paid for stays."""
-    rows = assignments.filter(payments=None)
+    them; return how many. One that a bonus was paid for stays, or may have been; one that was not
+    sent, or that was refused, goes with its answer."""
     # Held, since a collection may be making a submission of one just now.
-    held = rows.select_for_update(of=("self",)).order_by("pk")
+    held = assignments.select_for_update(of=("self",)).order_by("pk")
     found = list(held.select_related("hit__batch__study__team"))
+    paid = _paid_among(found)
+    found = [one for one in found if one.pk not in paid]
     keys = [one.pk for one in found]
+    unpaid = Counter(
+        Payment.objects.unsent()
+        .filter(assignment__in=keys)
+        .values_list("assignment__hit__batch__study", flat=True)
+    )
+    Payment.objects.filter(assignment__in=keys).delete()
     Submission.objects.filter(assignment__in=keys).delete()
     Message.objects.filter(assignment__in=keys).update(assignment=None)
     Assignment.objects.filter(pk__in=keys).delete()
@@ -70,9 +78,17 @@ def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
             actor=None,
             action="submissions.withdraw",
             subject=study.slug,
-            details={"n": n},
+            details={"n": n} | ({"n_unpaid": unpaid[study.pk]} if unpaid[study.pk] else {}),
         )
     return len(keys)
+
+
+def _paid_among(assignments: list[Assignment]) -> set[int]:
+    """The keys of those with a payment that went out, or may have; held, since whoever sends one
+    writes that down first."""
+    payments = Payment.objects.filter(assignment__in=[one.pk for one in assignments])
+    held = payments.select_for_update().order_by("pk")
+    return {one.assignment_id for one in held if one.may_have_gone}
 
 
 def read_assignments(*, batch: Batch) -> int:

@@ -81,6 +81,12 @@ class Payment(models.Model):
         return f"${self.amount_usd} for {self.assignment_id}, {self.purpose}"
 
     @property
+    def may_have_gone(self) -> bool:
+        """Whether it was paid, or sent and not heard of."""
+        is_sent = self.state == DeliveryState.INTENDED and self.first_sent_at is not None
+        return is_sent or self.state == DeliveryState.CONFIRMED
+
+    @property
     def unique_request_token(self) -> str:
         """The same for every attempt, so that the marketplace pays once."""
         content = f"assay:{self.assignment.assignment_id}:{self.purpose}"

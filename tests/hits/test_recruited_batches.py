@@ -18,7 +18,7 @@ from annotation.models import Study, Submission
 from annotation.study_jobs import RECRUIT
 from console.participants import participant_note
 from console.recruiting_matters import places_in_vain
-from hits import recruiter_api, submissions
+from hits import payments, recruiter_api, submissions
 from hits.archive import unfinished_work
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site
@@ -280,6 +280,60 @@ def test_answers_that_were_taken_back_are_deleted_here_too(
     assert AuditEntry.objects.get(action="submissions.withdraw").details == {"n": 1}
     collect_batch(batch=batch, client=client_of(connection))
     assert Assignment.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("facts", "n_kept"),
+    [
+        ({"state": "intended"}, 0),
+        ({"state": "refused", "first_sent_at": timezone.now()}, 0),
+        ({"state": "intended", "first_sent_at": timezone.now()}, 1),
+        ({"state": "confirmed", "first_sent_at": timezone.now()}, 1),
+    ],
+)
+def test_an_answer_that_is_taken_back_stays_only_for_a_bonus_that_may_have_gone(
+    drafted, fake, ada, batch, connection, facts, n_kept
+):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    study = RecruitedStudy.objects.get()
+    there, browser, _answer = arrive(fake, study)
+    session = study.sessions.get(submission_id=there.id)
+    submit(session.items.first().assignment)
+    collect_batch(batch=batch, client=client_of(connection))
+    values = {"amount_usd": Decimal("0.50"), "reason": "Careful"}
+    request_payment(assignment=Assignment.objects.get(), purpose=bonus_purpose("Careful"), **values)
+    Payment.objects.update(**facts)
+    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    follow_batch(batch)
+    assert (Submission.objects.count(), Payment.objects.count()) == (n_kept, n_kept)
+    noted = AuditEntry.objects.filter(action="submissions.withdraw").values_list(
+        "details", flat=True
+    )
+    unpaid = {"n_unpaid": 1} if facts["state"] == "intended" else {}
+    assert list(noted) == ([] if n_kept else [{"n": 1} | unpaid])
+
+
+def test_an_answer_that_is_taken_back_as_its_bonus_is_sent_has_it_unsent(
+    drafted, fake, ada, batch, connection, monkeypatch
+):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    hand_in(fake, RecruitedStudy.objects.get())
+    collect_batch(batch=batch, client=client_of(connection))
+    values = {"amount_usd": Decimal("0.50"), "reason": "Careful"}
+    request_payment(
+        assignment=Assignment.objects.first(), purpose=bonus_purpose("Careful"), **values
+    )
+    is_first = payments._is_first_attempt
+
+    def deleted_meanwhile(payment):
+        submissions.delete_withdrawn(Assignment.objects.all())
+        return is_first(payment)
+
+    RecruiterConnection.objects.update(settings={"currency": "USD"})
+    monkeypatch.setattr(payments, "_is_first_attempt", deleted_meanwhile)
+    assert send_payments(batch=batch, client=client_of(connection)).n_paid == 0
+    assert not Intent.objects.filter(kind="bonus").exists()
+    assert not Payment.objects.exists()
 
 
 def test_an_answer_that_is_taken_back_as_it_is_read_leaves_nothing(
