@@ -48,6 +48,9 @@ def erase_worker(worker: WorkerAccount) -> None:
     locked = WorkerAccount.objects.select_for_update().get(pk=worker.pk)
     if locked.erased_at is not None:
         return
+    # Before their studies, as by whoever decides on one; what is decided until then is an obstacle.
+    sessions = Session.objects.filter(worker=locked).select_for_update().order_by("pk")
+    list(sessions.values_list("pk", flat=True))
     if obstacles := erasure_obstacles(locked):
         raise ErasureRefused(" ".join(obstacles))
     for session in UserSession.objects.filter(user=user):

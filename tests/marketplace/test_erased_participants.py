@@ -1,24 +1,33 @@
 # ruff: noqa: F811 (fixtures)
 """Participants who had everything erased, and are still listed at their recruiter."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Event
 
 import pytest
 from cryptography.fernet import Fernet
+from django.db import connection as database
+from django.db import connections
 from django.test import Client
 
 from marketplace import clock
 from marketplace.exceptions import ErasureRefused
+from marketplace.hits import lifecycle
 from marketplace.models import (
     Assignment,
     ErasedSubmission,
+    Hit,
     Intent,
     Participant,
+    RecruitedStudy,
     RecruiterCharge,
     RecruiterEvent,
     Session,
 )
 from marketplace.people.erasure import erase_worker
+from marketplace.recruiting import decisions
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.needed_places import free_and_needed
 from tests.marketplace.prolific import (  # noqa: F401
@@ -186,3 +195,36 @@ def test_erasure_waits_for_a_decision_that_is_not_settled_there(fake, posted, st
     clock.advance(timedelta(days=31))
     erase_worker(session.worker)
     assert nobody_is_known()
+
+
+@pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
+@pytest.mark.django_db(transaction=True)
+def test_an_erasure_and_an_approval_that_time_gives_do_not_wait_for_each_other(
+    fake, posted, monkeypatch
+):
+    hand_in(fake, posted)
+    RecruitedStudy.objects.update(is_settled_there=True, n_payable_there=0)
+    clock.advance(timedelta(days=4))
+    lifecycle.settle_due(Hit.objects.all(), now=clock.now())
+    worker, real, is_held = Session.objects.get().worker, decisions._last_decision, Event()
+
+    def slowly(session):
+        is_held.set()  # the session is held; its study is not yet
+        time.sleep(1)
+        return real(session)
+
+    def erase():
+        is_held.wait(timeout=30)
+        with pytest.raises(ErasureRefused, match="A decision on work"):
+            erase_worker(worker)
+
+    def closing(do):
+        try:
+            return do()
+        finally:
+            connections.close_all()
+
+    monkeypatch.setattr(decisions, "_last_decision", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(closing, (decisions.approve_overdue, erase))) == [1, None]
+    assert Intent.objects.get(kind="approve").state == "written"
