@@ -11,13 +11,15 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
+from django.core.cache import cache
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from encryption import decrypt
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session, WorkerBlock
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
-from marketplace.recruiting.problems import NotAuthorized, NotFound, Refused
+from marketplace.recruiting.problems import NotAuthorized, NotFound, RecruiterProblem, Refused
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 500
@@ -29,11 +31,18 @@ State = RecruitedStudy.State
 
 def group_of(recruiter: Recruiter, study: RecruitedStudy) -> str:
     """The id of the group of all who have come to the study, as of now."""
-    is_new = not study.external_group_id
-    if is_new:
+    if study.external_group_id:
+        try:
+            _add_all(recruiter, study)
+        except NotFound:
+            if not _may_make_anew(f"study:{study.pk}"):
+                raise
+            study.external_group_id = ""
+    if not study.external_group_id:
         study.external_group_id = recruiter.create_group(f"Assay {study.token}")
-        study.save(update_fields=["external_group_id"])
-    _add_all(recruiter, study, is_empty=is_new)
+        study.group_size = 0
+        study.save(update_fields=["external_group_id", "group_size"])
+        _add_all(recruiter, study, is_empty=True)
     return study.external_group_id
 
 
@@ -43,7 +52,18 @@ def follow_groups(connection: RecruiterConnection, recruiter: Recruiter) -> None
     needed = grouped.filter(excluded_by__state__in=[State.ACTIVE, State.PAUSED])
     with Patience() as patience:
         for study in needed.distinct().order_by("pk"):
-            patience.try_to(partial(_add_all, recruiter, study), key=f"group:{study.pk}")
+            patience.try_to(partial(_follow_group, recruiter, study), key=f"group:{study.pk}")
+
+
+def _follow_group(recruiter: Recruiter, study: RecruitedStudy) -> None:
+    before = study.external_group_id
+    if group_of(recruiter, study) != before:
+        raise RecruiterProblem(
+            _(
+                "The group of who came to “{study}” was deleted there, and is made anew. Studies "
+                "that are open name the old one, and let them in: stop those, and draft them anew."
+            ).format(study=study.name)
+        )
 
 
 def blocked_group_of(recruiter: Recruiter, connection: RecruiterConnection) -> str:
@@ -51,7 +71,7 @@ def blocked_group_of(recruiter: Recruiter, connection: RecruiterConnection) -> s
     later is left out of the studies of before, too."""
     if not connection.blocked_group_id:
         connection.blocked_group_id = recruiter.create_group("Assay blocked")
-        connection.save(update_fields=["blocked_group_id"])
+        connection.save(update_fields=["blocked_group_id", "blocked_worker_ids"])
     return connection.blocked_group_id
 
 
@@ -59,6 +79,29 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None
     """Have whom the requester blocks in the group, and nobody else."""
     if not connection.blocked_group_id:
         return
+    try:
+        _follow_blocked_group(connection, recruiter)
+    except NotFound:
+        if not _may_make_anew(f"connection:{connection.pk}"):
+            raise
+        connection.blocked_group_id, connection.blocked_worker_ids = "", []
+        blocked_group_of(recruiter, connection)
+        _follow_blocked_group(connection, recruiter)
+        raise RecruiterProblem(
+            _(
+                "The group of those whom you block was deleted there, and is made anew. Studies "
+                "that are open name the old one, and let them in: stop those, and draft them anew."
+            )
+        ) from None
+
+
+def _may_make_anew(key: str) -> bool:
+    """Whether a group that is not found is to be made anew: once a day, since one that is not seen
+    either was not deleted by somebody, and another each minute would be of no use."""
+    return cache.add(f"group-made-anew:{key}", True, timeout=24 * 60 * 60)
+
+
+def _follow_blocked_group(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     sessions = Session.objects.filter(connection=connection).exclude(encrypted_participant_id="")
     blocks = WorkerBlock.objects.filter(requester=connection.requester_id)
     blocked = sessions.filter(worker__blocks__in=blocks)

@@ -1037,3 +1037,41 @@ def test_a_blocked_worker_is_left_out_though_others_who_are_blocked_are_gone(
     group = fake.world.groups[RecruiterConnection.objects.get().blocked_group_id]
     assert group == {came[0].participant, came[2].participant}
     assert RecruiterConnection.objects.get().problem == ""
+
+
+def test_a_group_of_blocked_workers_that_was_deleted_there_is_made_anew(
+    fake, mturk, connection, hit_type, posted
+):
+    one = hand_in(fake, posted)
+    fake.world.groups.clear()  # somebody tidies up: it is empty
+    worker = Session.objects.get().worker.worker_id
+    mturk.create_worker_block(WorkerId=worker, Reason="Careless")
+    assert "was deleted there, and is made anew" in call_recruiters().problems[0]
+    assert call_recruiters().problems == ()
+    assert list(fake.world.groups.values()) == [{one.participant}]
+    made = RecruiterConnection.objects.get().blocked_group_id
+    second = another_study(RecruiterConnection.objects.get(), hit_type, mturk)
+    assert made in str(fake.world.studies[second.external_id].facts["filters"])
+
+
+def test_a_group_that_is_never_found_is_made_anew_once_a_day(fake, mturk, posted, monkeypatch):
+    hand_in(fake, posted)
+    broken(monkeypatch, "add_to_group", lambda *_said: True, 404)
+    worker = Session.objects.get().worker.worker_id
+    mturk.create_worker_block(WorkerId=worker, Reason="Careless")
+    minutes(4)
+    assert len(fake.world.groups) == 2
+
+
+def test_a_group_of_who_came_that_was_deleted_there_is_made_anew(
+    fake, mturk, connection, hit_type, posted
+):
+    first = hand_in(fake, posted)
+    another_study(connection, hit_type, mturk, excluded=(posted,))
+    old = RecruitedStudy.objects.get(pk=posted.pk).external_group_id
+    del fake.world.groups[old]
+    second = hand_in(fake, posted)
+    assert "is made anew" in call_recruiters().problems[0]
+    assert call_recruiters().problems == ()
+    made = RecruitedStudy.objects.get(pk=posted.pk).external_group_id
+    assert fake.world.groups[made] == {first.participant, second.participant}
