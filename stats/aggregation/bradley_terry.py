@@ -302,8 +302,8 @@ def _covariance(comparisons: Comparisons, value: Floats, smoothing: float) -> tu
 
 
 def _about_drawn(comparisons: Comparisons, value: Floats, inverse: Floats) -> tuple[Floats, Floats]:
-    """The same for new ones of what was drawn: sums over items and over annotators, less over both,
-    where that is a covariance no strength of which varies less than by the one alone."""
+    """The same for new ones of what was drawn: sums over items and over annotators, less over both;
+    no strength varies less than by the one alone."""
     each = [inverse @ _meat(comparisons, value, code) @ inverse for code in comparisons.drawn]
     sizes = [int(code.max()) + 1 for code in comparisons.drawn]
     if len(each) == 1:
@@ -311,22 +311,22 @@ def _about_drawn(comparisons: Comparisons, value: Floats, inverse: Floats) -> tu
     one, other = comparisons.drawn
     cells, cell = np.unique(one * sizes[1] + other, return_inverse=True)
     of_cells = inverse @ _meat(comparisons, value, cell) @ inverse
-    both = each[0] + each[1] - of_cells
-    if (np.diag(both) < np.maximum(np.diag(each[0]), np.diag(each[1]))).any():
-        of_larger = int(np.trace(each[1]) > np.trace(each[0]))
-        both, freedom = each[of_larger], np.full(len(value), sizes[of_larger] - 1.0)
-    else:
-        parts = zip(
-            (np.diag(each[0]), np.diag(each[1]), np.diag(of_cells)),
-            (sizes[0] - 1, sizes[1] - 1, (sizes[0] - 1) * (sizes[1] - 1)),
-            strict=True,
-        )
-        freedom = np.diag(both) ** 2 / sum(part**2 / n for part, n in parts)
+    parts = [np.diag(covariance) for covariance in (*each, of_cells)]
+    degrees = np.array([sizes[0] - 1, sizes[1] - 1, (sizes[0] - 1) * (sizes[1] - 1)], dtype=float)
+    # Where a component of a strength is estimated below 0, the larger of the two is all of it.
+    larger = np.maximum(parts[0], parts[1])
+    both = parts[0] + parts[1] - parts[2]
+    spread = sum(part**2 / n for part, n in zip(parts, degrees, strict=True))
+    of_larger = np.where(parts[0] >= parts[1], degrees[0], degrees[1])
+    with np.errstate(invalid="ignore"):
+        freedom = np.where(both >= larger, both**2 / spread, of_larger)
+    covariance = each[0] + each[1] - of_cells
+    np.fill_diagonal(covariance, np.maximum(both, larger))
     fewer = min(sizes)
     if len(cells) < sizes[0] * sizes[1]:
-        return np.asarray(both), np.full(len(value), fewer - 1.0)
+        return covariance, np.full(len(value), fewer - 1.0)
     most = FREEDOM_OF_FEWER * (fewer - 1) if fewer < FEW else np.inf
-    return np.asarray(both), np.minimum(freedom, most)
+    return covariance, np.minimum(freedom, most)
 
 
 def _meat(comparisons: Comparisons, value: Floats, cluster: Integers) -> Floats:

@@ -17,7 +17,7 @@ from stats.ceilings.cells import (
     means_of_others,
     random_halves,
 )
-from stats.ceilings.normal_scale import NormalScale, distinct_share, untied_share
+from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
@@ -320,8 +320,6 @@ def _scale(
         return NormalScale(coefficient, np.array([codes.n_systems]))
     group, n_groups = _groups(codes, level)
     sizes = np.bincount(group, minlength=n_groups)
-    if coefficient == "spearman":
-        return NormalScale(coefficient, sizes, distinct=distinct_share(ties.means, group, n_groups))
     shares = ties.shares(group, n_groups) if coefficient == "kendall" else (1.0, 1.0)
     return NormalScale(coefficient, sizes, *shares)
 

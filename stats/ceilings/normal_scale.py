@@ -1,8 +1,7 @@
 """Coefficients as functions of the correlation of normal variables, and the way back."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import asin, isnan, nan, pi, sin, sqrt
+from math import asin, isnan, nan, pi, sin
 
 import numpy as np
 from scipy.optimize import brentq
@@ -27,10 +26,7 @@ class NormalScale:
     untied_halves, untied : float
         The share of pairs of values without a tie in the halves and in the means of all ratings:
         Kendall's tau-b counts them alone, and a scale of few steps has the more ties the fewer the
-        ratings of a mean. Of values without ties tau-b with them is at most the root of the share.
-    distinct : float
-        The share of the ranks' variance that ties leave, in the means of all ratings: the square
-        of the greatest Spearman coefficient of values without ties with them.
+        ratings of a mean.
 
     References
     ----------
@@ -45,7 +41,6 @@ class NormalScale:
     sizes: Integers
     untied_halves: float = 1.0
     untied: float = 1.0
-    distinct: float = 1.0
 
     def value(self, r: float, *, n_rated: int = 1) -> float:
         """What the coefficient is expected to be at a correlation of Pearson's, where one side or
@@ -59,12 +54,10 @@ class NormalScale:
             if not len(n):
                 return nan
             of_r, of_half = float(np.mean(1 / (n + 1))), float(np.mean((n - 2) / (n + 1)))
-            rho = 6 / pi * (of_r * asin(r) + of_half * asin(r / 2))
-            return _within(rho, sqrt(self.distinct) if n_rated == 1 else 1.0)
+            return 6 / pi * (of_r * asin(r) + of_half * asin(r / 2))
         tau = 2 / pi * asin(r)
         if self.coefficient == "kendall":
-            of_ties = float(self.untied ** (n_rated / 2))
-            return _within(tau / of_ties, of_ties if n_rated == 1 else 1.0)
+            return max(-1.0, min(1.0, tau / float(self.untied ** (n_rated / 2))))
         return (tau + 1) / 2 if self.coefficient == "acc_eq" else tau
 
     def correlation(self, value: float) -> float:
@@ -72,45 +65,24 @@ class NormalScale:
         if isnan(value) or self.coefficient == "pearson":
             return value
         if self.coefficient == "spearman":
-            most = self.value(1.0, n_rated=2)
+            most = self.value(1.0)
             if isnan(most) or abs(value) >= most:
                 return nan if isnan(most) else float(np.sign(value))
-            return float(brentq(lambda r: self.value(r, n_rated=2) - value, -1.0, 1.0))
+            return float(brentq(lambda r: self.value(r) - value, -1.0, 1.0))
         tau = 2 * value - 1 if self.coefficient == "acc_eq" else value
         if self.coefficient == "kendall":
             tau *= self.untied_halves
         return sin(pi / 2 * tau)
 
 
-def _within(value: float, most: float) -> float:
-    return max(-most, min(most, value))
-
-
 def untied_share(values: Floats, group: Integers, n_groups: int) -> float:
     """The share of a group's pairs of values without a tie, on average over those that have one."""
     size = np.bincount(group, minlength=n_groups)
-    tied = _of_ties(values, group, n_groups, lambda count: count * (count - 1))
-    several = size > 1
-    share = 1 - tied[several] / (size * (size - 1))[several]
-    return float(share[share > 0].mean()) if (share > 0).any() else 1.0
-
-
-def distinct_share(values: Floats, group: Integers, n_groups: int) -> float:
-    """The share of a group's variance of ranks that ties leave, on average over those with any."""
-    size = np.bincount(group, minlength=n_groups)
-    tied = _of_ties(values, group, n_groups, lambda count: count**3 - count)
-    several = size > 1
-    share = 1 - tied[several] / (size**3 - size)[several]
-    return float(share[share > 0].mean()) if (share > 0).any() else 1.0
-
-
-def _of_ties(
-    values: Floats, group: Integers, n_groups: int, of: Callable[[Integers], Integers]
-) -> Floats:
-    """Sums over each group's equal values of something of how many there are."""
     rows = np.lexsort((values, group))
     is_new = np.ones(len(rows), dtype=bool)
     is_new[1:] = (np.diff(group[rows]) != 0) | (np.diff(values[rows]) != 0)
     count = np.bincount(np.cumsum(is_new) - 1)
-    sums = np.bincount(group[rows][is_new], weights=of(count), minlength=n_groups)
-    return np.asarray(sums, dtype=np.float64)
+    tied = np.bincount(group[rows][is_new], weights=count * (count - 1), minlength=n_groups)
+    several = size > 1
+    share = 1 - tied[several] / (size * (size - 1))[several]
+    return float(share[share > 0].mean()) if (share > 0).any() else 1.0

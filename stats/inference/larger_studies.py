@@ -102,7 +102,9 @@ def purchase_to_distinguish(
     items with the same annotators leave ``V_i / k + V_a - V_c``, and k times as many annotators of
     the same items ``V_a / k + V_i - V_c``. Either is enough where `least_distinguishable` by it,
     with the degrees of freedom that the test will then have, is no more than the difference: with
-    two or three annotators those stay few, however many items there are.
+    two or three annotators those stay few, however many items there are. As many times the
+    annotators are as many times the ratings an item. Of incomplete tables the components are
+    estimated from the same sums.
 
     References
     ----------
@@ -126,7 +128,8 @@ def purchase_to_distinguish(
         return least <= abs(difference) * (1 + 1e-9)
 
     items = _fewest(lambda sizes: enough(sizes, np.full_like(sizes, mean.n_annotators)))
-    if not mean.of_annotators > 0:
+    # Of items that were rated once each nobody knows what others would rate otherwise.
+    if not mean.of_annotators > 0 or mean.n <= mean.n_items:
         return Purchase(items, np.inf)
     of_items = _fewest(lambda sizes: enough(np.full_like(sizes, mean.n_items), sizes))
     return Purchase(items, of_items)
@@ -190,11 +193,9 @@ def _precision(mean: MeanOfCells, n_items: Floats, n_annotators: Floats) -> tupl
     if method == "items":
         return mean.of_items / times, n_items - 1
     people = n_annotators / mean.n_annotators
-    # A component that is estimated below 0 counts as 0.
-    both = min(mean.of_cells, max(mean.of_items, mean.of_annotators))
-    own = max(0.0, mean.of_items - both), max(0.0, mean.of_annotators - both)
+    own_items, own_annotators, both = _components(mean, is_complete=method == "quasi-f")
     of_cells = both / (times * people)
-    of_items, of_annotators = own[0] / times + of_cells, own[1] / people + of_cells
+    of_items, of_annotators = own_items / times + of_cells, own_annotators / people + of_cells
     variance = of_items + of_annotators - of_cells
     fewer = np.minimum(n_items, n_annotators)
     if method != "quasi-f":
@@ -202,11 +203,28 @@ def _precision(mean: MeanOfCells, n_items: Floats, n_annotators: Floats) -> tupl
     squares = of_items**2 / (n_items - 1) + of_annotators**2 / (n_annotators - 1)
     squares = squares + of_cells**2 / ((n_items - 1) * (n_annotators - 1))
     freedom = variance**2 / squares
-    if min(own) == 0:
+    if min(own_items, own_annotators) == 0:
         freedom = (n_items if mean.of_items >= mean.of_annotators else n_annotators) - 1
     return variance, np.where(
         fewer < FEW, np.minimum(freedom, FREEDOM_OF_FEWER * (fewer - 1)), freedom
     )
+
+
+def _components(mean: MeanOfCells, *, is_complete: bool) -> tuple[float, float, float]:
+    """What items, annotators and both together add to the variance; one that is estimated below 0
+    counts as 0."""
+    if is_complete:
+        both = min(mean.of_cells, max(mean.of_items, mean.of_annotators))
+        return max(0.0, mean.of_items - both), max(0.0, mean.of_annotators - both), both
+    # Of an incomplete table sums over cells, as if they were independent, hold what items and what
+    # annotators share as well: of an item with k ratings the k-th part.
+    an_item, an_annotator = mean.n / mean.n_items, mean.n / mean.n_annotators
+    items, annotators = (
+        max(0.0, part - mean.of_cells) / (1 - 1 / n) if n > 1 else 0.0
+        for part, n in ((mean.of_items, an_item), (mean.of_annotators, an_annotator))
+    )
+    both = max(0.0, mean.of_cells - items / an_item - annotators / an_annotator)
+    return items, annotators, both
 
 
 def _reach(freedom: Floats, power: float, alpha: float) -> Floats:

@@ -220,3 +220,22 @@ def test_of_one_annotator_intervals_are_for_new_items_alone():
     # Of independent comparisons the sandwich is the inverse information but for a factor.
     plain = bradley_terry(winners, losers).labels["se"]
     assert alone["se"].to_numpy() == pytest.approx(plain.to_numpy() * np.sqrt(60 / 59))
+
+
+def test_of_several_systems_the_one_that_annotators_differ_on_has_an_interval_for_new_annotators():
+    rng, n_studies, n_items, n_annotators, n_systems = np.random.default_rng(13), 120, 30, 5, 4
+    first, second = np.triu_indices(n_systems, 1)
+    item, annotator, pair = np.indices((n_items, n_annotators, len(first))).reshape(3, -1)
+    held = 0
+    for _study in range(n_studies):
+        taste = rng.normal(size=(n_items, n_systems))
+        of_first = rng.normal(size=n_annotators)  # of the first system alone
+        strength = taste[item[:, None], np.stack([first[pair], second[pair]], axis=1)]
+        strength[:, 0] += np.where(first[pair] == 0, of_first[annotator], 0.0)
+        won = rng.random(len(item)) < expit(strength[:, 0] - strength[:, 1])
+        winner = np.where(won, first[pair], second[pair])
+        loser = np.where(won, second[pair], first[pair])
+        fit = bradley_terry(winner, loser, items=item, annotators=annotator)
+        row = fit.labels.set_index("item").loc[0]
+        held += row["ci_low"] <= 0 <= row["ci_high"]
+    assert held / n_studies >= 0.9

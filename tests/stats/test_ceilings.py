@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from stats.ceilings import ceiling, ceilings, disattenuated, reliability, spearman_brown
-from stats.ceilings.normal_scale import NormalScale, distinct_share, untied_share
+from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.correlation import correlation_at_level
 
 SEVERAL = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
@@ -276,19 +276,16 @@ def test_how_severe_an_annotator_is_takes_nothing_from_the_ceiling(n_people):
     assert shares_of_the_truth(draw, measures) == pytest.approx(1.0, abs=0.06)
 
 
-def test_of_yes_and_no_a_perfect_order_reaches_what_rank_coefficients_allow():
+@pytest.mark.parametrize("noise", [0.2, 0.5])
+def test_a_judge_that_says_yes_and_no_as_people_do_comes_to_the_ceiling_and_not_above_it(noise):
     def draw(rng):
-        truth = rng.normal(size=(50, 8))
+        score = rng.normal(size=(50, 8))
         item, system, annotator = (axis.ravel() for axis in np.indices((50, 8, 3)))
-        value = (truth[item, system] + 0.2 * rng.normal(size=len(item)) > 0).astype(float)
+        value = (score[item, system] + noise * rng.normal(size=len(item)) > 0).astype(float)
         names = ("item", "system", "annotator", "value")
-        return truth, pd.DataFrame(dict(zip(names, (item, system, annotator, value), strict=True)))
+        frame = pd.DataFrame(dict(zip(names, (item, system, annotator, value), strict=True)))
+        return (score > 0).astype(float), frame
 
-    measures = [("item", "kendall"), ("item", "spearman")]
-    assert shares_of_the_truth(draw, measures) == pytest.approx(1.0, abs=0.05)
-
-
-def test_ties_leave_so_much_of_pairs_and_of_ranks():
-    values, group = np.array([1.0, 1.0, 2.0, 5.0, 6.0]), np.array([0, 0, 0, 1, 1])
-    assert untied_share(values, group, 2) == pytest.approx((2 / 3 + 1) / 2)
-    assert distinct_share(values, group, 2) == pytest.approx((1 - 6 / 24 + 1) / 2)
+    shares = shares_of_the_truth(draw, [("item", "kendall"), ("item", "spearman")])
+    assert (shares > 0.9).all()
+    assert (shares < 1.06).all()

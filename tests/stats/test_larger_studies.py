@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,47 @@ def test_as_many_items_as_are_named_show_the_difference_four_times_in_five(n_ann
     )
     shown = sum(mean.p < alpha and mean.value > 0 for mean in means) / n_studies
     assert 0.74 < shown < 0.86
+
+
+def test_of_items_that_few_of_many_rate_as_many_annotators_as_are_named_show_the_difference():
+    """Two of twenty rate an item; more annotators are as many times the ratings an item."""
+    pilots = np.random.default_rng(7)
+    n_items, n_annotators, an_item = 60, 20, 2
+
+    def rated(rng, n_people, k):
+        item = np.repeat(np.arange(n_items), k)
+        annotator = np.concatenate(
+            [rng.choice(n_people, k, replace=False) for _item in range(n_items)]
+        )
+        values = 0.5 + 1.2 * rng.normal(size=n_items)[item]
+        values += 0.3 * rng.normal(size=n_people)[annotator] + rng.normal(size=len(item))
+        return item, annotator, values
+
+    # The components as a pilot of this size has them on average.
+    means = [
+        mean_over_items_and_annotators(*rated(pilots, n_annotators, an_item)) for _ in range(200)
+    ]
+    known_mean = replace(
+        means[0],
+        **{
+            name: float(np.mean([getattr(one, name) for one in means]))
+            for name in ("of_items", "of_annotators", "of_cells")
+        },
+    )
+    assert known_mean.method == "two-way-clusters"
+    n_people = int(purchase_to_distinguish(known_mean, 0.5).annotators)
+    k = round(an_item * n_people / n_annotators)
+    studies = np.random.default_rng(8)
+    shown = [mean_over_items_and_annotators(*rated(studies, n_people, k)).p for _ in range(200)]
+    assert 0.7 < np.mean(np.array(shown) < 0.05) < 0.9
+
+
+def test_of_items_rated_once_nobody_knows_what_more_annotators_would_show():
+    rng = np.random.default_rng(9)
+    item = np.arange(60)
+    mean = mean_over_items_and_annotators(item, item % 10, rng.normal(size=60))
+    assert mean.method == "two-way-clusters"
+    assert purchase_to_distinguish(mean, 0.2).annotators == np.inf
 
 
 def test_no_number_of_items_by_two_annotators_shows_what_their_own_differences_hide():

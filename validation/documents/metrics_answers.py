@@ -100,6 +100,15 @@ class MetricsAnswer:
         tops = [row.value if row.ci_high is None else row.ci_high for row in self.best_records]
         if any(top is None or top >= floor for top in tops):
             return ""
+        if self.ceiling.coefficient != "pearson":
+            # Of ratings that are often equal, a metric without equal scores reaches less.
+            return ngettext(
+                "It stays below what a perfect metric that gives equal scores where people do "
+                "could reach here.",
+                "All of them stay below what a perfect metric that gives equal scores where "
+                "people do could reach here.",
+                len(self.best_records),
+            )
         return ngettext(
             "It stays below what a perfect metric could reach here.",
             "All of them stay below what a perfect metric could reach here.",

@@ -214,7 +214,8 @@ STRICTER = gettext_noop(
 _WAYS = {
     (True, True): gettext_noop(
         "Buy next: about %(more)s more items (%(items)s in all), or have the %(now)s there are "
-        "rated by %(annotators)s annotators instead of %(people)s. If the difference from "
+        "rated by %(annotators)s annotators instead of %(people)s, with as many times the ratings "
+        "an item. If the difference from "
         "%(rival)s is as large as it looks (%(difference)s), either would show it in four of five "
         "studies."
     ),
@@ -224,7 +225,8 @@ _WAYS = {
     ),
     (False, True): gettext_noop(
         "Buy next: have the %(now)s items rated by %(annotators)s annotators instead of "
-        "%(people)s; more items alone would not settle it. If the difference from %(rival)s is as "
+        "%(people)s, with as many times the ratings an item; more items alone would not settle "
+        "it. If the difference from %(rival)s is as "
         "large as it looks (%(difference)s), they would show it in four of five studies."
     ),
     (False, False): gettext_noop(
