@@ -31,17 +31,20 @@ State = RecruitedStudy.State
 
 def group_of(recruiter: Recruiter, study: RecruitedStudy) -> str:
     """The id of the group of all who have come to the study, as of now."""
+    key, is_deleted = f"study:{study.pk}", False
     if study.external_group_id:
         try:
             _add_all(recruiter, study)
         except NotFound:
-            if not _may_make_anew(f"study:{study.pk}"):
+            if _was_made_anew(key):
                 raise
-            study.external_group_id = ""
-    if not study.external_group_id:
+            is_deleted = True
+    if is_deleted or not study.external_group_id:
         study.external_group_id = recruiter.create_group(f"Assay {study.token}")
         study.group_size = 0
         study.save(update_fields=["external_group_id", "group_size"])
+        if is_deleted:
+            _note_made_anew(key)
         _add_all(recruiter, study, is_empty=True)
     return study.external_group_id
 
@@ -82,10 +85,11 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None
     try:
         _follow_blocked_group(connection, recruiter)
     except NotFound:
-        if not _may_make_anew(f"connection:{connection.pk}"):
+        if _was_made_anew(f"connection:{connection.pk}"):
             raise
         connection.blocked_group_id, connection.blocked_worker_ids = "", []
         blocked_group_of(recruiter, connection)
+        _note_made_anew(f"connection:{connection.pk}")
         _follow_blocked_group(connection, recruiter)
         raise RecruiterProblem(
             _(
@@ -95,10 +99,14 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None
         ) from None
 
 
-def _may_make_anew(key: str) -> bool:
-    """Whether a group that is not found is to be made anew: once a day, since one that is not seen
-    either was not deleted by somebody, and another each minute would be of no use."""
-    return cache.add(f"group-made-anew:{key}", True, timeout=24 * 60 * 60)
+def _was_made_anew(key: str) -> bool:
+    """Whether a group that is not found was made anew within a day: one that is not seen either was
+    not deleted by somebody, and another each minute would be of no use."""
+    return bool(cache.get(f"group-made-anew:{key}"))
+
+
+def _note_made_anew(key: str) -> None:
+    cache.set(f"group-made-anew:{key}", True, timeout=24 * 60 * 60)
 
 
 def _follow_blocked_group(connection: RecruiterConnection, recruiter: Recruiter) -> None:

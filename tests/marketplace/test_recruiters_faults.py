@@ -1054,6 +1054,16 @@ def test_a_group_of_blocked_workers_that_was_deleted_there_is_made_anew(
     assert made in str(fake.world.studies[second.external_id].facts["filters"])
 
 
+def test_a_group_whose_making_anew_failed_is_made_anew_a_minute_later(fake, mturk, posted):
+    one = hand_in(fake, posted)
+    fake.world.groups.clear()
+    worker = Session.objects.get().worker.worker_id
+    mturk.create_worker_block(WorkerId=worker, Reason="Careless")
+    fake.fail_next("create_group", "500")
+    minutes(3)
+    assert list(fake.world.groups.values()) == [{one.participant}]
+
+
 def test_a_group_that_is_never_found_is_made_anew_once_a_day(fake, mturk, posted, monkeypatch):
     hand_in(fake, posted)
     broken(monkeypatch, "add_to_group", lambda *_said: True, 404)
