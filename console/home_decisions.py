@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.conf import settings
 from django.db.models import Exists, Max, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import reverse
@@ -333,12 +334,14 @@ def _low_budgets(material: Material) -> Iterator[HomeDecision]:
 
 
 def _failed_jobs(material: Material) -> Iterator[HomeDecision]:
-    """Jobs that failed, and that nobody has requested again since."""
+    """Jobs that failed, and that nobody has requested again since; not those of so long ago that
+    others of their time are forgotten."""
     subjects = {subject_of(study): study for study in material.studies.values()}
     jobs = Job.objects.filter(subject__in=subjects)
     newest = jobs.order_by().values("subject", "kind", "title").annotate(last=Max("pk"))
+    earliest = timezone.now() - timedelta(days=settings.WORK_KEEP_DAYS)
     failures = Job.objects.filter(
-        pk__in=newest.values("last"), state=Job.State.FAILED, finished_at__isnull=False
+        pk__in=newest.values("last"), state=Job.State.FAILED, finished_at__gte=earliest
     )
     for job in failures:
         study = subjects[job.subject]

@@ -152,7 +152,7 @@ def test_the_budget_of_a_study_of_ones_own_is_said_of_that_study(rosa, researche
     assert (one.about, one.url) == ("Second", reverse("console:launch", args=["second"]))
 
 
-def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study):
+def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study, settings):
     job = Job.objects.create(
         kind="score",
         subject=f"study:{study.pk}",
@@ -163,6 +163,10 @@ def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study):
     )
     [failed] = decisions(rosa)
     assert (failed.fact, failed.note) == ("“Scoring rouge1” failed.", "There is no model.")
+    # One that stays as a record, long after its time.
+    Job.objects.update(finished_at=timezone.now() - timedelta(days=settings.WORK_KEEP_DAYS + 1))
+    assert decisions(rosa) == []
+    Job.objects.update(finished_at=timezone.now())
     Job.objects.create(kind=job.kind, subject=job.subject, title=job.title)
     assert decisions(rosa) == []
 
