@@ -31,6 +31,7 @@ from marketplace.models import (
 )
 from marketplace.qualifications.eligibility import require_acceptance
 from marketplace.recruiting.codes import code_of
+from marketplace.recruiting.intents import DECISIONS
 from marketplace.recruiting.reservations import Contended, hits_of, reserve_items
 
 # Beyond the study's own time, so that the last page is not lost to a slow network. Participants
@@ -325,6 +326,11 @@ def _withdraw(session: Session, *, is_decided_too: bool = False) -> None:
     statuses = Assignment.HANDED_IN_STATUSES if is_decided_too else (Assignment.Status.SUBMITTED,)
     for assignment in _assignments(session, *statuses):
         withdraw(public_id=assignment.public_id, is_decided_too=is_decided_too)
+    if is_decided_too:
+        # Of what is deleted nobody is told a decision that nobody has been told yet.
+        Intent.objects.filter(
+            session=session, kind__in=DECISIONS, state=Intent.State.WRITTEN
+        ).delete()
     # Work that came late, or was begun and ran out of time.
     SurplusAnswer.objects.filter(assignment__session_item__session=session).delete()
     AssignmentDraft.objects.filter(assignment__session_item__session=session).delete()

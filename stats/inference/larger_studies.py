@@ -12,6 +12,7 @@ from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, SKEWED, MeanOfC
 
 LEAST_LEVELS, MOST_LEVELS = 2, 10_000_000
 SIZES_TRIED = 200
+LEAST_AN_ITEM = 1.5
 
 
 def least_distinguishable(
@@ -128,8 +129,8 @@ def purchase_to_distinguish(
         return least <= abs(difference) * (1 + 1e-9)
 
     items = _fewest(lambda sizes: enough(sizes, np.full_like(sizes, mean.n_annotators)))
-    # Of items that were rated once each nobody knows what others would rate otherwise.
-    if not mean.of_annotators > 0 or mean.n <= mean.n_items:
+    # Of items most of which were rated once nobody knows what others would rate otherwise.
+    if not mean.of_annotators > 0 or mean.n < LEAST_AN_ITEM * mean.n_items:
         return Purchase(items, np.inf)
     of_items = _fewest(lambda sizes: enough(np.full_like(sizes, mean.n_items), sizes))
     return Purchase(items, of_items)

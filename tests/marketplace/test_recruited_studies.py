@@ -30,6 +30,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.people.erasure import erase_worker
+from marketplace.recruiting.files import participants_file
 from marketplace.recruiting.participants import (
     PURPOSE,
     new_participant,
@@ -626,6 +627,17 @@ def test_who_stops_is_asked_first_and_has_what_was_submitted_deleted(three):
     assert not Assignment.objects.exclude(answer="").exists()
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Returned"}
     assert browser.get(path).headers["Location"] == f"/worker/studies/{session.public_id}/"
+
+
+def test_the_file_of_participants_tells_no_decision_on_who_stopped_after_it(three, mturk):
+    browser = came(three, "p1", "x1")
+    work(browser, times=1)
+    page = Assignment.objects.get(status="Submitted")
+    mturk.approve_assignment(AssignmentId=page.public_id)
+    browser.post(f"/worker/studies/{Session.objects.get().public_id}/leave/")
+    header, row = participants_file(three, user=None)
+    told = dict(zip(header, row, strict=True))
+    assert (told["outcome"], told["n_handed_in"], told["decision"]) == ("no_consent", "0", "")
 
 
 def test_what_the_ledger_has_paid_stays_of_who_stops(three):
