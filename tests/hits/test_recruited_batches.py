@@ -578,8 +578,9 @@ def test_no_submission_is_named_whose_participant_was_erased_unheard(
     minute()
     change(drafted, STOP, ada)
     assert RecruiterCall.objects.get().submission_id == came.id
-    Assignment.objects.update(status="Approved")
-    Batch.objects.update(closed_at=timezone.now() - timedelta(days=days))
+    then = timezone.now() - timedelta(days=days)
+    Assignment.objects.update(status="Approved", submitted_at=then)
+    Batch.objects.update(closed_at=then)
     run_job(request_job(kind="follow_recruiters").pk)
     assert RecruiterCall.objects.get().submission_id == (came.id if days == 29 else "")
     erase_worker(RecruitedStudy.objects.get().sessions.get().worker)

@@ -414,7 +414,7 @@ def test_a_draft_that_cannot_be_is_refused_and_leaves_nothing(
 
 def test_another_requester_reaches_none_of_it(ask, drafted, connected, hit_type, make_keys):
     other = caller(make_keys("Other lab"))
-    told = ("recruiters", "studies", "calls", "participations", "withdrawn")
+    told = ("recruiters", "studies", "calls", "refused_bonuses", "participations", "withdrawn")
     assert other("")[1] == {name: [] for name in told}
     facts = {"reward": "1.50", "minutes": 10, "request_token": "r9"}
     tries = [
