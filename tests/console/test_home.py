@@ -207,7 +207,7 @@ def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, r
         subject=f"study:{failed.pk}",
         title="Scoring rouge1",
         state=Job.State.FAILED,
-        finished_at=old,
+        finished_at=now - timedelta(days=9),
     )
     rows = [(one.sign, one.button, one.about) for one in decisions(rosa)]
     assert rows[:3] == [
