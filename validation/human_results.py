@@ -38,8 +38,8 @@ from validation.models import (
     LowestRated,
 )
 
-FORM = 3
-"""Of the rows; those of another form are out of date."""
+FORM = 4
+"""Of the rows, and how their numbers are reckoned; those of another form are out of date."""
 AT_ONCE = 500
 MOST_PARTS = 12
 Part = tuple[str, str, pd.DataFrame]

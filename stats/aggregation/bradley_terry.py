@@ -1,7 +1,7 @@
 """The Bradley-Terry model: how strong each candidate is, from who beat whom."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -39,16 +39,16 @@ class Comparisons:
     weight: Floats
     judgment: Integers
     candidates: list[Hashable]
-    drawn: tuple[Integers, ...] = ()
+    drawn: Mapping[str, Integers] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Strengths:
-    """Log strengths with mean 0, their covariance and its degrees of freedom, or the reason why
-    there are none."""
+    """Log strengths with mean 0, their variances and the degrees of freedom of these, or the reason
+    why there are none."""
 
     value: Floats
-    covariance: Floats
+    variance: Floats
     freedom: Floats
     log_likelihood: float
     iterations: int
@@ -158,8 +158,9 @@ def aggregation_of(
         raise ValueError(f"smoothing must not be negative, not {smoothing}")
     if max_iterations < 1:
         raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
+    over = {"over": "+".join(comparisons.drawn)} if comparisons.drawn else {}
     signature = sign(
-        method, smoothing=smoothing, confidence=confidence, max_iterations=max_iterations
+        method, smoothing=smoothing, confidence=confidence, max_iterations=max_iterations, **over
     )
     if not len(comparisons.winner):
         candidates = comparisons.candidates
@@ -184,12 +185,11 @@ def strengths(comparisons: Comparisons, smoothing: float, max_iterations: int) -
     require_table("comparisons", candidates=n, opponents=n)
     if not smoothing and not _has_maximum(comparisons, n):
         missing = np.full(n, np.nan)
-        unknown = np.full((n, n), np.nan)
-        return Strengths(missing, unknown, missing, np.nan, 0, False, Reason.NOT_CONNECTED)
+        return Strengths(missing, missing, missing, np.nan, 0, False, Reason.NOT_CONNECTED)
     value, objective, iterations, converged = _newton(comparisons, n, smoothing, max_iterations)
     centred = value - value.mean()
-    covariance, freedom = _covariance(comparisons, value, smoothing)
-    return Strengths(centred, covariance, freedom, objective, iterations, converged)
+    variance, freedom = _variances(comparisons, value, smoothing)
+    return Strengths(centred, variance, freedom, objective, iterations, converged)
 
 
 def _checked(
@@ -215,14 +215,14 @@ def _checked(
     return Comparisons(winner, loser, weight, judgment, candidates)
 
 
-def _drawn(n: int, **columns: Column | None) -> tuple[Integers, ...]:
+def _drawn(n: int, **columns: Column | None) -> dict[str, Integers]:
     """The codes of what is drawn anew; nothing is known of others where there is one alone."""
-    drawn = []
+    drawn = {}
     for name, column in columns.items():
         if column is not None:
             require_same_length(**{"winners": np.zeros(n), name: column})
-            drawn.append(coded(column, name)[0])
-    return tuple(code for code in drawn if n and int(code.max()) > 0)
+            drawn[name] = coded(column, name)[0]
+    return {name: code for name, code in drawn.items() if n and int(code.max()) > 0}
 
 
 def _has_maximum(comparisons: Comparisons, n: int) -> bool:
@@ -286,47 +286,48 @@ def _solve(information: Floats, gradient: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(information, gradient, rcond=None)[0])
 
 
-def _covariance(comparisons: Comparisons, value: Floats, smoothing: float) -> tuple[Floats, Floats]:
-    """Covariance of the strengths about their mean, and degrees of freedom of each."""
+def _variances(comparisons: Comparisons, value: Floats, smoothing: float) -> tuple[Floats, Floats]:
+    """Variances of the strengths about their mean, and degrees of freedom of each."""
     n = len(value)
     _, information = _derivatives(comparisons, value, smoothing)
     centring = np.eye(n) - 1 / n
     inverse = centring @ np.linalg.pinv(information, hermitian=True) @ centring
+
+    def clustered(cluster: Integers) -> Floats:
+        return np.diag(inverse @ _meat(comparisons, value, cluster) @ inverse)
+
     if comparisons.drawn:
-        return _about_drawn(comparisons, value, inverse)
+        return _of_drawn(list(comparisons.drawn.values()), clustered)
     judged, judgment = np.unique(comparisons.judgment, return_inverse=True)
-    many = np.full(n, np.inf)
-    if len(judged) == len(comparisons.winner) or len(judged) < 2:
-        return np.asarray(inverse), many
-    return np.asarray(inverse @ _meat(comparisons, value, judgment) @ inverse), many
+    is_each_alone = len(judged) == len(comparisons.winner) or len(judged) < 2
+    return np.diag(inverse) if is_each_alone else clustered(judgment), np.full(n, np.inf)
 
 
-def _about_drawn(comparisons: Comparisons, value: Floats, inverse: Floats) -> tuple[Floats, Floats]:
+def _of_drawn(
+    drawn: Sequence[Integers], clustered: Callable[[Integers], Floats]
+) -> tuple[Floats, Floats]:
     """The same for new ones of what was drawn: sums over items and over annotators, less over both;
     no strength varies less than by the one alone."""
-    each = [inverse @ _meat(comparisons, value, code) @ inverse for code in comparisons.drawn]
-    sizes = [int(code.max()) + 1 for code in comparisons.drawn]
-    if len(each) == 1:
-        return np.asarray(each[0]), np.full(len(value), sizes[0] - 1.0)
-    one, other = comparisons.drawn
-    cells, cell = np.unique(one * sizes[1] + other, return_inverse=True)
-    of_cells = inverse @ _meat(comparisons, value, cell) @ inverse
-    parts = [np.diag(covariance) for covariance in (*each, of_cells)]
-    degrees = np.array([sizes[0] - 1, sizes[1] - 1, (sizes[0] - 1) * (sizes[1] - 1)], dtype=float)
+    sizes = [int(code.max()) + 1 for code in drawn]
+    parts = [clustered(code) for code in drawn]
+    if len(parts) == 1:
+        return parts[0], np.full(len(parts[0]), sizes[0] - 1.0)
+    cells, cell = np.unique(drawn[0] * sizes[1] + drawn[1], return_inverse=True)
+    parts.append(clustered(cell))
+    degrees = (sizes[0] - 1, sizes[1] - 1, (sizes[0] - 1) * (sizes[1] - 1))
     # Where a component of a strength is estimated below 0, the larger of the two is all of it.
     larger = np.maximum(parts[0], parts[1])
     both = parts[0] + parts[1] - parts[2]
-    spread = sum(part**2 / n for part, n in zip(parts, degrees, strict=True))
-    of_larger = np.where(parts[0] >= parts[1], degrees[0], degrees[1])
-    with np.errstate(invalid="ignore"):
-        freedom = np.where(both >= larger, both**2 / spread, of_larger)
-    covariance = each[0] + each[1] - of_cells
-    np.fill_diagonal(covariance, np.maximum(both, larger))
+    variance = np.maximum(both, larger)
     fewer = min(sizes)
     if len(cells) < sizes[0] * sizes[1]:
-        return covariance, np.full(len(value), fewer - 1.0)
+        return variance, np.full(len(variance), fewer - 1.0)
+    spread = np.sum([part**2 / n for part, n in zip(parts, degrees, strict=True)], axis=0)
+    of_larger = np.where(parts[0] >= parts[1], degrees[0], degrees[1])
+    with np.errstate(invalid="ignore"):  # nothing varies
+        freedom = np.where(both >= larger, both**2 / spread, of_larger)
     most = FREEDOM_OF_FEWER * (fewer - 1) if fewer < FEW else np.inf
-    return covariance, np.minimum(freedom, most)
+    return variance, np.minimum(freedom, most)
 
 
 def _meat(comparisons: Comparisons, value: Floats, cluster: Integers) -> Floats:
@@ -344,7 +345,7 @@ def _meat(comparisons: Comparisons, value: Floats, cluster: Integers) -> Floats:
 def _table(comparisons: Comparisons, estimate: Strengths, confidence: float) -> pd.DataFrame:
     n = len(comparisons.candidates)
     wins = sum_by(comparisons.winner, comparisons.weight, n)
-    se = np.sqrt(np.maximum(np.diag(estimate.covariance), 0))
+    se = np.sqrt(np.maximum(estimate.variance, 0))
     margin = stats.t.ppf(0.5 + confidence / 2, estimate.freedom) * se
     return pd.DataFrame(
         {

@@ -26,6 +26,7 @@ from stats.correlation.levels import require_level
 STEP = 1e-6
 """Of the correlation of the halves, for a difference quotient."""
 ROUNDING = 1e-9
+"""Of a correlation: halves that order everything oppositely come out so far from -1."""
 
 
 @dataclass(frozen=True)
@@ -319,9 +320,8 @@ def _scale(
     if level == "system":
         return NormalScale(coefficient, np.array([codes.n_systems]))
     group, n_groups = _groups(codes, level)
-    sizes = np.bincount(group, minlength=n_groups)
     shares = ties.shares(group, n_groups) if coefficient == "kendall" else (1.0, 1.0)
-    return NormalScale(coefficient, sizes, *shares)
+    return NormalScale(coefficient, np.bincount(group, minlength=n_groups), *shares)
 
 
 def _groups(codes: RowCodes, level: Level) -> tuple[Integers, int]:

@@ -11,8 +11,13 @@ from stats.arguments import Floats
 from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, SKEWED, MeanOfCells
 
 LEAST_LEVELS, MOST_LEVELS = 2, 10_000_000
+"""Items, or annotators, that are tried: nobody buys more."""
 SIZES_TRIED = 200
+"""Between those: each is 8 % more than the one before, and whole numbers are found between two."""
 LEAST_AN_ITEM = 1.5
+"""Ratings an item: of fewer what annotators differ by is told from noise in too few items."""
+ROUNDING = 1e-9
+"""Of a difference: a study of the size there is shows what it shows."""
 
 
 def least_distinguishable(
@@ -126,7 +131,7 @@ def purchase_to_distinguish(
 
     def enough(n_items: Floats, n_annotators: Floats) -> NDArray[np.bool_]:
         least = _least(mean, n_items, n_annotators, power, alpha)
-        return least <= abs(difference) * (1 + 1e-9)
+        return least <= abs(difference) * (1 + ROUNDING)
 
     items = _fewest(lambda sizes: enough(sizes, np.full_like(sizes, mean.n_annotators)))
     # Of items most of which were rated once nobody knows what others would rate otherwise.
