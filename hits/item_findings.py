@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -42,7 +42,8 @@ def item_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]
     for field, question, name in named:
         if counts[name]:
             yield _wording_finding(field, question, name, counts[name], counts["n"])
-    if compared and (others := _without_two(items)):
+    others = _without_two(items) if compared else None
+    if others and others["n"]:
         for field, question in compared:
             yield _preference_finding(field, question, others)
 
@@ -78,21 +79,22 @@ def _wording_finding(
     return Finding(Level.WARNING, text % values, protocol_field=field)
 
 
-def _without_two(items: QuerySet[Item]) -> list[int]:
-    """How many responses each item has that has not two."""
+def _without_two(items: QuerySet[Item]) -> dict[str, int]:
+    """How many items have not two responses, and how many those have, at least and at most."""
     counted = items.order_by().annotate(n_candidates=Count("candidates"))
-    return list(counted.exclude(n_candidates=2).values_list("n_candidates", flat=True))
+    others = counted.exclude(n_candidates=2)
+    return others.aggregate(n=Count("pk"), least=Min("n_candidates"), most=Max("n_candidates"))
 
 
-def _preference_finding(field: str, question: ProtocolQuestion, others: list[int]) -> Finding:
+def _preference_finding(field: str, question: ProtocolQuestion, others: dict[str, int]) -> Finding:
     text = ngettext(
         "“%(question)s” asks which is preferred, and %(n)s item has not two responses but %(k)s. "
         "Workers choose one of them all: see that wording and instructions do not speak of two.",
         "“%(question)s” asks which is preferred, and %(n)s items have not two responses but %(k)s. "
         "Workers choose one of them all: see that wording and instructions do not speak of two.",
-        len(others),
+        others["n"],
     )
-    least, most = min(others), max(others)
+    least, most = others["least"], others["most"]
     k = str(least) if least == most else f"{least}–{most}"
-    values = {"question": question.heading, "n": f"{len(others):,}", "k": k}
+    values = {"question": question.heading, "n": f"{others['n']:,}", "k": k}
     return Finding(Level.WARNING, text % values, protocol_field=field)

@@ -136,9 +136,8 @@ class RecruitedStudy(models.Model):
     action_number = models.PositiveIntegerField(default=0)
     # By which whoever requests it over HTTP says the same thing twice.
     action_token = models.CharField(max_length=64, blank=True)
-    # Whether, since it was stopped, nothing waits at the recruiter any more to be paid by time.
-    is_settled_there = models.BooleanField(default=False)
-    # Of how many that may be the case; none where it was not stopped, or not all of it was seen.
+    # How many, since it was stopped, wait at the recruiter to be paid by time; unknown where it was
+    # not stopped, or not all of it was seen.
     n_payable_there = models.PositiveIntegerField(null=True)
     # Why the last of it was not done.
     problem = models.TextField(blank=True)

@@ -247,7 +247,7 @@ def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
         is_unsent = bool(unsent.filter(state=Intent.State.WRITTEN).delete()[0])
         # Until it is sent, a study that is over is looked at again.
         study = RecruitedStudy.objects.filter(pk=session.study_id, n_payable_there__isnull=False)
-        study.update(is_settled_there=False, n_payable_there=None)
+        study.update(n_payable_there=None)
     n = Intent.objects.filter(session=session, kind=kind).count()
     # Whoever approves what stands as rejected here knows it, but of what never left here.
     is_override = kind == Kind.APPROVE and session.state == State.REJECTED and not is_unsent

@@ -60,7 +60,7 @@ def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) ->
     sessions = Session.objects.filter(_followed(now), connection=connection)
     studies = RecruitedStudy.objects.filter(connection=connection).exclude(external_id="")
     is_open = Q(state__in=[RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED])
-    is_open |= Q(state=RecruitedStudy.State.STOPPED, is_settled_there=False)
+    is_open |= Q(state=RecruitedStudy.State.STOPPED) & ~Q(n_payable_there=0)
     with Patience() as patience:
         for study in studies.filter(Q(pk__in=sessions.values("study")) | is_open).order_by("pk"):
             here = {one.submission_id: one for one in sessions.filter(study=study)}
@@ -122,13 +122,9 @@ def _to_be_approved(study: RecruitedStudy) -> set[str]:
 def _note_payable(study: RecruitedStudy, n_payable: int | None) -> None:
     """Write down how many there may be paid still; more places, or an approval, which come in
     between have it looked at again."""
-    before = {
-        "is_settled_there": study.is_settled_there,
-        "n_payable_there": study.n_payable_there,
-    }
-    after = {"is_settled_there": n_payable == 0, "n_payable_there": n_payable}
-    if after != before:
-        RecruitedStudy.objects.filter(pk=study.pk, **before).update(**after)
+    if n_payable != study.n_payable_there:
+        rows = RecruitedStudy.objects.filter(pk=study.pk)
+        rows.filter(n_payable_there=study.n_payable_there).update(n_payable_there=n_payable)
 
 
 def _may_be_paid(there: Submission, now: datetime) -> bool:

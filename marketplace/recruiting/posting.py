@@ -264,9 +264,9 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
         _let_recruiter_pay(study)
         _charge(study, recruiter, posted, places, study.external_id)
     if (after, places) != (before, study.places):
-        study.is_settled_there, study.n_payable_there = False, None
+        study.n_payable_there = None
         rows = RecruitedStudy.objects.filter(pk=study.pk)
-        rows.update(is_settled_there=False, n_payable_there=None)
+        rows.update(n_payable_there=None)
         # What was not done as it stood before is no matter of how it stands now.
         rows.filter(action="").update(problem="")
     study.state = after

@@ -169,7 +169,7 @@ def test_a_stopped_study_is_asked_about_no_more_once_nothing_waits_there(fake, p
     stop_study(study=posted)
     call_recruiters()
     posted.refresh_from_db()
-    assert posted.is_settled_there
+    assert posted.n_payable_there == 0
     n_calls = len(fake.calls)
     call_recruiters()
     assert "submissions" not in str(fake.calls[n_calls:])
@@ -313,7 +313,7 @@ def test_a_stopped_study_is_not_over_while_a_place_has_a_word_that_is_not_known(
     place.status = "UNKNOWN"
     call_recruiters()
     posted.refresh_from_db()
-    assert not posted.is_settled_there
+    assert posted.n_payable_there != 0
     place.status = "ACTIVE"
     fake.world.enter(place, posted.codes.get(outcome="completed").code)
     call_recruiters()
@@ -330,7 +330,7 @@ def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fa
     stop_study(study=posted)
     call_recruiters()
     posted.refresh_from_db()
-    assert (submission.status, posted.is_settled_there) == ("REJECTED", True)
+    assert (submission.status, posted.n_payable_there) == ("REJECTED", 0)
     mturk.approve_assignment(AssignmentId=first.public_id, OverrideRejection=True)
     call_recruiters()
     decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=True)
@@ -394,10 +394,10 @@ def test_an_approval_written_while_a_study_is_looked_at_has_it_looked_at_again(
     stop_study(study=posted)
     call_recruiters()
     before = RecruitedStudy.objects.get()
-    assert before.is_settled_there
-    RecruitedStudy.objects.update(is_settled_there=False)  # as a decision does meanwhile
+    assert before.n_payable_there == 0
+    RecruitedStudy.objects.update(n_payable_there=None)  # as a decision does meanwhile
     follow_study(before, recruiter_of(connection))
-    assert not RecruitedStudy.objects.get().is_settled_there
+    assert RecruitedStudy.objects.get().n_payable_there is None
 
 
 def test_who_was_asked_to_return_a_place_erases_once_it_is_returned(fake, posted):

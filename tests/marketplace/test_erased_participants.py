@@ -203,7 +203,7 @@ def test_an_erasure_and_an_approval_that_time_gives_do_not_wait_for_each_other(
     fake, posted, monkeypatch
 ):
     hand_in(fake, posted)
-    RecruitedStudy.objects.update(is_settled_there=True, n_payable_there=0)
+    RecruitedStudy.objects.update(n_payable_there=0)
     clock.advance(timedelta(days=4))
     lifecycle.settle_due(Hit.objects.all(), now=clock.now())
     worker, real, is_held = Session.objects.get().worker, decisions._last_decision, Event()

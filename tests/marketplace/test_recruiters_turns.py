@@ -166,7 +166,7 @@ def test_a_stopped_study_that_was_opened_again_there_is_open_here(
     stop_study(study=posted)
     call_recruiters()
     posted.refresh_from_db()
-    assert (posted.state, posted.is_settled_there) == ("stopped", True)
+    assert (posted.state, posted.n_payable_there) == ("stopped", 0)
     there = fake.world.studies[posted.external_id]
     before = charges()
     operations.change_study(fake.world, {"total_available_places": there.places + 1}, there.id)
@@ -177,7 +177,7 @@ def test_a_stopped_study_that_was_opened_again_there_is_open_here(
         clock.advance(timedelta(hours=1))
         call_recruiters()
     posted.refresh_from_db()
-    assert (posted.state, posted.is_settled_there) == ("active", False)
+    assert (posted.state, posted.n_payable_there) == ("active", None)
     assert charges() == [*before, Decimal(2)]
 
 
