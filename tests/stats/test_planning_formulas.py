@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import f
 
 from stats.inference import agreement_sizes, sample_sizes
 from stats.inference.rogan_gladen import calibration_sizes, corrected_share
@@ -65,6 +66,40 @@ def test_items_for_an_intraclass_correlation(case):
 def test_items_for_the_width_of_an_intraclass_correlation(case):
     exact = agreement_sizes.items_for_icc_width(case["icc"], case["width"], raters=case["raters"])
     assert exact == pytest.approx(case["n_exact"], abs=1e-4)
+
+
+def test_items_for_the_width_of_an_intraclass_correlation_are_those_of_the_articles_example():
+    assert agreement_sizes.items_for_icc_width(0.85, 0.2, raters=4) == pytest.approx(19.2, abs=0.05)
+
+
+@pytest.mark.parametrize(("icc", "width"), [(0.7, 0.3), (0.8, 0.2), (0.9, 0.2), (0.9, 0.3)])
+def test_two_raters_items_give_the_interval_its_width_where_they_agree_well(icc, width):
+    exact = agreement_sizes.items_for_icc_width(icc, width, raters=2)
+    assert mean_width_of_two(sample_sizes.whole_items(exact), icc) == pytest.approx(width, rel=0.03)
+    # Without the correction it would be wider by more than that.
+    plain = sample_sizes.whole_items(exact - 5 * icc)
+    assert mean_width_of_two(plain, icc) > 1.015 * width
+
+
+def test_the_correction_is_of_two_raters_who_agree_well_alone():
+    def added(icc: float, raters: int) -> float:
+        narrow, wide = (
+            agreement_sizes.items_for_icc_width(icc, width, raters=raters) for width in (0.1, 0.2)
+        )
+        return wide - 1 - (narrow - wide) / 3
+
+    assert added(0.7, 2) == pytest.approx(3.5)
+    assert added(0.69, 2) == pytest.approx(0, abs=1e-9)
+    assert added(0.9, 3) == pytest.approx(0, abs=1e-9)
+
+
+def mean_width_of_two(n_items: int, icc: float) -> float:
+    """Of the interval from the F distribution, over studies of so many items by two raters."""
+    freedom = n_items - 1, n_items
+    ratio = (1 + icc) / (1 - icc) * f.rvs(*freedom, size=40_000, random_state=1)
+    limits = (ratio / f.ppf(0.975, *freedom), ratio * f.ppf(0.975, *freedom[::-1]))
+    low, high = ((limit - 1) / (limit + 1) for limit in limits)
+    return float(np.mean(high - low))
 
 
 def test_items_for_a_difference_are_those_of_statsmodels():
