@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Max
 from django.urls import reverse
@@ -13,12 +13,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.roles import Permission
+from annotation.counts import counted
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
 from console.recruiting_matters import calls_to_look_after, places_in_vain, undrafted_batches
 from console.results import AGREEMENT, VALIDATION
 from console.stages import stage_facts
-from hits.models import Batch
+from hits.changes import missing_after_rejections
+from hits.models import Appeal, Assignment, Batch
 from hits.progress import StudyProgress, first_auto_approval
 from work.models import Job
 from work.registry import job_kind
@@ -46,13 +48,23 @@ NEEDED = {
 }
 
 
+def waiting_counts() -> dict[str, Any]:
+    """What `decisions_of` reads of a study beside its stages, for the statement that reads them."""
+    rejected = Assignment.objects.filter(status=Assignment.Status.REJECTED)
+    return {
+        "n_appeals": counted(Appeal.objects.unanswered(), "assignment__hit__batch__study"),
+        "n_rejected": counted(rejected, "hit__batch__study"),
+    }
+
+
 def decisions_of(
     study: CountedStudy,
     progress: StudyProgress,
     jobs: Sequence[Job],
     permissions: Collection[Permission],
 ) -> list[Decision]:
-    """Everything that waits for somebody with these permissions in a study from `counted()`."""
+    """Everything that waits for somebody with these permissions in a study from `counted()`, whose
+    facts were read with `waiting_counts()`."""
     rows = [
         Decision(tone, message, action, reverse(f"console:{page}", args=[study.slug]))
         for tone, message, action, page in (
@@ -63,11 +75,61 @@ def decisions_of(
         )
         if NEEDED.get(page, Permission.VIEW) in permissions
     ]
+    if Permission.REVIEW in permissions:
+        rows = [*_appeals(study), *rows]
+    if Permission.SPEND in permissions:
+        rows += _rejections(study)
+    if Permission.ADJUDICATE in permissions:
+        rows += _disputes(study)
     if not progress.n_recruited or Permission.SPEND not in permissions:
         return rows
     matters = list(_of_participants(study, is_awaited=bool(progress.n_awaited)))
     pressing = [one for one in matters if one.tone == "error"]
     return [*pressing, *rows, *(one for one in matters if one.tone != "error")]
+
+
+def _appeals(study: Study) -> Iterator[Decision]:
+    """What workers say to rejections, and nobody has answered."""
+    if n := stage_facts(study).also["n_appeals"]:
+        message = ngettext(
+            "A worker asks you to look again at a rejection.",
+            "%(n)s workers ask you to look again at a rejection.",
+            n,
+        )
+        action = ngettext("Read the appeal", "Read %(n)s appeals", n)
+        url = reverse("console:review", args=[study.slug], query={"show": "rejected"})
+        yield Decision("error", message % {"n": f"{n:,}"}, action % {"n": f"{n:,}"}, url)
+
+
+def _rejections(study: Study) -> Iterator[Decision]:
+    """Judgments that items lack because submissions were rejected, until they are offered again."""
+    n_rejected = stage_facts(study).also["n_rejected"]
+    for batch, n in missing_after_rejections(study) if n_rejected else ():
+        message = ngettext(
+            "%(n)s judgment of batch %(pk)s is missing: its submission was rejected, and nobody is "
+            "asked for another.",
+            "%(n)s judgments of batch %(pk)s are missing: their submissions were rejected, and "
+            "nobody is asked for others.",
+            n,
+        )
+        url = reverse("console:batch-change", args=[study.slug, batch.pk, "repost"])
+        values = {"n": f"{n:,}", "pk": batch.pk}
+        yield Decision("warning", message % values, _("Offer again"), url)
+
+
+def _disputes(study: Study) -> Iterator[Decision]:
+    """Candidates on which annotators disagree widely, until labels are made or all is decided."""
+    standing = stage_facts(study).standing
+    n = (standing["n_disputed"] or 0) - (standing["n_decided"] or 0)
+    if n > 0 and not standing["n_label_sets"]:
+        message = ngettext(
+            "%(n)s candidate on which annotators disagree widely.",
+            "%(n)s candidates on which annotators disagree widely.",
+            n,
+        )
+        action = _("Decide %(n)s") % {"n": f"{n:,}"}
+        url = reverse("console:adjudication", args=[study.slug])
+        yield Decision("info", message % {"n": f"{n:,}"}, action, url)
 
 
 def _of_participants(study: Study, *, is_awaited: bool) -> Iterator[Decision]:

@@ -6,6 +6,7 @@ sent by `hits.change_dispatch`.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -25,6 +26,7 @@ from hits.models import YEAR_SECONDS, Batch, Hit, HitRecordQuerySet, PracticeHit
 
 if TYPE_CHECKING:
     from accounts.models import User
+    from annotation.models import Study
 
 
 NOTHING_MORE = Estimate(0, 0, Decimal("0.00"), Decimal("0.00"))
@@ -91,9 +93,7 @@ def missing_assignments(batch: Batch) -> MissingAssignments:
     gaps, priced = [], []
     for hit in sorted(hits.values(), key=lambda one: one.pk):
         n_taken, n_usable = counts[hit.pk]
-        needed = batch.wave_assignments(hit.wave) + batch.n_added
-        still_possible = 0 if is_over else max(hit.n_assignments - n_taken, 0)
-        if (n := needed - n_usable - still_possible) > 0:
+        if (n := _n_missing(hit, n_taken, n_usable, is_over=is_over)) > 0:
             gaps.append((hit.pk, n_taken, n))
             # Of a HIT that is over, all that it has left is on offer again.
             priced.append((hit, max(n, is_over * (hit.n_assignments - n_taken))))
@@ -101,6 +101,26 @@ def missing_assignments(batch: Batch) -> MissingAssignments:
     others = _reopened(Hit.objects.of(batch).exclude(pk__in=[pk for pk, *_ in gaps]))
     cost = _price(batch, priced + others) + _reopened_practice_usd(batch)
     return MissingAssignments(tuple(gaps), cost)
+
+
+def _n_missing(hit: Hit, n_taken: int, n_usable: int, *, is_over: bool) -> int:
+    """How many assignments a HIT lacks that nobody can take any more."""
+    needed = hit.batch.wave_assignments(hit.wave) + hit.batch.n_added
+    return needed - n_usable - (0 if is_over else max(hit.n_assignments - n_taken, 0))
+
+
+def missing_after_rejections(study: Study) -> list[tuple[Batch, int]]:
+    """The study's open batches that lack assignments because some were rejected, and how many;
+    what else they lack, as expired ones, is not counted."""
+    hits = Hit.objects.published().filter(batch__study=study, batch__closed_at=None)
+    counts = hits.counts_of_rejected()
+    missing: Counter[Batch] = Counter()
+    for hit in Hit.objects.select_related("batch__study").filter(pk__in=counts).order_by("pk"):
+        n_taken, n_usable, n_rejected = counts[hit.pk]
+        is_over = expiry_of(hit.batch) <= timezone.now()
+        n = min(_n_missing(hit, n_taken, n_usable, is_over=is_over), n_rejected)
+        missing[hit.batch] += max(n, 0)
+    return [(batch, n) for batch, n in missing.items() if n]
 
 
 @transaction.atomic

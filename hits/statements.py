@@ -17,7 +17,7 @@ from annotation.models.judgments import PLAUSIBLY_TIMED
 from hits.exceptions import MarketplaceFault
 from hits.expenses import Spend, spend_of
 from hits.foreign_records import amount_usd, count
-from hits.models import Assignment, Batch, Hit, Statement
+from hits.models import Appeal, Assignment, Batch, Hit, Statement
 from hits.requester_api import post
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class BatchReport:
     n_rejected: int
     n_undecided: int
     n_unreadable: int
+    n_appeals: int
     n_workers: int
     seconds: Quartiles | None
     hourly_usd: Quartiles | None
@@ -93,6 +94,7 @@ def batch_report(batch: Batch) -> BatchReport:
     beside = Batch.objects.filter(pk=batch.pk).values(
         n_published=counted(Hit.objects.published(), "batch"),
         n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch"),
+        n_appeals=counted(Appeal.objects.unanswered(), "assignment__hit__batch"),
     )
     submissions = Submission.objects.filter(assignment__hit__batch=batch).timed()
     seconds, paid_seconds = _seconds(submissions)

@@ -15,7 +15,7 @@ from annotation.models import Study
 from annotation.models.studies import StudyQuerySet
 from annotation.simulated_answers import simulation_notice
 from annotation.study_jobs import RESULT, jobs_of
-from console.decisions import decisions_of
+from console.decisions import decisions_of, waiting_counts
 from console.figures import figures_of
 from console.home import Home
 from console.pages.study import page_permissions, person, study_for, study_page
@@ -63,7 +63,7 @@ def _listing(request: HttpRequest, visible: StudyQuerySet) -> dict[str, Any]:
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
     row = study_for(request, slug)
-    progress = stage_facts(row).progress
+    progress = stage_facts(row, **waiting_counts()).progress
     jobs = list(jobs_of(row).exclude(kind=RESULT).latest_of_each_kind())
     kind = kind_of(row)
     context = {

@@ -278,6 +278,25 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         counts = rows.filter(lacks).values_list("pk", "n_taken", "n_usable")
         return {pk: (n_taken, n_usable) for pk, n_taken, n_usable in counts}
 
+    def counts_of_rejected(self) -> dict[int, tuple[int, int, int]]:
+        """The keys of those with rejected assignments: how many came in, how many of them are
+        submissions and not rejected, and how many are rejected."""
+        is_rejected = Q(assignments__status="Rejected")
+        usable = Q(assignments__submission__isnull=False) & ~is_rejected
+        rows = (
+            self.order_by()
+            .values("pk")
+            .annotate(
+                n_taken=Count("assignments__hit"),
+                n_usable=Count("assignments__hit", filter=usable),
+                n_rejected=Count("assignments__hit", filter=is_rejected),
+            )
+        )
+        counts = rows.filter(n_rejected__gt=0).values_list(
+            "pk", "n_taken", "n_usable", "n_rejected"
+        )
+        return {pk: (taken, usable, rejected) for pk, taken, usable, rejected in counts}
+
     def awaiting_change(self) -> HitRecordQuerySet:
         """Published, and intended to be other than the marketplace has confirmed."""
         is_resized = ~Q(confirmed_assignments=F("max_assignments")) | Q(confirmed_assignments=None)
