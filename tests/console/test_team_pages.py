@@ -5,6 +5,7 @@ import io
 import re
 from urllib.parse import urlsplit
 
+import lxml.html
 import pytest
 from django.core import mail
 from django.test import Client
@@ -96,7 +97,7 @@ def test_a_team_is_made_and_owned_by_whoever_makes_it(rosa):
 
 
 def test_a_name_that_is_taken_makes_no_second_team(rosa, team):
-    page = rosa.post(reverse("console:new-team"), {"name": "Dialogue lab"}, follow=True)
+    page = rosa.post(reverse("console:new-team"), {"name": "Dialogue Lab"}, follow=True)
     assert "already" in page.content.decode()
     assert Team.objects.count() == 1
 
@@ -167,6 +168,32 @@ def test_the_last_owner_stays(rosa, team):
     post(rosa, "member-remove", team.slug, own)
     post(rosa, "member-role", team.slug, own, role="analyst")
     assert role_of(team, "rosa") == "owner"
+
+
+def asked(browser, address):
+    """What each folded form of a page asks, with its button."""
+    page = lxml.html.fromstring(browser.get(address).content.decode())
+    forms = page.xpath("//details[@class='ask']/form")
+    return [" ".join(form.text_content().split()) for form in forms]
+
+
+def test_removing_asks_first_and_names_who_loses_access(rosa, team, member_of):
+    manager = member_of(team, "manager")
+    member_of(team, "analyst")
+    [of_analyst] = [one for one in asked(rosa, "/teams/dialogue-lab/") if "the-analyst" in one]
+    assert of_analyst.startswith(
+        "Remove the-analyst from Dialogue Lab? As a member of it they lose"
+    )
+    assert of_analyst.endswith("Remove the-analyst")
+    assert any(
+        one.startswith("Leave Dialogue Lab?") for one in asked(manager, "/teams/dialogue-lab/")
+    )
+    study = rated_study(team=team)
+    set_study_role(
+        study=study, user=User.objects.create_user("nina"), role=Role.ANALYST, actor=None
+    )
+    [of_nina] = asked(rosa, reverse("console:members", args=[study.slug]))
+    assert of_nina.startswith("Remove nina? Their role in this study alone ends at once")
 
 
 def test_removing_a_member_ends_their_access_at_once(rosa, team, member_of):
