@@ -106,6 +106,16 @@ def test_labels_are_made_on_the_smallest_telephone(page, study):
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
+def test_the_table_of_label_sets_fits_a_desk(page, researcher, study):
+    question = study.questions.first()
+    for method in ("trimmed_mean", "bias_precision"):
+        make_label_set(question=question, rule=Rule(method), created_by=researcher)
+    page.goto(reverse("console:labels", args=[study.slug]))
+    table = page.get_by_role("region", name="Label sets")
+    expect(table).to_be_visible()
+    assert table.evaluate("region => region.scrollWidth <= region.clientWidth")
+
+
 def test_the_report_s_file_is_accessible_and_fits_a_telephone(page, researcher, rosa, page_text):
     study = scored_study(owner=researcher, metrics=("nll", "bleurt"))
     page_text(study, "report")
