@@ -13,17 +13,14 @@ from django.utils.translation import ngettext
 
 from annotation.agreement_versions import agreement_fingerprint
 from annotation.models import AgreementCoefficient, Study
-from console.result_figures import leader_figures
+from console.result_figures import MOST_QUESTIONS, leader_figures, top_group_figures
 from console.results import current_version
 from console.templatetags.numbers import coefficient, interval, words
-from console.validation_view import top_group_figures
 from hits.progress import StudyProgress
 from validation.rows import StoredResults
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
-
-MOST_QUESTIONS = 4
 
 
 @dataclass(frozen=True)

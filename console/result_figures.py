@@ -1,18 +1,29 @@
-"""Which system comes first on each question, for a study's first page."""
+"""Which system comes first on each question, and which metrics agree with people best, for a
+study's first page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Study
 from console.human_results_view import PAIR_FIELDS, SYSTEM_FIELDS
 from console.result_sentences import Scale, Standing
+from console.templatetags.numbers import coefficient, interval
+from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.human_results import ALL
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.records import CorrelationRecord
+from validation.analysis.settings import Settings
+from validation.documents.metrics_answers import measure_name, metrics_answers, size_text
+from validation.documents.terms import RESAMPLES, TESTS
+from validation.documents.top_groups import names_of
 from validation.human_results import human_results_fingerprint
 from validation.models import HumanResultsPair, HumanResultsQuestion, HumanResultsSystem
+from validation.rows import StoredResults
 
 MOST_QUESTIONS = 4
 
@@ -52,3 +63,54 @@ def _standings(study: Study) -> Iterator[tuple[str, Standing]]:
                 [row for row in pairs if row.question == one.question],
             ),
         )
+
+
+def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
+    """By question, the metrics that no test tells from the greatest, by the measure that the
+    Metrics page begins with: label, value, and test."""
+    for question, answer in islice(metrics_answers(results, has_ceilings=False), MOST_QUESTIONS):
+        group = answer.best_records
+        if not group:
+            continue
+        first = group[0]
+        which = (
+            _("Agrees best") if len(group) == 1 else _("No significant difference among the best")
+        )
+        pairs = sum(row.p is not None for row in answer.comparisons)
+        basis = [measure_name(first), interval(first), size_text(first)]
+        yield (
+            f"{which}, {question}: {names_of(results, group)}",
+            coefficient(first.value),
+            f"{', '.join(filter(None, basis))}{_test_text(_test_name(results.settings), pairs)}"
+            f"{_few_items(first)}",
+        )
+
+
+def _test_name(settings: Settings) -> str:
+    """The test behind p, with what it drew, as the methods paragraph describes it."""
+    if settings.test in ("auto", "paired_bootstrap"):
+        drawn = RESAMPLES.get(settings.resample, settings.resample)
+        return _("a paired bootstrap of %(drawn)s") % {"drawn": drawn}
+    return TESTS.get(settings.test, settings.test)
+
+
+def _few_items(first: CorrelationRecord) -> str:
+    """The caveat of a figure by item that rests on few of them."""
+    n_items = min(first.n_used, first.n_units or first.n_used)
+    if first.level != "item" or n_items >= LEAST_ITEMS:
+        return ""
+    text = ngettext(
+        "with %(n)d item only this is a rough guide; rate %(least)d or more",
+        "with %(n)d items only this is a rough guide; rate %(least)d or more",
+        n_items,
+    )
+    return f"; {text % {'n': n_items, 'least': LEAST_ITEMS}}"
+
+
+def _test_text(test: str, pairs: int) -> str:
+    if not pairs:
+        return ""
+    text = ngettext(
+        "by %(test)s, Holm's p over %(n)d pair", "by %(test)s, Holm's p over %(n)d pairs", pairs
+    )
+    return f"; {text % {'test': test, 'n': pairs}}"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from urllib.parse import urlencode
 
 from django.utils.functional import Promise
@@ -13,16 +12,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.best_metrics import BestMetrics
-from console.templatetags.numbers import coefficient as coefficient_text
-from console.templatetags.numbers import interval
-from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
     CorrelationRecord,
     SystemRecord,
 )
-from validation.analysis.settings import Settings
 from validation.documents.comparison_tables import comparisons_table
 from validation.documents.documents import Figure, Table
 from validation.documents.estimated_means import estimated_differences_table, estimated_means_table
@@ -35,7 +30,6 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
-from validation.documents.metrics_answers import measure_name, metrics_answers, size_text
 from validation.documents.sensitivity_tables import sensitivity_table
 from validation.documents.system_tables import (
     disagreements_table,
@@ -43,19 +37,9 @@ from validation.documents.system_tables import (
     worst_table,
 )
 from validation.documents.tables import ceilings_table, coverage_table
-from validation.documents.terms import (
-    COEFFICIENTS,
-    LEVELS,
-    RESAMPLES,
-    TESTS,
-    family,
-    percent_text,
-)
-from validation.documents.top_groups import names_of
+from validation.documents.terms import COEFFICIENTS, LEVELS, family, percent_text
 from validation.results import ALL, CONDITION
 from validation.rows import StoredResults
-
-MOST_QUESTIONS = 4
 
 
 @dataclass(frozen=True)
@@ -267,57 +251,6 @@ def correlations_of(results: StoredResults) -> list[CorrelationRecord]:
     rows = results.rows(CorrelationRecord, scope=(ALL, CONDITION))
     order = {source: number for number, source in enumerate(results.labels)}
     return sorted(rows, key=lambda row: order[row.metric, row.signature])
-
-
-def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
-    """By question, the metrics that no test tells from the greatest, by the measure that the
-    Metrics page begins with: label, value, and test."""
-    for question, answer in islice(metrics_answers(results, has_ceilings=False), MOST_QUESTIONS):
-        group = answer.best_records
-        if not group:
-            continue
-        first = group[0]
-        which = (
-            _("Agrees best") if len(group) == 1 else _("No significant difference among the best")
-        )
-        pairs = sum(row.p is not None for row in answer.comparisons)
-        basis = [measure_name(first), interval(first), size_text(first)]
-        yield (
-            f"{which}, {question}: {names_of(results, group)}",
-            coefficient_text(first.value),
-            f"{', '.join(filter(None, basis))}{_test_text(test_name(results.settings), pairs)}"
-            f"{_few_items(first)}",
-        )
-
-
-def test_name(settings: Settings) -> str:
-    """The test behind p, with what it drew, as the methods paragraph describes it."""
-    if settings.test in ("auto", "paired_bootstrap"):
-        drawn = RESAMPLES.get(settings.resample, settings.resample)
-        return _("a paired bootstrap of %(drawn)s") % {"drawn": drawn}
-    return TESTS.get(settings.test, settings.test)
-
-
-def _few_items(first: CorrelationRecord) -> str:
-    """The caveat of a figure by item that rests on few of them."""
-    n_items = min(first.n_used, first.n_units or first.n_used)
-    if first.level != "item" or n_items >= LEAST_ITEMS:
-        return ""
-    text = ngettext(
-        "with %(n)d item only this is a rough guide; rate %(least)d or more",
-        "with %(n)d items only this is a rough guide; rate %(least)d or more",
-        n_items,
-    )
-    return f"; {text % {'n': n_items, 'least': LEAST_ITEMS}}"
-
-
-def _test_text(test: str, pairs: int) -> str:
-    if not pairs:
-        return ""
-    text = ngettext(
-        "by %(test)s, Holm's p over %(n)d pair", "by %(test)s, Holm's p over %(n)d pairs", pairs
-    )
-    return f"; {text % {'test': test, 'n': pairs}}"
 
 
 def _significance(view: ValidationView) -> Figure | None:
