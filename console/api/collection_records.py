@@ -40,7 +40,7 @@ def content_of(version: CollectionVersion) -> Record:
         return _sample(version)
     view = VIEWS[version.kind](version)
     tables = {name: table.records() for name, table in view.tables.items()}
-    return _content(view.said_first, view.details, tables, view.notes)
+    return _content(view.first_sentence, view.details, tables, view.notes)
 
 
 def _content(answer: str, details: list[str], tables: Record, notes: list[str]) -> Record:
@@ -55,7 +55,7 @@ def _evaluation(version: CollectionVersion) -> Record:
     tables = {name: record[name] for name in ("results", "comparisons", "groups", "runs")}
     if weighted := record.get("weighted"):
         tables |= {f"weighted_{name}": weighted[name] for name in ("means", "differences")}
-    return _content(answer.said_first, answer.details, tables, record["notes"])
+    return _content(answer.first_sentence, answer.details, tables, record["notes"])
 
 
 def _pool(version: CollectionVersion) -> Record:

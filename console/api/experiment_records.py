@@ -29,7 +29,7 @@ def content_of(version: ExperimentVersion) -> Record:
         "improvements": run.improvements,
     }
     return {
-        "answer": view.answer.said_first,
+        "answer": view.answer.first_sentence,
         "details": list(view.answer.details),
         "tables": {name: _records(rows) for name, rows in tables.items()},
         "notes": view.notes,

@@ -39,8 +39,8 @@ class AuditedFileView:
 
     def fact(self, section: str, name: str) -> float:
         """A number that was counted of the file; 0 where it was not."""
-        found = (one.number for one in self.facts if (one.section, one.name) == (section, name))
-        return next(found, None) or 0
+        numbers = (one.number for one in self.facts if (one.section, one.name) == (section, name))
+        return next(numbers, None) or 0
 
     @property
     def kind(self) -> str:
@@ -74,13 +74,13 @@ class AuditedFileView:
             return self.kind
         if self.refused:
             n = len(self.refused)
-            said = ngettext("%(n)d line refused", "%(n)d lines refused", n) % {"n": n}
+            text = ngettext("%(n)d line refused", "%(n)d lines refused", n) % {"n": n}
         elif self.defects:
             n = len(self.defects)
-            said = ngettext("%(n)d kind of defect", "%(n)d kinds of defects", n) % {"n": n}
+            text = ngettext("%(n)d kind of defect", "%(n)d kinds of defects", n) % {"n": n}
         else:
-            said = _("no defect")
-        return f"{self.kind}: {said}"
+            text = _("no defect")
+        return f"{self.kind}: {text}"
 
     @property
     def numbers(self) -> list[Table]:
@@ -149,11 +149,11 @@ class AuditView(ResultView):
         return [AuditedFileView(row) for row in rows]
 
     @property
-    def said_first(self) -> str:
-        known = [one for one in self.files if one.file.kind != "unknown"]
-        refused = [one for one in known if one.refused]
-        n_defects = sum(len(one.defects) for one in known)
-        if not known:
+    def first_sentence(self) -> str:
+        recognised = [one for one in self.files if one.file.kind != "unknown"]
+        refused = [one for one in recognised if one.refused]
+        n_defects = sum(len(one.defects) for one in recognised)
+        if not recognised:
             return _("No file was recognised.")
         if refused:
             return ngettext(

@@ -80,8 +80,8 @@ def counted_cell(number: float | None) -> Number:
 
 def words_of(code: str) -> str:
     """A code as words: `n_documents` becomes `documents`."""
-    named = SECTIONS | SIZES | NUMBERS | CLAIM_TITLES
-    return _(named[code]) if code in named else code_name(code).removeprefix("n ")
+    titles = SECTIONS | SIZES | NUMBERS | CLAIM_TITLES
+    return _(titles[code]) if code in titles else code_name(code).removeprefix("n ")
 
 
 def name_of(fact: AuditFact) -> str:

@@ -108,7 +108,7 @@ class ComparisonView(ResultView):
         return {one.name for one in self.sets if one.kind == "machine"}
 
     @property
-    def said_first(self) -> str:
+    def first_sentence(self) -> str:
         # names may have commas of their own
         names = listed([_("“{name}”").format(name=name) for name in self.compared])
         if len(self.compared) > MOST_SENTENCES:
@@ -181,8 +181,8 @@ class ComparisonView(ResultView):
         table = Table("rankings-compared", caption, (*columns, *top), rows, note=note)
         # of every pair that the table lists
         values = [self.coefficients[pair.pk, "tau_b"].value for pair in self.all_pairs]
-        known = [value for value in values if value is not None]
-        finding = _("tau-b {least} or more").format(least=coefficient(min(known))) if known else ""
+        taus = [value for value in values if value is not None]
+        finding = _("tau-b {least} or more").format(least=coefficient(min(taus))) if taus else ""
         return Fold(caption, finding, table)
 
     @property
@@ -219,9 +219,9 @@ class ComparisonView(ResultView):
         ]
         columns = (MEASURE, QRELS, AGAINST, *map(Column, titles))
         note = _("Of pairs of runs: whether p, adjusted by Holm's method, is below .05 under each.")
-        kept = sum(pair.n_kept for pair in self.pairs)
-        decided = kept + sum(pair.n_lost + pair.n_reversed for pair in self.pairs)
-        finding = _("{kept} of {n} decided differences kept").format(kept=kept, n=decided)
+        n_kept = sum(pair.n_kept for pair in self.pairs)
+        n_decided = n_kept + sum(pair.n_lost + pair.n_reversed for pair in self.pairs)
+        finding = _("{kept} of {n} decided differences kept").format(kept=n_kept, n=n_decided)
         return Fold(caption, finding, Table("significance", caption, columns, rows, note=note))
 
     def _changed(self) -> Fold:

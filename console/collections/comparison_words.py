@@ -11,7 +11,7 @@ from retrieval.models import AnyTwoAssessors, RankingCoefficient, RankingPair
 
 def pair_sentence(pair: RankingPair, tau: RankingCoefficient) -> str:
     """How alike the rankings under two qrels are, and what becomes of decided differences."""
-    said = _("{first} and {second}: tau-b {tau} over {runs} runs and {topics} topics;").format(
+    likeness = _("{first} and {second}: tau-b {tau} over {runs} runs and {topics} topics;").format(
         first=_("“{name}”").format(name=pair.first),
         second=_("“{name}”").format(name=pair.second),
         tau=in_words(tau.value, tau.ci_low, tau.ci_high)
@@ -20,7 +20,7 @@ def pair_sentence(pair: RankingPair, tau: RankingCoefficient) -> str:
         runs=tau.n_systems,
         topics=f"{tau.n_topics:,}",
     )
-    swapped = ngettext(
+    swaps = ngettext(
         "%(n)d of %(all)d pairs of runs swaps, %(significant)d where a test had decided.",
         "%(n)d of %(all)d pairs of runs swap, %(significant)d where a test had decided.",
         pair.n_swapped,
@@ -31,22 +31,22 @@ def pair_sentence(pair: RankingPair, tau: RankingCoefficient) -> str:
     }
     if tau.value is not None and tau.ci_low is None and tau.reason:
         text = _("tau-b has no interval: {reason}.").format(reason=_(tau.reason))
-        return f"{said} {swapped} {_kept_sentence(pair)} {text}"
-    return f"{said} {swapped} {_kept_sentence(pair)}"
+        return f"{likeness} {swaps} {_decisions_sentence(pair)} {text}"
+    return f"{likeness} {swaps} {_decisions_sentence(pair)}"
 
 
-def _kept_sentence(pair: RankingPair) -> str:
+def _decisions_sentence(pair: RankingPair) -> str:
     """What becomes of the differences that a test decided under the first of two qrels."""
-    decided = pair.n_kept + pair.n_lost + pair.n_reversed
-    if not decided:
+    n_decided = pair.n_kept + pair.n_lost + pair.n_reversed
+    if not n_decided:
         return _("No test decided any difference under the first.")
     return ngettext(
         "Of %(n)d difference that a test decided under the first, %(kept)d is decided the same way "
         "under the second.",
         "Of %(n)d differences that a test decided under the first, %(kept)d are decided the same "
         "way under the second.",
-        decided,
-    ) % {"n": decided, "kept": pair.n_kept}
+        n_decided,
+    ) % {"n": n_decided, "kept": pair.n_kept}
 
 
 def any_two_sentence(one: AnyTwoAssessors) -> str:

@@ -96,10 +96,10 @@ class Conclusions:
             "outside": lambda: self._of(KIND.REUSE),
             "audit": self._audit,
             "limits": lambda: limits_of(self.basis),
-            "made": self._made,
+            "made": self._sources,
         }
-        made = [Section(name, list(write())) for name, write in parts.items()]
-        return [section for section in made if section.sentences]
+        sections = [Section(name, list(write())) for name, write in parts.items()]
+        return [section for section in sections if section.sentences]
 
     def _answer(self) -> Iterator[str]:
         if self.evaluation is None:
@@ -107,7 +107,7 @@ class Conclusions:
             return
         basis = self.basis
         name = basis.name_of(self.evaluation.version)
-        yield _sentence_of(name, self.evaluation.answer.said_first)
+        yield _sentence_of(name, self.evaluation.answer.first_sentence)
         if few := few_runs_sentence(len(self.evaluation.rows.runs)):
             yield few
         for study in [basis.study] if basis.study else basis.studies:
@@ -115,7 +115,7 @@ class Conclusions:
             if study.chance:
                 yield _sentence_of(_study_name(study), study.chance)
         for result in self.results.values():
-            yield _sentence_of(basis.name_of(result.version), result.said_first)
+            yield _sentence_of(basis.name_of(result.version), result.first_sentence)
 
     def _judged(self) -> Iterator[str]:
         for study in self.basis.studies:
@@ -158,7 +158,7 @@ class Conclusions:
         if self.evaluation is None:
             return
         view = self.evaluation
-        yield _sentence_of(self.basis.name_of(view.version), view.answer.said_first)
+        yield _sentence_of(self.basis.name_of(view.version), view.answer.first_sentence)
         yield from view.answer.details
         if view.unweighted:
             yield view.unweighted
@@ -176,7 +176,7 @@ class Conclusions:
     def _of(self, kind: str) -> Iterator[str]:
         if (result := self.results.get(kind)) is None:
             return
-        yield _sentence_of(self.basis.name_of(result.version), result.said_first)
+        yield _sentence_of(self.basis.name_of(result.version), result.first_sentence)
         yield from (*result.details, *result.notes)
 
     def _audit(self) -> Iterator[str]:
@@ -189,7 +189,7 @@ class Conclusions:
                 text = ngettext("{n} more file has defects.", "{n} more files have defects.", rest)
                 yield text.format(n=rest)
 
-    def _made(self) -> Iterator[str]:
+    def _sources(self) -> Iterator[str]:
         text = _("{name}; of {date}, fingerprint {fingerprint}.")
         for version in self.basis.used():
             yield text.format(
@@ -197,9 +197,9 @@ class Conclusions:
                 date=f"{version.created_at:%Y-%m-%d}",
                 fingerprint=version.fingerprint[:16],
             )
-        used = {version.pk for version in self.basis.used()}
+        keys = {version.pk for version in self.basis.used()}
         versions = self.basis.versions
-        others = {kind: [one for one in versions[kind] if one.pk not in used] for kind in RESULTS}
+        others = {kind: [one for one in versions[kind] if one.pk not in keys] for kind in RESULTS}
         for kind, rest in others.items():
             if rest:
                 numbers = listed([str(one.number) for one in reversed(rest)])

@@ -159,11 +159,11 @@ class EvaluationForm(forms.Form):
         files = [key for key in version.files.values_list("file", flat=True) if key is not None]
         self.begin_with({"rules": version.rules, "files": files})
         for name, kind in (("runs", CollectionFile.Kind.RUN), ("qrels", CollectionFile.Kind.QRELS)):
-            chosen = self.initial.get(name)
-            if isinstance(chosen, list):
+            keys = self.initial.get(name)
+            if isinstance(keys, list):
                 offered = dict(self.fields[name].choices)  # type: ignore[attr-defined]
                 since = (one for one in self.usable.values() if one.kind == kind)
-                chosen += [
+                keys += [
                     str(one.pk)
                     for one in since
                     if one.created_at > version.created_at and str(one.pk) in offered
@@ -183,29 +183,29 @@ class EvaluationForm(forms.Form):
         """Offer the choices of a job that failed or of a result, to be changed, not made anew."""
         rules = arguments.get("rules", {})
         files = [self.usable[key] for key in arguments.get("files", ()) if key in self.usable]
-        chosen = {name: value for name, value in rules.items() if name in self.fields}
-        chosen["runs"] = [str(one.pk) for one in files if one.kind == CollectionFile.Kind.RUN]
+        values = {name: value for name, value in rules.items() if name in self.fields}
+        values["runs"] = [str(one.pk) for one in files if one.kind == CollectionFile.Kind.RUN]
         qrels = [str(one.pk) for one in files if one.kind == CollectionFile.Kind.QRELS]
         by_machine = CollectionFile.MadeBy.MACHINE
         machines = [str(one.pk) for one in files if one.made_by == by_machine]
         if "machine" in self.fields:
             qrels = [key for key in qrels if key not in machines]
-            chosen["machine"] = next(iter(machines), None)
+            values["machine"] = next(iter(machines), None)
         if "assessors" in self.fields:
             of_several = [one for one in files if one.kind == CollectionFile.Kind.ASSESSORS]
-            chosen["assessors"] = next((str(one.pk) for one in of_several), None)
+            values["assessors"] = next((str(one.pk) for one in of_several), None)
         is_list = isinstance(self.fields["qrels"], forms.MultipleChoiceField)
-        chosen["qrels"] = qrels if is_list else next(iter(qrels), None)
+        values["qrels"] = qrels if is_list else next(iter(qrels), None)
         listed = {name for name, _title in self.measure_choices}
         names = rules.get("measures", [])
-        chosen["measures"] = [name for name in names if name in listed]
-        chosen["others"] = ", ".join(name for name in names if name not in listed)
-        chosen["primary"] = ", ".join(rules.get("primary", []))
-        chosen["double"] = not rules.get("single_precision", True)
+        values["measures"] = [name for name in names if name in listed]
+        values["others"] = ", ".join(name for name in names if name not in listed)
+        values["primary"] = ", ".join(rules.get("primary", []))
+        values["double"] = not rules.get("single_precision", True)
         for name in ("outside", "sharing"):
-            named = rules.get(name) or ()
-            chosen[name] = [key for key, one in self._runs_by_key() if one.name in named]
-        self.initial = chosen
+            run_names = rules.get(name) or ()
+            values[name] = [key for key, one in self._runs_by_key() if one.name in run_names]
+        self.initial = values
 
     def _runs_by_key(self) -> list[tuple[str, CollectionFile]]:
         kind = CollectionFile.Kind.RUN

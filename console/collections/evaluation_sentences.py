@@ -60,7 +60,7 @@ class EvaluationAnswer:
         return [row for row in self.results[1:] if not order.is_better(first, row.run.name)]
 
     @property
-    def said_first(self) -> str:
+    def first_sentence(self) -> str:
         """Which run is best by this measure, in words that need no statistics."""
         names = {"run": self.first.run.name, "measure": self.measure.name}
         if self.first.mean is None:
@@ -98,9 +98,9 @@ class EvaluationAnswer:
         elif not self.measure.is_primary:
             yield _("This measure is not primary: its tests are not corrected, and decide nothing.")
         elif self.rivals:
-            named = [row.run.name for row in self.rivals]
+            names = [row.run.name for row in self.rivals]
             yield _("{runs} may be as good as {first}, or better.").format(
-                runs=listed(_shortened(named)), first=self.first.run.name
+                runs=listed(_shortened(names)), first=self.first.run.name
             )
         else:
             n = len(self.pairs)

@@ -113,7 +113,7 @@ class EvaluationView:
         return TopicChart(self.rows, self.measure, *self.compared)
 
     @property
-    def kept_query(self) -> list[tuple[str, str]]:
+    def query_fields(self) -> list[tuple[str, str]]:
         """What of the address stays when other runs are compared."""
         return [("version", str(self.version.number)), ("measure", self.measure.name)]
 
@@ -121,7 +121,7 @@ class EvaluationView:
     def chart_query(self) -> str:
         """The chart's address, after its name."""
         runs = [(name, run.name) for name, run in zip("ab", self.compared or (), strict=False)]
-        return urlencode([*self.kept_query, *runs])
+        return urlencode([*self.query_fields, *runs])
 
     @cached_property
     def pairs_finding(self) -> str:

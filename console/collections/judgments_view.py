@@ -113,8 +113,8 @@ class StudyJudgments:
     @property
     def agreement(self) -> list[str]:
         """How well annotators and rounds agree, in sentences, and what no coefficient counts."""
-        said = [_sentence_of_alpha(one) for one in self.alphas]
-        said += [sentence_of(one) for one in self.kappas]
+        sentences = [_sentence_of_alpha(one) for one in self.alphas]
+        sentences += [sentence_of(one) for one in self.kappas]
         if self.n_without_judgment:
             text = ngettext(
                 "{n} answer says that its candidate cannot be judged; it is in no coefficient, "
@@ -123,8 +123,8 @@ class StudyJudgments:
                 "coefficient, and no grades.",
                 self.n_without_judgment,
             )
-            said.append(text.format(n=f"{self.n_without_judgment:,}"))
-        return said
+            sentences.append(text.format(n=f"{self.n_without_judgment:,}"))
+        return sentences
 
     @property
     def chance(self) -> str:

@@ -134,14 +134,14 @@ def _outside(basis: Basis) -> list[str]:
     if basis.evaluation is None:
         return []
     reuse = basis.result(KIND.REUSE)
-    said = set(reuse.rules.get("outside", ())) if reuse else set()
+    names = set(reuse.rules.get("outside", ())) if reuse else set()
     pooled = set() if basis.pool is None else _runs_of(basis.pool)
     rows = VersionFile.objects.filter(version=basis.evaluation, kind=CollectionFile.Kind.RUN)
     judged = _wholly_judged(basis.evaluation)
     return [
         row.name
         for row in rows.order_by("name")
-        if (row.name in said or (pooled and row.sha256 not in pooled)) and row.pk not in judged
+        if (row.name in names or (pooled and row.sha256 not in pooled)) and row.pk not in judged
     ]
 
 

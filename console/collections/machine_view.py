@@ -60,7 +60,7 @@ class MachineView(ResultView):
         return next((name for name in primary if name in names), names[0])
 
     @property
-    def said_first(self) -> str:
+    def first_sentence(self) -> str:
         gaps = [
             one
             for one in self.estimates

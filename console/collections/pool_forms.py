@@ -158,31 +158,31 @@ class PoolForm(forms.Form):
 
         Sources and samples that came after it, `since`, begin as they would without it.
         """
-        rules, used = arguments.get("rules", {}), set(arguments.get("files", ()))
-        known = [file for file in self.sources if since is None or file.created_at <= since]
+        rules, file_keys = arguments.get("rules", {}), set(arguments.get("files", ()))
+        earlier = [file for file in self.sources if since is None or file.created_at <= since]
         keys = {source_name(file): str(file.pk) for file in self.sources}
         names = ("uniform", "cap", "seed", *FUSION)
-        chosen = {name: rules[name] for name in names if name in rules}
+        values = {name: rules[name] for name in names if name in rules}
         method = next((name for name, _title in METHODS if name in rules), DEPTH)
-        chosen["method"] = method
+        values["method"] = method
         if method != QUOTAS and method in rules:
-            chosen["n"] = rules[method]
+            values["n"] = rules[method]
         if since is None or not any(one.created_at > since for one in self.samples):
-            chosen |= self._targets_of(rules)
-        chosen["excluded"] = "\n".join(rules.get("excluded", ()))
+            values |= self._targets_of(rules)
+        values["excluded"] = "\n".join(rules.get("excluded", ()))
         if since is None or not any(one.created_at > since for one in self.catalogues):
-            pks = (str(one.pk) for one in self.catalogues if one.pk in used)
-            chosen["catalogue"] = next(pks, "")
+            pks = (str(one.pk) for one in self.catalogues if one.pk in file_keys)
+            values["catalogue"] = next(pks, "")
         quotas = rules.get(QUOTAS, {})
-        for file in known:
-            chosen[f"use_{file.pk}"] = file.pk in used
+        for file in earlier:
+            values[f"use_{file.pk}"] = file.pk in file_keys
             if method == QUOTAS:
-                chosen[f"quota_{file.pk}"] = quotas.get(source_name(file), 0)
-        for file in (file for file in known if file.kind == KIND.EMBEDDINGS):
+                values[f"quota_{file.pk}"] = quotas.get(source_name(file), 0)
+        for file in (file for file in earlier if file.kind == KIND.EMBEDDINGS):
             name = source_name(file)
-            chosen[f"similarity_{file.pk}"] = rules.get("similarity", {}).get(name, "cosine")
-            chosen[f"queries_{file.pk}"] = keys.get(rules.get("queries", {}).get(name, ""), "")
-        self.initial = {**self.initial, **chosen}
+            values[f"similarity_{file.pk}"] = rules.get("similarity", {}).get(name, "cosine")
+            values[f"queries_{file.pk}"] = keys.get(rules.get("queries", {}).get(name, ""), "")
+        self.initial = {**self.initial, **values}
 
     def _targets_of(self, rules: Mapping[str, Any]) -> dict[str, str]:
         if "targets" in rules:
@@ -217,7 +217,7 @@ class PoolForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
-        if not self._used(data):
+        if not self._ticked_sources(data):
             raise forms.ValidationError(_("Choose at least one source of candidates."))
         method = data.get("method")
         if method == QUOTAS and not self._quotas(data):
@@ -230,7 +230,7 @@ class PoolForm(forms.Form):
             self.add_error("named", _("Name {n} at most.").format(n=f"{MOST_NAMED:,}"))
         return data
 
-    def _used(self, data: dict[str, Any]) -> list[CollectionFile]:
+    def _ticked_sources(self, data: dict[str, Any]) -> list[CollectionFile]:
         """The sources that are ticked, but for vectors that are searched with."""
         ticked = [file for file in self.sources if data.get(f"use_{file.pk}")]
         of_targets = {data.get(f"queries_{file.pk}") for file in ticked}
@@ -239,27 +239,27 @@ class PoolForm(forms.Form):
     def _quotas(self, data: dict[str, Any]) -> dict[str, int]:
         return {
             source_name(file): data[f"quota_{file.pk}"]
-            for file in self._used(data)
+            for file in self._ticked_sources(data)
             if data.get(f"quota_{file.pk}")
         }
 
     @property
-    def _chosen_sources(self) -> list[CollectionFile]:
+    def _sources(self) -> list[CollectionFile]:
         data = self.cleaned_data
-        chosen = self._used(data)
+        sources = self._ticked_sources(data)
         if data["method"] == QUOTAS:
-            chosen = [file for file in chosen if data.get(f"quota_{file.pk}")]
-        return chosen
+            sources = [file for file in sources if data.get(f"quota_{file.pk}")]
+        return sources
 
     @property
     def chosen_files(self) -> list[CollectionFile]:
         """The files that the pool is made of."""
         data = self.cleaned_data
-        chosen = self._chosen_sources
-        keys = {data.get(f"queries_{file.pk}") for file in chosen}
+        sources = self._sources
+        keys = {data.get(f"queries_{file.pk}") for file in sources}
         of_targets = [file for file in self.embeddings if str(file.pk) in keys]
         catalogues = [one for one in self.catalogues if str(one.pk) == data["catalogue"]]
-        return [*chosen, *of_targets, *catalogues]
+        return [*sources, *of_targets, *catalogues]
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class PoolForm(forms.Form):
         """Similarities and vectors of targets by source, where they are not the usual."""
         data, names = self.cleaned_data, {str(file.pk): source_name(file) for file in self.sources}
         rules: dict[str, dict[str, str]] = {"similarity": {}, "queries": {}}
-        for file in self._chosen_sources:
+        for file in self._sources:
             if (similarity := data.get(f"similarity_{file.pk}")) not in (None, "", "cosine"):
                 rules["similarity"][source_name(file)] = similarity
             if key := data.get(f"queries_{file.pk}"):

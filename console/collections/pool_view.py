@@ -21,7 +21,7 @@ from retrieval.models import (
     PoolReplacement,
 )
 
-FINDINGS_SHOWN = 50
+MOST_FINDINGS = 50
 LEAST_TARGETS_OF_A_HUB = 3
 REASONS: dict[str, str | Promise] = {
     "target": gettext_lazy("is the target, or looks the same"),
@@ -62,7 +62,7 @@ class PoolView:
 
     @cached_property
     def findings(self) -> list[PoolFinding]:
-        return list(PoolFinding.objects.filter(version=self.version)[:FINDINGS_SHOWN])
+        return list(PoolFinding.objects.filter(version=self.version)[:MOST_FINDINGS])
 
     @cached_property
     def sources(self) -> list[CandidateSource]:
@@ -129,8 +129,8 @@ class PoolView:
     def topic(self) -> PooledTopic | None:
         """The topic that is shown in full, at first the first."""
         rows = PooledTopic.objects.filter(version=self.version)
-        named = rows.filter(topic=self.topic_name).first() if self.topic_name else None
-        return named or rows.first()
+        match = rows.filter(topic=self.topic_name).first() if self.topic_name else None
+        return match or rows.first()
 
     @property
     def unknown_topic(self) -> str:
@@ -145,8 +145,8 @@ class PoolView:
             return []
         passed: dict[int, list[str]] = {}
         for row in self.topic.replacements.all():
-            said = f"{row.docno} ({row.source} {row.source_rank}): {REASONS[row.reason]}"
-            passed.setdefault(row.slot, []).append(said)
+            text = f"{row.docno} ({row.source} {row.source_rank}): {REASONS[row.reason]}"
+            passed.setdefault(row.slot, []).append(text)
         return [
             {"slot": slot, "passed": passed.get(slot.slot, [])} for slot in self.topic.slots.all()
         ]

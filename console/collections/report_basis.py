@@ -135,9 +135,9 @@ class Basis:
 
     def used(self) -> list[CollectionVersion]:
         """All results that the report speaks of."""
-        found = [self.pool, self.evaluation]
-        found += [self.result(kind) for kind in RESULTS[2:]]
-        return [version for version in found if version is not None]
+        results = [self.pool, self.evaluation]
+        results += [self.result(kind) for kind in RESULTS[2:]]
+        return [version for version in results if version is not None]
 
     def name_of(self, version: CollectionVersion) -> str:
         """A result by its number, and what it rests on."""

@@ -136,9 +136,9 @@ class ComparisonForm(EvaluationForm):
     @property
     def rules(self) -> dict[str, Any]:
         data = self.cleaned_data
-        named = {"truth": data.get("truth") or None, "top": data.get("top")}
-        chosen = {name: data.get(name) or default for name, default in DEFAULTS.items()}
-        return super().rules | named | chosen
+        options = {"truth": data.get("truth") or None, "top": data.get("top")}
+        choices = {name: data.get(name) or default for name, default in DEFAULTS.items()}
+        return super().rules | options | choices
 
 
 class ReuseForm(EvaluationForm):

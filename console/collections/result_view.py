@@ -35,7 +35,7 @@ class ResultView(ABC):
 
     @property
     @abstractmethod
-    def said_first(self) -> str:
+    def first_sentence(self) -> str:
         """The answer, in words that need no statistics."""
 
     @property

@@ -112,7 +112,7 @@ class ReuseView(ResultView):
         return list(self.version.ranks.all())
 
     @property
-    def said_first(self) -> str:
+    def first_sentence(self) -> str:
         one = self.main
         if one.underestimate is None:
             return _("Nothing is known of how {measure} would treat an outside system.").format(
@@ -260,10 +260,10 @@ class ReuseView(ResultView):
             )
             for one in self.effects
         ]
-        lost = max((one.unit.n_relevant_lost for one in self.effects), default=0)
+        most = max((one.unit.n_relevant_lost for one in self.effects), default=0)
         finding = ngettext(
-            "at most {n} relevant document lost", "at most {n} relevant documents lost", lost
-        ).format(n=f"{lost:,}")
+            "at most {n} relevant document lost", "at most {n} relevant documents lost", most
+        ).format(n=f"{most:,}")
         return Fold(caption, finding, Table("left-out", caption, columns, rows))
 
     def _systems(self) -> Fold:

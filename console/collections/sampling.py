@@ -64,8 +64,8 @@ def draw_of_evaluation(evaluation: CollectionVersion) -> Draw | None:
     """The sample whose targets the evaluated qrels are of, by their study's pool."""
     qrels = VersionFile.objects.filter(version=evaluation, kind=CollectionFile.Kind.QRELS)
     studies = qrels.exclude(file=None).values("file__study")
-    made = PoolStudy.objects.filter(study__in=studies).select_related("version")
-    row = made.order_by("pk").last()
+    rows = PoolStudy.objects.filter(study__in=studies).select_related("version")
+    row = rows.order_by("pk").last()
     return draw_of(row.version) if row is not None else None
 
 

@@ -91,8 +91,8 @@ class TargetsForm(forms.Form):
         by, source = self.fields["by"], self.fields["source"]
         assert isinstance(by, forms.ChoiceField)
         assert isinstance(source, forms.ChoiceField)
-        named = [(name, PREDICTORS[name]) for name in get_args(Predictor)]
-        by.choices = [*named, (COLUMN, _("a column of a file"))]
+        predictors = [(name, PREDICTORS[name]) for name in get_args(Predictor)]
+        by.choices = [*predictors, (COLUMN, _("a column of a file"))]
         source.choices = [(key, file.name) for key, file in self.sources.items()]
         self._begin(sources)
 
@@ -114,11 +114,11 @@ class TargetsForm(forms.Form):
         """Offer the choices of a job that failed; a file must be chosen again."""
         rules, files = arguments.get("rules", {}), arguments.get("files", ())
         names = ("n", "strata", "allocation", "seed", "column")
-        chosen = {name: rules[name] for name in names if name in rules}
-        chosen["by"] = rules.get("predictor", COLUMN)
+        values = {name: rules[name] for name in names if name in rules}
+        values["by"] = rules.get("predictor", COLUMN)
         if source := next((str(key) for key in files if str(key) in self.sources), ""):
-            chosen["source"] = source
-        self.initial = chosen
+            values["source"] = source
+        self.initial = values
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}

@@ -29,7 +29,7 @@ class ReportAnswer:
         self.is_switching = report.report.dialogues.kind == DialogueStudy.Kind.SWITCHING
 
     @property
-    def said_first(self) -> str:
+    def first_sentence(self) -> str:
         return self._switching() if self.is_switching else self._order()
 
     @property

@@ -24,14 +24,14 @@ DRAWN, STAND_IN, SENT, STORED, EMBEDDINGS = "drawn", "stand-in", "sent", "stored
 
 def catalogue_choices(teams: list[Team]) -> list[tuple[str, str]]:
     """Drawn products, stand-ins, what is stored, and the embeddings of collections."""
-    stored = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
+    catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
     files = CollectionFile.objects.usable().embeddings().filter(collection__team__in=teams)
     rows = files.select_related("collection").defer("faults").order_by("-pk")
     text = _("embeddings {name} of {collection}")
     return [
         (DRAWN, _("drawn shoes, as many as below")),
         (STAND_IN, _("stand-in embeddings, drawn for the judged ids")),
-        *((f"{STORED}:{one.pk}", one.name) for one in stored),
+        *((f"{STORED}:{one.pk}", one.name) for one in catalogues),
         *(
             (f"{EMBEDDINGS}:{one.pk}", text.format(name=one.name, collection=one.collection))
             for one in rows

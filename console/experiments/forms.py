@@ -161,8 +161,8 @@ class RunForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         for kind, name in NEEDED:
-            is_wanted = kind in data.get("kinds", ()) and name in data
-            if is_wanted and not parts(data[name]):
+            is_needed = kind in data.get("kinds", ()) and name in data
+            if is_needed and not parts(data[name]):
                 text = _("{user} needs a number here, or take it from the users.")
                 self.add_error(name, text.format(user=NAMES[kind]))
         if self.errors:
@@ -291,16 +291,16 @@ def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[
 def probabilities(text: str) -> list[str]:
     """Probabilities as the name of a user has them, an effect size behind `d=`; ValidationError
     names what is neither."""
-    named: dict[str, None] = {}
+    names: dict[str, None] = {}
     for part in parts(text):
         effect = part.removeprefix("d=")
         if effect == part:
             [value] = numbers(part, most=1)
-            named[f"{value:g}"] = None
+            names[f"{value:g}"] = None
         else:
             [value] = numbers(effect, most=MOST_EFFECT)
-            named[f"d={value:g}"] = None
-    return list(named)
+            names[f"d={value:g}"] = None
+    return list(names)
 
 
 def parts(text: str) -> list[str]:

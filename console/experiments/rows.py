@@ -102,12 +102,12 @@ class StoredRun:
     @cached_property
     def last(self) -> dict[tuple[str, str, str], TurnResult]:
         """Results of the last turn, by user, recommender and measure."""
-        rows = self._named(self.version.results.filter(turn=self.last_turn))
+        rows = self._with_names(self.version.results.filter(turn=self.last_turn))
         return {(row.user.name, row.recommender.name, row.measure): row for row in rows}
 
     def by_turn(self, measure: str) -> list[TurnResult]:
         """All turns of a measure, recommenders in their own order."""
-        rows = self._named(self.version.results.filter(measure=measure))
+        rows = self._with_names(self.version.results.filter(measure=measure))
         return sorted(rows, key=lambda row: self.names.index(row.recommender.name))
 
     @cached_property
@@ -116,11 +116,11 @@ class StoredRun:
 
     @cached_property
     def causes(self) -> list[CauseRow]:
-        return list(self._named(self.version.causes.all()))
+        return list(self._with_names(self.version.causes.all()))
 
     @cached_property
     def switches(self) -> list[SwitchCount]:
-        return list(self._named(self.version.switches.all()))
+        return list(self._with_names(self.version.switches.all()))
 
     @cached_property
     def improvements(self) -> list[ImprovementRow]:
@@ -131,13 +131,13 @@ class StoredRun:
 
     def sensitivity(self, measure: str) -> list[SensitivityRow]:
         """The means of a measure under other choices; none in results of before they were kept."""
-        return list(self._named(self.version.sensitivity.filter(measure=measure)))
+        return list(self._with_names(self.version.sensitivity.filter(measure=measure)))
 
     @cached_property
     def notes(self) -> list[ExperimentNote]:
         return list(self.version.notes.all())
 
-    def _named(self, rows: Any) -> Iterator[Any]:
+    def _with_names(self, rows: Any) -> Iterator[Any]:
         for row in rows:
             row.recommender = self.recommenders[row.recommender_id]
             row.user = self.users[row.user_id]
@@ -161,8 +161,8 @@ class StoredRun:
 
     def _file(self, kinds: dict[str, Kind], rows: Any) -> RowFile:
         """Rows as they are read, some thousands at once."""
-        named = self._named(rows.iterator(chunk_size=2000))
-        return RowFile(kinds, (tuple(_value(row, name) for name in kinds) for row in named))
+        records = self._with_names(rows.iterator(chunk_size=2000))
+        return RowFile(kinds, (tuple(_value(row, name) for name in kinds) for row in records))
 
     def record(self) -> dict[str, Any]:
         """What made the numbers, for programs."""

@@ -42,13 +42,13 @@ class ExperimentAnswer:
         by_user: dict[str, list[TurnResult]] = {}
         for row in self.results:
             by_user.setdefault(row.user.name, []).append(row)
-        found = {}
+        firsts = {}
         for user, rows in by_user.items():
             first = max(rows, key=lambda row: row.mean or 0.0).recommender.name
             others = {row.recommender.name for row in rows} - {first}
             is_sure = self._behind(user, first) >= others if others else None
-            found[user] = (first, is_sure)
-        return found
+            firsts[user] = (first, is_sure)
+        return firsts
 
     def _behind(self, user: str, first: str) -> set[str]:
         """The recommenders that a test sets behind the first under a user."""
@@ -63,7 +63,7 @@ class ExperimentAnswer:
         }
 
     @property
-    def said_first(self) -> str:
+    def first_sentence(self) -> str:
         return " ".join(part for part in (self._stand_in, self._recommenders) if part)
 
     @property

@@ -65,8 +65,8 @@ def _methods(run: StoredRun) -> str:
     for (_user, _name, measure), row in run.last.items():
         if row.ci_method in METHODS and measure not in of.setdefault(row.ci_method, []):
             of[row.ci_method].append(measure)
-    said = (METHODS[method].format(measures=", ".join(measures)) for method, measures in of.items())
-    return _("Intervals over targets: {methods}.").format(methods="; ".join(said)) if of else ""
+    texts = (METHODS[name].format(measures=", ".join(measures)) for name, measures in of.items())
+    return _("Intervals over targets: {methods}.").format(methods="; ".join(texts)) if of else ""
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:

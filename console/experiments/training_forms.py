@@ -68,9 +68,9 @@ class TrainingForm(forms.Form):
         assert isinstance(catalogue, forms.ChoiceField)
         assert isinstance(start, forms.ChoiceField)
         team.queryset = Team.objects.filter(pk__in=[one.pk for one in teams]).order_by("name")
-        stored = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
+        catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
         catalogue.choices = [
-            *((f"{STORED}:{one.pk}", one.name) for one in stored),
+            *((f"{STORED}:{one.pk}", one.name) for one in catalogues),
             (DRAWN, _("drawn shoes, as many as below")),
         ]
         supervised = StoredRecommender.objects.filter(catalogue__team__in=teams, kind="gru-sl")

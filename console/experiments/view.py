@@ -44,8 +44,8 @@ class Figure:
     picture: Any
 
     def draw(self) -> Picture:
-        drawn: Picture = self.picture()
-        return drawn
+        picture: Picture = self.picture()
+        return picture
 
 
 class ExperimentView:
@@ -53,8 +53,8 @@ class ExperimentView:
 
     def __init__(self, run: StoredRun, query: Mapping[str, str]) -> None:
         self.run, self.version = run, run.version
-        wanted = query.get("measure", "")
-        self.measure = wanted if wanted in run.measures else run.measures[0]
+        name = query.get("measure", "")
+        self.measure = name if name in run.measures else run.measures[0]
 
     @cached_property
     def answer(self) -> ExperimentAnswer:

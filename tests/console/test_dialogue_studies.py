@@ -210,13 +210,13 @@ def test_a_report_is_stored_once_and_says_what_may_be_concluded(rosa, experiment
 
 def test_a_report_never_changes_and_says_when_answers_came_in_since(rosa, reported):
     where = address_of_dialogues("dialogues")
-    before = rosa.get(where).context["view"].answer.said_first
+    before = rosa.get(where).context["view"].answer.first_sentence
     reported.refresh_from_db()
     reported.judgments_version += 1
     reported.save()
     page = rosa.get(where)
     assert "came in or were reviewed since" in page.content.decode()
-    assert page.context["view"].answer.said_first == before
+    assert page.context["view"].answer.first_sentence == before
     rosa.post(where, REPORT)
     assert DialogueReport.objects.count() == 2
 
@@ -298,7 +298,7 @@ def test_a_switching_study_without_a_model_says_what_can_be_said(
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
     assert DialogueReport.objects.count() == 1
     answer = rosa.get(where)
-    assert said in answer.context["view"].answer.said_first
+    assert said in answer.context["view"].answer.first_sentence
     assert reason in answer.content.decode()
     for chart in answer.context["view"].figures:
         picture = reverse("console:dialogues-picture", args=["switching", chart, "svg"])
@@ -470,7 +470,7 @@ def test_an_order_says_how_many_pairs_it_rests_on_and_a_bias_where_it_was_tested
     equivalent, pairs, within
 ):
     answer = outcome_answer(equivalent)
-    assert answer.said_first.endswith(f"accuracy 0.750. That rests on {pairs}")
+    assert answer.first_sentence.endswith(f"accuracy 0.750. That rests on {pairs}")
     assert answer.details == [f"SimBase {within}"]
 
 

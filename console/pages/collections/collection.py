@@ -41,12 +41,12 @@ def collection_page(
     status: int = 200,
 ) -> HttpResponse:
     """A page of a collection: its own template, with the collection's pages beside it."""
-    given = context or {}
+    values = context or {}
     beside = {
         "collection": collection,
         "stage": stage or f"collection-{template}",
-        "stages": given.get("stages") or stages_of_collection(collection),
+        "stages": values.get("stages") or stages_of_collection(collection),
         "may": may_of(request),
     }
     name = f"console/collections/{template}.html"
-    return render(request, name, beside | given, status=status)
+    return render(request, name, beside | values, status=status)

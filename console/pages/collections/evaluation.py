@@ -105,8 +105,8 @@ def _topics(form: str) -> Callable[[StoredEvaluation], Iterator[str] | Iterator[
 
 
 def _json(rows: StoredEvaluation) -> Iterator[str]:
-    named = {"version": rows.version.number, "signature": signature_of(rows.version)}
-    yield json.dumps(rows.record() | named, indent=1)
+    identity = {"version": rows.version.number, "signature": signature_of(rows.version)}
+    yield json.dumps(rows.record() | identity, indent=1)
 
 
 DOWNLOADS: dict[str, tuple[str, Callable[[StoredEvaluation], Any]]] = {

@@ -37,7 +37,7 @@ from work.models import Job
 
 KIND = CollectionFile.Kind
 POOL, TARGETS = CollectionVersion.Kind.POOL, CollectionVersion.Kind.TARGETS
-POOLS_SHOWN = 20
+MOST_POOLS = 20
 FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
@@ -69,7 +69,7 @@ def _usable(collection: Collection) -> list[CollectionFile]:
 
 def _form(collection: Collection, data: Any = None) -> PoolForm:
     files = _usable(collection)
-    samples = list(CollectionVersion.objects.of(collection, TARGETS)[:POOLS_SHOWN])
+    samples = list(CollectionVersion.objects.of(collection, TARGETS)[:MOST_POOLS])
     begin = {"targets": str(samples[0].pk)} if samples else {"targets": "runs"}
     catalogues = [file for file in files if file.kind == KIND.CATALOGUE]
     begin |= {"catalogue": str(catalogues[-1].pk)} if catalogues else {}
@@ -94,7 +94,7 @@ def _page(
         "source_form": source_form,
         "vectors_form": vectors_form or VectorsForm(form.catalogues, list(offered_models())),
         "may_make": may(request, Permission.EDIT),
-        "versions": versions[:POOLS_SHOWN],
+        "versions": versions[:MOST_POOLS],
         "sources": listed_sources(collection),
         "faulty": faulty,
         "job": job,
@@ -241,8 +241,8 @@ def pool_file(request: HttpRequest, slug: str, number: int, form: str) -> HttpRe
 
 
 def _parts(version: CollectionVersion, form: str) -> Iterator[str]:
-    stored = stored_pool(version)
+    pool = stored_pool(version)
     if form == "csv":
-        yield from pool_csv(stored)
+        yield from pool_csv(pool)
     else:
-        yield f"{json.dumps(stored.record(), indent=1)}\n"
+        yield f"{json.dumps(pool.record(), indent=1)}\n"

@@ -17,7 +17,7 @@ from console.pages.study import may, person
 from retrieval.models import CollectionVersion
 
 REPORT = CollectionVersion.Kind.REPORT
-REPORTS_SHOWN = 20
+MOST_REPORTS = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -29,7 +29,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     if is_post:
         request_report(collection=collection, actor=person(request))
         return redirect("console:collection-report", slug)
-    versions = CollectionVersion.objects.of(collection, REPORT)[:REPORTS_SHOWN]
+    versions = CollectionVersion.objects.of(collection, REPORT)[:MOST_REPORTS]
     version = version_for(request, versions)
     results = (
         CollectionVersion.objects.filter(collection=collection)

@@ -22,7 +22,7 @@ from retrieval.stored_targets import SAMPLE_TARGETS, SOURCES, request_sample
 from work.models import Job
 
 TARGETS = CollectionVersion.Kind.TARGETS
-SAMPLES_SHOWN = 20
+MOST_SAMPLES = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -49,10 +49,10 @@ def targets(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> HttpResponse:
-    versions = list(CollectionVersion.objects.of(collection, TARGETS)[:SAMPLES_SHOWN])
+    versions = list(CollectionVersion.objects.of(collection, TARGETS)[:MOST_SAMPLES])
     number = request.GET.get("sample", "")
-    shown = next((one for one in versions if str(one.number) == number), None)
-    version = shown or (versions[0] if versions else None)
+    requested = next((one for one in versions if str(one.number) == number), None)
+    version = requested or (versions[0] if versions else None)
     job = Job.objects.about(subject_of(collection)).of_kind(SAMPLE_TARGETS).first()
     if not form.is_bound and (arguments := failed_arguments(job)):
         form.begin_with(arguments)

@@ -71,10 +71,10 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
     version = version_for(request, list(row.versions.exclude(finished_at=None).order_by("-number")))
     if version is not None:
         version.experiment = row
-    written = None if version is None else _content(name, StoredRun(version))
-    if version is None or written is None:
+    content = None if version is None else _content(name, StoredRun(version))
+    if version is None or content is None:
         raise Http404(f"There is no download {name}.")
-    content_type, parts = written
+    content_type, parts = content
     response = StreamingHttpResponse(parts, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{slug}-{version.number}-{name}"'
     if request.method == "GET":

@@ -75,10 +75,10 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     version = version_for(request, versions)
     form = _form(request, row, version)
     if form is not None and is_post and form.is_valid():
-        made = _run(request, row, form, is_check="check" in request.POST)
-        if made is not None:
-            resume_run(version=made, actor=person(request))
-            return redirect(f"{request.path}?version={made.number}")
+        new_version = _run(request, row, form, is_check="check" in request.POST)
+        if new_version is not None:
+            resume_run(version=new_version, actor=person(request))
+            return redirect(f"{request.path}?version={new_version.number}")
     return _page(request, row, versions, version, form)
 
 
@@ -89,12 +89,12 @@ def _run(
     refused."""
     try:
         with transaction.atomic():
-            made = store_run(experiment=row, rules=form.rules, actor=person(request))
+            version = store_run(experiment=row, rules=form.rules, actor=person(request))
             transaction.set_rollback(is_check)
     except SimulationError as refused:
         form.add_error(None, str(refused))
         return None
-    return None if is_check else made
+    return None if is_check else version
 
 
 def _versions(row: StoredExperiment) -> list[ExperimentVersion]:

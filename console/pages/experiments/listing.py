@@ -47,11 +47,11 @@ def new_experiment(request: HttpRequest) -> HttpResponse:
     seconds = None
     if request.method == "POST" and form.is_valid():
         is_check = "check" in request.POST
-        made = _create(request, form, teams, is_check=is_check)
-        if made is not None and not is_check:
-            resume_run(version=made, actor=person(request))
-            return redirect("console:experiment", made.experiment.slug)
-        seconds = _seconds(form, made)
+        version = _create(request, form, teams, is_check=is_check)
+        if version is not None and not is_check:
+            resume_run(version=version, actor=person(request))
+            return redirect("console:experiment", version.experiment.slug)
+        seconds = _seconds(form, version)
     context = {"form": form, "seconds": seconds}
     status = 422 if form.errors else 200
     return render(request, "console/experiments/new.html", context, status=status)
