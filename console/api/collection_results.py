@@ -100,7 +100,22 @@ def versions_of(collection: Collection, kind: str) -> Any:
     return CollectionVersion.objects.of(collection, KINDS[kind])
 
 
-class CollectionResults(Endpoint):
+class ResultsEndpoint(Endpoint):
+    """What addresses of results have in common."""
+
+    def page_of(self, request: Request, slug: str, kind: str) -> Response:
+        """A page of the results of a kind, newest first."""
+        return page(request, versions_of(self.collection(slug), kind), ResultRowSerializer)
+
+    def version(
+        self, slug: str, kind: str, number: int, permission: Permission = Permission.VIEW
+    ) -> CollectionVersion:
+        """The result of that number; 404 where there is none."""
+        versions = versions_of(self.collection(slug, permission), kind)
+        return cast(CollectionVersion, get_object_or_404(versions, number=number))
+
+
+class CollectionResults(ResultsEndpoint):
     @lists("list_collection_results", ResultRowSerializer)
     def get(self, request: Request, slug: str, kind: str) -> Response:
         """The results of a kind: evaluations, comparisons, reuse, machines, audits, pools, reports,
@@ -108,18 +123,17 @@ class CollectionResults(Endpoint):
 
         Access: members of the team, but for who adjudicates blind.
         """
-        return page(request, versions_of(self.collection(slug), kind), ResultRowSerializer)
+        return self.page_of(request, slug, kind)
 
 
-class OneCollectionResult(Endpoint):
+class OneCollectionResult(ResultsEndpoint):
     @reads("get_collection_result", CollectionResultSerializer)
     def get(self, request: Request, slug: str, kind: str, number: int) -> Response:
         """A result with its first sentence, tables and notes.
 
         Access: members of the team, but for who adjudicates blind.
         """
-        versions = versions_of(self.collection(slug), kind)
-        version = get_object_or_404(versions, number=number)
+        version = self.version(slug, kind, number)
         record = ResultRowSerializer(version).data | content_of(version)
         record["files"] = UsedFileSerializer(version.files.all(), many=True).data
         return Response(record)
@@ -136,15 +150,14 @@ class TopicValueSerializer(serializers.ModelSerializer[TopicValue]):
         fields = ["id", "topic", "run", "measure", "value"]
 
 
-class TopicValues(Endpoint):
+class TopicValues(ResultsEndpoint):
     @stretches("list_topic_values", TopicValueSerializer)
     def get(self, request: Request, slug: str, number: int) -> Response:
         """Every run's value of every measure in every topic of an evaluation.
 
         Access: those who may export.
         """
-        versions = versions_of(self.collection(slug, Permission.EXPORT), "evaluations")
-        version = get_object_or_404(versions, number=number)
+        version = self.version(slug, "evaluations", number, Permission.EXPORT)
         rows = TopicValue.objects.filter(result__version=version)
         related = rows.select_related("result__run", "result__measure")
         return stretch(request, related, TopicValueSerializer)
@@ -182,7 +195,7 @@ class EvaluationInput(Input):
     seed = serializers.IntegerField(default=0, min_value=0, max_value=2**31 - 1)
 
 
-class Evaluations(CollectionResults):
+class Evaluations(ResultsEndpoint):
     """The results of the kind `evaluations`, and what asks for one."""
 
     @lists("list_evaluations", ResultRowSerializer)
@@ -191,7 +204,7 @@ class Evaluations(CollectionResults):
 
         Access: members of the team, but for who adjudicates blind.
         """
-        return page(request, versions_of(self.collection(slug), "evaluations"), ResultRowSerializer)
+        return self.page_of(request, slug, "evaluations")
 
     @writes("request_evaluation", EvaluationInput, JobSerializer, status=HTTPStatus.ACCEPTED)
     def post(self, request: Request, slug: str) -> Response:
@@ -222,15 +235,15 @@ class SampledTargetSerializer(serializers.ModelSerializer[SampledTarget]):
         fields = ["id", "topic", "docno", "stratum", "value", "probability"]
 
 
-class SampledTargets(Endpoint):
+class SampledTargets(ResultsEndpoint):
     @stretches("list_sampled_targets", SampledTargetSerializer)
     def get(self, request: Request, slug: str, number: int) -> Response:
         """The targets of a sample, with the probability that estimates weigh them by.
 
         Access: those who may export.
         """
-        versions = versions_of(self.collection(slug, Permission.EXPORT), "targets")
-        rows = SampledTarget.objects.filter(version=get_object_or_404(versions, number=number))
+        version = self.version(slug, "targets", number, Permission.EXPORT)
+        rows = SampledTarget.objects.filter(version=version)
         return stretch(request, rows, SampledTargetSerializer)
 
 
@@ -245,7 +258,7 @@ class SampleInput(Input):
     seed = serializers.IntegerField(default=7, min_value=0, max_value=2**31 - 1)
 
 
-class TargetSamples(CollectionResults):
+class TargetSamples(ResultsEndpoint):
     """The results of the kind `targets`, and what asks for one."""
 
     @lists("list_target_samples", ResultRowSerializer)
@@ -254,7 +267,7 @@ class TargetSamples(CollectionResults):
 
         Access: members of the team, but for who adjudicates blind.
         """
-        return page(request, versions_of(self.collection(slug), "targets"), ResultRowSerializer)
+        return self.page_of(request, slug, "targets")
 
     @writes("request_targets", SampleInput, JobSerializer, status=HTTPStatus.ACCEPTED)
     def post(self, request: Request, slug: str) -> Response:
@@ -263,15 +276,14 @@ class TargetSamples(CollectionResults):
         Access: those who may edit.
         """
         collection = self.collection(slug, Permission.EDIT)
-        asked = self.input(SampleInput)
+        rules = self.input(SampleInput)
         files = collection.files.usable().filter(kind__in=SOURCES).defer("faults")
-        [source] = _named(files, [asked["source"]], "source")
-        of_page = asked | {"by": asked["predictor"], "source": source.pk}
-        form = TargetsForm([source], of_page)
+        [source] = _named(files, [rules["source"]], "source")
+        form = TargetsForm([source], rules | {"by": rules["predictor"], "source": source.pk})
         if not form.is_valid():
-            said = form.errors.get_json_data()
+            faults = form.errors.get_json_data()
             raise serializers.ValidationError(
-                {name: [str(one["message"]) for one in faults] for name, faults in said.items()}
+                {name: [str(one["message"]) for one in rows] for name, rows in faults.items()}
             )
         job = request_sample(
             collection=collection, files=form.chosen_files, rules=form.rules, actor=self.person
