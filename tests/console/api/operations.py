@@ -25,7 +25,7 @@ OF_ANYBODY = {
     *(("studies", "post"), ("teams", "post"), ("uploads", "post")),
     ("experiments", "post"),
 }
-# By who may import into the team of the file; test_api_uploads.py tries them.
+# By who may import into the team of the file.
 OF_UPLOADS = {
     *(
         ("upload", "get"),

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.test import Client
+from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import PERMISSIONS, SCOPES, Permission, Role, Scope
+from annotation.models import Upload
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import (
     OF_A_COLLECTION,
@@ -111,6 +114,42 @@ def test_nobody_gets_in_without_a_token_or_a_session(study):
         for name, method in OF_ANYBODY - {("schema", "get")}:
             assert status_of(client, method, address(name)) == 401, name
         assert client.get(address("schema")).status_code == 401
+
+
+def statuses_of_a_file(client: Client) -> set[int]:
+    token = Upload.objects.get().token
+    addresses = [
+        (method, reverse(f"console:api:{name}", args=[token])) for name, method in OF_UPLOADS
+    ]
+    return {status_of(client, method, where) for method, where in addresses}
+
+
+@pytest.fixture
+def teams_file(study, users) -> None:
+    file = SimpleUploadedFile("items.csv", b"item,system,response\nx1,alpha,Hi\n")
+    sent = {"file": file, "title": "Of the team", "team": "lab"}
+    assert program_of(users["owner"], *Scope).post(address("uploads"), sent).status_code == 201
+
+
+@pytest.mark.usefixtures("teams_file")
+@pytest.mark.parametrize("role", Role)
+def test_a_teams_file_is_for_those_who_may_import_into_its_studies(users, role):
+    for client in (browser(users[role]), program_of(users[role], *Scope)):
+        statuses = statuses_of_a_file(client)
+        if Permission.EDIT in PERMISSIONS[role]:
+            assert {200, 202, 204} < statuses <= {200, 202, 204, 400, 409}
+        else:
+            assert statuses == {404}
+
+
+@pytest.mark.usefixtures("teams_file")
+def test_a_file_is_for_no_token_that_may_not_write_and_no_stranger(users):
+    for scope in Scope:
+        is_refused = Permission.EDIT not in SCOPES[scope]
+        assert (statuses_of_a_file(program_of(users["owner"], scope)) == {403}) == is_refused
+    for person in STRANGERS:
+        assert statuses_of_a_file(program_of(users[person], *Scope)) == {404}
+    assert statuses_of_a_file(browser(None)) == {401}
 
 
 @pytest.mark.parametrize("role", ["analyst", "adjudicator", "auditor"])
