@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from encryption import seals
 from marketplace.models import (
     ErasedSubmission,
+    Intent,
     RecruitedStudy,
     RecruiterCharge,
     RecruiterConnection,
@@ -56,7 +57,7 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
 def _uncharged(session: Session) -> str:
     """The kind of the charge that is still to be written down of what the recruiter paid for it."""
     study, kind = session.study, ""
-    if session.state == Session.State.APPROVED and study.external_id and study.reward is not None:
+    if _is_approved_there(session) and study.external_id and study.reward is not None:
         kind = RecruiterCharge.Kind.REWARD.value
     if session.state == Session.State.SCREENED_OUT and study.screen_out_reward is not None:
         kind = RecruiterCharge.Kind.SCREEN_OUT.value
@@ -67,8 +68,15 @@ def _uncharged(session: Session) -> str:
 
 def _is_unpaid(session: Session) -> bool:
     """Whether the recruiter, which is asked, may still pay for it."""
-    is_paid = session.state in (Session.State.APPROVED, Session.State.SCREENED_OUT)
+    is_paid = session.state == Session.State.SCREENED_OUT or _is_approved_there(session)
     return bool(session.study.external_id) and not is_paid
+
+
+def _is_approved_there(session: Session) -> bool:
+    """Whether the recruiter has approved it: an approval that was still to be sent is gone with the
+    session, so that time approves it there, or nobody."""
+    approvals = session.intents.filter(kind=Intent.Kind.APPROVE, state__in=Intent.OPEN_STATES)
+    return session.state == Session.State.APPROVED and not approvals.exists()
 
 
 def note_paid_since(study: RecruitedStudy, kinds: Mapping[str, str]) -> None:

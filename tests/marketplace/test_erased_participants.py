@@ -29,9 +29,11 @@ from marketplace.models import (
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting import decisions
 from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.connections import connect_prolific, disconnect
 from marketplace.recruiting.needed_places import free_and_needed
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
+    assignments,
     connection,
     fake,
     hand_in,
@@ -92,6 +94,29 @@ def test_who_was_erased_before_time_paid_them_is_charged_for_once_and_not_named(
     [charge] = RecruiterCharge.objects.filter(kind="reward")
     assert (charge.amount, charge.study, charge.session) == (2, posted, None)
     assert erased.id not in charge.external_id
+    assert nobody_is_known()
+
+
+@pytest.mark.parametrize(("how", "n_paid"), [("left", 0), ("approved by time", 1)])
+def test_whose_approval_was_not_sent_is_charged_for_only_where_they_are_paid(
+    fake, posted, mturk, how, n_paid
+):
+    submission = hand_in(fake, posted)
+    disconnect(connection=posted.connection)
+    for assignment in assignments(submission):
+        mturk.approve_assignment(AssignmentId=assignment)
+    erase_worker(Session.objects.get().worker)
+    if how == "left":
+        fake.world.leave(submission)
+    fake.world.pass_time(timedelta(days=22))
+    facts = {"workspace": fake.world.workspace, "project": fake.world.project}
+    connect_prolific(
+        requester=posted.requester, name=posted.connection.name, token="token", **facts
+    )
+    for _minute in range(3):
+        call_recruiters()
+    charges = RecruiterCharge.objects.filter(kind="reward")
+    assert (charges.count(), len(paid(fake, "reward"))) == (n_paid, n_paid)
     assert nobody_is_known()
 
 
