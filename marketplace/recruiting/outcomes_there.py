@@ -4,7 +4,7 @@ whose time was over, and what was approved by time or by hand."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -81,12 +81,13 @@ def _follow_those_of(
     except NotFound:
         return  # it was deleted there: its sessions end by their time
     there = [one for one in listed if one is not UNREADABLE_SUBMISSION]
-    known = Session.objects.filter(study=study).values_list("submission_id", flat=True)
+    known = dict(Session.objects.filter(study=study).values_list("submission_id", "state"))
     # From a list that lacks somebody nothing follows of who is not in it.
-    is_whole = len(there) == len(listed) and set(known) <= {one.id for one in there}
+    is_whole = len(there) == len(listed) and known.keys() <= {one.id for one in there}
     codes = {code: outcome for outcome, code in study.codes.values_list("outcome", "code")}
+    paid_late = _paid_late(study, there, known, followed=here)
     for submission in there:
-        session = here.get(submission.id)
+        session = here.get(submission.id) or paid_late.get(submission.id)
         if session is not None:
             _note_code(session, submission, codes)
         changed[study.pk] += session is not None and follow_submission(session, submission)
@@ -94,6 +95,22 @@ def _follow_those_of(
     is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
     payable = {one.id for one in there if _may_be_paid(one, now)} | _to_be_approved(study)
     _note_payable(study, len(payable) if is_stopped and is_whole else None)
+
+
+def _paid_late(
+    study: RecruitedStudy,
+    there: Iterable[Submission],
+    known: Mapping[str, str],
+    *,
+    followed: Collection[str],
+) -> dict[str, Session]:
+    """Who is followed no more and was approved all the same, as three weeks after a late code."""
+    approved = {one.id for one in there if one.state == There.APPROVED} - set(followed)
+    keys = [key for key in approved if known.get(key) in REVERSIBLE]
+    if not keys:
+        return {}
+    rows = Session.objects.filter(study=study, submission_id__in=keys)
+    return {one.submission_id: one for one in rows}
 
 
 def _keeping_turn(submissions: Iterable[Submission]) -> Iterator[Submission]:

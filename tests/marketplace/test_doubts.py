@@ -80,6 +80,23 @@ def test_what_is_left_as_it_is_is_not_put_before_anybody_again(fake, posted):
     assert submission.status == "AWAITING REVIEW"
 
 
+def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake, posted):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser)
+    fake.world.leave(submission, "TIMED-OUT")
+    call_recruiters()
+    for time in (timedelta(days=12), timedelta(days=22)):
+        clock.advance(time)
+        fake.world.pass_time(time)
+        if submission.status == "TIMED-OUT":
+            fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+        call_recruiters()
+    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert Session.objects.get().state == "approved"
+    assert RecruiterCharge.objects.get(kind="reward").amount == 2
+    assert not Intent.objects.filter(**OPEN).exists()
+
+
 @pytest.mark.parametrize(
     ("is_left", "there"), [(True, "APPROVED"), (False, "REJECTED")], ids=["left", "rejected"]
 )
