@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from annotation.readers.tool_exports.entries import Export
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import (
     MTURK,
+    POOLS,
     SEVERAL,
     TABLE,
     LabelUse,
@@ -34,7 +36,12 @@ from annotation.readers.tool_exports.recognition import (
     profile_fields,
     uses_of,
 )
-from annotation.readers.tool_exports.studies import ReadExport, read_entries, read_export
+from annotation.readers.tool_exports.studies import (
+    ReadExport,
+    read_entries,
+    read_export,
+    read_pools,
+)
 from annotation.study_jobs import RESULT, request_study_job
 from annotation.uploads import (
     columns_digest,
@@ -174,7 +181,7 @@ def read_labels(running: RunningJob) -> str:
                 chosen = _first_settings(upload, export.tool, first)
             upload.mapping = chosen.plain
             read = None if chosen.problems() else _read(export, chosen, faults)
-            upload.summary = summary_of(read) if read else {}
+            upload.summary = _summary(read)
     except ImportRefused as refused:
         return _unread(upload, refused)
     note_faults(upload, faults)
@@ -202,9 +209,13 @@ def _first_settings(upload: Upload, tool: str, first: Mapping[str, str]) -> Labe
     return LabelSettings(tool=tool, uses=guess_uses(first, tool))
 
 
-def _read(export: OpenExport, chosen: LabelSettings, faults: Faults) -> ReadExport | None:
+def _read(
+    export: OpenExport, chosen: LabelSettings, faults: Faults
+) -> ReadExport | StudyDraft | None:
     """What the settings make of the records; what is wrong with them is noted."""
     try:
+        if chosen.tool == POOLS:
+            return read_pools(export.path, keep_names=chosen.keeps_names)
         return _read_entries(export, chosen, faults)
     except ImportRefused as refused:
         faults.add(refused)
@@ -223,6 +234,43 @@ def _read_entries(export: OpenExport, chosen: LabelSettings, faults: Faults) -> 
         sentences = [_("nobody answered anything in it"), *source.left_out.sentences()]
         faults.add(ImportRefused(export.path, "; ".join(sentences) + "."))
     return read
+
+
+def _summary(read: ReadExport | StudyDraft | None) -> dict[str, Any]:
+    if read is None:
+        return {}
+    return summary_of(read) if isinstance(read, ReadExport) else summary_of_pools(read)
+
+
+def summary_of_pools(draft: StudyDraft) -> dict[str, Any]:
+    """The same of targets with their pools, whose one question is what is acceptable."""
+    people = Counter(each.identity or each.annotator for each in draft.submissions)
+    n_answers = sum(len(each.judgments) for each in draft.submissions)
+    [question] = draft.questions
+    return {
+        "n_items": len(draft.items),
+        "n_candidates": sum(len(item.candidates) for item in draft.items),
+        "n_submissions": len(draft.submissions),
+        "n_answers": n_answers,
+        "n_rounds": 1,
+        "n_annotators": len(people),
+        "annotators": [n for _name, n in people.most_common(ANNOTATORS_SHOWN)],
+        "n_systems": 0,
+        "systems": [],
+        "questions": [
+            {
+                "name": question.name,
+                "n_answers": n_answers,
+                "is_read": True,
+                "level": question.level,
+                "is_split": False,
+                "categories": list(question.categories),
+                "n_categories": len(question.categories),
+            }
+        ],
+        "repairs": list(draft.repairs),
+        "items": [_item(item) for item in islice(draft.items, ITEMS_SHOWN)],
+    }
 
 
 def summary_of(read: ReadExport) -> dict[str, Any]:
@@ -295,7 +343,9 @@ def import_labels(running: RunningJob) -> str:
             read = _read(export, chosen, faults)
             _require_none(upload, faults)
             assert read is not None
-            study, message = _write(upload, read.draft(keep_names=chosen.keeps_names), running)
+            if isinstance(read, ReadExport):
+                read = read.draft(keep_names=chosen.keeps_names)
+            study, message = _write(upload, read, running)
     except ImportRefused as refused:
         faults.add(refused)
         note_faults(upload, faults)

@@ -19,6 +19,7 @@ from annotation.readers.tool_exports.recognition import (
     DOCCANO,
     LABEL_STUDIO,
     MTURK,
+    POOLS,
     TABLE,
     uses_of,
 )
@@ -28,6 +29,7 @@ TOOL_NAMES = {
     ARGILLA: gettext_lazy("Argilla: records as JSON"),
     DOCCANO: gettext_lazy("doccano: an annotator's JSONL or CSV, or the zip of them"),
     MTURK: gettext_lazy("Mechanical Turk: the results file of a batch"),
+    POOLS: gettext_lazy("Mechanical Turk: targets with their pools, as in Fashion-AlterEval"),
     TABLE: gettext_lazy("A table of labels: CSV, Excel, JSON Lines, Parquet"),
 }
 SHORT_NAMES = {
@@ -35,6 +37,7 @@ SHORT_NAMES = {
     ARGILLA: "Argilla",
     DOCCANO: "doccano",
     MTURK: "Mechanical Turk",
+    POOLS: gettext_lazy("targets and their pools, from Mechanical Turk"),
     TABLE: gettext_lazy("a table"),
 }
 LEVEL_NAMES = {
@@ -89,6 +92,7 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
         "tools": [(name, label, name == settings.tool) for name, label in TOOL_NAMES.items()],
         "tool_name": SHORT_NAMES.get(settings.tool, ""),
         "is_mturk": settings.tool == MTURK,
+        "is_of_pools": settings.tool == POOLS,
         "uses": [(use.value, label_of_use(use)) for use in uses_of(settings.tool)],
         "fields": [
             (n, column, settings.uses.get(column["name"], ""))

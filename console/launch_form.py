@@ -323,7 +323,6 @@ def initial(study: Study, last: Batch | None, n_left: int, reward_usd: Decimal) 
         "reward_usd": reward_usd,
         "title": study.title,
         "description": _("Read what is on the page and judge it."),
-        "minutes": 60,
         "days": 7,
         "approval_days": 3,
         "round": 1,
@@ -335,6 +334,7 @@ def initial(study: Study, last: Batch | None, n_left: int, reward_usd: Decimal) 
 def _terms_of_protocol(study: Study) -> dict[str, Any]:
     terms = protocol_terms(study)
     return {
+        "minutes": terms.minutes or 60,
         "max_assignments": terms.max_assignments,
         "countries": ", ".join(terms.countries),
         "languages": ", ".join(terms.languages),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import pycountry
@@ -107,7 +108,8 @@ def who_may_work(batch: Batch) -> WhoMayWork:
 
 @dataclass(frozen=True)
 class ProtocolTerms:
-    """What a study's protocol says of a batch: who may work, how much, and how many on an item."""
+    """What a study's protocol says of a batch: who may work, how much and how long, and how many
+    on an item."""
 
     countries: list[str]
     languages: list[str]
@@ -115,6 +117,12 @@ class ProtocolTerms:
     min_approved: int | None
     max_per_worker: int | None
     max_assignments: int
+    allowed_seconds: int | None
+
+    @property
+    def minutes(self) -> int | None:
+        """Whole ones to finish a HIT in, where the protocol says how long it may take."""
+        return self.allowed_seconds and ceil(self.allowed_seconds / 60)
 
 
 def protocol_terms(study: Study) -> ProtocolTerms:
@@ -128,6 +136,7 @@ def protocol_terms(study: Study) -> ProtocolTerms:
         min_approved=who.least_approved_hits,
         max_per_worker=who.most_hits_per_worker,
         max_assignments=document.completion.assignments_per_item,
+        allowed_seconds=document.time.allowed_seconds,
     )
 
 

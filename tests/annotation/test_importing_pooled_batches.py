@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.models import Judgment, Study, Submission
+from annotation.models import Annotator, Judgment, Study, Submission
 from tests.annotation.importing import assert_refused, command_output
 
 pytestmark = pytest.mark.django_db
@@ -106,3 +106,20 @@ def test_columns_of_a_rating_batch_are_none_of_pools(batch: Path) -> None:
 def test_items_without_answers_are_imported_alone(batch: Path) -> None:
     command_output("import_mturk_batch", batch, study="shoes", items_only=True)
     assert (Study.objects.get().items.count(), Submission.objects.count()) == (2, 0)
+
+
+@pytest.mark.parametrize("tool", ["mturk", "mturk-pools"])
+def test_labels_of_another_tool_may_be_such_a_batch(batch: Path, tool: str) -> None:
+    command_output("import_annotations", batch, study="again", tool=tool)
+    assert Study.objects.get().kind == "alternatives"
+    assert Judgment.objects.filter(question__name="acceptable").count() == 7
+
+
+def test_what_it_asks_has_no_other_name(batch: Path) -> None:
+    problem = "leave out the options that name fields and questions"
+    assert_refused("import_annotations", batch, problem, tool="mturk-pools", item=["x"])
+
+
+def test_workers_names_that_are_pseudonyms_may_stay(batch: Path) -> None:
+    command_output("import_annotations", batch, study="s", tool="mturk-pools", keep_names=True)
+    assert set(Annotator.objects.values_list("pseudonym", flat=True)) == {"W1", "W2"}

@@ -16,6 +16,7 @@ from annotation.models import AgreementVersion, Annotator, Judgment, Study, Uplo
 from console.results import compute
 from metrics.stored_scores import write_scores
 from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
+from tests.annotation.test_importing_pooled_batches import BATCH
 from tests.console import pages
 from tests.console.work import work_off
 
@@ -89,6 +90,20 @@ def test_an_upload_makes_the_study_that_the_command_makes(rosa: Client, name: st
 
     imported(name, study="by-command", **EVERY_FORMAT[name])
     assert as_rows(upload.result) == as_rows(Study.objects.get(slug="by-command"))
+
+
+def test_a_batch_of_targets_with_their_pools_becomes_a_study_of_alternatives(rosa: Client) -> None:
+    upload = send(rosa, BATCH, "batch.csv")
+    text = words_of(rosa, upload)
+    assert "7 answers of 2 annotators to 1 question about 2 items" in text
+    assert "1 row listed the target among its own candidates" in text
+    assert "Guessed by the fields" not in text
+    rosa.post(to("upload-import", upload), said_of(upload, {}))
+    study = Study.objects.get()
+    assert study.kind == "alternatives"
+    assert Judgment.objects.count() == 7
+    assert Judgment.objects.accepted().count() == 4
+    assert not Annotator.objects.filter(pseudonym__in=["W1", "W2"]).exists()
 
 
 def test_what_will_be_read_is_shown_and_nothing_is_stored(rosa: Client) -> None:

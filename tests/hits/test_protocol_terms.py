@@ -1,11 +1,13 @@
 """What a protocol says of a batch holds on the marketplace, unless the launch says otherwise."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 from django.core.management import call_command
 
 from annotation.models import Study
+from annotation.protocols.records import Time
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import save_draft
 from hits.models import Batch
@@ -42,3 +44,21 @@ def test_publishing_freezes_the_protocol_and_requires_its_workers(client):
     by_type = {one["QualificationTypeId"]: one for one in required}
     assert by_type["00000000000000000071"]["LocaleValues"] == [{"Country": "US"}]
     assert by_type["000000000000000000L0"]["IntegerValues"] == [95]
+
+
+@pytest.mark.usefixtures("site")
+def test_a_hit_may_take_as_long_as_the_protocol_allows_a_page(client) -> None:
+    study = alternatives_study()
+    document = read_protocol("alternatives")
+    save_draft(study=study, document=replace(document, time=Time(allowed_seconds=570)))
+    call_command("publish_study", study.slug, reward=Decimal("0.63"), items=1)
+    assert hits_there(client)[0]["AssignmentDurationInSeconds"] == 600
+
+
+@pytest.mark.usefixtures("site")
+def test_a_launch_may_say_another_time(client) -> None:
+    study = alternatives_study()
+    document = read_protocol("alternatives")
+    save_draft(study=study, document=replace(document, time=Time(allowed_seconds=570)))
+    call_command("publish_study", study.slug, reward=Decimal("0.63"), minutes=20)
+    assert hits_there(client)[0]["AssignmentDurationInSeconds"] == 1200

@@ -16,7 +16,7 @@ from annotation.readers.drafts import StudyDraft
 from annotation.readers.rows import MOST
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
-from annotation.readers.tool_exports.studies import READERS, read_tool_export
+from annotation.readers.tool_exports.studies import TOOLS, read_tool_export
 
 FIELDS = ("annotator", "candidate", "system", "context", "response", "reference")
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_study_arguments(parser)
-        parser.add_argument("--from", dest="tool", choices=list(READERS), required=True)
+        parser.add_argument("--from", dest="tool", choices=TOOLS, required=True)
         parser.add_argument(
             "--item", action="append", default=[], metavar="FIELD",
             help="what names an item; several together where one does not (default: the tool's id)",

@@ -14,15 +14,16 @@ from annotation.readers.archives import is_excel
 from annotation.readers.column_mapping import NAMES, Use, plain_name
 from annotation.readers.formats import JSON, JSON_LINES, FileFormat
 from annotation.readers.mapped_files import opened_table
+from annotation.readers.pooled_hits import has_pools
 from annotation.readers.records import Refuse, each_record
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row, read_array
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.mturk import ANSWER, COLUMNS
 
-LABEL_STUDIO, ARGILLA, DOCCANO, MTURK, TABLE = (
+LABEL_STUDIO, ARGILLA, DOCCANO, MTURK, POOLS, TABLE = (
     *("label-studio", "argilla", "doccano"),
-    *("mturk", "csv"),
+    *("mturk", "mturk-pools", "csv"),
 )
 RECORDS_LOOKED_AT = 50
 SHOWN_CHARACTERS = 120
@@ -71,9 +72,11 @@ LIKELY: dict[LabelUse, tuple[str, ...]] = {
 
 
 def uses_of(tool: str) -> tuple[LabelUse, ...]:
-    """What the fields of a tool's export may be used as."""
+    """What the fields of a tool's export may be used as; those of pools have names of their own."""
     if tool == TABLE:
         return tuple(LabelUse)
+    if tool == POOLS:
+        return ()
     return (*SHOWN, LabelUse.VALUE) if tool == MTURK else SHOWN
 
 
@@ -135,6 +138,8 @@ def recognized(rows: Sequence[Row]) -> str:
     """The tool whose export begins like this."""
     fields = rows[0].fields if rows else {}
     names = set(fields)
+    if has_pools(list(names)):
+        return POOLS
     if {"data", "annotations"} <= names:
         return LABEL_STUDIO
     if {"fields", "responses"} <= names:
@@ -166,6 +171,8 @@ def _fields_of(fields: Mapping[str, Any], tool: str) -> Iterable[tuple[str, Any]
         return [*_items_of(fields.get("fields")), *_items_of(fields.get("metadata"))]
     if tool == MTURK:
         return [each for each in fields.items() if each[0].startswith(("Input.", ANSWER))]
+    if tool == POOLS:
+        return ()
     if tool == DOCCANO:
         labels = ("label", "cats", "annotations", "entities", "labels")
         return [each for each in fields.items() if each[0] not in labels]

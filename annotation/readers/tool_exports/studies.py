@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from annotation.readers.drafts import (
     SubmissionDraft,
     WrittenDraft,
 )
+from annotation.readers.pooled_batch import read_pooled_batch
+from annotation.readers.pooled_hits import is_pooled_batch
 from annotation.readers.tool_exports.argilla import read_argilla
 from annotation.readers.tool_exports.doccano import read_doccano
 from annotation.readers.tool_exports.entries import Entry, Export, FieldNames
@@ -29,6 +31,7 @@ from annotation.readers.tool_exports.questions import (
     columns_of,
     labels_of,
 )
+from annotation.readers.tool_exports.recognition import MTURK, POOLS
 
 Pass = tuple[str, str, int]
 READERS: dict[str, Callable[[Export], list[Entry]]] = {
@@ -38,6 +41,7 @@ READERS: dict[str, Callable[[Export], list[Entry]]] = {
     "mturk": read_mturk,
     "csv": read_plain_table,
 }
+TOOLS = (*READERS, POOLS)
 SHARED = ("context", "reference", "condition")
 
 
@@ -81,9 +85,30 @@ def read_tool_export(
     Annotators get pseudonyms when it is written, unless their names are to be kept. `answers` is
     how a Mechanical Turk column of answers names its question and system.
     """
+    is_bare = fields == FieldNames() and not answers
+    if tool == POOLS or (tool == MTURK and is_bare and is_pooled_batch(path)):
+        if not (is_bare and settings == QuestionSettings()):
+            problem = (
+                "this batch shows targets and their pools, whose columns have names of their own, "
+                "and asks one question: leave out the options that name fields and questions."
+            )
+            raise ImportRefused(path, problem)
+        return read_pools(path, keep_names=keep_names)
     export = Export(path, fields)
     entries = read_entries(export, tool, answers)
     return read_export(export, entries, settings).draft(keep_names=keep_names)
+
+
+def read_pools(path: Path, *, keep_names: bool) -> StudyDraft:
+    """The study of alternatives that a Mechanical Turk batch of targets and pools makes."""
+    draft = read_pooled_batch(path)
+    if not keep_names:
+        return draft
+    submissions = tuple(
+        replace(each, annotator=each.annotator or each.identity, identity="")
+        for each in draft.submissions
+    )
+    return replace(draft, submissions=submissions)
 
 
 def read_entries(export: Export, tool: str, answers: str = "") -> list[Entry]:

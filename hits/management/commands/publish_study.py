@@ -48,7 +48,7 @@ class Command(BaseCommand):
         parser.add_argument("--title", help="shown to workers (default: the study's)")
         parser.add_argument("--description", default="Judge what is on the page.")
         parser.add_argument("--keywords", default="")
-        parser.add_argument("--minutes", type=int, default=60, help="to finish one HIT")
+        parser.add_argument("--minutes", type=int, help="to finish one HIT (the protocol's, or 60)")
         parser.add_argument("--days", type=int, default=7, help="that the HITs are on offer")
         parser.add_argument("--round", type=int, default=1)
         parser.add_argument("--dry-run", action="store_true", help="say what it would cost")
@@ -144,8 +144,11 @@ def _with_terms_of_protocol(study: Study, options: dict[str, Any]) -> dict[str, 
         "min_approved": _or(options["min_approved"], terms.min_approved),
         "max_per_worker": _or(options["max_per_worker"], terms.max_per_worker),
     }
-    assignments = _or(options["assignments"], terms.max_assignments)
-    return options | worker_terms | {"assignments": assignments}
+    hit_terms = {
+        "assignments": _or(options["assignments"], terms.max_assignments),
+        "minutes": _or(options["minutes"], terms.minutes or 60),
+    }
+    return options | worker_terms | hit_terms
 
 
 def _or(option: int | None, term: int | None) -> int | None:
