@@ -49,6 +49,8 @@ WANTS_JUDGMENTS = (PUBLISH, PRICE, PLACES)
 HIDDEN = ("worker_id", "token")
 # What can be requested of a study however it stands.
 ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS, ERASE)
+# Of that, what the marketplace sends to the recruiter, who may refuse it.
+SENT_ON = (SETTLE, BONUS)
 POSSIBLE = {
     State.DRAFT: (PUBLISH, DISCARD),
     State.ACTIVE: (PAUSE, STOP, PRICE, PLACES),
@@ -196,8 +198,9 @@ def recruit_in_background(running: RunningJob) -> str:
 
 def _done_by_itself(recruitment: Recruitment, action: str) -> str:
     """What is no action of the study's: whatever became of the last of those, this is done, though
-    nobody hears at the moment how the study stands."""
-    Recruitment.objects.filter(pk=recruitment.pk).update(is_under_way=False)
+    nobody hears at the moment how the study stands. What is sent on waits until that is heard."""
+    rows = Recruitment.objects.filter(pk=recruitment.pk)
+    rows.update(is_under_way=False, n_waiting=F("n_waiting") + (action in SENT_ON))
     with suppress(HitsError):
         follow_batch(recruitment.batch)
     return _report(recruitment, action)

@@ -11,7 +11,14 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from hits import recruiter_api
-from hits.models import Assignment, Batch, Connection, RecruiterCall, Recruitment
+from hits.models import (
+    Assignment,
+    Batch,
+    Connection,
+    Payment,
+    RecruiterCall,
+    Recruitment,
+)
 from hits.participations import store_participations
 from hits.payments import note_refused_payments
 from hits.recruiter_accounts import store_recruiters
@@ -28,6 +35,8 @@ State = Recruitment.State
 PAID_BY_TIME = ("doubt", "reject", "approve")
 # Participations are of minutes or hours: who stops one has submitted all of it since.
 TAKEN_BACK_WITHIN = timedelta(days=1)
+# By then it is known whether a decision or a bonus waits for the recruiter.
+HEARD_WITHIN = timedelta(days=1)
 
 
 def follow_batch(batch: Batch) -> None:
@@ -60,7 +69,10 @@ def connections_to_follow() -> list[Connection]:
     """Those over which participants may come, or a token is being tried."""
     of_batches = Q(batches__recruitments__in=Recruitment.objects.unfinished())
     rows = Connection.objects.filter(
-        of_batches | Q(batches__in=_undecided_batches()) | Q(recruiters__is_being_tried=True)
+        of_batches
+        | Q(batches__in=_undecided_batches())
+        | Q(batches__in=_batches_sent_on())
+        | Q(recruiters__is_being_tried=True)
     )
     return list(rows.distinct())
 
@@ -80,6 +92,15 @@ def _undecided_batches() -> QuerySet[Batch]:
     is_recent = Q(submitted_at__gt=timezone.now() - TAKEN_BACK_WITHIN)
     answers = Assignment.objects.filter(is_undecided | is_recent, hit__batch=OuterRef("pk"))
     return Batch.objects.filter(Exists(answers), is_recruited=True)
+
+
+def _batches_sent_on() -> QuerySet[Batch]:
+    """Participants' batches of which something was sent just now that their recruiter may refuse,
+    however long ago they were closed."""
+    recently = timezone.now() - HEARD_WITHIN
+    decided = Assignment.objects.filter(hit__batch=OuterRef("pk"), decided_at__gt=recently)
+    paid = Payment.objects.filter(assignment__hit__batch=OuterRef("pk"), confirmed_at__gt=recently)
+    return Batch.objects.filter(Exists(decided) | Exists(paid), is_recruited=True)
 
 
 def participants_to_look_after(study_ids: Iterable[int]) -> list[tuple[Batch, int, int]]:
@@ -112,7 +133,8 @@ def _store_study(
     recruitment.free, recruitment.needed = one.free, one.needed
     # Of whomever they are for: a participant's other study of the batch may be the one that pays.
     mine = (bonus for bonus in bonuses if bonus.request_token.startswith(f"{recruitment.key}:"))
-    recruitment.refused_bonuses = {bonus.request_token: bonus.problem for bonus in mine}
+    # Of whom was erased since nothing is told any more; what was refused stays so.
+    recruitment.refused_bonuses |= {bonus.request_token: bonus.problem for bonus in mine}
     recruitment.n_waiting, recruitment.fetched_at = one.n_waiting, timezone.now()
     recruitment.save()
 

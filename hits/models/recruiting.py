@@ -11,7 +11,7 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -99,11 +99,14 @@ class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
 
     def unfinished(self) -> Self:
         """Those of which something is to come: also for a while after all is closed, since
-        participants take answers back, and submissions without their work are approved by time."""
+        participants take answers back, and submissions without their work are approved by time;
+        and later, too, what was requested then, until it is known what the recruiter says."""
         recently = timezone.now() - FOLLOWED_FOR
         is_open = Q(batch__closed_at=None) | Q(state__in=Recruitment.LIVE)
         is_open |= Q(batch__closed_at__gt=recently) & ~Q(public_id="")
-        return self.filter(is_open).exclude(state__in=Recruitment.OVER)
+        is_open |= Q(is_under_way=True) | Q(n_waiting__gt=0, recruiter__is_connected=True)
+        uncertain = RecruiterCall.objects.filter(recruitment=OuterRef("pk"), is_uncertain=True)
+        return self.filter(is_open | Exists(uncertain)).exclude(state__in=Recruitment.OVER)
 
     def live(self) -> Self:
         """Those that participants are let in by, or may be again."""

@@ -755,6 +755,69 @@ def test_a_bonus_that_was_refused_may_be_paid_for_the_same_reason(
     assert [kind for kind, _submission, _amount in fake.world.paid] == ["bonus"]
 
 
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_a_bonus_that_is_refused_long_after_its_batch_was_closed_is_said_to_be_refused(
+    refused, drafted, fake, ada, batch, connection, monkeypatch, is_heard
+):
+    worker_id = Assignment.objects.of(batch).first().worker.worker_id
+    change(drafted, STOP, ada)
+    then = timezone.now() - timedelta(days=40)
+    Assignment.objects.update(status="Approved", submitted_at=then)
+    Batch.objects.update(closed_at=then)
+    assert connections_to_follow() == []
+    fake.fail_next("prepare_bonuses", "400")  # for want of money, say
+
+    def away(*_given, **_facts):
+        raise MarketplaceUnreachable("away")
+
+    with monkeypatch.context() as once:
+        if not is_heard:
+            once.setattr(recruiter_api, "fetch_standing", away)
+        change(drafted, BONUS, ada, worker_id=worker_id, amount="0.75", reason="Careful")
+    for _minute in range(2):
+        minute()
+    [bonus] = bonuses_of(batch)
+    assert (bonus.is_refused, fake.world.paid) == (True, [])
+    assert connections_to_follow() == []
+
+
+def test_a_bonus_of_the_desk_is_heard_of_however_long_ago_its_batch_was_closed(
+    refused, drafted, ada, batch, connection
+):
+    change(drafted, STOP, ada)
+    then = timezone.now() - timedelta(days=40)
+    Assignment.objects.update(status="Approved", submitted_at=then)
+    Batch.objects.update(closed_at=then)
+    Payment.objects.create(
+        assignment=Assignment.objects.first(),
+        purpose=bonus_purpose("Careful"),
+        amount_usd=Decimal("0.75"),
+        fee_usd=0,
+        reason="Careful",
+        state="confirmed",
+        confirmed_at=timezone.now(),
+    )
+    assert connections_to_follow() == [connection]
+    Payment.objects.update(confirmed_at=then)
+    assert connections_to_follow() == []
+
+
+def test_a_refused_bonus_stays_refused_though_its_participant_was_erased(
+    refused, drafted, fake, ada, batch
+):
+    mine = Assignment.objects.of(batch)
+    worker_id = mine.first().worker.worker_id
+    fake.fail_next("prepare_bonuses", "400")
+    change(drafted, BONUS, ada, worker_id=worker_id, amount="0.75", reason="Careful")
+    minute()
+    decide(assignments=mine, decision=Assignment.Decision.APPROVE)
+    send_decisions(batch=batch, client=client_of(batch.connection))
+    minute()
+    erase_worker(RecruitedStudy.objects.get().sessions.get().worker)
+    minute()
+    assert [one.is_refused for one in bonuses_of(batch)] == [True]
+
+
 def test_how_participants_stand_is_known_until_their_work_is_decided(drafted, fake, ada, batch):
     """Who gave the place back after the work, or entered another code than the one given."""
     change(drafted, PUBLISH, ada, confirmed="4.00")
