@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from hits.recruiter_api import ParticipationRecord
+    from hits.recruiting_records import ParticipationRecord
 
 FACTS = ("worker_id", "state", "outcome", "reported", "arrived_at")
 # The items of a participation are reserved together, when its participant arrives; nobody is done

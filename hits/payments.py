@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
     from mypy_boto3_mturk.client import MTurkClient
 
-    from hits.recruiter_api import RefusedBonus
+    from hits.recruiting_records import RefusedBonus
 
 LARGEST_USD = Decimal("10000.00")
 LONGEST_REASON = 4096

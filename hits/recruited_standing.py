@@ -22,7 +22,8 @@ from hits.models import (
 from hits.participations import store_participations
 from hits.payments import note_refused_payments
 from hits.recruiter_accounts import store_recruiters
-from hits.recruiter_api import RefusedBonus, Standing, StudyRecord, annotation_prefix
+from hits.recruiter_api import annotation_prefix
+from hits.recruiting_records import RefusedBonus, Standing, StudyRecord
 from hits.submissions import delete_withdrawn
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def _store_study(
     recruitment.unsent, recruitment.n_entered = dict(one.unsent), one.n_entered
     recruitment.charges = {kind: f"{amount:f}" for kind, amount in one.charges.items()}
     recruitment.free, recruitment.needed = one.free, one.needed
+    recruitment.reward_there = one.reward_there
+    recruitment.screen_out_reward_there = one.screen_out_reward_there
     # Of whomever they are for: a participant's other study of the batch may be the one that pays.
     mine = (bonus for bonus in bonuses if bonus.request_token.startswith(f"{recruitment.key}:"))
     # Of whom was erased since nothing is told any more; what was refused stays so.

@@ -23,7 +23,7 @@ from work.request import request_job
 
 if TYPE_CHECKING:
     from accounts.models import Team, User
-    from hits.recruiter_api import RecruiterRecord
+    from hits.recruiting_records import RecruiterRecord
     from work.execution import RunningJob
 
 PAUSE_SECONDS = 0.5

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from http import HTTPStatus
 from typing import Any
@@ -18,6 +16,14 @@ from django.utils.translation import gettext as _
 from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused
 from hits.foreign_records import count, identifier, text_of, time_of
 from hits.models import Batch, Connection, Recruitment
+from hits.recruiting_records import (
+    CallRecord,
+    ParticipationRecord,
+    RecruiterRecord,
+    RefusedBonus,
+    Standing,
+    StudyRecord,
+)
 from hits.requester_api import post
 
 PREFIX = "/recruiting"
@@ -30,98 +36,6 @@ KIND_WITH_AN_API = "prolific"
 AFTER = re.compile(
     r"2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-9:]{8}(?:\.[0-9]{1,6})?[+-][0-9:]{5}(?: [0-9]{1,19})?"
 )
-
-
-@dataclass(frozen=True)
-class RecruiterRecord:
-    """An account at a recruiter, as the marketplace describes it."""
-
-    public_id: str
-    name: str
-    is_connected: bool
-    is_being_tried: bool
-    account: str
-    currency: str
-    workspace: str
-    project: str
-    problem: str
-
-
-@dataclass(frozen=True)
-class StudyRecord:
-    """A study at a recruiter, as the marketplace describes it."""
-
-    public_id: str
-    key: str
-    state: str
-    is_posted: bool
-    action: str
-    problem: str
-    places: int
-    quoted_places: int | None
-    quoted_cost: Decimal | None
-    sessions: Mapping[str, int]
-    outcomes: Mapping[str, int]
-    n_waiting: int
-    charges: Mapping[str, Decimal]
-    # Of the sessions those whose decision the recruiter has not got yet, by state, and of those at
-    # work who has entered a code there.
-    unsent: Mapping[str, int]
-    n_entered: int
-    free: int | None = None
-    needed: int | None = None
-
-
-@dataclass(frozen=True)
-class CallRecord:
-    """A call that a person is to look after."""
-
-    number: int
-    study: str
-    kind: str
-    is_uncertain: bool
-    amount: Decimal | None
-    currency: str
-    worker_id: str
-    submission_id: str
-    problem: str
-    shows_by: datetime | None
-    # By which a bonus was requested; marketplaces of earlier versions do not tell it.
-    request_token: str = ""
-
-
-@dataclass(frozen=True)
-class RefusedBonus:
-    """One that the recruiter would not pay, as for want of money."""
-
-    worker_id: str
-    request_token: str
-    problem: str
-
-
-@dataclass(frozen=True)
-class ParticipationRecord:
-    """How a participant stands at the recruiter whose work waits for a decision."""
-
-    study: str
-    worker_id: str
-    state: str
-    outcome: str
-    reported: str
-    arrived_at: datetime | None
-
-
-@dataclass(frozen=True)
-class Standing:
-    recruiters: tuple[RecruiterRecord, ...]
-    studies: tuple[StudyRecord, ...]
-    calls: tuple[CallRecord, ...]
-    # Assignments whose answers were taken back by their participants.
-    withdrawn: tuple[str, ...] = ()
-    participations: tuple[ParticipationRecord, ...] = ()
-    refused_bonuses: tuple[RefusedBonus, ...] = ()
-    # It says nothing of what was sent since.
-    asked_at: datetime | None = None
 
 
 def annotation_prefix(batch: Batch) -> str:
@@ -320,6 +234,8 @@ def _study(row: dict[str, Any]) -> StudyRecord:
         n_entered=count(row.get("n_entered", 0), "n_entered"),
         free=None if row.get("free") is None else count(row["free"], "free"),
         needed=None if row.get("needed") is None else count(row["needed"], "needed"),
+        reward_there=_amount(row, "reward_there"),
+        screen_out_reward_there=_amount(row, "screen_out_reward_there"),
     )
 
 

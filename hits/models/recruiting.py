@@ -178,6 +178,20 @@ class Recruitment(models.Model):
         blank=True,
         help_text="Places for the judgments that nobody gives at the moment, while it is open.",
     )
+    reward_there = models.DecimalField(
+        max_digits=14,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        help_text="What the recruiter pays, where it can be changed by hand.",
+    )
+    screen_out_reward_there = models.DecimalField(
+        max_digits=14,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        help_text="The same of whoever may not take part.",
+    )
     charges = models.JSONField(
         default=dict, blank=True, help_text="What the recruiter charged, by kind, as texts."
     )
@@ -212,6 +226,17 @@ class Recruitment(models.Model):
             for kind, label in CHARGES.items()
             if kind in self.charges
         ]
+
+    @property
+    def changed_reward(self) -> Decimal | None:
+        """The reward at the recruiter, where it is not the one that was decided on here."""
+        return self.reward_there if self.reward_there not in (None, self.reward) else None
+
+    @property
+    def changed_screen_out_reward(self) -> Decimal | None:
+        """The same of whoever may not take part."""
+        there = self.screen_out_reward_there
+        return there if there not in (None, self.screen_out_reward) else None
 
     @property
     def cost_in_all(self) -> Decimal | None:

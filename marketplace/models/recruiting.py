@@ -1,3 +1,5 @@
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -120,6 +122,9 @@ class RecruitedStudy(models.Model):
     # What it pays whoever is screened out at the door, and how many of them at most.
     screen_out_reward = models.DecimalField(max_digits=10, decimal_places=2, null=True)
     screen_out_places = models.PositiveIntegerField(default=0)
+    # What it pays there, as it was seen last: both can be changed there by hand.
+    reward_there = models.DecimalField(max_digits=10, decimal_places=2, null=True)
+    screen_out_reward_there = models.DecimalField(max_digits=10, decimal_places=2, null=True)
     # Whose participants may not take part.
     excluded = models.ManyToManyField(
         "self", symmetrical=False, blank=True, related_name="excluded_by"
@@ -169,6 +174,17 @@ class RecruitedStudy(models.Model):
     def is_open(self) -> bool:
         """Whether participants are let in."""
         return self.state == self.State.ACTIVE
+
+    @property
+    def reward_paid(self) -> Decimal | None:
+        """What a participation is paid, as far as is known."""
+        return self.reward if self.reward_there is None else self.reward_there
+
+    @property
+    def screen_out_reward_paid(self) -> Decimal | None:
+        """The same of whoever is screened out."""
+        there = self.screen_out_reward_there
+        return self.screen_out_reward if there is None else there
 
 
 class OutcomeCode(models.Model):

@@ -59,7 +59,7 @@ def _uncharged(session: Session) -> str:
     study, kind = session.study, ""
     if _is_approved_there(session) and study.external_id and study.reward is not None:
         kind = RecruiterCharge.Kind.REWARD.value
-    if session.state == Session.State.SCREENED_OUT and study.screen_out_reward is not None:
+    if session.state == Session.State.SCREENED_OUT and study.screen_out_reward_paid is not None:
         kind = RecruiterCharge.Kind.SCREEN_OUT.value
     if kind and RecruiterCharge.objects.filter(session=session, kind=kind).exists():
         return ""

@@ -2,7 +2,9 @@
 
 Publishing sets the pay of all places aside (a charge of the study); what was paid of it is a
 charge for each participation that was approved there, as the recruiter's own calculator says,
-fees included. Bonuses are charged where they are paid (marketplace.recruiting.intents).
+fees included. Bonuses are charged where they are paid (marketplace.recruiting.intents). Both are
+of the reward there: where it is raised by hand, more is set aside for each place, and whoever was
+approved before is paid the rest (help of Prolific, on adjustment payments).
 """
 
 from collections import Counter
@@ -25,8 +27,10 @@ from marketplace.models import (
 )
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.records import Cost, PostedStudy
 
 Kind = RecruiterCharge.Kind
+CENT, MOST_REWARD = Decimal("0.01"), Decimal(100_000)
 # As charges are stored. SQLite adds them up as floats, whose sum has fifteen digits.
 SMALLEST = Decimal("0.0001")
 # Of what publishing and more places set aside, participations are paid; what is left over when the
@@ -44,13 +48,12 @@ def charge_rewards(connection: RecruiterConnection, recruiter: Recruiter) -> int
     once; return of how many."""
     n = Counter[str]()
 
-    def charge(kind: RecruiterCharge.Kind, amount: str, sessions: QuerySet[Session]) -> None:
-        n[kind] += _charge(connection, recruiter, kind, amount, sessions)
+    def charge(kind: RecruiterCharge.Kind, sessions: QuerySet[Session]) -> None:
+        n[kind] += _charge(connection, recruiter, kind, sessions)
 
-    screened_out = _screened_out(connection)
     with Patience() as patience:
-        patience.try_to(partial(charge, Kind.REWARD, "reward", _approved(connection)))
-        patience.try_to(partial(charge, Kind.SCREEN_OUT, "screen_out_reward", screened_out))
+        patience.try_to(partial(charge, Kind.REWARD, _approved(connection)))
+        patience.try_to(partial(charge, Kind.SCREEN_OUT, _screened_out(connection)))
     return n.total()
 
 
@@ -58,19 +61,19 @@ def _charge(
     connection: RecruiterConnection,
     recruiter: Recruiter,
     kind: RecruiterCharge.Kind,
-    amount: str,
     sessions: QuerySet[Session],
 ) -> int:
-    """Each session's pay, which is this amount of its study."""
+    """Each session's pay, which is its study's, of this kind."""
     n = Counter[str]()
     charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=kind)
     waiting = sessions.filter(~Exists(charged))
     erased = ErasedSubmission.objects.filter(connection=connection, uncharged=kind)
-    priced = RecruitedStudy.objects.exclude(**{amount: None})
+    amount = "reward" if kind == Kind.REWARD else "screen_out_reward"
+    priced = RecruitedStudy.objects.exclude(**{amount: None, f"{amount}_there": None})
 
     def charge(study: RecruitedStudy) -> None:
-        cost = recruiter.cost(getattr(study, amount), 1)
-        if cost.total <= 0:
+        pay = study.reward_paid if kind == Kind.REWARD else study.screen_out_reward_paid
+        if pay is None or (cost := recruiter.cost(pay, 1)).total <= 0:
             return
         facts = {"currency": cost.currency, "amount": cost.total, "created_at": clock.now()}
         for session in waiting.filter(study=study):
@@ -94,6 +97,58 @@ def _charge(
         for study in priced.filter(has_waiting).order_by("pk"):
             patience.try_to(partial(charge, study), key=f"{kind}-charges:{study.pk}")
     return n.total()
+
+
+def follow_pay(
+    study: RecruitedStudy, recruiter: Recruiter, posted: PostedStudy, *, is_charged: bool
+) -> None:
+    """Write down what a study pays there and, where it `is_charged` already, what a reward that was
+    changed there since costs."""
+    pays = [pay for pay, _n in posted.screen_outs or ()]
+    if len(pays) == 1 and _is_pay(pays[0]) and pays[0] != study.screen_out_reward_there:
+        study.screen_out_reward_there = pays[0]
+        study.save(update_fields=["screen_out_reward_there"])
+    reward = posted.reward
+    if study.reward is None or reward is None or not _is_pay(reward):
+        return
+    if is_charged and reward != study.reward_paid:
+        of_places, of_one = recruiter.cost(reward, study.places), recruiter.cost(reward, 1)
+        with transaction.atomic():
+            _charge_the_rest(study, Kind.STUDY, of_places)
+            n_paid = study.charges.filter(kind=Kind.REWARD).exclude(external_id=_rest_of(study))
+            if reward > (study.reward_paid or 0):  # who was paid more keeps it
+                total = n_paid.count() * of_one.total
+                _charge_the_rest(study, Kind.REWARD, Cost(total, of_one.currency))
+    if reward != study.reward_there:
+        study.reward_there = reward
+        study.save(update_fields=["reward_there"])
+
+
+def _is_pay(amount: Decimal) -> bool:
+    """Whether it is an amount that a participant can be paid, and that is kept here."""
+    return 0 < amount <= MOST_REWARD and amount == amount.quantize(CENT)
+
+
+def _rest_of(study: RecruitedStudy) -> str:
+    return f"{study.external_id}:changed"
+
+
+def _charge_the_rest(study: RecruitedStudy, kind: RecruiterCharge.Kind, cost: Cost) -> None:
+    """Have the charges of a kind come to a cost, by one of their number, which is of the changes
+    alone."""
+    charges = study.charges.filter(kind=kind)
+    others = charges.exclude(external_id=_rest_of(study)).aggregate(n=Sum("amount"))["n"]
+    rest = cost.total - (others or Decimal(0)).quantize(SMALLEST)
+    if rest <= 0:
+        charges.filter(external_id=_rest_of(study)).delete()
+        return
+    facts = {"amount": rest, "currency": cost.currency, "created_at": clock.now()}
+    RecruiterCharge.objects.update_or_create(
+        connection=study.connection,
+        kind=kind,
+        external_id=_rest_of(study),
+        defaults=facts | {"study": study},
+    )
 
 
 def committed_to(study: RecruitedStudy) -> Decimal:

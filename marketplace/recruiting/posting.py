@@ -21,6 +21,7 @@ from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
 from marketplace.hits.payers import let_recruiter_pay
 from marketplace.models import PaidBy, RecruitedStudy, RecruiterCharge, RecruiterConnection
+from marketplace.recruiting.charges import follow_pay
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, with_screen_outs
 from marketplace.recruiting.needed_places import require_work
@@ -271,8 +272,10 @@ def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
         rows.filter(action="").update(problem="")
     study.state = after
     study.save(update_fields=["state"])
+    is_charged = before != State.DRAFT
+    follow_pay(study, recruiter, posted, is_charged=is_charged)
     # Last, so that more places are charged another time where their price can't be asked now.
-    if before != State.DRAFT and places > study.places:
+    if is_charged and places > study.places:
         n_more, key = places - study.places, f"{study.external_id}:{places}"
         _charge(study, recruiter, posted, n_more, key)
     study.places = places

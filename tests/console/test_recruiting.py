@@ -878,3 +878,12 @@ def test_people_are_counted_who_must_be_looked_after_and_what_it_is_about(rosa, 
     home = words_of(rosa.get(reverse("console:studies")).content.decode())
     assert f"2 participants of batch {recruitment.batch_id} must be looked after" in home
     assert "What nobody decides on, the recruiter may pay by time." in home
+
+
+def test_a_reward_that_was_changed_at_the_recruiter_is_named(rosa, recruitment):
+    Recruitment.objects.update(state="active", reward_there="1.5000")
+    assert "was changed at" not in words_of(rosa.get(page(recruitment.batch)).content.decode())
+    Recruitment.objects.update(reward_there="2.2500", screen_out_reward_there="0.30")
+    words = words_of(rosa.get(page(recruitment.batch)).content.decode())
+    assert "it pays 2.25 GBP there, not the 1.50 GBP that was decided on here" in words
+    assert "What who may not take part gets was changed at Prolific: it is 0.30 GBP" in words

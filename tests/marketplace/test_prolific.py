@@ -237,7 +237,7 @@ def test_places_of_a_study_whose_reward_was_raised_there_are_charged_as_they_are
         operations.change_study(fake.world, {"total_available_places": 5}, there.id)
     call_recruiters()
     amounts = RecruiterCharge.objects.order_by("pk").values_list("amount", flat=True)
-    assert list(amounts) == [Decimal(8), Decimal(6)]
+    assert list(amounts) == [Decimal(8), Decimal(16), Decimal(6)]  # four raised, one more
 
 
 def test_to_say_the_places_that_are_there_costs_nothing_more(posted):

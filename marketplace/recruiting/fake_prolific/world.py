@@ -136,11 +136,15 @@ class World:
         self.available -= places * study.unit
 
     def change_reward(self, study: Study, reward: int) -> None:
-        """The researcher changes what a participation is paid, on Prolific's own page."""
-        held = study.held
+        """The researcher changes what a participation is paid, on Prolific's own page. Whoever was
+        approved before is paid the rest."""
+        held, before = study.held, study.unit
         self.hold(study, -held)
         study.facts["reward"] = reward
         self.hold(study, held)
+        for each in self.of(study):
+            if each.status == "APPROVED" and study.unit > before:
+                self.pay("adjustment", each, study.unit - before)
 
     def pay(self, kind: str, submission: Submission, amount: Fraction) -> None:
         """Pay from what is available."""

@@ -1,0 +1,85 @@
+# ruff: noqa: F811 (fixtures)
+"""What a study pays can be changed by hand at the recruiter while it is open: charges follow it."""
+
+from decimal import Decimal
+
+from marketplace.models import RecruitedStudy, RecruiterCharge
+from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.posting import publish_study
+from marketplace.recruiting.standing import studies_of
+from tests.marketplace.prolific import (  # noqa: F401
+    REWARD,
+    assignments,
+    connection,
+    fake,
+    hand_in,
+    hit_type,
+    posted,
+)
+
+
+def sum_of(*kinds):
+    rows = RecruiterCharge.objects.all()
+    return tuple(sum(one.amount for one in rows.filter(kind=kind)) for kind in kinds)
+
+
+def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, fake, connection):
+    """More is set aside for each place, and whoever was approved before is paid the rest."""
+    there = fake.world.studies[posted.external_id]
+    first, second = hand_in(fake, posted), hand_in(fake, posted)
+    for assignment in assignments(first):
+        mturk.approve_assignment(AssignmentId=assignment)
+    call_recruiters()
+    assert sum_of("study", "reward") == (Decimal(8), Decimal(2))
+    fake.world.change_reward(there, 450)
+    for assignment in assignments(second):
+        mturk.approve_assignment(AssignmentId=assignment)
+    for _minute in range(3):
+        call_recruiters()
+    # Six pounds each with fees: four places, two of them paid.
+    assert sum_of("study", "reward") == (Decimal(24), Decimal(12))
+    assert fake.world.available == 100_000 - 2400
+    (told,) = studies_of(RecruitedStudy.objects.filter(pk=posted.pk))
+    assert (told["reward"], told["reward_there"]) == ("1.50", "4.50")
+    assert told["charges"] == {"study": "24.0000", "reward": "12.0000"}
+
+
+def test_a_reward_that_is_changed_back_there_sets_nothing_more_aside(posted, fake):
+    there = fake.world.studies[posted.external_id]
+    for pence, charged in [(450, 24), (300, 16), (150, 8), (450, 24)]:
+        fake.world.change_reward(there, pence)
+        call_recruiters()
+        assert sum_of("study") == (charged,)
+
+
+def test_a_raised_reward_whose_price_was_not_heard_is_charged_later_and_once(posted, fake):
+    fake.world.change_reward(fake.world.studies[posted.external_id], 450)
+    fake.fail_next("calculate_cost", "500")
+    call_recruiters()
+    assert sum_of("study") == (8,)
+    for _minute in range(3):
+        call_recruiters()
+    assert sum_of("study") == (24,)
+
+
+def test_pay_of_who_is_screened_out_is_charged_as_it_is_there(connection, hit_type, fake):
+    values = Posting(
+        reward=REWARD,
+        minutes=10,
+        items_per_session=2,
+        screen_out_reward=Decimal("0.20"),
+        screen_out_places=5,
+    )
+    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    publish_study(study=study, confirmed=cost.total)
+    there = fake.world.studies[study.external_id]
+    for code in there.facts["completion_codes"]:
+        for action in code["actions"]:
+            if action["action"] == "FIXED_SCREEN_OUT_PAYMENT":
+                action["fixed_screen_out_reward"] = 60
+    submission = fake.world.arrive(there)
+    fake.world.enter(submission, study.codes.get(outcome="screened_out").code)
+    for _minute in range(2):
+        call_recruiters()
+    assert sum_of("screen_out") == (Decimal("0.8"),)
