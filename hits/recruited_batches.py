@@ -150,8 +150,7 @@ def request_change(
     locked = Recruitment.objects.select_for_update(of=("self",)).get(pk=recruitment.pk)
     if locked.n_requests != number:
         raise RecruitingRefused(_("Something was requested of it since. Look at it again."))
-    if locked.is_under_way or jobs_of_batch(locked.batch).unfinished().exists():
-        raise RecruitingRefused(_("Something is under way. Wait until it is done."))
+    _require_nothing_under_way(locked.batch, is_under_way=locked.is_under_way)
     if action not in ANYTIME and action not in POSSIBLE.get(State(locked.state), ()):
         text = _("The study is not in a state for this: {state}.")
         raise RecruitingRefused(text.format(state=locked.get_state_display()))
@@ -216,12 +215,28 @@ def _require_recruitable(batch: Batch, offer: Offer) -> None:
     if offer.recruiter.connection_id != batch.connection_id:
         raise RecruitingRefused(_("The recruiter is one of another marketplace."))
     _require_no_open(Recruitment.objects.filter(batch=batch))
+    _require_nothing_under_way(batch)
     _require_wanted(batch)
+
+
+def _require_nothing_under_way(batch: Batch, *, is_under_way: bool = False) -> None:
+    """What failed may be tried again at any moment: a draft, too, that another would be beside."""
+    if is_under_way or jobs_of_batch(batch).unfinished().exists():
+        raise RecruitingRefused(_("Something is under way. Wait until it is done."))
 
 
 def _require_no_open(studies: RecruitmentQuerySet) -> None:
     if studies.exclude(state__in=[State.STOPPED, *Recruitment.OVER]).exists():
         raise RecruitingRefused(_("A study of this batch is drafted or open already."))
+
+
+@transaction.atomic
+def _require_alone(recruitment: Recruitment) -> None:
+    """One that failed may be tried again after another was requested in its place, or as it is:
+    whoever requests that holds the batch, and requests nothing while this is under way."""
+    Batch.objects.select_for_update(of=("self",)).get(pk=recruitment.batch_id)
+    others = Recruitment.objects.filter(batch=recruitment.batch_id)
+    _require_no_open(others.exclude(pk=recruitment.pk))
 
 
 def _require_wanted(batch: Batch) -> None:
@@ -287,9 +302,7 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str
     """Have it done; return what is to be remembered of it."""
     action = arguments["action"]
     if action == DRAFT:
-        # One that failed may be tried again after another was drafted in its place.
-        others = Recruitment.objects.filter(batch=recruitment.batch_id)
-        _require_no_open(others.exclude(pk=recruitment.pk))
+        _require_alone(recruitment)
         recruiter_api.draft(recruitment)
     elif action == DEMOGRAPHICS:
         recruiter_api.ask_demographics(recruitment)

@@ -485,6 +485,29 @@ def test_a_draft_that_failed_is_not_tried_again_beside_the_next(batch, recruiter
     assert len(fake.world.studies) == 1
 
 
+def test_no_other_is_drafted_while_one_that_failed_is_tried_again(
+    batch, recruiter, ada, fake, monkeypatch
+):
+    failed, offer, job = failed_draft(batch, recruiter, ada, fake)
+    real, refused = recruiter_api.draft, []
+
+    def draft(recruitment):
+        with pytest.raises(RecruitingRefused) as refusal:
+            request_draft(batch=batch, offer=offer, actor=ada)
+        refused.append(str(refusal.value))
+        real(recruitment)
+
+    monkeypatch.setattr(recruiter_api, "draft", draft)
+    resume_job(job=job)
+    with pytest.raises(RecruitingRefused, match="under way"):  # before it begins, too
+        request_draft(batch=batch, offer=offer, actor=ada)
+    work_off()
+    failed.refresh_from_db()
+    assert (failed.state, len(refused)) == ("draft", 1)
+    assert "under way" in refused[0]
+    assert (len(fake.world.studies), batch.recruitments.count()) == (1, 1)
+
+
 def test_a_batch_of_the_marketplaces_own_workers_is_not_recruited_for(batch, recruiter, ada):
     type(batch).objects.update(is_recruited=False)
     offer = Offer(recruiter, reward=Decimal("1.50"), minutes=10, items=3)
