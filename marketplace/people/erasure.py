@@ -43,14 +43,15 @@ CALLS_WAIT = timedelta(days=30)
 def erase_worker(worker: WorkerAccount) -> None:
     """Erase what says who the worker is; a second time changes nothing. Refused, with the
     reasons, while work or money is open."""
+    # Before the worker, as whoever decides on one does, who writes to the worker then; and before
+    # their studies. What is decided until then is an obstacle.
+    _hold_sessions(worker)
     # In full: whoever accepts a HIT for this worker, or posts to the earnings, waits.
     user = User.objects.select_for_update().get(pk=worker.user_id)
     locked = WorkerAccount.objects.select_for_update().get(pk=worker.pk)
     if locked.erased_at is not None:
         return
-    # Before their studies, as by whoever decides on one; what is decided until then is an obstacle.
-    sessions = Session.objects.filter(worker=locked).select_for_update().order_by("pk")
-    list(sessions.values_list("pk", flat=True))
+    _hold_sessions(locked)  # those that began in between, of which nothing can be decided yet
     if obstacles := erasure_obstacles(locked):
         raise ErasureRefused(" ".join(obstacles))
     for session in UserSession.objects.filter(user=user):
@@ -62,6 +63,11 @@ def erase_worker(worker: WorkerAccount) -> None:
     _close(user)
     _make_pseudonymous(locked)
     note("worker.erase", subject=locked.worker_id)
+
+
+def _hold_sessions(worker: WorkerAccount) -> None:
+    sessions = Session.objects.filter(worker=worker).select_for_update().order_by("pk")
+    list(sessions.values_list("pk", flat=True))
 
 
 def erasure_obstacles(worker: WorkerAccount) -> list[str]:

@@ -10,11 +10,12 @@ import pytest
 from cryptography.fernet import Fernet
 from django.db import connection as database
 from django.db import connections
+from django.db.models import F
 from django.test import Client
 
 from marketplace import clock
 from marketplace.exceptions import ErasureRefused
-from marketplace.hits import lifecycle
+from marketplace.hits import lifecycle, review
 from marketplace.models import (
     Assignment,
     ErasedSubmission,
@@ -25,6 +26,7 @@ from marketplace.models import (
     RecruiterCharge,
     RecruiterEvent,
     Session,
+    WorkerAccount,
 )
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting import decisions
@@ -253,3 +255,44 @@ def test_an_erasure_and_an_approval_that_time_gives_do_not_wait_for_each_other(
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(closing, (decisions.approve_overdue, erase))) == [1, None]
     assert Intent.objects.get(kind="approve").state == "written"
+
+
+@pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
+@pytest.mark.django_db(transaction=True)
+def test_an_erasure_and_a_rejection_that_is_written_to_the_worker_do_not_wait_for_each_other(
+    fake, posted, monkeypatch
+):
+    """Of work that the ledger pays for, as of before recruiters paid: its worker reads why."""
+    submission = hand_in(fake, posted)
+    WorkerAccount.objects.update(paid_by="ledger", payee_id=F("pk"))
+    Assignment.objects.update(paid_by="ledger")
+    first, second = assignments(submission)
+    Assignment.objects.filter(public_id=second).update(status="Rejected")
+    worker, real, is_held = Session.objects.get().worker, review.reject, Event()
+
+    def slowly(**facts):
+        is_held.set()  # the session is held; nothing is written to the worker yet
+        time.sleep(1)
+        real(**facts)
+
+    def reject():
+        decisions.reject_assignment(
+            requester=posted.requester, public_id=first, feedback="Not careful. " * 10
+        )
+
+    def erase():
+        is_held.wait(timeout=30)
+        with pytest.raises(ErasureRefused, match="A decision on work"):
+            erase_worker(worker)
+
+    def closing(do):
+        try:
+            return do()
+        finally:
+            connections.close_all()
+
+    monkeypatch.setattr(review, "reject", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(closing, (reject, erase))) == [None, None]
+    assert Intent.objects.get(kind="reject").state == "written"
+    assert worker.messages.count() == 1
