@@ -43,6 +43,8 @@ class RecruiterConnection(models.Model):
     # The group of whom the requester blocks, which every study leaves out, and who is in it.
     blocked_group_id = models.CharField(max_length=100, blank=True)
     blocked_worker_ids = models.JSONField(default=list, blank=True)
+    # When it was made anew, since somebody had deleted the one that earlier studies name.
+    blocked_group_anew_at = models.DateTimeField(null=True)
     # What the recruiter's API wants besides, such as a workspace.
     settings = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
@@ -132,6 +134,8 @@ class RecruitedStudy(models.Model):
     # Of its participants at the recruiter, once a later study excludes them; how many are in it.
     external_group_id = models.CharField(max_length=100, blank=True)
     group_size = models.PositiveIntegerField(default=0)
+    # When it was made anew, since somebody had deleted the one that earlier studies name.
+    group_anew_at = models.DateTimeField(null=True)
     # What the recruiter said that so many places in all cost, beyond those it has already.
     quoted_places = models.PositiveIntegerField(null=True)
     quoted_cost = models.DecimalField(max_digits=14, decimal_places=4, null=True)

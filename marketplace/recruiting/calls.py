@@ -19,7 +19,7 @@ from marketplace.recruiting.charges import charge_rewards
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.dispatch import send_all
 from marketplace.recruiting.events import follow_events
-from marketplace.recruiting.groups import follow_blocks, follow_groups
+from marketplace.recruiting.groups import follow_blocks, follow_groups, require_named_groups
 from marketplace.recruiting.outcomes_there import follow_submissions
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
@@ -106,6 +106,7 @@ def _steps(
         partial(follow_attached, connection),
         partial(follow_groups, connection, recruiter),
         partial(follow_blocks, connection, recruiter),
+        partial(require_named_groups, connection),
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 
 from django.core.cache import cache
@@ -16,16 +18,24 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from encryption import decrypt
+from marketplace import clock
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session, WorkerBlock
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
-from marketplace.recruiting.problems import NotAuthorized, NotFound, RecruiterProblem, Refused
+from marketplace.recruiting.problems import (
+    NotAuthorized,
+    NotFound,
+    RecruiterProblem,
+    Refused,
+    Unreadable,
+)
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 500
 # As many as a few accounts that are gone make of a list; more is no matter of single ones.
 MOST_REFUSED = 50
 WITNESSES = 5
+LOOKED_FOR_SECONDS = 600
 State = RecruitedStudy.State
 
 
@@ -42,9 +52,10 @@ def group_of(recruiter: Recruiter, study: RecruitedStudy) -> str:
     if is_deleted or not study.external_group_id:
         study.external_group_id = recruiter.create_group(f"Assay {study.token}")
         study.group_size = 0
-        study.save(update_fields=["external_group_id", "group_size"])
         if is_deleted:
+            study.group_anew_at = clock.now()
             _note_made_anew(key)
+        study.save(update_fields=["external_group_id", "group_size", "group_anew_at"])
         _add_all(recruiter, study, is_empty=True)
     return study.external_group_id
 
@@ -55,18 +66,40 @@ def follow_groups(connection: RecruiterConnection, recruiter: Recruiter) -> None
     needed = grouped.filter(excluded_by__state__in=[State.ACTIVE, State.PAUSED])
     with Patience() as patience:
         for study in needed.distinct().order_by("pk"):
-            patience.try_to(partial(_follow_group, recruiter, study), key=f"group:{study.pk}")
+            patience.try_to(partial(group_of, recruiter, study), key=f"group:{study.pk}")
 
 
-def _follow_group(recruiter: Recruiter, study: RecruitedStudy) -> None:
-    before = study.external_group_id
-    if group_of(recruiter, study) != before:
-        raise RecruiterProblem(
-            _(
-                "The group of who came to “{study}” was deleted there, and is made anew. Studies "
-                "that are open name the old one, and let them in: stop those, and draft them anew."
-            ).format(study=study.name)
+def require_named_groups(connection: RecruiterConnection) -> None:
+    """RecruiterProblem, each time, while a study is open that names a group that somebody deleted:
+    whoever is in it is let in."""
+    live = RecruitedStudy.objects.filter(
+        connection=connection, state__in=[State.ACTIVE, State.PAUSED]
+    ).exclude(external_id="")
+    problems = []
+    if (at := connection.blocked_group_anew_at) and (names := _names(live, at)):
+        text = _(
+            "The group of those whom you block was deleted there, and is made anew. {studies} "
+            "named the old one, and let them in: stop them, and draft them anew."
         )
+        problems.append(text.format(studies=names))
+    lost = RecruitedStudy.objects.filter(connection=connection, group_anew_at__isnull=False)
+    for study in lost.order_by("pk"):
+        if study.group_anew_at and (
+            names := _names(live.filter(excluded=study), study.group_anew_at)
+        ):
+            text = _(
+                "The group of who came to “{study}” was deleted there, and is made anew. {studies} "
+                "named the old one, and let them in: stop them, and draft them anew."
+            )
+            problems.append(text.format(study=study.name, studies=names))
+    if problems:
+        raise RecruiterProblem(" ".join(problems))
+
+
+def _names(studies: QuerySet[RecruitedStudy], before: datetime) -> str:
+    """Of those that were drafted before, in quotation marks."""
+    names = studies.filter(created_at__lt=before).order_by("pk").values_list("name", flat=True)
+    return ", ".join(f"“{name}”" for name in dict.fromkeys(names))
 
 
 def blocked_group_of(recruiter: Recruiter, connection: RecruiterConnection) -> str:
@@ -90,13 +123,9 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None
         connection.blocked_group_id, connection.blocked_worker_ids = "", []
         blocked_group_of(recruiter, connection)
         _note_made_anew(f"connection:{connection.pk}")
+        connection.blocked_group_anew_at = clock.now()
+        connection.save(update_fields=["blocked_group_anew_at"])
         _follow_blocked_group(connection, recruiter)
-        raise RecruiterProblem(
-            _(
-                "The group of those whom you block was deleted there, and is made anew. Studies "
-                "that are open name the old one, and let them in: stop those, and draft them anew."
-            )
-        ) from None
 
 
 def _was_made_anew(key: str) -> bool:
@@ -115,6 +144,7 @@ def _follow_blocked_group(connection: RecruiterConnection, recruiter: Recruiter)
     blocked = sessions.filter(worker__blocks__in=blocks)
     wanted, present = _ids_by_worker(blocked), set(connection.blocked_worker_ids)
     if set(wanted) == present:
+        _look_for(recruiter, connection.blocked_group_id)
         return
     gone = _ids_by_worker(sessions.filter(worker__worker_id__in=present - set(wanted)))
     if gone:
@@ -128,6 +158,13 @@ def _follow_blocked_group(connection: RecruiterConnection, recruiter: Recruiter)
     rows.update(blocked_worker_ids=sorted(wanted))
 
 
+def _look_for(recruiter: Recruiter, group: str) -> None:
+    """NotFound where a group to which nobody is added was deleted there; looked at now and then."""
+    if cache.add(f"group-looked-for:{group}", True, timeout=LOOKED_FOR_SECONDS):
+        with suppress(Unreadable):  # of many members, say: it is there
+            recruiter.find_group(group)
+
+
 def _ids_by_worker(sessions: QuerySet[Session]) -> dict[str, str]:
     """The recruiter's id of each worker of these sessions, by Worker ID."""
     rows = sessions.values_list("worker__worker_id", "encrypted_participant_id")
@@ -138,6 +175,8 @@ def _add_all(recruiter: Recruiter, study: RecruitedStudy, *, is_empty: bool = Fa
     rows = Session.objects.filter(study=study).exclude(encrypted_participant_id="")
     n_sessions = rows.count()
     if n_sessions == study.group_size:
+        if not is_empty:
+            _look_for(recruiter, study.external_group_id)
         return
     stored = rows.order_by("pk").values_list("encrypted_participant_id", flat=True)
     ids = sorted({decrypt(one) for one in stored})

@@ -115,6 +115,9 @@ class Links:
     def create_group(self, name: str, participants: Sequence[str] = ()) -> str:
         self._refuse()
 
+    def find_group(self, group: str) -> None:
+        self._refuse()
+
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
         self._refuse()
 

@@ -99,6 +99,9 @@ class Recruiter(Protocol):
 
     def create_group(self, name: str, participants: Sequence[str] = ()) -> str: ...
 
+    def find_group(self, group: str) -> None:
+        """NotFound where it is not there any more."""
+
     def add_to_group(self, group: str, participants: Sequence[str]) -> None: ...
 
     def remove_from_group(self, group: str, participants: Sequence[str]) -> None: ...

@@ -9,6 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.core.cache import cache
 from django.db import connection as db_connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -1047,11 +1048,31 @@ def test_a_group_of_blocked_workers_that_was_deleted_there_is_made_anew(
     worker = Session.objects.get().worker.worker_id
     mturk.create_worker_block(WorkerId=worker, Reason="Careless")
     assert "was deleted there, and is made anew" in call_recruiters().problems[0]
-    assert call_recruiters().problems == ()
     assert list(fake.world.groups.values()) == [{one.participant}]
     made = RecruiterConnection.objects.get().blocked_group_id
     second = another_study(RecruiterConnection.objects.get(), hit_type, mturk)
     assert made in str(fake.world.studies[second.external_id].facts["filters"])
+    for _minute in range(7):  # as long as a study is open that names the old one
+        assert f"“{posted.name}” named the old one" in call_recruiters().problems[0]
+    assert "is made anew" in RecruiterConnection.objects.get().problem
+    stop_study(study=posted)
+    assert call_recruiters().problems == ()
+    assert RecruiterConnection.objects.get().problem == ""
+
+
+def test_a_group_that_was_deleted_there_is_missed_though_nobody_is_added(fake, mturk, posted):
+    """That of blocked workers may be empty, and is named by each study all the same."""
+    minutes(2)
+    before = RecruiterConnection.objects.get().blocked_group_id
+    fake.world.groups.clear()
+    assert minutes(2).problems == ()  # it was looked for a minute ago
+    cache.clear()
+    assert "is made anew" in call_recruiters().problems[0]
+    after = RecruiterConnection.objects.get().blocked_group_id
+    assert (before != after, list(fake.world.groups)) == (True, [after])
+    fake.world.groups.clear()
+    minutes(3)
+    assert not fake.world.groups  # at most once a day
 
 
 def test_a_group_whose_making_anew_failed_is_made_anew_a_minute_later(fake, mturk, posted):
@@ -1081,7 +1102,7 @@ def test_a_group_of_who_came_that_was_deleted_there_is_made_anew(
     old = RecruitedStudy.objects.get(pk=posted.pk).external_group_id
     del fake.world.groups[old]
     second = hand_in(fake, posted)
-    assert "is made anew" in call_recruiters().problems[0]
-    assert call_recruiters().problems == ()
+    for _minute in range(2):
+        assert "is made anew" in call_recruiters().problems[0]
     made = RecruitedStudy.objects.get(pk=posted.pk).external_group_id
     assert fake.world.groups[made] == {first.participant, second.participant}

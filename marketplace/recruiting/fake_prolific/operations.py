@@ -252,6 +252,11 @@ def create_group(world: World, body: Body) -> Body:
     return {"id": made, "name": body["name"]}
 
 
+def group_members(world: World, body: Body, key: str) -> Body:
+    members: set[str] = world.find("groups", key)
+    return page([{"participant_id": each} for each in sorted(members)], body)
+
+
 def add_to_group(world: World, body: Body, key: str) -> Body:
     world.find("groups", key).update(body["participant_ids"])
     return page([{"participant_id": each} for each in sorted(world.groups[key])], {})

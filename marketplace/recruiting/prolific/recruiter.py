@@ -196,6 +196,9 @@ class Prolific:
         except Unreadable as problem:
             raise Uncertain(str(problem)) from problem
 
+    def find_group(self, group: str) -> None:
+        self._api.read(f"/participant-groups/{_id(group)}/participants/")
+
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
         self._change_group("POST", group, participants)
 
