@@ -43,7 +43,7 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from marketplace.recruiting.problems import NotFound, RecruiterProblem
+from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
 
 # A program creates its HITs one after the other: a study is of all of them.
 SETTLED = timedelta(minutes=1)
@@ -77,6 +77,8 @@ def _follow_one(attached: AttachedHitType, now: datetime) -> None:
             # It was deleted there: nothing is spent on it.
             _note_pending(attached, None)
             return
+        if _is_certain(refused):
+            _settle_pending(attached)
         problem = refused if isinstance(refused, RecruiterProblem) else refused.__cause__
         if isinstance(problem, RecruiterProblem):  # of the recruiter, which is asked less often
             raise problem from None
@@ -90,13 +92,10 @@ def _follow_one(attached: AttachedHitType, now: datetime) -> None:
 
 def _follow(attached: AttachedHitType, now: datetime) -> None:
     hits = Hit.objects.in_group(attached.hit_type).listed().filter(expiration__gt=now)
+    # Whoever was cut off, or heard no price, has spent it or not: nothing more is before that is
+    # known.
+    _settle_pending(attached)
     study = attached.study
-    if study is not None and attached.pending_cost is not None:
-        # Whoever was cut off, or heard no price, has spent it or not: nothing more is before that
-        # is known.
-        with suppress(NotFound):  # one that was deleted there costs nothing
-            follow_study(study, required_recruiter(study.connection))
-        _note_pending(attached, None)
     if not hits.exists():
         _end(attached, study, now)
         return
@@ -124,6 +123,25 @@ def _follow(attached: AttachedHitType, now: datetime) -> None:
     _commit(attached, price.total)
     set_places(study=study, total=places, confirmed=price.total)
     _note_pending(attached, None)
+
+
+def _settle_pending(attached: AttachedHitType) -> None:
+    """Look whether what was to be spent is: it is charged then, or free for other HITs."""
+    study = attached.study
+    if study is not None and attached.pending_cost is not None:
+        with suppress(NotFound):  # one that was deleted there costs nothing
+            follow_study(study, required_recruiter(study.connection))
+        _note_pending(attached, None)
+
+
+def _is_certain(refused: BaseException) -> bool:
+    """Whether no request behind a refusal may be on its way to the recruiter still."""
+    seen: BaseException | None = refused
+    while seen is not None:
+        if isinstance(seen, Uncertain):
+            return False
+        seen = seen.__cause__ or seen.__context__
+    return True
 
 
 def _require_draft(study: RecruitedStudy | None) -> None:

@@ -19,6 +19,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.hits import lifecycle
 from marketplace.models import (
     Assignment,
+    AttachedHitType,
     Hit,
     Intent,
     RecruitedStudy,
@@ -65,7 +66,7 @@ from tests.marketplace.prolific import (  # noqa: F401
 from tests.marketplace.test_participant_statuses import done, study, take_over  # noqa: F401
 from tests.marketplace.test_recruited_studies import came, work
 from tests.marketplace.test_recruiters_turns import broken
-from tests.marketplace.test_recruiting_rules import HIT_HERE, rule  # noqa: F401
+from tests.marketplace.test_recruiting_rules import HIT_HERE, created, rule  # noqa: F401
 from tests.marketplace.test_worker_site import text_of
 
 
@@ -530,6 +531,22 @@ def test_a_study_that_was_deleted_there_holds_nothing_of_its_rules_amount(
     minutes()
     fake.world.studies.update(there)
     assert rule.attached.get().pending_cost is None
+
+
+def test_what_was_refused_there_holds_nothing_of_the_rules_amount(
+    fake, mturk, created, monkeypatch
+):
+    """A draft that is refused its publication costs nothing, whatever else is to be bought."""
+    clock.advance(timedelta(minutes=2))
+    broken(monkeypatch, "move_study", lambda *_said: True, 400)
+    call_recruiters()
+    attached = AttachedHitType.objects.get()
+    assert (attached.study.state, attached.pending_cost) == ("draft", None)
+    assert attached.problem
+    monkeypatch.undo()
+    fake.fail_next("move_study", *["500"] * 6)  # of these nobody knows
+    call_recruiters()
+    assert AttachedHitType.objects.get().pending_cost == 8
 
 
 def test_places_of_another_size_are_held_against_judgments(
