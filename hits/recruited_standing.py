@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 State = Recruitment.State
 # Calls without which the recruiter approves a submission by time.
 PAID_BY_TIME = ("doubt", "reject", "approve")
-# Participations are of minutes or hours: who stops one has submitted all of it since.
-TAKEN_BACK_WITHIN = timedelta(days=1)
+# A participation at a recruiter takes less than a day, with ten minutes of grace, and who stops it
+# at its end may have submitted a first page at its beginning: a day more is for what is not heard.
+TAKEN_BACK_WITHIN = timedelta(days=2)
 # By then it is known whether a decision or a bonus waits for the recruiter.
 HEARD_WITHIN = timedelta(days=1)
 

@@ -649,6 +649,9 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
     # Who is at work still may stop, and take back what was decided on, too.
     Assignment.objects.update(status="Approved")
     assert connections_to_follow() == [connection]
+    # At the end of a participation of a day, too, whose first page was submitted at once.
+    Assignment.objects.update(submitted_at=timezone.now() - timedelta(days=1, minutes=15))
+    assert connections_to_follow() == [connection]
     browser.post(f"/worker/studies/{session.public_id}/leave/")
     run_job(request_job(kind="follow_recruiters").pk)
     assert (Submission.objects.count(), Assignment.objects.count()) == (0, 0)
