@@ -187,6 +187,13 @@ def end_session(*, session: Session, outcome: str) -> Session:
     return locked
 
 
+def can_be_left(session: Session) -> bool:
+    """Whether the participant can stop: not where the recruiter has decided on all of it already,
+    as by hand before its last page was here. That is paid, or not, and nothing of it is deleted."""
+    is_at_work = session.state == State.STARTED and not session.outcome
+    return is_at_work and next_assignment(session) is not None
+
+
 def n_withdrawn_by_stopping(session: Session) -> int:
     """How many pages are deleted if the participant stops taking part: of who is paid here not
     those that were decided on, whose money has moved."""

@@ -31,6 +31,7 @@ from marketplace.models import (
 )
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.files import participants_file
+from marketplace.recruiting.outcomes_there import take_over
 from marketplace.recruiting.participants import (
     PURPOSE,
     new_participant,
@@ -627,6 +628,24 @@ def test_who_stops_is_asked_first_and_has_what_was_submitted_deleted(three):
     assert not Assignment.objects.exclude(answer="").exists()
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Returned"}
     assert browser.get(path).headers["Location"] == f"/worker/studies/{session.public_id}/"
+
+
+@pytest.mark.parametrize("state", ["approved", "rejected"])
+def test_who_is_decided_on_at_the_recruiter_before_the_last_page_is_promised_no_deletion(
+    three, state
+):
+    browser = came(three, "p1", "x1")
+    work(browser)
+    session = Session.objects.get()
+    path = f"/worker/studies/{session.public_id}/leave/"
+    assert "is deleted here" in text_of(browser.get(path))
+    take_over(session, state)
+    for answer in (browser.get(path), browser.post(path)):
+        assert answer.headers["Location"] == f"/worker/studies/{session.public_id}/"
+    page = text_of(browser.get(f"/worker/studies/{session.public_id}/"))
+    assert f"Your work was {state}" in page
+    assert "Stop taking part" not in page
+    assert Assignment.objects.exclude(answer="").count() == 1
 
 
 def test_the_file_of_participants_tells_no_decision_on_who_stopped_after_it(three, mturk):

@@ -102,7 +102,7 @@ def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpR
     Access: the participant whose session it is.
     """
     row = _find(worker, session_id)
-    if request.method != "POST" and sessions.next_assignment(row) is not None:
+    if request.method != "POST" and sessions.can_be_left(row):
         n_done = sessions.n_withdrawn_by_stopping(row)
         context = {"session": row, "hit_type": row.study.hit_type, "n_done": n_done}
         return render(request, "marketplace/leave.html", context | {"worker": worker})
