@@ -15,7 +15,7 @@ import pandas as pd
 from annotation.frames import judgment_frame
 from annotation.models import Protocol, Question, Study, Submission
 from annotation.units import judged_units
-from presentation.records import plain_records, plain_values
+from presentation.records import plain_values
 from stats.agreement import Agreement
 
 EVERY_CONDITION = ""
@@ -77,10 +77,6 @@ class AgreementReport:
             for row in rows
             for record in row.coefficient_records()
         ]
-
-    def pair_records(self) -> list[dict[str, Any]]:
-        """The kappas of pairs of annotators."""
-        return plain_records(self.pairs)
 
 
 def study_agreement(

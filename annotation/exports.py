@@ -11,7 +11,6 @@ from typing import Any
 
 from django.db.models import Q
 
-from annotation.frames import LABEL_COLUMNS
 from annotation.models import (
     Candidate,
     CheckAnswer,
@@ -73,6 +72,18 @@ LABEL_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("probability", "se"), "number"),
     "n_judgments": "integer",
     **dict.fromkeys(("is_tied", "is_adjudicated"), "boolean"),
+}
+LABEL_COLUMNS = {
+    "item": "candidate__item__key",
+    "condition": "candidate__item__condition",
+    "candidate": "candidate__key",
+    "system": "candidate__system",
+    "value": "value",
+    "probability": "probability",
+    "se": "se",
+    "n_judgments": "n_judgments",
+    "is_tied": "is_tied",
+    "is_adjudicated": "is_adjudicated",
 }
 CANDIDATE_ORDER = ("candidate__item__position", "candidate__item", "candidate__position")
 JUDGMENT_ORDER = (

@@ -8,7 +8,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 
 from annotation.bulk import batched
-from annotation.models import Candidate, Judgment, Label, LabelSet, Protocol, Question, Study
+from annotation.models import Candidate, Judgment, Protocol, Question, Study
 
 COLUMNS = (
     *("study", "round", "item", "condition", "candidate", "system"),
@@ -29,19 +29,6 @@ CANDIDATE_COLUMNS = {
     "context": "item__context",
     "response": "text",
     "reference": "item__reference",
-}
-
-LABEL_COLUMNS = {
-    "item": "candidate__item__key",
-    "condition": "candidate__item__condition",
-    "candidate": "candidate__key",
-    "system": "candidate__system",
-    "value": "value",
-    "probability": "probability",
-    "se": "se",
-    "n_judgments": "n_judgments",
-    "is_tied": "is_tied",
-    "is_adjudicated": "is_adjudicated",
 }
 
 
@@ -148,18 +135,6 @@ def candidate_frame(study: Study) -> pd.DataFrame:
     """Every candidate of a study with the texts a metric may need."""
     candidates = Candidate.objects.filter(item__study=study)
     return _frame(candidates.order_by("item__position", "position", "pk"), CANDIDATE_COLUMNS)
-
-
-def label_frame(label_set: LabelSet) -> pd.DataFrame:
-    """Every label of a set, in the order of the study, with its category where it names one."""
-    labels = Label.objects.filter(label_set=label_set)
-    ordered = labels.order_by("candidate__item__position", "candidate__position", "pk")
-    frame = _frame(ordered, LABEL_COLUMNS)
-    numbers = {name: frame[name].astype("float64") for name in ("value", "probability", "se")}
-    frame = frame.assign(**numbers)
-    if named := label_set.question.categories:
-        frame.insert(5, "category", [named[int(value)] for value in frame["value"]])
-    return frame
 
 
 def _frame(rows: QuerySet[Any], columns: dict[str, str]) -> pd.DataFrame:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from accounts.audit import record
 from annotation.bulk import batched
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import subject_of
@@ -172,21 +171,6 @@ def files_of(running: RunningJob) -> tuple[Collection, list[CollectionFile]]:
     if len(files) != len(wanted):
         raise CollectionUnfit(_("A file was removed meanwhile. Choose the files again."))
     return collection, files
-
-
-@transaction.atomic
-def delete_version(*, version: CollectionVersion, actor: User | None) -> None:
-    """Delete a result and its rows."""
-    details = {"kind": version.kind, "number": version.number}
-    collection = version.collection
-    version.delete()
-    record(
-        team=collection.team,
-        actor=actor,
-        action="collection.result_delete",
-        subject=collection.slug,
-        details=details,
-    )
 
 
 Compute = Callable[[], CollectionVersion]

@@ -27,7 +27,7 @@ from simulation.outcomes import outcomes
 from simulation.plans import TRAINED, plan_of
 from simulation.recommenders import Recommender
 from simulation.stored_catalogues import read_stored, read_stored_critic
-from simulation.stored_experiments import FORM, RUN_EXPERIMENT, subject_of, targets_of_experiment
+from simulation.stored_experiments import FORM, subject_of, targets_of_experiment
 from simulation.stored_results import write_results
 from work.request import request_job
 
@@ -194,10 +194,3 @@ def version_of(running: RunningJob) -> ExperimentVersion:
             _("This run was begun by an earlier version of Assay. Run the experiment anew.")
         )
     return version
-
-
-HANDLERS = {
-    RUN_EXPERIMENT: run_experiment_version,
-    RUN_PIECE: run_piece,
-    EVALUATE_RUN: evaluate_run,
-}

@@ -88,9 +88,6 @@ class Experiment:
     def logs(self) -> dict[str, DialogueLog]:
         return {name: each.log for name, each in self.outcomes.items()}
 
-    def user_number(self, name: str) -> int:
-        return [user.name for user in self.users].index(name)
-
     def evaluated(self, qrels: Qrels, carry: Carry) -> dict[str, Outcomes]:
         """The same dialogues under other choices of evaluation."""
         return {

@@ -61,11 +61,6 @@ class Unmet:
     work: tuple[HitType, ...] = ()
 
     @property
-    def hides(self) -> bool:
-        """Whether the HITs aren't even shown in lists."""
-        return self.guard == Guard.DISCOVER_PREVIEW_AND_ACCEPT
-
-    @property
     def forbids_preview(self) -> bool:
         """Whether the HITs can't be looked at."""
         return self.guard != Guard.ACCEPT

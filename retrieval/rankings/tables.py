@@ -25,19 +25,8 @@ CROSSED = ("measure", "run", "mean", "topics x assessors", "both resampled", "as
 
 def as_text(compared: QrelsComparison) -> str:
     """Tables of the sets, rankings, pairs of them, labels and assessors, and the notes."""
-    rows = [
-        (
-            each.name,
-            each.kind,
-            str(each.n_topics),
-            str(each.n_judged),
-            str(each.n_relevant),
-            each.rule,
-        )
-        for each in compared.qrels
-    ]
     parts = [
-        text_table(QRELS, rows),
+        text_table(QRELS, [_set(each) for each in compared.qrels]),
         text_table(RANKINGS, [_ranking(each) for each in compared.rankings]),
         text_table(PAIRS, [_pair(each) for each in compared.pairs]),
     ]

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from stats.arguments import Column, coded_in_order, require_same_length
 
-SHINGLE_WORDS = 3
 LEAST_WORDS = 5
 ROWS_AT_ONCE = 500
 WORD = re.compile(r"\w+")

@@ -23,7 +23,6 @@ SUBMISSION, STUDY = "submission.status.change", "study.status.change"
 TRIES, FIRST_WAIT = 11, timedelta(minutes=1)
 DISABLED_AFTER = timedelta(days=5)
 LATE = timedelta(hours=1)
-FATES = ("", "lose", "double", "late", "forge")
 
 Send = Callable[[str, dict[str, str], bytes], int]
 
