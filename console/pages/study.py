@@ -39,10 +39,7 @@ def study_for(
     studies = Study.objects.visible_to(person(request)).select_related("team").with_n_items()
     study = get_object_or_404(with_roles_of(studies, person(request)), slug=slug)
     roles = loaded_roles(study, person(request))
-    permissions = within_scopes(request, permissions_of(*roles))
-    if permission not in permissions:
-        raise PermissionDenied(refusal_of(roles, permission))
-    request.permissions = permissions  # type: ignore[attr-defined]
+    require_permission(request, roles, permission)
     sizes = _judged_sizes(study.pk, study.created_at, study.judgments_version)
     for name, number in sizes.items():
         setattr(study, name, number)
@@ -55,6 +52,15 @@ def within_scopes(
     """Of these permissions, those that a token's scopes reach; all of them in a browser."""
     token = getattr(request, "auth", None)
     return permissions & token.permissions if isinstance(token, ApiToken) else permissions
+
+
+def require_permission(request: HttpRequest, roles: Sequence[Role], permission: Permission) -> None:
+    """403 where the roles, or a token's scopes, are too small; otherwise what they allow is on the
+    request from then on, for the page's buttons."""
+    permissions = within_scopes(request, permissions_of(*roles))
+    if permission not in permissions:
+        raise PermissionDenied(refusal_of(roles, permission))
+    request.permissions = permissions  # type: ignore[attr-defined]
 
 
 def refusal_of(roles: Sequence[Role], permission: Permission) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from accounts.roles import Permission, permissions_of
+from accounts.roles import Permission
 from console.collections.stages import stages_of_collection
-from console.pages.study import may_of, person, refusal_of, within_scopes
+from console.pages.study import may_of, person, require_permission
 from retrieval.models import Collection
 
 
@@ -24,10 +23,7 @@ def collection_for(
     collection = get_object_or_404(rows, slug=slug)
     role = collection.role_of(user)
     roles = [role] if role else []
-    permissions = within_scopes(request, permissions_of(*roles))
-    if permission not in permissions:
-        raise PermissionDenied(refusal_of(roles, permission))
-    request.permissions = permissions  # type: ignore[attr-defined]
+    require_permission(request, roles, permission)
     return collection
 
 

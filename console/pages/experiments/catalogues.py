@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -16,10 +15,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import Membership, Team, User
-from accounts.roles import PERMISSIONS, SIGHTED_READERS, Permission, Role, permissions_of
+from accounts.roles import PERMISSIONS, SIGHTED_READERS, Permission, Role
 from console.experiments.forms import CATALOGUE_FILES
 from console.experiments.sources import teams_that_may_simulate
-from console.pages.study import person, refusal_of, within_scopes
+from console.pages.study import person, require_permission
 from console.tables import page_of
 from simulation.exceptions import SimulationError
 from simulation.models import StoredCatalogue
@@ -130,10 +129,7 @@ def catalogue_for(request: HttpRequest, key: int, permission: Permission) -> Sto
     row: StoredCatalogue = get_object_or_404(_visible_to(person(request)), pk=key)
     role = _roles(person(request)).get(row.team_id)
     roles = [role] if role else []
-    permissions = within_scopes(request, permissions_of(*roles))
-    if permission not in permissions:
-        raise PermissionDenied(refusal_of(roles, permission))
-    request.permissions = permissions  # type: ignore[attr-defined]
+    require_permission(request, roles, permission)
     return row
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,14 +12,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.roles import Permission, permissions_of
+from accounts.roles import Permission
 from console.experiments.forms import RunForm, are_same_users, initial_of, users_again
 from console.experiments.rows import StoredRun
 from console.experiments.standing import standing_of_run
 from console.experiments.view import ExperimentView
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
-from console.pages.study import may, may_of, person, refusal_of, within_scopes
+from console.pages.study import may, may_of, person, require_permission
 from presentation.spreadsheets import frame_csv
 from simulation.exceptions import SimulationError
 from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
@@ -38,10 +37,7 @@ def experiment_for(
     row = get_object_or_404(rows.select_related("team", "catalogue", "study"), slug=slug)
     role = row.role_of(user)
     roles = [role] if role else []
-    permissions = within_scopes(request, permissions_of(*roles))
-    if permission not in permissions:
-        raise PermissionDenied(refusal_of(roles, permission))
-    request.permissions = permissions  # type: ignore[attr-defined]
+    require_permission(request, roles, permission)
     return row
 
 

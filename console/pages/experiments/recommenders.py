@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
@@ -13,12 +12,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import Membership
-from accounts.roles import SIGHTED_READERS, Permission, Role, permissions_of
+from accounts.roles import SIGHTED_READERS, Permission, Role
 from console.experiments.catalogues import DRAWN, STORED
 from console.experiments.sources import teams_that_may_simulate
 from console.experiments.standing import standing_of_training
 from console.experiments.training_forms import TrainingForm
-from console.pages.study import may_of, person, refusal_of, within_scopes
+from console.pages.study import may_of, person, require_permission
 from console.tables import page_of
 from simulation.exceptions import ExperimentUnfit, SimulationError
 from simulation.models import StoredCatalogue, StoredRecommender
@@ -46,10 +45,7 @@ def recommender_for(
     roles = [Role.OWNER] if user.is_superuser else [Role(role)] if role else []
     if not roles:
         get_object_or_404(StoredRecommender.objects.none())
-    permissions = within_scopes(request, permissions_of(*roles))
-    if permission not in permissions:
-        raise PermissionDenied(refusal_of(roles, permission))
-    request.permissions = permissions  # type: ignore[attr-defined]
+    require_permission(request, roles, permission)
     return row
 
 
