@@ -38,8 +38,8 @@ class Provenance(NamedTuple):
 class SystemInPool:
     """What a run has within the pool's depth, and what of it no other pooled run has.
 
-    `group_only` counts what no run outside its group has; `judged_at_10` is the share of judged
-    documents among the first ten.
+    `n_relevant_group_only` counts what no run outside its group has; `judged_at_10` is the share of
+    judged documents among the first ten.
     """
 
     run: str

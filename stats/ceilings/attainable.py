@@ -117,11 +117,12 @@ def ceiling(
     Notes
     -----
     Each cell's ratings are split into two halves of the same size, one left over where they are
-    odd, so that annotators need not have rated the same cells. Stepping up and the square root
-    are right for Pearson's r alone. Another coefficient is turned into the r that normal variables
-    have at that value, and back (`NormalScale`): the root of a rank coefficient itself would be too
-    high, and even the truth would reach no more than nine tenths of it. Of ratings far from normal
-    the way back is an approximation: docs/correlation.md says how near.
+    odd, so that annotators need not have rated the same cells. Whole annotators go into a half as
+    far as they can: how severe somebody is moves all candidates of an item alike. Stepping up and
+    the square root are right for Pearson's r alone. Another coefficient is turned into the r that
+    normal variables have at that value, and back (`NormalScale`): the root of a rank coefficient
+    itself would be too high, and even the truth would reach no more than nine tenths of it. Of
+    ratings far from normal the way back is an approximation: docs/correlation.md says how near.
 
     References
     ----------
