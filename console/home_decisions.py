@@ -339,10 +339,11 @@ def _failed_jobs(material: Material) -> Iterator[HomeDecision]:
     subjects = {subject_of(study): study for study in material.studies.values()}
     jobs = Job.objects.filter(subject__in=subjects)
     newest = jobs.order_by().values("subject", "kind", "title").annotate(last=Max("pk"))
-    earliest = timezone.now() - timedelta(days=settings.WORK_KEEP_DAYS)
     failures = Job.objects.filter(
-        pk__in=newest.values("last"), state=Job.State.FAILED, finished_at__gte=earliest
+        pk__in=newest.values("last"), state=Job.State.FAILED, finished_at__isnull=False
     )
+    if days := timedelta(days=settings.WORK_KEEP_DAYS):
+        failures = failures.filter(finished_at__gte=timezone.now() - days)
     for job in failures:
         study = subjects[job.subject]
         if not material.may(study, Permission.ANALYSE):

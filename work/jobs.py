@@ -27,7 +27,8 @@ def clean_up(running: RunningJob) -> str:
     periodic = [kind.name for kind in job_kinds().values() if kind.every_seconds]
     conditions = [Q(kind=kind.name) & kind.kept for kind in job_kinds().values() if kind.kept]
     kept = Job.objects.filter(reduce(or_, conditions, Q(pk=None)))
-    old = finished.filter(finished_at__lt=now - timedelta(days=settings.WORK_KEEP_DAYS))
+    days = timedelta(days=settings.WORK_KEEP_DAYS)
+    old = finished.filter(finished_at__lt=now - days) if days else finished.none()
     n_jobs = old.exclude(pk__in=kept.order_by().values("pk")).delete()[0]
     succeeded = finished.of_kind(*periodic).filter(state=Job.State.DONE, finished_at__lt=now - DAY)
     n_jobs += succeeded.delete()[0]

@@ -154,6 +154,15 @@ def test_jobs_that_are_the_only_record_of_what_they_did_stay(kind, settings):
     assert list(Job.objects.exclude(kind="clean_up")) == [kept]
 
 
+def test_a_site_may_keep_the_records_of_its_jobs_for_good(kind, settings):
+    settings.WORK_KEEP_DAYS = 0
+    kind(clean_up, name="clean_up")
+    old = timezone.now() - timedelta(days=1000)
+    Job.objects.create(kind="score", state=Job.State.DONE, finished_at=old)
+    run_job(request_job(kind="clean_up").pk)
+    assert Job.objects.filter(kind="score").exists()
+
+
 def test_old_jobs_messages_and_sessions_are_deleted(settings):
     now = timezone.now()
     old = now - timedelta(days=settings.WORK_KEEP_DAYS + 1)
