@@ -1,6 +1,7 @@
 """A wrong environment variable stops every command, with its name and what it must be."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -62,3 +63,12 @@ def test_a_wrong_value_is_refused_in_a_line_that_names_it_and_the_remedy(name, v
 @pytest.mark.parametrize("value", ["true", "True", "1", "yes", "on", "false", "0", "no", "off", ""])
 def test_usual_words_for_true_and_false_are_taken(value):
     assert start(MARKETPLACE_TESTING=value).returncode == 0
+
+
+def test_every_variable_that_the_settings_read_is_in_the_example():
+    source = (site.BASE_DIR / "config" / "settings.py").read_text()
+    reading = r"(?:variables|env|os\.environ)(?:\.\w+)?\(\s*\"([A-Z_]+)\""
+    names = set(re.findall(reading, source))
+    example = (site.BASE_DIR / ".env.example").read_text()
+    assert len(names) > 60
+    assert names - set(re.findall(r"\b[A-Z_]+\b", example)) == set()
