@@ -113,10 +113,10 @@ def test_items_are_added_to_a_study_by_a_file(study, program):
 
 
 def test_a_file_that_cannot_be_read_says_where(study, program):
-    file = SimpleUploadedFile("items.csv", b"item,system\n\xff\xfe,", content_type="text/csv")
+    file = SimpleUploadedFile("items.jsonl", b'{"item": "x1", "response": "Hi"}\n{"item": "x2",\n')
     answer = program.post("/api/v1/uploads/", {"file": file, "title": "x"})
-    upload = done(answer, 201)
-    assert upload["faults"] or upload["n_rows"] is not None
+    [fault] = done(answer, 201)["faults"]
+    assert (fault["line"], fault["problem"].startswith("this is not JSON")) == (2, True)
 
 
 def test_a_file_of_another_kind_waits_with_its_fault(study, program):
