@@ -26,6 +26,7 @@ import numpy as np
 from benchmarks.coverage_agreement import agreement_intervals
 from benchmarks.coverage_cases import IntervalCase, TestCase
 from benchmarks.coverage_correlations import correlation_intervals, metric_tests
+from benchmarks.coverage_families import family_tests
 from benchmarks.coverage_judges import judge_intervals, judge_tests
 from benchmarks.coverage_means import mean_intervals, mean_tests
 from benchmarks.coverage_outcomes import outcome_intervals, outcome_tests
@@ -52,8 +53,8 @@ INTERVALS = (
     *outcome_intervals(),
 )
 TESTS = (
-    *mean_tests(), *metric_tests(), *report_tests(), *judge_tests(), *switching_tests(),
-    *outcome_tests(),
+    *mean_tests(), *family_tests(), *metric_tests(), *report_tests(), *judge_tests(),
+    *switching_tests(), *outcome_tests(),
 )  # fmt: skip
 TRIALS = {
     "kappa": 300, "kappa_clusters": 400, "alpha": 1000, "correlation": 400,
@@ -61,7 +62,7 @@ TRIALS = {
     "new_systems": 200, "ceilings": 200, "metrics": 200, "metrics_drawn": 100,
     "preferences": 300, "alt_test": 300, "agreement_of_many": 1000, "powered_quantiles": 300,
     "powered_correlations": 1000, "pool_bias": 500, "rankings": 400, "switching": 200,
-    "outcomes": 1000,
+    "outcomes": 1000, "equal_systems": 400,
 }  # fmt: skip
 """Studies a row where 2,000 would take too long."""
 

@@ -38,7 +38,7 @@ from validation.models import (
     LowestRated,
 )
 
-FORM = 4
+FORM = 5
 """Of the rows, and how their numbers are reckoned; those of another form are out of date."""
 AT_ONCE = 500
 MOST_PARTS = 12

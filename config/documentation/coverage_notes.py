@@ -26,6 +26,7 @@ SUBJECTS = {
     "alpha": "Krippendorff's alpha",
     "agreement_of_many": "other coefficients of many annotators",
     "systems": "differences of systems' mean ratings",
+    "equal_systems": "many systems whose p is adjusted",
     "ordinal_systems": "systems on ordinal scales",
     "skewed_systems": "systems rated at an end of the scale",
     "preferences": "systems that are compared",

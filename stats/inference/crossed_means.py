@@ -21,6 +21,7 @@ FEW = 4
 FREEDOM_OF_FEWER = 2
 """With fewer than four items or annotators, degrees of freedom are at most twice theirs: covers
 .94 of 50 items by 3 annotators where Satterthwaite's own cover .92."""
+QUASI_F = "quasi-f"
 SKEWED = "-hall"
 """Ends the name of a method that corrects for skewness."""
 ROUNDING = 1e-12
@@ -68,6 +69,12 @@ class MeanOfCells:
     def t_against(self, mean: float) -> float:
         """Student's t of a true mean, corrected for skewness."""
         return skewness_corrected((self.value - mean) / self.se, self.skewness)
+
+    def p_with(self, freedom: float) -> float:
+        """The two-sided p of a mean of 0 with other degrees of freedom, as many or fewer."""
+        if freedom == self.freedom or not self.se > 0:
+            return self.p
+        return float(2 * stats.t.sf(abs(self.t_against(0.0)), freedom))
 
 
 def skewness_corrected(t: float, skewness: float) -> float:
@@ -294,34 +301,66 @@ def cluster_third_cumulant(moved: Floats, code: Integers, size: int) -> float:
 def _quasi_f(table: Floats) -> Spread:
     """Of the mean of a complete table, with Satterthwaite's degrees of freedom."""
     n_items, n_annotators = table.shape
-    of_item, of_annotator, residual = mean_squares(table)
-    total = of_item + of_annotator - residual
+    by_item, by_annotator, by_cell = np.array(mean_squares(table)) / table.size
+    variance, freedom = satterthwaite(by_item, by_annotator, by_cell, n_items, n_annotators)
     fewer = min(n_items, n_annotators)
     most = FREEDOM_OF_FEWER * (fewer - 1) if fewer < FEW else np.inf
-    if total <= 0 or residual > min(of_item, of_annotator):
-        # one of the components is estimated below 0: it counts as 0
-        total = max(of_item, of_annotator)
-        freedom = (n_items if of_item >= of_annotator else n_annotators) - 1.0
-    else:
-        parts = (
-            (of_item, n_items - 1),
-            (of_annotator, n_annotators - 1),
-            (residual, (n_items - 1) * (n_annotators - 1)),
-        )
-        spread = sum(square**2 / freedom for square, freedom in parts)
-        freedom = total**2 / spread if spread > 0 else 1.0
-    by_item, by_annotator, by_cell = np.array([of_item, of_annotator, residual]) / table.size
     moved = table.mean(axis=1) - table.mean()
     cumulant = cluster_third_cumulant(moved, np.arange(n_items), n_items)
     return Spread(
-        total / table.size,
+        float(variance),
         float(min(freedom, most)),
-        "quasi-f",
+        QUASI_F,
         float(by_item),
         float(by_annotator),
         float(by_cell),
         cumulant,
     )
+
+
+def satterthwaite(
+    of_items: Floats | float,
+    of_annotators: Floats | float,
+    of_cells: Floats | float,
+    n_items: Floats | float,
+    n_annotators: Floats | float,
+) -> tuple[Floats, Floats]:
+    """The variance of the mean of a complete table, and its degrees of freedom.
+
+    Parameters
+    ----------
+    of_items, of_annotators, of_cells : float or ndarray of float
+        The variances of the mean by items, by annotators and by cells: mean squares over cells.
+    n_items, n_annotators : float or ndarray of float
+        Levels, at least 2 of each.
+
+    Returns
+    -------
+    variance, freedom : ndarray of float
+        Where a component is estimated below 0 it counts as 0, and the larger of the others is all.
+
+    References
+    ----------
+    F. E. Satterthwaite (1946). An approximate distribution of estimates of variance components.
+    Biometrics Bulletin 2(6), 110-114.
+
+    Examples
+    --------
+    >>> variance, freedom = satterthwaite(2.0, 3.0, 1.0, 11, 5)
+    >>> float(variance), round(float(freedom), 2)
+    (4.0, 5.98)
+    """
+    total = np.asarray(of_items + of_annotators - of_cells)
+    spread = np.asarray(
+        of_items**2 / (n_items - 1)
+        + of_annotators**2 / (n_annotators - 1)
+        + of_cells**2 / ((n_items - 1) * (n_annotators - 1))
+    )
+    freedom = np.divide(total**2, spread, out=np.ones_like(spread), where=spread > 0)
+    is_below = (total <= 0) | (of_cells > np.minimum(of_items, of_annotators))
+    of_larger = np.where(np.greater_equal(of_items, of_annotators), n_items, n_annotators) - 1.0
+    variance = np.where(is_below, np.maximum(of_items, of_annotators), total)
+    return variance, np.where(is_below, of_larger, freedom)
 
 
 def mean_squares(table: Floats) -> tuple[float, float, float]:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from stats.arguments import Floats
-from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, SKEWED, MeanOfCells
+from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, QUASI_F, SKEWED, MeanOfCells
+from stats.inference.families_of_means import FamilyOfMeans
 
 LEAST_LEVELS, MOST_LEVELS = 2, 10_000_000
 """Items, or annotators, that are tried: nobody buys more."""
@@ -77,7 +78,12 @@ class Purchase:
 
 
 def purchase_to_distinguish(
-    mean: MeanOfCells, difference: float, *, power: float = 0.8, alpha: float = 0.05
+    mean: MeanOfCells,
+    difference: float,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    family: FamilyOfMeans | None = None,
 ) -> Purchase:
     """How many items, or annotators, would tell a difference of this size from 0.
 
@@ -91,6 +97,8 @@ def purchase_to_distinguish(
         The chance of telling it.
     alpha : float
         The level of the two-sided test; less than .05 where p is adjusted for many tests.
+    family : FamilyOfMeans, optional
+        Of the tests over which p is adjusted: the test has at most its degrees of freedom.
 
     Returns
     -------
@@ -130,7 +138,7 @@ def purchase_to_distinguish(
     _require_chances(power=power, alpha=alpha)
 
     def enough(n_items: Floats, n_annotators: Floats) -> NDArray[np.bool_]:
-        least = _least(mean, n_items, n_annotators, power, alpha)
+        least = _least(mean, (n_items, n_annotators), power, alpha, family)
         return least <= abs(difference) * (1 + ROUNDING)
 
     items = _fewest(lambda sizes: enough(sizes, np.full_like(sizes, mean.n_annotators)))
@@ -142,7 +150,12 @@ def purchase_to_distinguish(
 
 
 def least_with_items(
-    mean: MeanOfCells, n_items: float, *, power: float = 0.8, alpha: float = 0.05
+    mean: MeanOfCells,
+    n_items: float,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    family: FamilyOfMeans | None = None,
 ) -> float:
     """The least difference that a study of so many items by the same annotators would tell from 0.
 
@@ -154,6 +167,8 @@ def least_with_items(
         Items in all, at least 2.
     power, alpha : float
         As of `least_distinguishable`.
+    family : FamilyOfMeans, optional
+        As of `purchase_to_distinguish`.
 
     Returns
     -------
@@ -180,14 +195,20 @@ def least_with_items(
     if n_items < LEAST_LEVELS:
         raise ValueError(f"n_items must be at least {LEAST_LEVELS}, not {n_items}")
     _require_chances(power=power, alpha=alpha)
-    sizes = np.array([float(n_items)])
-    return float(_least(mean, sizes, np.full_like(sizes, mean.n_annotators), power, alpha)[0])
+    sizes = np.array([float(n_items)]), np.array([float(mean.n_annotators)])
+    return float(_least(mean, sizes, power, alpha, family)[0])
 
 
 def _least(
-    mean: MeanOfCells, n_items: Floats, n_annotators: Floats, power: float, alpha: float
+    mean: MeanOfCells,
+    sizes: tuple[Floats, Floats],
+    power: float,
+    alpha: float,
+    family: FamilyOfMeans | None,
 ) -> Floats:
-    variance, freedom = _precision(mean, n_items, n_annotators)
+    variance, freedom = _precision(mean, *sizes)
+    if family is not None and mean.method.removesuffix(SKEWED) == QUASI_F:
+        freedom = np.minimum(freedom, family.freedom(*sizes))
     return np.sqrt(variance) * _reach(freedom, power, alpha)
 
 
@@ -199,12 +220,12 @@ def _precision(mean: MeanOfCells, n_items: Floats, n_annotators: Floats) -> tupl
     if method == "items":
         return mean.of_items / times, n_items - 1
     people = n_annotators / mean.n_annotators
-    own_items, own_annotators, both = _components(mean, is_complete=method == "quasi-f")
+    own_items, own_annotators, both = _components(mean, is_complete=method == QUASI_F)
     of_cells = both / (times * people)
     of_items, of_annotators = own_items / times + of_cells, own_annotators / people + of_cells
     variance = of_items + of_annotators - of_cells
     fewer = np.minimum(n_items, n_annotators)
-    if method != "quasi-f":
+    if method != QUASI_F:
         return variance, fewer - 1
     squares = of_items**2 / (n_items - 1) + of_annotators**2 / (n_annotators - 1)
     squares = squares + of_cells**2 / ((n_items - 1) * (n_annotators - 1))

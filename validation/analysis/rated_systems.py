@@ -16,11 +16,7 @@ from stats.inference.crossed_means import (
     MeanOfCells,
     mean_over_items_and_annotators,
 )
-from stats.inference.larger_studies import (
-    least_distinguishable,
-    least_with_items,
-    purchase_to_distinguish,
-)
+from stats.inference.larger_studies import least_distinguishable
 from stats.inference.ordered_ratings import ordered_comparison
 from stats.inference.scale_ends import (
     FEWEST_OFF_END,
@@ -30,13 +26,11 @@ from stats.inference.scale_ends import (
 )
 from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
 from stats.inference.two_systems import difference_of_systems
-from stats.significance import holm
+from validation.analysis.adjusted_pairs import ALPHA, adjusted_in_family
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
-ALPHA = 0.05
 MOST_SYSTEMS = 30
 """Of more, each is compared with the one rated highest only, and p is adjusted for all pairs."""
-MOST_TO_BUY = 1_000_000
 FEW_ITEMS, FEW_ANNOTATORS = 20, 3
 LEAST_ITEMS = 10
 """For an answer; of fewer a test may come out below .05, but rests on how ratings are spread."""
@@ -98,13 +92,7 @@ def compare_rated_systems(
         )
         for a, b in pairs
     ]
-    n_untested = untested_pairs(len(means), len(pairs))
-    levels = _levels([row["p"] for row, _lead in compared], n_untested)
-    rows = [
-        row | (_sizes(lead, level) if lead is not None else {})
-        for (row, lead), level in zip(compared, levels, strict=True)
-    ]
-    comparisons = adjusted_by_holm(rows, n_untested=n_untested)
+    comparisons = adjusted_in_family(compared, untested_pairs(len(means), len(pairs)))
     notes = small_sample_notes(frame)
     if scale == "interval":
         notes += tuple(notes_of_ends(off_the_end(frame), means))
@@ -223,32 +211,6 @@ def _in_order(rows: pd.DataFrame, a: str) -> tuple[dict[str, Any], MeanOfCells] 
     return shares | values, lead
 
 
-def _levels(p: Sequence[float], n_untested: int) -> list[float]:
-    """The level at which Holm tests each p: the more others are at least as large, the stricter."""
-    known = np.asarray(p, dtype=float)
-    n_others = [int((known >= each).sum()) + n_untested for each in known]
-    return [ALPHA / max(1, n) for n in n_others]
-
-
-def _sizes(one: MeanOfCells, level: float) -> dict[str, float | int | None]:
-    """Items, or annotators, in all with which a difference as large would be told four in five, and
-    from which size on differences are so now, and with twice the items."""
-    if not one.se > 0:
-        return {}
-    least: dict[str, float | int | None] = {
-        "least_shown": least_distinguishable(one.se, one.freedom, alpha=level),
-        "least_shown_of_twice": least_with_items(one, 2 * one.n_items, alpha=level),
-    }
-    if one.value == 0:
-        return least
-    purchase = purchase_to_distinguish(one, one.value, alpha=level)
-    items, annotators = (
-        int(count) if count <= MOST_TO_BUY else None
-        for count in (purchase.items, purchase.annotators)
-    )
-    return {**least, "items_needed": items, "annotators_needed": annotators}
-
-
 def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> dict[str, float]:
     """P by flips of whole items and of whole annotators, where those could ever reach .05."""
     cells = rows.groupby(["item", "annotator", "system"])["value"].mean().unstack()
@@ -263,16 +225,6 @@ def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> d
         enough = units.nunique() >= LEAST_FLIPPED
         p[f"p_flip_{level}s"] = sign_flip_test(list(units), values, rng=seed) if enough else nan
     return p
-
-
-def adjusted_by_holm(
-    rows: Sequence[dict[str, Any]], *, n_untested: int = 0
-) -> tuple[dict[str, Any], ...]:
-    """Comparisons with their p adjusted over all of them, as plain values."""
-    adjusted = holm([row["p"] for row in rows], n_untested=n_untested)
-    return tuple(
-        plain_values(row | {"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)
-    )
 
 
 def untested_pairs(n_systems: int, n_tested: int) -> int:

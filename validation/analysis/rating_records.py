@@ -28,6 +28,8 @@ class RatedSystemRecord:
 class RatedPairRecord:
     """Two systems as people rate them, and what would tell them apart.
 
+    `freedom` and `p` are of the pair alone; `p_adjusted` is Holm's, of p with at most the degrees
+    of freedom that all pairs together give.
     `items_needed` and `annotators_needed` are how many in all would show a difference as large
     as the one seen four times in five: either the one or the other; None where none would.
     `least_shown` is the least difference that the study shows so often as it is, and

@@ -14,11 +14,11 @@ from annotation.readers.selection import Where
 from presentation.records import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model
+from validation.analysis.adjusted_pairs import adjusted_by_holm
 from validation.analysis.rated_systems import (
     INTERVALS_ALONE,
     RatedSystems,
     Scale,
-    adjusted_by_holm,
     compare_rated_systems,
     comparison_sentence,
 )
