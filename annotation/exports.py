@@ -23,6 +23,7 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
+from annotation.simulated_answers import has_simulated
 from presentation.files import write_whole
 from presentation.row_files import Kind, RowFile
 from presentation.spreadsheets import csv_parts
@@ -302,6 +303,7 @@ def label_set_record(label_set: LabelSet) -> dict[str, object]:
         "iterations": label_set.iterations,
         "warnings": label_set.warnings,
         "signature": label_set.signature,
+        "simulated": has_simulated(label_set.study),
         "made_at": label_set.created_at.isoformat(),
     }
 

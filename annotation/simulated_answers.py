@@ -41,6 +41,11 @@ def raters_of(study: Study) -> Raters:
     return Raters.SIMULATED if counts["simulated"] == counts["all"] else Raters.BOTH
 
 
+def has_simulated(study: Study) -> bool:
+    """Whether any answer of a study is simulated, as programs read it."""
+    return bool(_counts(study)["simulated"])
+
+
 def simulation_notice(study: Study) -> str:
     """That answers are simulated, and how many; empty where none says so."""
     counts = _counts(study)

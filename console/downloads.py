@@ -33,6 +33,7 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
+from annotation.simulated_answers import has_simulated
 from console.dataset_folder import dataset_zip
 from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
 from console.validation_view import correlations_of
@@ -67,13 +68,15 @@ class Download:
 def agreement_json(study: Study) -> Iterator[str]:
     """Coefficients with what they rest on, and every pair of annotators."""
     version = require_agreement(study)
-    yield json.dumps({"study": study.slug, **agreement_records(version)}, indent=1)
+    source = {"study": study.slug, "simulated": has_simulated(study)}
+    yield json.dumps(source | agreement_records(version), indent=1)
 
 
 def validation_json(study: Study) -> Iterator[str]:
     """Every correlation, at every level and in every condition; none while scores are missing."""
     outcome = require_validation(study)
-    source = {"study": study.slug, "input": outcome.fingerprint}
+    simulated = has_simulated(study)
+    source = {"study": study.slug, "input": outcome.fingerprint, "simulated": simulated}
     if (version := outcome.version) is None:
         empty = {"report": None, "reason": outcome.reason} | source
         yield json.dumps(empty | {"rows": []}, indent=1)

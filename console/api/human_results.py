@@ -9,6 +9,7 @@ from rest_framework.exceptions import NotFound
 
 from accounts.roles import Permission
 from annotation.models import Study
+from annotation.simulated_answers import has_simulated
 from console.agreement_view import alphas_of
 from console.api.endpoint import Endpoint, Filters
 from console.assignment_prices import assignment_price
@@ -114,10 +115,14 @@ class ResultQuestionSerializer(serializers.ModelSerializer[HumanResultsQuestion]
         ]
 
 
+SIMULATED = "Whether any answer of the study is simulated, and so nobody's opinion."
+
+
 class HumanResultsSerializer(serializers.Serializer[Any]):
     """The results of the first round that was judged, as they are stored."""
 
     number = serializers.IntegerField(help_text="Counts up whenever they are computed anew.")
+    simulated = serializers.BooleanField(help_text=SIMULATED)
     fingerprint = serializers.CharField(help_text="Of what they rest on.")
     round = serializers.IntegerField()
     n_flagged = serializers.IntegerField(help_text="Flagged submissions.")
@@ -149,6 +154,7 @@ def results_record(
         lowest = lowest.none()
     content = {
         **{name: getattr(version, name) for name in ("number", "fingerprint", "round")},
+        "simulated": has_simulated(study),
         "n_flagged": version.n_flagged,
         "questions": [_described(rows.view(one, price)) for one in rows.of("questions", names)],
         "systems": rows.of("systems", names),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django.db.models import QuerySet, Value
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,9 +14,11 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.adjudications import decide
 from annotation.label_sets import METHODS, METHODS_AT_LEVEL
-from annotation.models import Adjudication, Candidate, Label, LabelSet, Question
+from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
+from annotation.simulated_answers import has_simulated
 from annotation.study_jobs import LABEL, request_study_job
 from console.api.endpoint import Endpoint, Input
+from console.api.human_results import SIMULATED
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, reads, stretches, writes
 from console.api.pagination import page, stretch
@@ -28,13 +31,14 @@ class LabelSetSerializer(serializers.ModelSerializer[LabelSet]):
     parameters = serializers.DictField()
     warnings = serializers.ListField(child=serializers.CharField())
     created_by = serializers.CharField(allow_null=True)
+    simulated = serializers.BooleanField(help_text=SIMULATED)
 
     class Meta:
         model = LabelSet
         fields = [
             *("version", "question", "round", "method", "parameters", "with_flagged"),
             *("with_adjudications", "converged", "iterations", "warnings", "n_labels"),
-            *("n_adjudicated", "signature", "created_by", "created_at"),
+            *("n_adjudicated", "signature", "created_by", "created_at", "simulated"),
         ]
 
 
@@ -66,7 +70,7 @@ class LabelSets(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        rows = LabelSet.objects.of(self.study(slug)).select_related("question", "created_by")
+        rows = _label_sets(self.study(slug))
         return page(request, rows.order_by("-version"), LabelSetSerializer)
 
     @writes("make_label_set", LabelSetInput, JobSerializer, status=HTTPStatus.ACCEPTED)
@@ -90,6 +94,12 @@ class LabelSets(Endpoint):
         return accepted(request, study, job)
 
 
+def _label_sets(study: Study) -> QuerySet[LabelSet]:
+    """A study's label sets, each with whether its answers are simulated."""
+    sets: QuerySet[LabelSet] = LabelSet.objects.of(study).select_related("question", "created_by")
+    return sets.annotate(simulated=Value(has_simulated(study)))
+
+
 def require_fit(question: Question, method: str) -> None:
     """A 400 where the level of measurement does not allow the method."""
     fit = METHODS_AT_LEVEL[Question.Level(question.level)]
@@ -105,7 +115,7 @@ class OneLabelSet(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        sets = LabelSet.objects.of(self.study(slug)).select_related("question", "created_by")
+        sets = _label_sets(self.study(slug))
         return Response(LabelSetSerializer(get_object_or_404(sets, version=version)).data)
 
 

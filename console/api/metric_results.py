@@ -10,7 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.models import Study
+from annotation.simulated_answers import has_simulated
 from console.api.endpoint import Endpoint, Filters
+from console.api.human_results import SIMULATED
 from console.api.operations import being_computed, reads
 from console.api.results import CorrelationSerializer, is_pending
 from console.best_metrics import BestMetrics
@@ -49,6 +51,7 @@ class BestMetricsSerializer(serializers.Serializer[Any]):
     """The metrics that no test tells from the best, those behind them, and the ceiling."""
 
     report = serializers.IntegerField(help_text="The version of the validation.")
+    simulated = serializers.BooleanField(help_text=SIMULATED)
     question = serializers.CharField()
     level = serializers.CharField()
     coefficient = serializers.CharField()
@@ -95,6 +98,7 @@ def _record(view: ValidationView, best: BestMetrics) -> dict[str, Any]:
     names = ("answer", "explanation", "estimate", "ceiling_text", "ceiling")
     content = {
         "report": view.results.version.number,
+        "simulated": has_simulated(view.results.version.study),
         **{name: getattr(view, name) for name in ("question", "level", "coefficient", "condition")},
         **{name: getattr(best, name) for name in names},
         "methods": view.methods,
@@ -113,6 +117,7 @@ class ValidationRowsSerializer(serializers.Serializer[Any]):
 
     report = serializers.IntegerField(help_text="The version of the validation.")
     fingerprint = serializers.CharField(help_text="Of what it rests on.")
+    simulated = serializers.BooleanField(help_text=SIMULATED)
     kind = serializers.ChoiceField(choices=list(ROWS))
     rows = serializers.ListField(child=serializers.DictField())
 
@@ -140,5 +145,6 @@ class ValidationRows(Endpoint):
         version = _version(study)
         records = StoredResults(version, with_variants=True).rows(ROWS[kind], **filters)
         content = {"report": version.number, "fingerprint": version.fingerprint, "kind": kind}
+        content |= {"simulated": has_simulated(study)}
         rows = [plain(record) for record in records]
         return Response(ValidationRowsSerializer(content | {"rows": rows}).data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django.db.models import Value
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
@@ -15,10 +16,12 @@ from accounts.roles import Permission
 from annotation.agreement_versions import current_agreement
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, Study
+from annotation.simulated_answers import has_simulated
 from annotation.study_jobs import RESULT, request_study_job
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
 from console.api.human_results import (
+    SIMULATED,
     HumanResultsFilters,
     HumanResultsSerializer,
     results_record,
@@ -54,6 +57,7 @@ class AlphaSerializer(serializers.Serializer[Any]):
     n_pairable = serializers.IntegerField()
     reason = serializers.CharField(allow_null=True)
     warnings = serializers.ListField(child=serializers.CharField())
+    simulated = serializers.BooleanField(help_text=SIMULATED)
 
 
 class CorrelationSerializer(serializers.Serializer[Any]):
@@ -80,6 +84,15 @@ class CorrelationSerializer(serializers.Serializer[Any]):
     n_rows = serializers.IntegerField()
     n_missing = serializers.IntegerField()
     reason = serializers.CharField(allow_null=True)
+
+
+class StudyCorrelationSerializer(CorrelationSerializer):
+    """One of all correlations of a study, with whether answers are simulated."""
+
+    simulated = serializers.SerializerMethodField(help_text=SIMULATED)
+
+    def get_simulated(self, _row: object) -> bool:
+        return bool(self.context["simulated"])
 
 
 class OpinionSerializer(serializers.Serializer[Any]):
@@ -130,6 +143,7 @@ class QueueSerializer(serializers.Serializer[Any]):
     threshold = serializers.FloatField()
     n_disputed = serializers.IntegerField()
     n_decided = serializers.IntegerField()
+    simulated = serializers.BooleanField(help_text=SIMULATED)
     disputes = DisputeSerializer(many=True)
 
 
@@ -164,11 +178,12 @@ class Agreement(Endpoint):
         if version is None:
             return being_computed()
         alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
-        return Response(AlphaSerializer(alphas.filter(with_flagged=True), many=True).data)
+        rows = alphas.filter(with_flagged=True).annotate(simulated=Value(has_simulated(study)))
+        return Response(AlphaSerializer(rows, many=True).data)
 
 
 class Validation(Endpoint):
-    @reads("get_validation", CorrelationSerializer(many=True), is_computed=True)
+    @reads("get_validation", StudyCorrelationSerializer(many=True), is_computed=True)
     def get(self, request: Request, slug: str) -> Response:
         """Every metric against every question, at every level; 404 while there is none.
 
@@ -181,7 +196,8 @@ class Validation(Endpoint):
         if outcome.version is None:
             raise NotFound(outcome.reason)
         rows = correlations_of(StoredResults(outcome.version, with_variants=True))
-        return Response(CorrelationSerializer(rows, many=True).data)
+        context = {"simulated": has_simulated(study)}
+        return Response(StudyCorrelationSerializer(rows, many=True, context=context).data)
 
 
 class Disputes(Endpoint):
@@ -202,7 +218,8 @@ class Disputes(Endpoint):
             threshold=selection.threshold,
             skip=selection.skip,
         )
-        return Response(QueueSerializer(queue.record(selection.question, selection.round)).data)
+        content = queue.record(selection.question, selection.round)
+        return Response(QueueSerializer(content | {"simulated": has_simulated(study)}).data)
 
 
 def is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:

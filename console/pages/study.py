@@ -15,6 +15,7 @@ from accounts.models import ApiToken, User
 from accounts.roles import Permission, Role, is_blind, permissions_of
 from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
+from annotation.simulated_answers import simulation_notice
 from console.stages import stages_of
 
 if TYPE_CHECKING:
@@ -86,6 +87,12 @@ def _judged_sizes(key_of_study: int, created_at: datetime, version: int) -> dict
     return sizes
 
 
+# What these display is made of answers, as are the pages that give the notice themselves.
+MADE_OF_ANSWERS = frozenset(
+    {"agreement", "annotators", "disagreement", "adjudication", "labels", "downloads"}
+)
+
+
 def study_page(
     request: HttpRequest, study: CountedStudy, stage: str, context: dict[str, Any] | None = None
 ) -> HttpResponse:
@@ -94,6 +101,8 @@ def study_page(
     may = may_of(request)
     beside = {"study": study, "stage": stage, "stages": stages_of(study, may), "may": may}
     beside["is_blind"] = is_blind(may)
+    if stage in MADE_OF_ANSWERS and study.n_judgments:
+        beside["simulated"] = simulation_notice(study)
     return render(request, f"console/{stage}.html", beside | context)
 
 
