@@ -206,6 +206,15 @@ DOWNLOADS = {
 }
 
 
+# With no judgment there is nothing in them, and some cannot be written.
+OF_JUDGMENTS = frozenset(
+    {
+        *("judgments", "submissions", "qrels", "qrels_jg", "provenance", "released_layout"),
+        *("sampled", "agreement", "validation", "dataset"),
+    }
+)
+
+
 def file_names(study: Study) -> list[str]:
     """The downloads that a study has: qrels of alternatives and of graded documents, and others
     once there is something in them; those asked for in one statement."""

@@ -24,7 +24,7 @@ from annotation.exceptions import StudyUnfit
 from annotation.models import Picture, Study
 from console.dataset_card import LICENSES, UNKNOWN_LICENSE
 from console.dataset_folder import dataset_zip
-from console.downloads import DATASET, DOWNLOADS, Download, file_names
+from console.downloads import DATASET, DOWNLOADS, OF_JUDGMENTS, Download, file_names
 from console.exceptions import LicenseUnknown
 from console.pages.job_progress import job_of
 from console.pages.pictures import as_picture
@@ -40,8 +40,9 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
     tables: dict[str, list[tuple[str, str, Download, bool]]] = {}
     for name in file_names_for(request, study):
         file = DOWNLOADS[name]
-        is_there = not file.result or is_stored(study, file.result)
         base, _, form = name.partition(".")
+        is_there = bool(study.n_judgments) or base not in OF_JUDGMENTS
+        is_there = is_there and (not file.result or is_stored(study, file.result))
         tables.setdefault(base, []).append((name, form, file, is_there))
     dataset = tables.pop("dataset", [])
     context = {"tables": list(tables.items()), "dataset": dataset, "licenses": LICENSES}

@@ -15,6 +15,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from annotation.models import Study
 from console.pages.study import person, study_for, study_page
+from console.pages.validation import has_references, needing_references
 from console.scoring_forms import JudgeForm, ParametersForm
 from metrics.exceptions import MetricsError
 from metrics.models import ScoringRequest
@@ -84,7 +85,9 @@ def _context(study: Any, metric: str, form: Any) -> dict[str, Any]:
         "metric": metric,
         "entry": SCORERS.get(metric),
         "metrics": [(name, has_model(name)) for name in SCORERS],
+        "entries": SCORERS.items(),
         "lacks_model": bool(metric) and not has_model(metric),
+        "lacks_references": metric in needing_references() and not has_references(study),
         "form": form,
         "is_judge": is_judge(metric),
         "has_connection": isinstance(form, JudgeForm)

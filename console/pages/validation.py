@@ -44,7 +44,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
         "metrics": metrics_on_offer(),
         "lacking": lacking_models(),
         "scoring": jobs_of(study).of_kind(SCORE).first(),
-        "has_references": _has_references(study),
+        "has_references": has_references(study),
         "has_judgments_and_scores": bool(study.n_judgments and runs),
     }
     if context["has_judgments_and_scores"]:
@@ -60,7 +60,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(request, study, "validation", context)
 
 
-def _has_references(study: Study) -> bool:
+def has_references(study: Study) -> bool:
     """Whether an item has a reference; asked for with what the page's stages say."""
     references = Item.objects.filter(study=OuterRef("pk")).exclude(reference="").order_by()
     facts = stage_facts(study, has_references=Exists(references))
@@ -74,6 +74,12 @@ def metrics_on_offer() -> tuple[Description, ...]:
     Known once for a process, since describing them builds every scorer.
     """
     return tuple(metric for metric in available() if "endpoint" not in metric.requires)
+
+
+@cache
+def needing_references() -> frozenset[str]:
+    """Those on offer that compare a response with a reference."""
+    return frozenset(metric.name for metric in metrics_on_offer() if "reference" in metric.needs)
 
 
 @cache

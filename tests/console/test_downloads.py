@@ -261,3 +261,24 @@ def test_a_page_links_to_the_files_a_study_has_and_to_no_others(rosa, researcher
         assert rosa.get(where).status_code == 200
     for name in {"scores.csv", "qrels.txt"} - set(file_names(study)):
         assert name not in page
+
+
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_before_anything_is_judged_only_what_is_there_is_offered(rosa, researcher, kind):
+    if kind == "rating":
+        study = rating_study(owner=researcher)
+        add_scores(study)
+    else:
+        study = ticked_study(owner=researcher)
+        Submission.objects.of(study).delete()
+        Judgment.objects.of(study).delete()
+    page = rosa.get(reverse("console:downloads", args=[study.slug])).content.decode()
+    addresses = {n: reverse("console:download", args=[study.slug, n]) for n in file_names(study)}
+    links = {name for name, address in addresses.items() if f'href="{address}"' in page}
+    assert {"items.csv", "items.jsonl", "items.parquet"} <= links
+    assert {name.partition(".")[0] for name in links} <= {"items", "scores"}
+    assert "once something is judged" in page
+    assert "Compute it first" not in page
+    assert "Compute agreement first" not in page
+    labels = rosa.get(reverse("console:labels", args=[study.slug])).content.decode()
+    assert "Simulate users" not in labels

@@ -374,3 +374,18 @@ def test_a_connection_of_another_team_is_not_offered(
     assert "has no connection to a language model yet" in pages.words_of(page.content.decode())
     assert ask_judge(rosa, study).status_code == 200
     assert not ScoringRequest.objects.exists()
+
+
+def test_the_page_says_what_each_metric_is_before_one_is_chosen(rosa, researcher):
+    study = rating_study("mine", owner=researcher)
+    page = pages.words_of(rosa.get(reverse("console:scoring", args=["mine"])).content.decode())
+    assert "nll Mean loss of the response under a language model, in nats; lower is better." in page
+    assert "Takes a causal language model of transformers" in page
+    study.items.update(reference="")
+    answer = rosa.get(reverse("console:scoring", args=["mine"]), {"metric": "rouge1"})
+    content = answer.content.decode()
+    assert "compares a response with a reference, and no item has one" in content
+    assert "Estimate</button>" not in content
+    study.items.update(reference="A reference.")
+    content = rosa.get(reverse("console:scoring", args=["mine"]), {"metric": "rouge1"}).content
+    assert "Estimate</button>" in content.decode()
