@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from annotation.models import Item, Protocol
 from annotation.models.uploads import OF_POOLS
@@ -25,6 +25,7 @@ from console.check_view import CheckRow, check_rows, holding_rows
 from console.practice_form import PracticePageRow, practice_rows
 from console.protocol_form import field_of
 from console.protocol_labels import in_words
+from console.protocol_templates import purpose_of, title_of
 from console.qualification_test_form import (
     QualificationTestRow,
     ScoreRow,
@@ -39,18 +40,6 @@ if TYPE_CHECKING:
 
 WORDS_A_MINUTE = 230
 MOST_KEYS = 100
-TEMPLATES = {
-    "alternatives": gettext_lazy("Ticks among alternatives, with reasons"),
-    "best_worst": gettext_lazy("Best and worst"),
-    "e2e_ratings": gettext_lazy("Ratings of naturalness and quality (E2E)"),
-    "graded_relevance": gettext_lazy("Relevance of results, four grades or can't judge"),
-    "likert_agreement": gettext_lazy("Agreement with statements (Likert)"),
-    "outcomes": gettext_lazy("Ticks among what dialogues ended with"),
-    "practised_ratings": gettext_lazy("Ratings of appropriateness, with practice first"),
-    "preference": gettext_lazy("Which one is better"),
-    "style_ratings": gettext_lazy("Ratings of appropriateness and style (LMStyle)"),
-    "switching": gettext_lazy("Keep, take another or leave"),
-}
 
 
 @dataclass(frozen=True)
@@ -188,7 +177,12 @@ class ProtocolView:
         """Those that a study of its kind can use, each with its title."""
         is_pool = self.study.kind == "alternatives"
         names = [name for name in template_names() if (name in OF_POOLS) == is_pool]
-        return [(name, str(TEMPLATES.get(name, name))) for name in names]
+        return [(name, title_of(name)) for name in names]
+
+    @property
+    def template_purposes(self) -> list[tuple[str, str, str]]:
+        """Each with its title, and what it is for."""
+        return [(name, title, purpose_of(name)) for name, title in self.templates]
 
     @property
     def yaml(self) -> str:

@@ -15,6 +15,7 @@ from annotation.protocols.templates import template_names
 from annotation.readers.column_mapping import ColumnMapping, Use
 from annotation.readers.formats import DELIMITERS, ENCODINGS, FileFormat
 from console.label_upload_view import TOOL_NAMES
+from console.protocol_templates import purpose_of, title_of
 
 FROM_FILE, FROM_TEMPLATE, FROM_COPY, FROM_LABELS = "file", "template", "copy", "labels"
 ACCEPTED = ".csv,.tsv,.txt,.xlsx,.xlsm,.json,.jsonl,.ndjson,.parquet,.zip,.gz"
@@ -23,18 +24,6 @@ DELIMITER_NAMES = {
     ";": _("semicolons"),
     "\t": _("tabs"),
     "|": _("vertical bars"),
-}
-TEMPLATE_NAMES = {
-    "alternatives": _("Alternatives to a target"),
-    "best_worst": _("Best and worst"),
-    "e2e_ratings": _("Quality and naturalness of descriptions"),
-    "graded_relevance": _("Relevance of results, four grades or can't judge"),
-    "likert_agreement": _("Agreement with statements (Likert)"),
-    "outcomes": _("Ticks among what dialogues ended with"),
-    "preference": _("Preference of two"),
-    "practised_ratings": _("Appropriateness, with practice first"),
-    "style_ratings": _("Style and appropriateness"),
-    "switching": _("Keep, take another or leave"),
 }
 
 
@@ -110,7 +99,7 @@ class NewStudyForm(forms.Form):
         _choices(self, "team", [*teams, ("", _("Only you"))])
         if teams:
             self.fields["team"].initial = self._team_of_last_study(user) or teams[0][0]
-        names = [(name, TEMPLATE_NAMES.get(name, name)) for name in template_names()]
+        names = [(name, title_of(name)) for name in template_names()]
         _choices(self, "template", [("", _("one question, 0 to 100: how appropriate")), *names])
         sources = Study.objects.visible_to(user).order_by("title", "pk")
         field = self.fields["source"]
@@ -121,6 +110,11 @@ class NewStudyForm(forms.Form):
         """Whose the newest study is that this person made for one of the teams."""
         made = Study.objects.filter(owner=user.pk, team__in=list(self._teams))
         return str(made.order_by("-pk").values_list("team", flat=True).first() or "")
+
+    @property
+    def template_purposes(self) -> list[tuple[str, str, str]]:
+        """Each template with its title, and what it is for."""
+        return [(name, title_of(name), purpose_of(name)) for name in template_names()]
 
     @property
     def chosen_team(self) -> Team | None:

@@ -12,7 +12,7 @@ from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.upload_forms import TEMPLATE_NAMES
+from console.protocol_templates import title_of
 from retrieval.models import Collection, CollectionFile, CollectionVersion
 from retrieval.pools.lint import FAULTS
 from retrieval.pools.records import PoolPlan
@@ -323,7 +323,7 @@ class PoolStudyForm(forms.Form):
         template, allowed = self.fields["template"], self.fields["allowed"]
         assert isinstance(template, forms.ChoiceField)
         assert isinstance(allowed, forms.MultipleChoiceField)
-        template.choices = [(name, TEMPLATE_NAMES[name]) for name in RELEVANCE_TEMPLATES]
+        template.choices = [(name, title_of(name)) for name in RELEVANCE_TEMPLATES]
         allowed.choices = [(name, FAULT_TITLES[name]) for name in faults]
 
 
