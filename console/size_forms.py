@@ -263,7 +263,7 @@ class DifferenceForm(SizeForm):
         0.2,
         min_value=0,
         help_text=gettext_lazy(
-            "For two: of the topics' differences. For several: of one system's values over topics."
+            "For two: of the items' differences. For several: of one system's values over items."
         ),
     )
     systems = forms.IntegerField(label=gettext_lazy("How many systems"), initial=2, min_value=2)
@@ -281,7 +281,7 @@ class DifferenceForm(SizeForm):
         return topics_for_several(difference, sd, systems, **self._rules())
 
     def sentence(self, size: Size) -> str:
-        text = _("%(n)s topics distinguish a difference of %(difference)s with power %(power)s.")
+        text = _("%(n)s items distinguish a difference of %(difference)s with power %(power)s.")
         return text % {
             "n": f"{size.n:,}",
             "difference": f"{self.cleaned_data['difference']:g}",
@@ -315,7 +315,7 @@ class WidthForm(SizeForm):
         help_text=gettext_lazy("From the lower limit to the upper one."),
     )
     sd = _number(
-        gettext_lazy("Standard deviation over topics"),
+        gettext_lazy("Standard deviation over items"),
         0.25,
         min_value=0,
         help_text=gettext_lazy("Of a system's values, or of two systems' differences."),
@@ -326,7 +326,7 @@ class WidthForm(SizeForm):
         return topics_for_interval(**self.cleaned_data)
 
     def sentence(self, size: Size) -> str:
-        text = _("%(n)s topics give a mean an interval of width %(width)s, on average.")
+        text = _("%(n)s items give a mean an interval of width %(width)s, on average.")
         return text % {"n": f"{size.n:,}", "width": f"{self.wanted:g}"}
 
     @property

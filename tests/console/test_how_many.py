@@ -51,7 +51,7 @@ def test_the_published_correlation_needs_129_and_rounding_is_named(rosa):
 def test_every_question_has_an_answer_before_anything_is_filled_in(rosa):
     for name in QUESTIONS:
         assert "exactly" in words(rosa, ask=name)
-    assert "topics distinguish a difference of 0.05" in words(rosa)
+    assert "items distinguish a difference of 0.05" in words(rosa)
 
 
 @pytest.mark.parametrize(
