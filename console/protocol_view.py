@@ -34,11 +34,11 @@ from console.qualification_test_form import (
 )
 from hits.item_findings import item_findings
 from hits.preflight import Finding, Level
+from hits.wages import TYPICAL
 
 if TYPE_CHECKING:
     from annotation.models import Study
 
-WORDS_A_MINUTE = 230
 MOST_KEYS = 100
 
 
@@ -234,7 +234,7 @@ def _instructions(document: ProtocolDocument) -> str:
     if not n:
         return _("none")
     words = ngettext("%(n)d word", "%(n)d words", n) % {"n": n}
-    seconds = round(n / WORDS_A_MINUTE * 60 / 5) * 5
+    seconds = round(n / TYPICAL.words_a_minute * 60 / 5) * 5
     about = _("about %(n)d s to read") % {"n": max(seconds, 5)}
     k = len(document.examples)
     examples = ngettext("%(n)d example", "%(n)d examples", k) % {"n": k}
@@ -292,7 +292,7 @@ def _qualifications(document: ProtocolDocument) -> str:
 
 def _time(document: ProtocolDocument) -> str:
     seconds = document.time.estimate_seconds
-    estimate = _("%(n)d s estimated") % {"n": seconds} if seconds else _("no estimate")
+    estimate = _("%(n)d s estimated") % {"n": seconds} if seconds else _("estimated by its length")
     n = document.completion.assignments_per_item
     workers = ngettext("%(n)d worker an item", "%(n)d workers an item", n) % {"n": n}
     return f"{estimate}; {workers}"

@@ -81,13 +81,15 @@ class PageSize:
 
 @dataclass(frozen=True)
 class Duration:
-    """How long a HIT takes: typically, quick and slow; measured on `n` submissions or estimated."""
+    """How long a HIT takes: typically, quick and slow; measured on `n` submissions or estimated, by
+    who wrote the protocol or else by its length."""
 
     typical_seconds: float
     quick_seconds: float
     slow_seconds: float
     n: int = 0
     page: PageSize | None = None
+    is_of_protocol: bool = False
 
     @property
     def is_measured(self) -> bool:
@@ -136,7 +138,13 @@ def _n_answers(question: ProtocolQuestion, n_candidates: float) -> float:
 def estimated_duration(texts: StudyTexts) -> Duration:
     """How long a HIT of the study may take."""
     page = page_size(texts)
-    return Duration(page.seconds(TYPICAL), page.seconds(QUICK), page.seconds(SLOW), page=page)
+    typical, quick, slow = (page.seconds(pace) for pace in (TYPICAL, QUICK, SLOW))
+    stated = current_document(texts.study).time.estimate_seconds
+    # What was written down is the typical time; the length says how far people part from it.
+    scale = stated / typical if stated else 1
+    return Duration(
+        typical * scale, quick * scale, slow * scale, page=page, is_of_protocol=bool(stated)
+    )
 
 
 def practice_duration(practice: Practice, duration: Duration) -> Duration:

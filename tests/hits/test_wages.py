@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from annotation.models import Annotator, Submission
-from annotation.protocols.records import ProtocolDocument, ProtocolQuestion, Reason
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion, Reason, Time
 from annotation.protocols.versions import save_draft
 from annotation.versions import count_judgments_change
 from hits.texts import study_texts
@@ -81,6 +81,23 @@ def test_a_page_is_that_of_the_protocol_that_a_launch_would_freeze(study):
     n_characters = sum(len(each.wording) for each in questions)
     assert page.n_words == pytest.approx((9 + 11 + 10 + n_characters) / 6)
     assert duration_of(study).typical_seconds == pytest.approx(page.seconds(TYPICAL))
+
+
+def test_what_the_protocol_estimates_is_the_one_estimate(study):
+    by_length = duration_of(study)
+    assert not by_length.is_of_protocol
+    line = ProtocolQuestion("fit", "line", "Fit?", low_label="badly", high_label="well")
+    document = ProtocolDocument(questions=(line,), title="Replies", time=Time(estimate_seconds=300))
+    save_draft(study=study, document=document)
+    study.refresh_from_db()
+    duration = duration_of(study)
+    assert duration.is_of_protocol
+    assert duration.typical_seconds == pytest.approx(300)
+    page = page_size(study_texts(study))
+    assert duration.quick_seconds == pytest.approx(
+        300 * page.seconds(QUICK) / page.seconds(TYPICAL)
+    )
+    assert duration.slow_seconds == pytest.approx(300 * page.seconds(SLOW) / page.seconds(TYPICAL))
 
 
 def test_a_reward_is_an_hourly_wage_and_back():
