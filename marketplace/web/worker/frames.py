@@ -58,10 +58,10 @@ def frame_for(
 def _parameters(request: HttpRequest, hit: Hit, assignment: Assignment | None) -> dict[str, str]:
     """What the page is given in its address, as Mechanical Turk gives it.
 
-    The Worker ID is among it since that is the protocol's: Mechanical Turk appends it to the address
-    of a page that is worked on, of none that is previewed, and programs read who works from it. It
-    is the pseudonym that the requester has of the worker in each answer anyway; what a recruiter
-    calls a participant is never in it, nor anything else that says who somebody is.
+    The Worker ID is among it since that is the protocol's: Mechanical Turk appends it to the
+    address of a page that is worked on, of none that is previewed, and programs read who works
+    from it. It is the pseudonym that the requester has of the worker in each answer anyway; what a
+    recruiter calls a participant is never in it, nor anything else that says who somebody is.
     """
     parameters = {
         "assignmentId": assignment.public_id if assignment else PREVIEW_ID,
