@@ -1,7 +1,8 @@
 """How many more items, or annotators, would distinguish two metrics."""
 
 from collections.abc import Sequence
-from math import nan, sqrt
+from dataclasses import replace
+from math import nan
 from typing import get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.special import ndtri
 
 from stats.arguments import Column, Floats, numbers, require_one_of
 from stats.ceilings import Reliability
+from stats.ceilings.more_ratings import MoreRatings, present_ratings, stretches
 from stats.correlation import Level, RowCoefficient, bootstrap
 from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import group_values
@@ -52,7 +54,7 @@ def sample_size_curve(
     n_annotators : sequence of float
         Ratings for each cell to plan, beside as many as the pilot has; needs `reliability`.
     reliability : Reliability, optional
-        Of the pilot's ratings, from `stats.ceilings.reliability`.
+        Of the pilot's ratings at this level, from `stats.ceilings.level_reliability`.
     alpha : float
         Two-sided level of the test.
     n_studies : int
@@ -80,15 +82,20 @@ def sample_size_curve(
     Notes
     -----
     A study of n items draws n items of the pilot with replacement, so a pilot in which the
-    metrics differ by luck plans for that luck. More ratings for each cell stretch both
-    correlations by the attenuation formula, ``sqrt(reliability(k') / reliability(k))``, with
-    the spread over items taken as unchanged: exact in expectation for Pearson's r, pooled,
-    and an approximation otherwise.
+    metrics differ by luck plans for that luck. More ratings for each cell stretch Pearson's r of
+    each metric by the attenuation formula, ``sqrt(reliability(k') / reliability(k))``; another
+    coefficient on the scale of the r that normal variables of its value have
+    (`stats.ceilings.normal_scale.NormalScale`), with fewer tied means the more ratings they are of.
+    The spread over studies is taken as unchanged, and annotators as ones like the pilot's.
+
+    Of systems all of that is rougher: resampled means have the pilot's noise beside their own, and
+    rank coefficients of few systems move by jumps (docs/correlation.md has measures).
 
     References
     ----------
     D. Card et al. (2020). With little power comes great responsibility. EMNLP 2020, 9263-9274.
     C. Spearman (1910). Correlation calculated from faulty data. British Journal of Psychology 3.
+    R. Greiner (1909) and P. A. P. Moran (1948), as in `NormalScale`.
 
     Examples
     --------
@@ -108,16 +115,20 @@ def sample_size_curve(
     _require_numbers(n_items, n_annotators, reliability, alpha, n_studies)
     a, b = numbers(metric_a, "metric_a"), numbers(metric_b, "metric_b")
     together = np.where(np.isnan(a + b), np.nan, 0.0)
-    replicas = [
-        _replicate(complete_cells(human, side + together, items, systems), level, coefficient)
-        for side in (a, b)
-    ]
+    cells = [complete_cells(human, side + together, items, systems) for side in (a, b)]
+    replicas = [_replicate(of_metric, level, coefficient) for of_metric in cells]
+    present, n_pilot = _present(cells[0], level, coefficient), replicas[0][1]
     generator = np.random.default_rng(rng)
     rows = [
-        _power(size, annotators, stretch, deltas, alpha)
+        _power(size, annotators, more, values, alpha)
         for size in n_items
-        for deltas in [_deltas(replicas, size, n_studies, generator)]
-        for annotators, stretch in _stretches(n_annotators, reliability)
+        for values in [_values(replicas, size, n_studies, generator)]
+        for annotators, more in _planned(
+            n_annotators,
+            reliability,
+            present,
+            size / n_pilot if level == "system" and n_pilot else 1,
+        )
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -200,46 +211,59 @@ def _replicate(
     return pooled_replicate(x, y, item, n_items, coefficient), n_items, max(n_items, cells.n_rows)
 
 
-def _deltas(
+def _present(cells: Cells, level: Level, coefficient: RowCoefficient) -> MoreRatings:
+    """The pilot's ratings, in groups as the level has them; means of systems are never tied."""
+    assert cells.item is not None
+    assert cells.system is not None
+    if level == "system":
+        return MoreRatings(coefficient, np.array([len(np.unique(cells.system))]), 1.0)
+    if level == "item":
+        return present_ratings(cells.human, *renumbered(cells.item), coefficient)
+    return present_ratings(cells.human, np.zeros(cells.n_rows, dtype=np.intp), 1, coefficient)
+
+
+def _values(
     replicas: Sequence[tuple[bootstrap.Replicate, int, int]],
     size: int,
     n_studies: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """The difference of the coefficients in studies of `size` items."""
+    """Both coefficients in studies of `size` items; those that have both."""
     (of_a, n_items, width), (of_b, _, _) = replicas
     step = max(1, bootstrap.CHUNK // max(1, width, size))
     counts = [min(step, n_studies - start) for start in range(0, n_studies, step)]
     if not n_items:
-        return np.full(n_studies, np.nan)
+        return np.empty((2, 0))
     drawn = (bootstrap.drawn_weights(n_items, count, rng, size=size) for count in counts)
-    return np.concatenate([of_a(weights) - of_b(weights) for weights in drawn])
+    values = np.concatenate([np.stack([of_a(w), of_b(w)]) for w in drawn], axis=1)
+    return values[:, ~np.isnan(values).any(axis=0)]
 
 
-def _stretches(
-    n_annotators: Sequence[float], reliability: Reliability | None
-) -> list[tuple[float, float]]:
-    """Numbers of annotators, and by what their reliability multiplies correlations."""
-    if reliability is None:
-        return [(nan, 1.0)]
-    pilot = reliability.ratings_per_unit
-    now = reliability.icc_mean
-    planned = [(number, reliability.of_mean(number)) for number in n_annotators]
-    # without agreement in the pilot nothing says what more ratings would show
-    stretched = [
-        (number, sqrt(then / now) if now > 0 and then > 0 else nan) for number, then in planned
+def _planned(
+    n_annotators: Sequence[float],
+    reliability: Reliability | None,
+    present: MoreRatings,
+    times_items: float,
+) -> list[tuple[float, MoreRatings]]:
+    """Numbers of annotators, and what as many make of a coefficient."""
+    if reliability is None or not n_annotators:
+        pilot = nan if reliability is None else reliability.ratings_per_unit
+        return [(pilot, present)]
+    planned = stretches(n_annotators, reliability, items=times_items)
+    return [
+        (number, replace(present, times=times, stretch=stretch))
+        for number, (times, stretch) in zip(n_annotators, planned, strict=True)
     ]
-    return stretched or [(pilot, 1.0)]
 
 
 def _power(
-    n_items: int, n_annotators: float, stretch: float, deltas: Floats, alpha: float
+    n_items: int, n_annotators: float, more: MoreRatings, values: Floats, alpha: float
 ) -> tuple[float, ...]:
-    defined = deltas[~np.isnan(deltas)]
-    if len(defined) < 2 or np.isnan(stretch):
+    deltas = values[0] - values[1]
+    if len(deltas) < 2 or np.isnan(more.stretch):
         return n_items, n_annotators, nan, nan, nan
-    se = float(defined.std(ddof=1))
-    stretched = defined + (stretch - 1) * defined.mean()
-    mean = float(stretched.mean())
-    beyond = np.sign(mean) * stretched > float(ndtri(1 - alpha / 2)) * se
-    return n_items, n_annotators, mean, se, float(beyond.mean()) if se > 0 else nan
+    se = float(deltas.std(ddof=1))
+    a, b = (more.value(float(mean)) for mean in values.mean(axis=1))
+    stretched = deltas - deltas.mean() + (a - b)
+    beyond = np.sign(a - b) * stretched > float(ndtri(1 - alpha / 2)) * se
+    return n_items, n_annotators, a - b, se, float(beyond.mean()) if se > 0 else nan

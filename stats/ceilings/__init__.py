@@ -3,6 +3,7 @@
 from stats.ceilings.attainable import Ceiling, ceiling, ceilings
 from stats.ceilings.attenuation import disattenuated, spearman_brown
 from stats.ceilings.intraclass import Reliability, reliability
+from stats.ceilings.more_ratings import level_reliability
 
 __all__ = [
     "Ceiling",
@@ -10,6 +11,7 @@ __all__ = [
     "ceiling",
     "ceilings",
     "disattenuated",
+    "level_reliability",
     "reliability",
     "spearman_brown",
 ]

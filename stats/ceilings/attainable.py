@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan, nan, sqrt
+from math import isnan, nan
 from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
 from stats.arguments import Column, Floats, Integers, require_one_of
-from stats.ceilings.attenuation import spearman_brown
+from stats.ceilings.all_ratings import AllRatings
 from stats.ceilings.cells import (
     cell_means,
     cells_of_several,
@@ -22,11 +22,6 @@ from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
 from stats.correlation.levels import require_level
-
-STEP = 1e-6
-"""Of the correlation of the halves, for a difference quotient."""
-ROUNDING = 1e-9
-"""Of a correlation: halves that order everything oppositely come out so far from -1."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +49,8 @@ class Ceiling:
         for rank coefficients of systems, and where there are fewer than two items.
     n_units : int
         The items, or clusters of them, that it rests on.
+    normal_reliability : float
+        `reliability` on the scale of Pearson's r (`NormalScale`), on which it is stepped up.
     moved_by : Series of float
         By how much each item moves the attainable; what intervals of shares are made of.
     """
@@ -70,6 +67,7 @@ class Ceiling:
     attainable_low: float = nan
     attainable_high: float = nan
     n_units: int = 0
+    normal_reliability: float = nan
     moved_by: "pd.Series[float] | None" = field(default=None, repr=False, compare=False)
 
     def share(self, value: float) -> float:
@@ -240,7 +238,7 @@ def ceilings(
             )
             for name, rows, part in parts
         }
-        whole = _Whole(_scale(codes, level, coefficient, ties), factor)
+        whole = AllRatings(_scale(codes, level, coefficient, ties), factor)
         one = _ceiling(
             level, coefficient, mean_of_defined(of_splits), whole, by_annotator, n_splits, seed
         )
@@ -269,7 +267,7 @@ def _with_limits(
     moved: Floats,
     names: "pd.Index[Any]",
     unit: Integers,
-    whole: "_Whole",
+    whole: AllRatings,
     confidence: float,
 ) -> Ceiling:
     n_units = len(np.unique(unit))
@@ -286,32 +284,6 @@ def _with_limits(
         n_units=n_units,
         moved_by=pd.Series(whole.slope(one.split_half) * moved, index=names),
     )
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """What halves of the ratings say of all of them, `factor` times as many."""
-
-    scale: NormalScale
-    factor: float
-
-    def reliability(self, split_half: float) -> float:
-        """Pearson's correlation of two sets of as many ratings as there are."""
-        half = self.scale.correlation(split_half)
-        is_opposite = half < ROUNDING - 1  # what is stepped up from there is no correlation
-        return nan if isnan(half) or is_opposite else spearman_brown(half, self.factor)
-
-    def attainable(self, split_half: float) -> float:
-        """What a perfect metric would reach: what no relation has where the halves do not agree."""
-        if isnan(split_half):
-            return nan
-        known = self.scale.correlation(split_half) > 0
-        return self.scale.value(sqrt(self.reliability(split_half)) if known else 0.0)
-
-    def slope(self, split_half: float) -> float:
-        """By how much the attainable grows with the correlation of the halves."""
-        low, high = max(split_half - STEP, -1.0), min(split_half + STEP, 1.0)
-        return (self.attainable(high) - self.attainable(low)) / (high - low)
 
 
 def _scale(
@@ -349,7 +321,7 @@ def _ceiling(
     level: Level,
     coefficient: RowCoefficient,
     split_half: float,
-    whole: _Whole,
+    whole: AllRatings,
     by_annotator: dict[Any, float],
     n_splits: int,
     seed: int | None,
@@ -365,4 +337,5 @@ def _ceiling(
         by_annotator=pd.Series(by_annotator, dtype="float64"),
         n_splits=n_splits,
         seed=seed,
+        normal_reliability=reliability,
     )

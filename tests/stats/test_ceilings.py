@@ -6,10 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stats.ceilings import ceiling, ceilings, disattenuated, reliability, spearman_brown
+from stats.ceilings import (
+    ceiling,
+    ceilings,
+    disattenuated,
+    level_reliability,
+    reliability,
+    spearman_brown,
+)
 from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.correlation import correlation_at_level
 
+COLUMNS = ("item", "system", "annotator", "value")
 SEVERAL = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
 
 
@@ -24,7 +32,7 @@ def crowd(seed: int = 0, *, n_items: int = 400, n_systems: int = 4, k: int = 4, 
 
 
 def of(frame: pd.DataFrame, **options):
-    columns = (frame[name] for name in ("item", "system", "annotator", "value"))
+    columns = (frame[name] for name in COLUMNS)
     return ceiling(*columns, **options)
 
 
@@ -110,6 +118,35 @@ def test_spearmans_scale_is_that_of_as_many_values_as_there_are():
     for r in (-1.0, -0.4, 0.0, 0.9, 1.0):
         assert scale.correlation(scale.value(r)) == pytest.approx(r)
     assert np.isnan(NormalScale("spearman", np.array([1])).correlation(0.5))
+
+
+@pytest.mark.parametrize("coefficient", SEVERAL)
+def test_reliability_by_item_is_of_differences_within_items(coefficient):
+    frame, _ = crowd(n_items=300, n_systems=8, k=4, noise=1.0)
+    rng = np.random.default_rng(1)
+    moved = frame.assign(
+        value=frame["value"]
+        + 3 * rng.normal(size=300)[frame["item"]]
+        + 2 * rng.normal(size=(300, 4))[frame["item"], frame["annotator"]]
+    )
+    options = {"level": "item", "coefficient": coefficient, "n_splits": 10}
+    plain, other = (
+        level_reliability(
+            *(one[name] for name in ("item", "system", "annotator", "value")), **options
+        )
+        for one in (frame, moved)
+    )
+    assert plain.icc_single == pytest.approx(0.5, abs=0.05)
+    assert other.icc_mean == pytest.approx(plain.icc_mean, abs=1e-9)
+    assert (plain.ratings_per_unit, plain.n_units, plain.n_ratings) == (4, 2400, 9600)
+
+
+def test_reliability_of_a_level_is_unknown_without_a_second_annotator():
+    frame, _ = crowd(n_items=5, k=1)
+    found = level_reliability(
+        *(frame[n] for n in ("item", "system", "annotator", "value")), level="item"
+    )
+    assert np.isnan([found.icc_single, found.icc_mean, found.ratings_per_unit]).all()
 
 
 def test_pairs_with_a_tie_are_counted_within_each_group():

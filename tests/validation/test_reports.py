@@ -633,7 +633,9 @@ def test_planned_sample_sizes_are_drawn_and_tabled():
     curves = [figure for figure in document.figures if figure.name.startswith("sample-size")]
     assert len(curves) == 6
     assert "NLL\\_1" in as_latex(document)
-    assert len(table(document, "planning").rows) == 2 * 3 * 3
+    planning = table(document, "planning")
+    assert len(planning.rows) == 2 * 3 * 3
+    assert "by annotators like these" in planning.note
 
 
 # Studies, and the command.

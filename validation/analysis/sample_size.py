@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from presentation.records import plain_values
-from stats.ceilings import reliability
+from stats.ceilings import Reliability, level_reliability
 from stats.correlation import Level, RowCoefficient
 from stats.sample_size import items_needed, sample_size_curve
 from validation.analysis.material import Material
@@ -28,6 +28,8 @@ from validation.analysis.settings import Settings
 POWER = 0.8
 TIMES_AS_MANY = (0.25, 0.5, 1, 1.5, 2, 3, 5, 10)
 ANNOTATORS_MORE = (0, 1, 2)
+N_SPLITS = 20
+"""Of the ratings, where the settings ask for no ceilings."""
 
 
 def sample_size_records(material: Material, settings: Settings) -> Iterator[PlanRecord]:
@@ -57,8 +59,7 @@ def _curve(
     settings: Settings,
 ) -> Iterator[PlanRecord]:
     level, coefficient = measure
-    rows = ratings[ratings["value"].notna()]
-    pilot = reliability(rows["candidate_code"], rows["value"])
+    pilot = _reliability(ratings[ratings["value"].notna()], measure, settings)
     reliable = pilot.icc_mean > 0
     metrics = part.metrics[a], part.metrics[b]
     curve = sample_size_curve(
@@ -102,6 +103,25 @@ def _curve(
                 }
             )
         )
+
+
+def _reliability(
+    ratings: pd.DataFrame, measure: tuple[Level, RowCoefficient], settings: Settings
+) -> Reliability:
+    """Of what the measure correlates; the systems' level is of candidates of a system."""
+    level, coefficient = measure
+    of_systems = level == "system"
+    rows = ratings[ratings["system"] != ""] if of_systems else ratings
+    return level_reliability(
+        rows["item"],
+        rows["system" if of_systems else "candidate"],
+        rows["annotator"].astype(str),
+        rows["value"],
+        level=level,
+        coefficient=coefficient,
+        n_splits=settings.n_splits or N_SPLITS,
+        rng=settings.seed,
+    )
 
 
 def _sizes(n_items: int) -> Sequence[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from validation.analysis.records import PlanRecord
 from validation.documents.cells import signed
 from validation.documents.documents import Column, Number, Row, Table
@@ -57,6 +59,14 @@ def sample_size_table(results: Results, curves: Sequence[Sequence[PlanRecord]]) 
             Column("Items needed"),
         ],
         rows=rows,
+        note=_(
+            "Studies of other sizes are drawn from the items of this one, of these very systems: "
+            "where the two metrics differ here by luck, that luck is planned for. More ratings of "
+            "each candidate, by annotators like these, take noise from both correlations as far "
+            "as the annotators agree on what the measure compares; by how much studies differ is "
+            "taken as unchanged, and of a rank coefficient values as normal. Whether the metrics "
+            "differ on new systems is another question."
+        ),
     )
 
 
