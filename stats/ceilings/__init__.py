@@ -1,12 +1,13 @@
 """The agreement with annotators that a metric could reach, given theirs with each other."""
 
-from stats.ceilings.attainable import Ceiling, ceiling, ceilings
+from stats.ceilings.attainable import Ceiling, NoCeiling, ceiling, ceilings
 from stats.ceilings.attenuation import disattenuated, spearman_brown
 from stats.ceilings.intraclass import Reliability, reliability
 from stats.ceilings.more_ratings import level_reliability
 
 __all__ = [
     "Ceiling",
+    "NoCeiling",
     "Reliability",
     "ceiling",
     "ceilings",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from math import isnan, nan
 from typing import Any, get_args
 
@@ -22,6 +23,19 @@ from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
 from stats.correlation.levels import require_level
+
+MOST_TIED = 0.1
+"""The share of pairs of halves with a tie up to which pairwise accuracy, which counts ties as
+answers, has a ceiling: of yes and no a metric without ties reached 58 to 105 % of what was said."""
+
+
+class NoCeiling(StrEnum):
+    """Why nothing is said of what is attainable."""
+
+    NO_SECOND_RATING = "no_second_rating"
+    NO_HALVES = "no_halves"
+    TIED = "tied"
+    NO_AGREEMENT = "no_agreement"
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,10 @@ class Ceiling:
         The items, or clusters of them, that it rests on.
     normal_reliability : float
         `reliability` on the scale of Pearson's r (`NormalScale`), on which it is stepped up.
+    reason : NoCeiling or None
+        Why `attainable` is NaN: no cell has two annotators, the halves have no correlation (one
+        side is constant, or there are no two cells to compare), pairwise accuracy of ratings that
+        are often tied, or halves that do not agree. None where it is known.
     moved_by : Series of float
         By how much each item moves the attainable; what intervals of shares are made of.
     """
@@ -68,6 +86,7 @@ class Ceiling:
     attainable_high: float = nan
     n_units: int = 0
     normal_reliability: float = nan
+    reason: NoCeiling | None = None
     moved_by: "pd.Series[float] | None" = field(default=None, repr=False, compare=False)
 
     def share(self, value: float) -> float:
@@ -242,6 +261,9 @@ def ceilings(
         one = _ceiling(
             level, coefficient, mean_of_defined(of_splits), whole, by_annotator, n_splits, seed
         )
+        if (reason := _reason(one, codes, ties)) is not None:
+            results.append(replace(one, attainable=nan, reliability=nan, reason=reason))
+            continue
         known = [pair for pair, value in zip(halves, of_splits, strict=True) if not isnan(value)]
         moved = np.mean(
             [codes.influences(*pair, level, coefficient) for pair in known] or [np.full(1, nan)],
@@ -284,6 +306,19 @@ def _with_limits(
         n_units=n_units,
         moved_by=pd.Series(whole.slope(one.split_half) * moved, index=names),
     )
+
+
+def _reason(one: Ceiling, codes: RowCodes, ties: "_Ties") -> NoCeiling | None:
+    """Why there is no ceiling, the first that applies."""
+    if not len(codes.item):
+        return NoCeiling.NO_SECOND_RATING
+    if isnan(one.split_half):
+        return NoCeiling.NO_HALVES
+    if one.coefficient == "acc_eq" and one.level != "system":
+        untied, _ = ties.shares(*_groups(codes, one.level))
+        if untied < 1 - MOST_TIED:
+            return NoCeiling.TIED
+    return NoCeiling.NO_AGREEMENT if isnan(one.attainable) else None
 
 
 def _scale(

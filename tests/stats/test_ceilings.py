@@ -217,6 +217,43 @@ def test_two_who_order_two_systems_oppositely_have_no_ceiling(coefficient):
     assert found.moved_by is None
 
 
+def yes_or_no(noise: float) -> pd.DataFrame:
+    frame, _ = crowd(n_items=60, n_systems=5, k=3, noise=noise)
+    return frame.assign(value=(frame["value"] > 0).astype(float))
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+@pytest.mark.parametrize("level", ["item", "pooled"])
+def test_pairwise_accuracy_of_yes_and_no_has_no_ceiling_for_they_are_often_equal(level, noise):
+    """Though annotators agree: two of them tie and order half the pairs alike, or more."""
+    found = of(yes_or_no(noise), level=level, coefficient="acc_eq", n_splits=10)
+    assert np.isnan([found.attainable, found.reliability, found.attainable_low]).all()
+    assert found.reason == "tied"
+    assert found.split_half > 0.45
+    tau = of(yes_or_no(noise), level=level, coefficient="kendall", n_splits=10)
+    assert tau.attainable > 0.5
+    assert tau.reason is None
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([1, 1, 1, 1, 1, 1], "no_halves"),  # they agree, and say nothing of any order
+        ([0, 1, 1, 0, 0, 1], "no_agreement"),
+        ([0, 0, 1, 1, 2, 2], None),
+    ],
+)
+def test_why_nothing_is_attainable_is_said_as_it_is(values, reason):
+    found = ceiling([0, 0, 1, 1, 2, 2], [0] * 6, [0, 1] * 3, values, level="pooled")
+    assert found.reason == reason
+    assert np.isnan(found.attainable) == (reason is not None)
+
+
+def test_nobody_who_rated_a_cell_again_is_a_second_annotator():
+    found = ceiling([0, 0, 1, 1], [0] * 4, ["a"] * 4, [1, 2, 3, 4], level="pooled")
+    assert found.reason == "no_second_rating"
+
+
 def test_what_cannot_be_used_is_refused_by_name():
     frame, _ = crowd(n_items=3)
     with pytest.raises(ValueError, match="n_splits"):

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from presentation.records import plain_values
-from stats.ceilings import Ceiling, ceilings, reliability
+from stats.ceilings import Ceiling, NoCeiling, ceilings, reliability
 from stats.correlation import Coefficient, Level, RowCoefficient
 from stats.correlation.influence import cluster_variance
 from stats.correlation.item_limits import item_influences
@@ -19,7 +19,12 @@ from validation.analysis.settings import Settings
 
 NO_SECOND_RATING = "no candidate has two ratings"
 OF_LABELS = "the human values are labels"
-NO_AGREEMENT = "the halves of the ratings do not agree"
+REASONS: dict[NoCeiling, str] = {
+    NoCeiling.NO_SECOND_RATING: NO_SECOND_RATING,
+    NoCeiling.NO_HALVES: "half of the ratings of what is compared are all the same, or of one only",
+    NoCeiling.TIED: "ratings are often equal, of which no ceiling of pairwise accuracy is known",
+    NoCeiling.NO_AGREEMENT: "the halves of the ratings do not agree",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,4 +190,4 @@ def _numbers(ceiling: Ceiling | None) -> dict[str, Any]:
 def _reason(ceiling: Ceiling | None) -> str | None:
     if ceiling is None:
         return NO_SECOND_RATING
-    return NO_AGREEMENT if isnan(ceiling.attainable) else None
+    return None if ceiling.reason is None else REASONS[ceiling.reason]
