@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -29,6 +31,55 @@ def answer_of(strength):
         TableResults("study", report_from_tables(human, scores, SETTINGS))
     )
     return answer
+
+
+def ceiling_answer(coefficient, *, level="item", steps=False):
+    """Of a metric that follows the truth from afar, where three annotators rate it nearly alike."""
+    settings = replace(SETTINGS, levels=(level,), coefficients=(coefficient,), n_splits=10)
+    rng = np.random.default_rng(1)
+    rows = [(f"i{i}", f"s{s}") for i in range(40) for s in range(5)]
+    cells = pd.DataFrame(rows, columns=["item", "system"])
+    truth = rng.normal(size=len(cells)) + 2 * (cells["system"] == "s0").to_numpy()
+    people = [truth + rng.normal(0, 0.3, len(cells)) for _ in range(3)]
+    people = [(value > 0).astype(float) for value in people] if steps else people
+    human = pd.concat(
+        cells.assign(question="q", annotator=f"a{n}", value=value) for n, value in enumerate(people)
+    )
+    scores = cells.assign(metric="far", value=truth + rng.normal(0, 2, len(cells)))
+    [(_question, answer)] = metrics_answers(
+        TableResults("study", report_from_tables(human, scores, settings))
+    )
+    return answer
+
+
+def test_of_equal_ratings_is_spoken_only_where_there_may_be_some():
+    stays = "It stays below what a perfect metric could reach here"
+    assert f"{stays}." in ceiling_answer("pearson").explanation
+    of_pairs = ceiling_answer("kendall").explanation
+    assert f"{stays}; where people's ratings are often equal" in of_pairs
+    assert "gives equal scores" not in of_pairs
+    # Means of systems are not equal.
+    assert "often equal" not in ceiling_answer("kendall", level="system").explanation
+
+
+def test_the_interval_of_the_ceiling_is_of_these_annotators():
+    text = "Its interval is for new items rated by these very annotators."
+    answer = ceiling_answer("pearson")
+    assert answer.ceiling.attainable_low is not None
+    assert text in answer.ceiling_text
+    of_systems = ceiling_answer("kendall", level="system")  # which have no interval
+    assert of_systems.ceiling.attainable is not None
+    assert text not in of_systems.ceiling_text
+
+
+def test_why_yes_and_no_have_no_ceiling_of_pairwise_accuracy_is_true():
+    answer = ceiling_answer("acc_eq", steps=True)
+    assert answer.ceiling.split_half > 0.6
+    assert "do not agree" not in answer.ceiling_text
+    assert (
+        "not known: ratings are often equal, of which no ceiling of pairwise accuracy is known"
+        in answer.ceiling_text
+    )
 
 
 def test_metrics_that_chance_explains_are_not_called_the_best_of_any():

@@ -223,7 +223,8 @@ def _ceilings(settings: Settings) -> str:
         "The ceiling is the root of the reliability of the human values, from "
         "%(n_splits)s random split halves stepped up by Spearman and Brown's formula; that of a "
         "rank coefficient is found on Pearson's scale, as if values were normal, and is an "
-        "approximation."
+        "approximation. Intervals of ceilings and of shares of them are for new items rated by "
+        "these very annotators, not by others."
     ) % {"n_splits": settings.n_splits}
 
 

@@ -100,13 +100,13 @@ class MetricsAnswer:
         tops = [row.value if row.ci_high is None else row.ci_high for row in self.best_records]
         if any(top is None or top >= floor for top in tops):
             return ""
-        if self.ceiling.coefficient != "pearson":
-            # Of ratings that are often equal, a metric without equal scores reaches less.
+        if self.ceiling.coefficient != "pearson" and self.ceiling.level != "system":
+            # Means of systems are not tied; of the others the record does not say how many are.
             return ngettext(
-                "It stays below what a perfect metric that gives equal scores where people do "
-                "could reach here.",
-                "All of them stay below what a perfect metric that gives equal scores where "
-                "people do could reach here.",
+                "It stays below what a perfect metric could reach here; where people's ratings "
+                "are often equal, one whose scores never are may reach less.",
+                "All of them stay below what a perfect metric could reach here; where people's "
+                "ratings are often equal, one whose scores never are may reach less.",
                 len(self.best_records),
             )
         return ngettext(
@@ -168,6 +168,8 @@ class MetricsAnswer:
                 "ceiling, an estimate as if values were normal."
             )
         sentences = [text % {"value": value}]
+        if one.attainable_low is not None:
+            sentences.append(_("Its interval is for new items rated by these very annotators."))
         if any((row.value or 0.0) > one.attainable for row in self.defined):
             sentences.append(_("Both are estimates: a metric may come out a little above it."))
         if one.leave_one_out is not None:

@@ -160,8 +160,9 @@ def ceilings_table(results: Results) -> Table:
             "Best metrics: the greatest value first, with those that do not differ significantly; "
             "the share is the first one's. Both it and the ceiling are estimates: a share may lie "
             "above 100, by chance, or where few candidates or a rank coefficient, whose ceiling is "
-            "an approximation, set the ceiling too low. Intervals are for new items by these "
-            "annotators, and do not count that in; rank correlations of systems have none."
+            "an approximation, set the ceiling too low. Intervals are for new items rated by these "
+            "very annotators, not by others, and do not count that in; rank correlations of "
+            "systems have none."
         ),
     )
 
