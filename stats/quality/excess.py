@@ -57,7 +57,8 @@ def excess_hits(
     taken again without annotators below `alpha` until these stay the same, since bad ones would
     otherwise hide each other. ``p_value`` is the binomial tail at the mean of an annotator's
     rates, which bounds that of unequal chances (Hoeffding, 1956) where there are more hits than
-    expected.
+    expected, averaged over what the others' opportunities leave open of that mean (a
+    beta-binomial tail): five annotators' checks say little of what is usual.
 
     References
     ----------
@@ -90,7 +91,9 @@ def excess_hits(
         rates = _rates(who, what, hit, trusted, prior_rate, prior_weight)
         expected = sum_by(who, rates, len(names))
         mean = np.minimum(expected / np.maximum(n, 1), 1.0)
-        p = np.where(n_hits > expected, stats.binom.sf(n_hits - 1, n, mean), 1.0)
+        weight = prior_weight + (trusted[who].sum() - trusted * n)
+        tail = stats.betabinom.sf(n_hits - 1, n, mean * weight, (1 - mean) * weight)
+        p = np.where(n_hits > expected, tail, 1.0)
         is_same = np.array_equal(trusted, p > alpha)
         trusted = p > alpha
         if is_same:
