@@ -52,6 +52,24 @@ def test_the_interval_holds_the_share_of_all_clusters(
     assert held > 133
 
 
+@pytest.mark.parametrize("n_clusters", [12, 40])
+def test_the_interval_holds_where_one_cluster_has_half_of_the_outcomes(n_clusters: int) -> None:
+    rng, n_trials, held = np.random.default_rng(1), 150, 0
+    size = np.full(n_clusters, 5)
+    size[0] = 5 * (n_clusters - 1)
+    cluster = np.repeat(np.arange(n_clusters), size)
+    for _ in range(n_trials):
+        p = rng.beta(0.8, 3.2, size=n_clusters)[cluster]
+        found = clustered_share(rng.random(len(p)) < p, cluster)
+        held += found.ci_low <= 0.2 <= found.ci_high
+    assert held > 133
+
+
+def test_the_most_unequal_clusters_have_an_interval() -> None:
+    found = clustered_share([1] * 500 + [0] * 500 + [1], [0] * 1000 + [1])
+    assert 0 <= found.ci_low < found.value < found.ci_high <= 1
+
+
 def test_too_little_has_a_reason_and_what_is_no_outcome_is_refused() -> None:
     assert clustered_share([], []).reason == "no outcomes"
     alone = clustered_share([1, 0], ["a", "a"])
