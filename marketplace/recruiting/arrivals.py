@@ -8,7 +8,7 @@ because whoever knows the id can come in with it.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.core.cache import cache
@@ -26,6 +26,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.people.erased_submissions import erased_among
+from marketplace.recruiting.asked_arrivals import verify_arrival
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.devices import is_compatible
 from marketplace.recruiting.links import panel_of
@@ -60,6 +61,8 @@ class Visit:
     session_id: str
     # Where the recruiter signs its links.
     signed_token: str = ""
+    # From where they come.
+    address: str = field(default="", repr=False)
 
     @property
     def shown_id(self) -> str:
@@ -70,7 +73,11 @@ class Visit:
 
 
 def recognise(
-    token: str, parameters: Mapping[str, str], *, known: WorkerAccount | None = None
+    token: str,
+    parameters: Mapping[str, str],
+    *,
+    known: WorkerAccount | None = None,
+    address: str = "",
 ) -> Visit:
     """Who it is that comes with this link; refused where the link is incomplete, or closed and
     not of somebody who has come already. `known` is who is signed in."""
@@ -89,7 +96,7 @@ def recognise(
     if study.connection.kind == Kind.PROLIFIC and came.study not in ("", study.external_id):
         raise ParticipantUnknown(_("This link is of another study."))
     signed = parameters.get(PARAMETER, "")
-    visit = Visit(study, invitation, came.participant, came.study, came.submission, signed)
+    visit = Visit(study, invitation, came.participant, came.study, came.submission, signed, address)
     is_let_in = study.is_open or has_begun(visit, known)
     if not (is_let_in or _is_open_there(study) or _holds_place(visit)):
         raise ChannelClosed(_closed())
@@ -158,7 +165,7 @@ def _holds_place(visit: Visit) -> bool:
     if recruiter is None or study.state == RecruitedStudy.State.DRAFT:
         return False
     try:
-        recruiter.verify_arrival(study.external_id, _ids(visit), url="", now=clock.now())
+        verify_arrival(recruiter, study, _ids(visit), address=visit.address)
     except NotVerified:
         return False
     except RecruiterProblem as problem:  # no reason to send away who holds a place
@@ -192,7 +199,7 @@ def _require_sent(visit: Visit) -> None:
             raise ParticipantUnknown(_not_asked(connection))
         return
     try:
-        recruiter.verify_arrival(study.external_id, _ids(visit), url="", now=clock.now())
+        verify_arrival(recruiter, study, _ids(visit), address=visit.address)
     except NotVerified as problem:
         raise ParticipantUnknown(_not_sent(connection, problem)) from problem
     except RecruiterProblem as problem:

@@ -33,6 +33,7 @@ from marketplace.models import (
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.erasure import erasure_obstacles
+from marketplace.recruiting.asked_arrivals import MOST_UNKNOWN
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific, disconnect, offer_prolific
 from marketplace.recruiting.decisions import approve_overdue
@@ -256,6 +257,36 @@ def test_a_cost_with_fractions_of_a_penny_is_typed_back_to_the_penny(connection,
     assert fake.world.studies[study.external_id].places == 3
     study.refresh_from_db()
     assert study.quoted_cost == Decimal("2.6667")
+
+
+def test_made_up_arrivals_are_asked_about_a_few_times_and_turn_nobody_away(
+    fake, posted, monkeypatch
+):
+    real, asked = operations.submission, []
+
+    def submission(world, body, key):
+        asked.append(key)
+        return real(world, body, key)
+
+    monkeypatch.setattr(operations, "submission", submission)
+    path = f"/join/{posted.token}/?STUDY_ID={posted.external_id}&PROLIFIC_PID={'c' * 24}"
+    for _press in range(3):
+        assert Client().post(f"{path}&SESSION_ID={'d' * 24}").status_code == 400
+    assert len(asked) == 1
+    first, _browser, answer = arrive(fake, posted)
+    assert answer.status_code == 302
+    for n in range(40):
+        assert Client().post(f"{path}&SESSION_ID={n:024d}").status_code == 400
+    assert len(asked) == MOST_UNKNOWN + 1
+    # Whoever is in the study comes back, and whoever is elsewhere comes.
+    ids = f"PROLIFIC_PID={first.participant}&SESSION_ID={first.id}"
+    back = Client().post(f"/join/{posted.token}/?STUDY_ID={posted.external_id}&{ids}")
+    assert back.status_code == 302
+    second = fake.world.arrive(fake.world.studies[posted.external_id])
+    ids = f"STUDY_ID={posted.external_id}&PROLIFIC_PID={second.participant}&SESSION_ID={second.id}"
+    assert "be asked at the moment" in text_of(Client().post(f"/join/{posted.token}/?{ids}"))
+    elsewhere = Client(REMOTE_ADDR="192.0.2.9").post(f"/join/{posted.token}/?{ids}")
+    assert elsewhere.status_code == 302
 
 
 def test_without_its_token_nobody_new_is_let_in(fake, posted, connection):

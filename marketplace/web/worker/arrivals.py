@@ -26,6 +26,7 @@ from marketplace.web.worker.access import (
     worker_of,
     worker_required,
 )
+from marketplace.web.worker.device import address_of
 
 State = Session.State
 
@@ -41,7 +42,9 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
     """
     try:
         worker = worker_of(request)
-        visit = arrivals.recognise(token, request.GET.dict(), known=worker)
+        visit = arrivals.recognise(
+            token, request.GET.dict(), known=worker, address=address_of(request)
+        )
         if request.method != "POST":
             context = {
                 "visit": visit,

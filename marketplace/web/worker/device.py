@@ -12,8 +12,12 @@ def note_device_of(request: HttpRequest, assignment: Assignment) -> None:
     """Keep a print of the browser and network that an assignment was submitted from."""
     headers = ("User-Agent", "Accept-Language", "Sec-CH-UA-Platform")
     browser = "\n".join(request.headers.get(name, "")[:500] for name in headers)
-    address = str(get_adapter(request).get_client_ip(request))
-    note_device(assignment, address=address, browser=browser)
+    note_device(assignment, address=address_of(request), browser=browser)
+
+
+def address_of(request: HttpRequest) -> str:
+    """From where it came, as far as the proxies are believed."""
+    return str(get_adapter(request).get_client_ip(request))
 
 
 def country_of(request: HttpRequest) -> str:
