@@ -31,7 +31,12 @@ from marketplace.recruiting.intents import (
     note_refused,
     note_unsent,
 )
-from marketplace.recruiting.outcomes_there import SAME, follow_submission, take_over
+from marketplace.recruiting.outcomes_there import (
+    SAME,
+    TIMED_OUT,
+    follow_submission,
+    take_over,
+)
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotAuthorized, Refused, Uncertain, Unreachable
@@ -117,14 +122,21 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         _withdraw_rejection(intent)
         return
     if why := _why_not_rejected(intent, found):
-        follow_submission(intent.session, found)
-        note(intent, State.REFUSED, why)
+        _refuse_rejection(intent, found, why)
         return
     if intent.kind == Kind.APPROVE and is_to_be_looked_at(intent.session):
         return  # it is among the doubts
     if claim(intent, intent.basis):
         recruiter.decide(found.id, _verdict(intent, found))
         _decided(intent)
+
+
+def _refuse_rejection(intent: Intent, found: Submission, why: str) -> None:
+    follow_submission(intent.session, found)
+    if found.state == SubmissionState.TIMED_OUT:
+        basis = intent.basis | {TIMED_OUT: True}
+        Intent.objects.filter(pk=intent.pk).update(basis=basis)
+    note(intent, State.REFUSED, why)
 
 
 def _refuse_approval(intent: Intent, found: Submission, why: str) -> None:
@@ -182,7 +194,8 @@ def _why_not_rejected(intent: Intent, found: Submission) -> str:
         # It stays rejected here, so that its place is free as it is there.
         return _(
             "Its time there ran out before it was rejected there, so that nothing is paid. If its "
-            "code is entered there all the same, reject it there."
+            "code is entered there all the same, it is rejected there then; approve it here if it "
+            "is to be paid."
         )
     return ""
 

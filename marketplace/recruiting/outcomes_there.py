@@ -17,6 +17,7 @@ from marketplace.exceptions import MarketplaceError
 from marketplace.hits import review
 from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterConnection, Session
 from marketplace.recruiting.doubts import follow_doubts
+from marketplace.recruiting.intents import DECISIONS
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound
@@ -40,6 +41,8 @@ OPEN = (State.STARTED, State.FINISHED)
 # Who was let go, or turned down, may still be approved there, for as long as people remember.
 REVERSIBLE = (State.TIMED_OUT, State.RETURNED, State.REJECTED)
 REVERSIBLE_FOR = timedelta(days=30)
+# What a rejection has in its basis that was not made there, since the time had run out there.
+TIMED_OUT = "timed_out"
 # A word that is not known here says nothing of whether it is decided.
 UNDECIDED = (
     *(There.RESERVED, There.ACTIVE, There.PROCESSING, There.AWAITING_REVIEW),
@@ -176,10 +179,27 @@ def follow_submission(session: Session, there: Submission) -> bool:
         after = take_over(session, State.REJECTED)
     elif there.state == There.SCREENED_OUT:
         after = screen_out_session(session=session).state
+    elif there.state == There.AWAITING_REVIEW and before == State.REJECTED:
+        return _reject_after_all(session)
     else:
         return False
     session.state = after
     return after != before
+
+
+@transaction.atomic
+def _reject_after_all(session: Session) -> bool:
+    """The code came long after the time: what was rejected here, and could not be there since its
+    time had run out, waits to be rejected there, before time approves and pays it."""
+    # Whoever decides holds the session first, too.
+    Session.objects.select_for_update(no_key=True).get(pk=session.pk)
+    decisions = Intent.objects.filter(session=session, kind__in=DECISIONS).order_by("-pk")
+    last = decisions.first()
+    if last is None or last.kind != Intent.Kind.REJECT or TIMED_OUT not in last.basis:
+        return False
+    rows = Intent.objects.filter(pk=last.pk, state=Intent.State.REFUSED)
+    waiting = {"state": Intent.State.WRITTEN, "problem": "", "done_at": None, "sent_at": None}
+    return bool(rows.update(**waiting))
 
 
 @transaction.atomic

@@ -567,6 +567,25 @@ def test_who_is_rejected_here_and_ran_out_of_time_there_holds_no_place(fake, mtu
     assert erasure_obstacles(Session.objects.get().worker) == []
 
 
+def test_a_code_that_comes_days_after_a_rejection_is_rejected_there_then(fake, mturk, posted):
+    submission, browser, _answer = arrive(fake, posted)
+    work(browser, times=2)
+    for assignment in assignments(submission):
+        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="x" * 120)
+    fake.world.leave(submission, "TIMED-OUT")
+    clock.advance(timedelta(days=2))
+    for _minute in range(2):
+        call_recruiters()
+    assert "it is rejected there then" in Intent.objects.get().problem
+    fake.world.enter(submission, Session.objects.get().code)
+    for _minute in range(3):
+        call_recruiters()
+    assert (submission.status, Intent.objects.get().state) == ("REJECTED", "done")
+    fake.world.pass_time(timedelta(days=22))
+    call_recruiters()
+    assert (paid(fake, "reward"), Session.objects.get().state) == ([], "rejected")
+
+
 def test_what_time_approved_there_before_our_rejection_is_approved_here(fake, mturk, posted):
     submission = hand_in(fake, posted)
     mturk.reject_assignment(AssignmentId=assignments(submission)[0], RequesterFeedback=REASON)
