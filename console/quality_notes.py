@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Prefetch
@@ -29,12 +30,13 @@ Devices = dict[tuple[int, int], SharedDevice]
 @dataclass(frozen=True)
 class FlagNote:
     """A flag in words: its number, and what others did; whether it holds work back from the rule
-    that approves what has none."""
+    that approves what has none. `annotators` are others that it is about, by their pseudonyms."""
 
     short: str
     title: str
     text: str
     holds_back: bool = True
+    annotators: Sequence[str] = ()
 
 
 def check_notes(submission: Submission) -> list[FlagNote]:
@@ -108,7 +110,14 @@ def _device_note(row: SharedDevice) -> FlagNote:
         "{k} of {n} submissions came from a device of {others} other workers too",
         row.n_others,
     ).format(k=row.n_shared, n=row.n, others=row.n_others)
-    parts = [_("They are {names}.").format(names=", ".join(row.others))] if row.others else []
+    parts = []
+    if row.others:
+        text = ngettext(
+            "In batch {batch} the other is annotator {names}, as this study calls the worker.",
+            "In batch {batch} the others are annotators {names}, as this study calls the workers.",
+            len(row.others),
+        )
+        parts.append(text.format(batch=row.batch_id, names=", ".join(row.others)))
     parts.append(
         _(
             "People who share a network and a kind of browser look the same. So do, of 1,000 "
@@ -118,7 +127,9 @@ def _device_note(row: SharedDevice) -> FlagNote:
         ).format(**N_ON_ONE_DEVICE, room=N_ON_ONE_DEVICE["class"])
     )
     parts.append(_("It holds no work back."))
-    return FlagNote(_("same device"), title, " ".join(parts), holds_back=False)
+    return FlagNote(
+        _("same device"), title, " ".join(parts), holds_back=False, annotators=row.others
+    )
 
 
 def annotator_notes(submission: Submission) -> list[FlagNote]:

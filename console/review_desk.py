@@ -103,6 +103,11 @@ class QueueRow:
         return any(flag.holds_back for flag in self.flags)
 
     @property
+    def other_annotators(self) -> list[str]:
+        """The others whom its flags are about."""
+        return list(dict.fromkeys(name for flag in self.flags for name in flag.annotators))
+
+    @property
     def measured(self) -> str:
         """What was measured, for a row without a flag."""
         submission = self.assignment.submission

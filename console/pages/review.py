@@ -17,6 +17,7 @@ from accounts.audit import record
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
+from console.annotator_work import desk_work
 from console.forms import problems_of
 from console.pages.review_dispatch import begin_sending, desk_address
 from console.pages.study import may, person, require_spending, study_for, study_page
@@ -187,6 +188,7 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
     assignment, submission = row.assignment, row.assignment.submission
     context = {
         "row": row,
+        "flagged_with": desk_work(study, names) if (names := row.other_annotators) else {},
         "assignment": assignment,
         "item": assignment.hit.item,
         "price_usd": price_usd(assignment),

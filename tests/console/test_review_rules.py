@@ -49,6 +49,22 @@ def waiting(researcher):
     return study
 
 
+def test_who_shared_a_device_is_named_with_the_batch_and_a_way_to_their_work(rosa, waiting):
+    shared = SharedDevice.objects.get()
+    other = Assignment.objects.get(
+        worker__worker_id="A1",
+        hit__batch=shared.batch,
+        hit__pk=(Hit.objects.of(shared.batch).first().pk),
+    )
+    name = other.submission.annotator.pseudonym
+    SharedDevice.objects.update(others=[name])
+    [opened] = Assignment.objects.filter(worker=shared.worker)
+    answer = rosa.get(reverse("console:review", args=["mine"]), {"assignment": opened.pk})
+    page = answer.content.decode()
+    assert f"In batch {shared.batch_id} the other is annotator {name}" in words_of(page)
+    assert f'href="?show=waiting&amp;assignment={other.pk}"' in page
+
+
 def test_the_rule_says_which_flags_hold_back_and_what_it_leaves(rosa, waiting):
     query = {"rule": "approve-unflagged", "hours": "0"}
     answer = rosa.get(reverse("console:review-rules", args=[waiting.slug]), query)
