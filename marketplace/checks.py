@@ -29,6 +29,21 @@ def check_play_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> 
 
 
 @register(Tags.security, deploy=True)
+def check_crowd(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """No programs that earn what people are meant to."""
+    if settings.OWN_MACHINE or not settings.SIMULATED_CROWD:
+        return []
+    return [
+        Warning(
+            "SIMULATED_CROWD is true on a site that others can reach: simulated workers take HITs "
+            "that people are meant to, and are paid for them.",
+            hint="Leave SIMULATED_CROWD out where people work.",
+            id="marketplace.W006",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
 def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Secrets that nobody guesses."""
     return [

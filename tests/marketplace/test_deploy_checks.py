@@ -2,7 +2,13 @@
 
 import pytest
 
-from marketplace.checks import check_hosts, check_play_money, check_recruiter, check_secrets
+from marketplace.checks import (
+    check_crowd,
+    check_hosts,
+    check_play_money,
+    check_recruiter,
+    check_secrets,
+)
 
 
 def said(messages):
@@ -41,6 +47,15 @@ def test_tokens_do_not_travel_in_clear(settings):
     assert said(check_recruiter(None)) == {"marketplace.W005"}
     settings.PROLIFIC_URL = "https://api.prolific.com"
     assert said(check_recruiter(None)) == set()
+
+
+def test_a_simulated_crowd_is_named_where_people_work(settings):
+    settings.OWN_MACHINE = settings.SIMULATED_CROWD = True
+    assert said(check_crowd(None)) == set()
+    settings.OWN_MACHINE = False
+    assert said(check_crowd(None)) == {"marketplace.W006"}
+    settings.SIMULATED_CROWD = False
+    assert said(check_crowd(None)) == set()
 
 
 def test_any_host_is_named(settings):
