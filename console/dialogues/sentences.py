@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.simulated_answers import raters_of
 from console.collections.evaluation_sentences import figure, interval_text
 from console.dialogues.rows import StoredReport
 from simulation.dialogue_estimates import BIAS, CHOICE, COEFFICIENT, FIT, ORDER, SHARE
@@ -38,14 +39,21 @@ class ReportAnswer:
 
     def _switching(self) -> str:
         loss, gain = (self.report.one(SHARE, name) for name in ("after_loss", "after_gain"))
-        text = _("People switch after a loss with a probability of {loss}, after a gain of {gain}.")
+        text = _("{who} switch after a loss with a probability of {loss}, after a gain of {gain}.")
         if loss.value is None and gain.value is None:
-            text = _("How often people switch cannot be said: {reason}.")
+            text = _("How often {raters} switch cannot be said: {reason}.")
         elif gain.value is None:
-            text = _("People switch after a loss with a probability of {loss}.")
+            text = _("{who} switch after a loss with a probability of {loss}.")
         elif loss.value is None:
-            text = _("People switch after a gain with a probability of {gain}.")
-        return text.format(loss=_text(loss), gain=_text(gain), reason=self._undefined_model)
+            text = _("{who} switch after a gain with a probability of {gain}.")
+        raters = raters_of(self.report.report.dialogues.study)
+        return text.format(
+            who=raters.subject,
+            raters=raters.named,
+            loss=_text(loss),
+            gain=_text(gain),
+            reason=self._undefined_model,
+        )
 
     @property
     def _undefined_model(self) -> str:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role, is_blind
 from accounts.teams import create_team, set_role
-from annotation.models import Study
+from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document
 from console.chart_summaries import values_in_words
 from console.dialogues.rows import StoredReport
@@ -267,6 +267,18 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     unknown = rosa.post(where, {"users": "nobody", "seed": "0"})
     assert unknown.status_code == 422
     assert "it must be one of base" in unknown.content.decode()
+
+
+def test_whose_decisions_they_are_is_said(rosa, experiment, chosen):
+    rosa.post(NEW, chosen | {"title": "Switching", "kind": "switching"})
+    study = Study.objects.get(slug="switching")
+    answer_switching(study)
+    Submission.objects.of(study).update(is_simulated=True)
+    where = reverse("console:dialogues", args=["switching"])
+    rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
+    page = rosa.get(where).content.decode()
+    assert "Simulated workers switch after a loss with a probability of 0." in page
+    assert "People switch after" not in page
 
 
 @pytest.mark.parametrize(
