@@ -88,7 +88,7 @@ def answer_of(facts: StudyFacts, version: ValidationVersion | None) -> str:
 def _results(facts: StudyFacts) -> list[str | Table]:
     if not facts.system_means:
         return [_("No question rates systems that have names.")]
-    basis = f"round:1|without:rejected|judgments:{facts.study.judgments_version}"
+    basis = f"round:1|without:rejected|judgments_version:{facts.study.judgments_version}"
     rows: list[Row] = [
         (
             row.question,

@@ -134,6 +134,10 @@ def test_numbers_of_different_questions_and_systems_have_different_signatures(st
     [appendix] = [table for table in document.tables if table.name == "signatures"]
     signatures = [row[-1] for row in appendix.rows]
     assert len(set(signatures)) == len(signatures) >= 6
+    # What a study counts, no id and no fingerprint: said by its name.
+    ending = f"|judgments_version:{study.judgments_version}"
+    assert all(one.endswith(ending) for one in signatures if one.startswith("mean|"))
+    assert any(one.startswith("mean|") for one in signatures)
 
 
 def test_a_datasheet_names_no_worker(rosa, study):
