@@ -25,6 +25,7 @@ from marketplace.recruiting.intents import (
     note,
     note_paid,
 )
+from marketplace.recruiting.outcomes_there import take_over
 from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotAuthorized, Refused
@@ -32,6 +33,7 @@ from marketplace.recruiting.records import Submission, paid_bonuses_of
 
 # A claim of this age is of a process that was killed.
 CLAIM_LASTS = timedelta(minutes=10)
+DECIDED = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
 
 
 @transaction.atomic
@@ -64,10 +66,18 @@ def _settle_as(held: Intent, *, was_done: bool) -> None:
             shown_at = (held.sent_at or clock.now()) + SHOWN_WITHIN
             raise InvalidParameter(text.format(time=f"{shown_at.astimezone(UTC):%H:%M}"))
         note(held, State.WRITTEN)
-    elif held.kind == Kind.BONUS:
-        note_paid(held)
     else:
-        note(held, State.DONE)
+        _note_done(held)
+
+
+def _note_done(held: Intent) -> None:
+    """A verdict is one on all that the participant handed in, as where it was heard of."""
+    if held.kind == Kind.BONUS:
+        note_paid(held)
+        return
+    if held.kind in DECISIONS:
+        take_over(held.session, DECIDED[Kind(held.kind)])
+    note(held, State.DONE)
 
 
 def _send_again(refused: Intent) -> None:
@@ -75,9 +85,8 @@ def _send_again(refused: Intent) -> None:
     later = Intent.objects.filter(session=refused.session_id, kind__in=DECISIONS)
     if later.filter(pk__gt=refused.pk).exists():
         raise InvalidParameter(_("It was decided again since."))
-    decided = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
     finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)
-    finished.update(state=decided[Kind(refused.kind)])
+    finished.update(state=DECIDED[Kind(refused.kind)])
     rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
     # Of an approval that was refused for another reason nobody has said what else was done there.
     overrides = {"overrides": True} if "was_rejected" in refused.basis else {}

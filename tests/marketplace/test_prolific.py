@@ -520,6 +520,27 @@ def test_an_approval_that_was_refused_there_costs_nothing_until_it_is_made_there
     assert RecruiterCharge.objects.filter(kind="reward").count() == 1
 
 
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_what_somebody_says_was_decided_there_is_decided_on_all_items_here(
+    fake, mturk, posted, is_approved
+):
+    """Prolific takes the decision, and is away after that until somebody has looked there."""
+    submission = hand_in(fake, posted)
+    first = {"AssignmentId": assignments(submission)[0]}
+    if is_approved:
+        mturk.approve_assignment(**first)
+    else:
+        mturk.reject_assignment(**first, RequesterFeedback="x" * 120)
+    fake.fail_next("move_submission", "drop")
+    call_recruiters()
+    decide_uncertain(intent=Intent.objects.get(state="uncertain"), was_done=True)
+    call_recruiters()
+    decided = "Approved" if is_approved else "Rejected"
+    statuses = Assignment.objects.filter(public_id__in=assignments(submission))
+    assert set(statuses.values_list("status", flat=True)) == {decided}
+    assert (submission.status, Session.objects.get().state) == (decided.upper(), decided.lower())
+
+
 def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, mturk, posted):
     submission = hand_in(fake, posted)
     (first, second) = assignments(submission)
