@@ -21,7 +21,7 @@ def check_kinds(values: Mapping[str, object], declared: Mapping[str, Any]) -> No
 
     Parameters
     ----------
-    given : mapping of str to object
+    values : mapping of str to object
         Values by name; those that are not declared are not checked.
     declared : mapping of str to annotation
 

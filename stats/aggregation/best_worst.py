@@ -22,7 +22,7 @@ def best_worst(
 
     Parameters
     ----------
-    shown : sequence of sequences, length n_judgments
+    sets : sequence of sequences, length n_judgments
         The candidates of the set each judgment was made on.
     best, worst : array-like, shape (n_judgments,)
         The best and the worst candidate of each set.

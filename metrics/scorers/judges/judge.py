@@ -74,7 +74,7 @@ class EndpointJudge(Scorer):
 
         Parameters
         ----------
-        seen : Capabilities
+        capabilities : Capabilities
 
         Warns
         -----
