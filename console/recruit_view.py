@@ -31,6 +31,7 @@ from hits.recruited_batches import (
     PAUSE,
     PLACES,
     PRICE,
+    PRICE_BONUS,
     PUBLISH,
     RESUME,
     STOP,
@@ -52,6 +53,7 @@ State = Recruitment.State
 CENT = Decimal("0.01")
 MOST_BONUSES = 100
 AMOUNT_NEEDED = (PUBLISH, PLACES)
+BONUS_ACTIONS = (BONUS, PRICE_BONUS)
 
 
 @dataclass
@@ -168,10 +170,32 @@ class RecruitView:
 
     @property
     def bonus_form(self) -> BonusForm | None:
-        given = self.data if self.action == BONUS else None
+        given = self.data if self.action in BONUS_ACTIONS else None
         if self.study is None:
             return None
-        return BonusForm(self.study, given, auto_id="id_bonus_%s", label_suffix="")
+        return BonusForm(
+            self.study,
+            given,
+            is_priced=self.action == PRICE_BONUS,
+            initial=self._priced_bonus,
+            auto_id="id_bonus_%s",
+            label_suffix="",
+        )
+
+    @cached_property
+    def _priced_bonus(self) -> dict[str, Any]:
+        """The bonus whose cost was asked last, to be paid if it is meant."""
+        told = self.job.arguments if self.job and not self.is_under_way else {}
+        if self.study is None or told.get("action") != PRICE_BONUS:
+            return {}
+        if Decimal(told["amount"]) != self.study.quoted_bonus:
+            return {}
+        return {name: told.get(name, "") for name in ("worker_id", "amount", "reason")}
+
+    @property
+    def is_bonus_open(self) -> bool:
+        """Whether somebody is about to pay one."""
+        return self.action in BONUS_ACTIONS or bool(self._priced_bonus)
 
     @property
     def erasure_form(self) -> ParticipantForm:
@@ -190,7 +214,7 @@ class RecruitView:
             form = self.price_form
         elif self.action in AMOUNT_NEEDED:
             form = self.amount_form
-        elif self.action == BONUS:
+        elif self.action in BONUS_ACTIONS:
             form = self.bonus_form
         elif self.action == ERASE:
             form = self.erasure_form
@@ -342,8 +366,8 @@ def action_form(recruitment: Recruitment, action: str, data: Mapping[str, Any]) 
     """The form that a press of this button fills in."""
     if action in AMOUNT_NEEDED:
         return AmountForm(recruitment.quoted_cost, data)
-    if action == BONUS:
-        return BonusForm(recruitment, data)
+    if action in BONUS_ACTIONS:
+        return BonusForm(recruitment, data, is_priced=action == PRICE_BONUS)
     if action == ERASE:
         return ParticipantForm(data)
     return PriceForm(data) if action == PRICE else ActionForm(data)
@@ -356,7 +380,7 @@ def action_values(recruitment: Recruitment, action: str, form: ActionForm) -> di
         values["places"] = form.cleaned_data["places"]
     if action == PLACES:
         values["places"] = recruitment.quoted_places
-    if action == BONUS:
+    if action in BONUS_ACTIONS:
         values["worker_id"] = form.cleaned_data["worker_id"]
         values["amount"] = f"{form.cleaned_data['amount']:f}"
         values["reason"] = form.cleaned_data["reason"]

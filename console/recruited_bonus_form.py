@@ -12,8 +12,9 @@ from django.db.models import Min
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.recruit_forms import CENT, MoneyField, ParticipantForm
+from console.recruit_forms import AMOUNT, CENT, MoneyField, ParticipantForm
 from hits.models import Assignment, Recruitment
+from hits.recruited_batches import displayed
 
 # So many rewards are no slip of a digit any more.
 LARGE_FROM_REWARDS = 10
@@ -39,9 +40,26 @@ class BonusForm(ParticipantForm):
         label=gettext_lazy("It is meant to be as large as that"), required=False
     )
 
-    def __init__(self, study: Recruitment, *args: Any, **options: Any) -> None:
+    def __init__(
+        self, study: Recruitment, *args: Any, is_priced: bool = False, **options: Any
+    ) -> None:
+        """`is_priced` where it is asked what the bonus costs, and nothing is paid yet."""
         super().__init__(*args, **options)
-        self._study = study
+        self._study, self._is_priced = study, is_priced
+        for name in ("reason", "confirmed") if is_priced else ():
+            self.fields[name].required = False
+        if self.cost is not None:
+            self.fields["confirmed"].label = _("What it costs, with the fees")
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What the bonus costs with the recruiter's fees, where it was asked of this amount."""
+        text = str(self["amount"].value() or "").strip()
+        quoted = self._study.quoted_bonus
+        if quoted is None or not AMOUNT.fullmatch(text) or Decimal(text) != quoted:
+            return None
+        cost: Decimal | None = self._study.quoted_bonus_cost
+        return None if cost is None else displayed(cost)
 
     @property
     def is_asked_twice(self) -> bool:
@@ -50,8 +68,17 @@ class BonusForm(ParticipantForm):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or self.cleaned_data
-        amount, confirmed = data.get("amount"), data.get("confirmed")
-        if amount is not None and confirmed is not None and confirmed != amount:
+        if self._is_priced:
+            return data
+        amount, confirmed, cost = data.get("amount"), data.get("confirmed"), self.cost
+        if amount is not None and cost is not None and confirmed not in (None, cost):
+            text = _(
+                "With its fees %(name)s asks %(cost)s %(currency)s. Type this amount to go on."
+            )
+            recruiter = self._study.recruiter
+            facts = {"name": recruiter.name, "cost": cost, "currency": recruiter.currency}
+            self.add_error("confirmed", text % facts)
+        elif amount is not None and cost is None and confirmed not in (None, amount):
             self.add_error("confirmed", _("This is not the amount above."))
         elif amount is not None and not data["is_large"]:
             self._check_size(amount)

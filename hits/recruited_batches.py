@@ -43,6 +43,7 @@ CENT = Decimal("0.01")
 DRAFT, PRICE, PUBLISH, PLACES = "draft", "price", "publish", "places"
 PAUSE, RESUME, STOP, DISCARD, SETTLE = "pause", "resume", "stop", "discard", "settle"
 DEMOGRAPHICS, ERASE = "demographics", "erase"
+PRICE_BONUS = "price_bonus"
 # What nobody needs of a batch whose judgments are all in.
 WANTS_JUDGMENTS = (PUBLISH, PRICE, PLACES)
 # Of what is requested, what no log has.
@@ -53,9 +54,9 @@ ANYTIME = (SETTLE, DEMOGRAPHICS, BONUS, ERASE)
 SENT_ON = (SETTLE, BONUS)
 POSSIBLE = {
     State.DRAFT: (PUBLISH, DISCARD),
-    State.ACTIVE: (PAUSE, STOP, PRICE, PLACES),
-    State.PAUSED: (RESUME, STOP, PRICE, PLACES),
-    State.STOPPED: (PRICE, PLACES),
+    State.ACTIVE: (PAUSE, STOP, PRICE, PLACES, PRICE_BONUS),
+    State.PAUSED: (RESUME, STOP, PRICE, PLACES, PRICE_BONUS),
+    State.STOPPED: (PRICE, PLACES, PRICE_BONUS),
 }
 
 
@@ -315,6 +316,9 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str
     elif action == SETTLE:
         number, was_done = arguments["call"], arguments["was_done"]
         recruiter_api.settle(recruitment, number=number, was_done=was_done)
+    elif action == PRICE_BONUS:
+        values = {name: arguments[name] for name in ("worker_id", "amount")}
+        recruiter_api.act(recruitment, BONUS, token_of(recruitment, arguments), values)
     else:
         values = {name: arguments[name] for name in ("places", "confirmed") if name in arguments}
         recruiter_api.act(recruitment, action, token_of(recruitment, arguments), values)
@@ -353,6 +357,12 @@ def _report(recruitment: Recruitment, action: str) -> str:
             n,
         )
         return text.format(**facts)
+    if action == PRICE_BONUS:
+        text = _("A bonus of {bonus} costs {cost}, the recruiter's fees included.")
+        currency = recruitment.recruiter.currency
+        bonus = displayed(recruitment.quoted_bonus or Decimal(0))
+        total = displayed(recruitment.quoted_bonus_cost or Decimal(0))
+        return text.format(bonus=f"{bonus} {currency}", cost=f"{total} {currency}")
     if action == SETTLE:
         return _("It is settled.")
     if action == BONUS:

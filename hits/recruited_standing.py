@@ -129,6 +129,8 @@ def _store_study(
     recruitment.problem = one.problem
     recruitment.places = one.places
     recruitment.quoted_places, recruitment.quoted_cost = one.quoted_places, one.quoted_cost
+    recruitment.quoted_bonus = one.quoted_bonus
+    recruitment.quoted_bonus_cost = one.quoted_bonus_cost
     recruitment.sessions, recruitment.outcomes = dict(one.sessions), dict(one.outcomes)
     recruitment.unsent, recruitment.n_entered = dict(one.unsent), one.n_entered
     recruitment.charges = {kind: f"{amount:f}" for kind, amount in one.charges.items()}

@@ -225,6 +225,8 @@ def _study(row: dict[str, Any]) -> StudyRecord:
         places=count(row.get("places"), "places"),
         quoted_places=None if quoted is None else count(quoted, "quoted_places"),
         quoted_cost=_amount(row, "quoted_cost"),
+        quoted_bonus=_amount(row, "quoted_bonus"),
+        quoted_bonus_cost=_amount(row, "quoted_bonus_cost"),
         sessions=_counts(row, "sessions"),
         outcomes=_counts(row, "outcomes"),
         n_waiting=count(row.get("n_waiting"), "n_waiting"),

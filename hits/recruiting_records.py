@@ -46,6 +46,9 @@ class StudyRecord:
     n_entered: int
     free: int | None = None
     needed: int | None = None
+    # A bonus, and what it costs with the recruiter's fees.
+    quoted_bonus: Decimal | None = None
+    quoted_bonus_cost: Decimal | None = None
     # What it pays at the recruiter, where both can be changed by hand; marketplaces of earlier
     # versions tell neither.
     reward_there: Decimal | None = None

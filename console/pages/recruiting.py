@@ -24,6 +24,7 @@ from hits.recruited_batches import (
     PAUSE,
     PLACES,
     PRICE,
+    PRICE_BONUS,
     PUBLISH,
     RESUME,
     SETTLE,
@@ -36,7 +37,10 @@ from hits.recruited_files import FILES, file_address
 
 # Of those that a recruiter refused, what can be tried once more, as when there is money again.
 SENT_AGAIN = ("approve", "reject")
-ACTIONS = (PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD, DEMOGRAPHICS, BONUS, ERASE)
+ACTIONS = (
+    *(PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD),
+    *(DEMOGRAPHICS, BONUS, PRICE_BONUS, ERASE),
+)
 # Of these each says, or forgets, who participants are.
 OF_OWNERS = (DEMOGRAPHICS, ERASE)
 

@@ -155,6 +155,14 @@ class Recruitment(models.Model):
     state = models.CharField(max_length=9, choices=State, default=State.REQUESTED)
     quoted_places = models.PositiveIntegerField(null=True, blank=True)
     quoted_cost = models.DecimalField(max_digits=14, decimal_places=4, null=True, blank=True)
+    quoted_bonus = models.DecimalField(max_digits=14, decimal_places=4, null=True, blank=True)
+    quoted_bonus_cost = models.DecimalField(
+        max_digits=14,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        help_text="What that bonus costs with the recruiter's fees, as it said.",
+    )
     is_under_way = models.BooleanField(
         default=True, help_text="Whether the marketplace has not done yet what was requested."
     )

@@ -145,7 +145,8 @@ def draft(request: HttpRequest, requester: Requester) -> JsonResponse:
 @requester_signed
 def act(request: HttpRequest, requester: Requester) -> JsonResponse:
     """Have a study published, for the amount that is confirmed; paused, resumed, stopped; given
-    more places, for theirs, which is asked of the recruiter first; or a draft discarded.
+    more places, for theirs, which is asked of the recruiter first, as what a bonus costs is; or a
+    draft discarded.
 
     Access: whoever holds an access key; of its requester's studies alone.
     """
@@ -156,6 +157,11 @@ def act(request: HttpRequest, requester: Requester) -> JsonResponse:
         values["places"] = body.integer("places", least=1, most=100_000)
     if action in NEEDS_AMOUNT:
         values["confirmed"] = str(body.amount("confirmed"))
+    if action == Action.BONUS:
+        values |= {
+            "worker_id": body.text("worker_id", most=64),
+            "amount": str(body.amount("amount")),
+        }
     study = study_of(requester, body)
     token = body.text("request_token", most=64, default="")
     requested = request_action(study=study, action=action, values=values, request_token=token)

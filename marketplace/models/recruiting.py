@@ -86,6 +86,7 @@ class RecruitedStudy(models.Model):
         RESUME = "resume", _("Resume it")
         STOP = "stop", _("Stop it")
         DISCARD = "discard", _("Discard the draft")
+        BONUS = "bonus", _("Ask what a bonus costs")
 
     connection = models.ForeignKey(
         RecruiterConnection, on_delete=models.CASCADE, related_name="studies"
@@ -139,6 +140,9 @@ class RecruitedStudy(models.Model):
     # What the recruiter said that so many places in all cost, beyond those it has already.
     quoted_places = models.PositiveIntegerField(null=True)
     quoted_cost = models.DecimalField(max_digits=14, decimal_places=4, null=True)
+    # What it said last that a bonus costs with its fees.
+    quoted_bonus = models.DecimalField(max_digits=10, decimal_places=2, null=True)
+    quoted_bonus_cost = models.DecimalField(max_digits=14, decimal_places=4, null=True)
     # What is to be done at the recruiter, by a background job; one thing at a time.
     action = models.CharField(max_length=7, choices=Action, blank=True)
     action_values = models.JSONField(default=dict, blank=True)

@@ -133,30 +133,41 @@ def request_bonus_in(
     there = study.connection.settings.get("currency", "")
     if currency != there or not currency:
         raise InvalidParameter(f"The account at {study.connection.name} is in {there}.")
-    if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
-        raise InvalidParameter(f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents.")
+    checked_bonus_amount(bonus)
     name = f"bonus:{token}"
     known = Intent.objects.filter(connection=study.connection_id, key=name)
     if (asked := known.select_related("session__worker").first()) is not None:
         return _same_bonus(asked, worker_id, bonus)
     _require_called(study.connection)
+    session = _locked(participation_of(study, worker_id).pk)
+    # The same request, which is repeated where no answer came, may have been at work meanwhile.
+    if (asked := known.select_related("session__worker").first()) is not None:
+        return _same_bonus(asked, worker_id, bonus)
+    return _write(session, Kind.BONUS, name, text=reason, amount=bonus, currency=currency)
+
+
+def checked_bonus_amount(bonus: Decimal) -> Decimal:
+    if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
+        raise InvalidParameter(f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents.")
+    return bonus
+
+
+def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
+    """The one that a bonus is paid for: a worker's latest in the study, or else in another of the
+    same HITs at its recruiter."""
     sessions = Session.objects.filter(
         connection=study.connection_id,
         study__hit_type=study.hit_type_id,
         worker__worker_id=worker_id,
     )
     in_it_first = Case(When(study=study.pk, then=0), default=1)
-    key = sessions.order_by(in_it_first, "-pk").values_list("pk", flat=True).first()
-    if key is None:
+    session = sessions.select_related("study").order_by(in_it_first, "-pk").first()
+    if session is None:
         raise InvalidParameter(
             f"{worker_id} is no participant of this study, nor of another of its HITs at "
             f"{study.connection.name}, which pays nobody else a bonus."
         )
-    session = _locked(key)
-    # The same request, which is repeated where no answer came, may have been at work meanwhile.
-    if (asked := known.select_related("session__worker").first()) is not None:
-        return _same_bonus(asked, worker_id, bonus)
-    return _write(session, Kind.BONUS, name, text=reason, amount=bonus, currency=currency)
+    return session
 
 
 def _same_bonus(asked: Intent, worker_id: str, bonus: Decimal) -> Intent:

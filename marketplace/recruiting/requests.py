@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
+from marketplace.recruiting.bonus_prices import price_bonus
 from marketplace.recruiting.connections import offer_prolific, try_offer
 from marketplace.recruiting.drafts import Posting, discard_draft, send_draft, write_draft
 from marketplace.recruiting.posting import (
@@ -42,6 +43,7 @@ POSSIBLE = {
     Action.RESUME: {State.PAUSED},
     Action.STOP: {State.ACTIVE, State.PAUSED},
     Action.DISCARD: {State.DRAFT},
+    Action.BONUS: {State.ACTIVE, State.PAUSED, State.STOPPED},
 }
 ACTS: dict[str, Callable[[RecruitedStudy, Mapping[str, Any]], object]] = {
     Action.DRAFT: lambda study, values: send_draft(study=study),
@@ -56,6 +58,9 @@ ACTS: dict[str, Callable[[RecruitedStudy, Mapping[str, Any]], object]] = {
     Action.RESUME: lambda study, values: resume_study(study=study),
     Action.STOP: lambda study, values: stop_study(study=study),
     Action.DISCARD: lambda study, values: discard_draft(study=study),
+    Action.BONUS: lambda study, values: price_bonus(
+        study=study, worker_id=values["worker_id"], bonus=Decimal(values["amount"])
+    ),
 }
 
 

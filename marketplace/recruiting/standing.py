@@ -280,6 +280,8 @@ def _study(
         "excluded": [one.token for one in study.excluded.all()],
         "quoted_places": study.quoted_places,
         "quoted_cost": _amount(study.quoted_cost),
+        "quoted_bonus": _amount(study.quoted_bonus),
+        "quoted_bonus_cost": _amount(study.quoted_bonus_cost),
         "action": study.action,
         "problem": study.problem,
         "sessions": {state: states[state] for state in Session.State.values},

@@ -887,3 +887,26 @@ def test_a_reward_that_was_changed_at_the_recruiter_is_named(rosa, recruitment):
     words = words_of(rosa.get(page(recruitment.batch)).content.decode())
     assert "it pays 2.25 GBP there, not the 1.50 GBP that was decided on here" in words
     assert "What who may not take part gets was changed at Prolific: it is 0.30 GBP" in words
+
+
+def test_what_a_bonus_costs_with_fees_is_asked_and_typed(rosa, recruitment):
+    worker = add_assignment(Hit.objects.of(recruitment.batch).first()).worker
+    facts = {"worker_id": worker.worker_id, "reason": "Careful."}
+    assert "Ask what it costs with fees" in rosa.get(page(recruitment.batch)).content.decode()
+    asked = press(rosa, recruitment, "price_bonus", **facts, amount="0.75", confirmed="")
+    assert asked.status_code == 302
+    [told] = requested()
+    assert (told["action"], told["amount"]) == ("price_bonus", "0.75")
+    Job.objects.update(state="done")
+    quoted = {"quoted_bonus": "0.75", "quoted_bonus_cost": "1.0000", "is_under_way": False}
+    Recruitment.objects.update(**quoted)
+    recruitment.refresh_from_db()
+    said = rosa.get(page(recruitment.batch)).content.decode()
+    assert "A bonus of 0.75 GBP costs 1.00 GBP, by Prolific, fees included" in words_of(said)
+    assert f'value="{worker.worker_id}"' in said
+    bonus = facts | {"amount": "0.75"}
+    slip = press(rosa, recruitment, "bonus", **bonus, confirmed="0.75")
+    assert "With its fees Prolific asks 1.00 GBP" in words_of(slip.content.decode())
+    assert len(requested()) == 1
+    assert press(rosa, recruitment, "bonus", **bonus, confirmed="1.00").status_code == 302
+    assert [one["action"] for one in requested()] == ["price_bonus", "bonus"]

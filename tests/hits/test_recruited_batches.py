@@ -48,6 +48,7 @@ from hits.recruited_batches import (
     PAUSE,
     PLACES,
     PRICE,
+    PRICE_BONUS,
     PUBLISH,
     RESUME,
     SETTLE,
@@ -536,6 +537,21 @@ def test_participants_are_followed_decided_on_and_paid_nowhere_here(drafted, fak
     fetch_statement(batch=batch)
     report = batch_report(batch)
     assert (report.n_approved, report.spend.total_usd, report.difference_usd) == (6, 0, 0)
+
+
+def test_what_a_bonus_costs_is_asked_of_the_recruiter_and_pays_nothing(drafted, fake, ada):
+    change(drafted, PUBLISH, ada, confirmed="4.00")
+    submission = hand_in(fake, RecruitedStudy.objects.get())
+    worker_id = RecruitedStudy.objects.get().sessions.get().worker.worker_id
+    change(drafted, PRICE_BONUS, ada, worker_id=worker_id, amount="0.75", reason="Careful.")
+    drafted.refresh_from_db()
+    assert (drafted.quoted_bonus, drafted.quoted_bonus_cost) == (Decimal("0.75"), Decimal(1))
+    [job] = [one for one in Job.objects.of_kind(RECRUIT) if one.arguments["action"] == PRICE_BONUS]
+    assert "A bonus of 0.75 GBP costs 1.00 GBP" in job.message
+    assert bonuses_of(drafted.batch) == []
+    assert (submission.bonuses, fake.world.paid) == ([], [])
+    job = change(drafted, PRICE_BONUS, ada, worker_id="A1NOBODY", amount="0.75", reason="")
+    assert (job.state, "is no participant of this study" in job.message) == ("failed", True)
 
 
 def test_an_uncertain_call_is_listed_and_settled(drafted, fake, ada):
