@@ -26,7 +26,7 @@ def sign_flip_test(
     n_permutations: int = 10_000,
     rng: int | np.random.Generator = 0,
 ) -> float:
-    """Two-sided p of a mean difference of 0, by flipping whole units (items or annotators).
+    """Two-sided p of two interchangeable systems, by flipping whole units (items or annotators).
 
     Parameters
     ----------
@@ -48,6 +48,13 @@ def sign_flip_test(
     ------
     ValueError
         If the columns differ in length, are empty or hold a missing value.
+
+    Notes
+    -----
+    It is exact where each unit's difference is as likely with either sign, as that of two systems
+    whose outputs could be swapped. Of differences that are skewed about a mean of 0, which is
+    another hypothesis, it rejects too often at .05: in 600 simulated studies each .07 to .08 of
+    exponential ones, .15 of lognormal ones of 20 units.
 
     References
     ----------

@@ -30,6 +30,18 @@ def test_the_mean_over_items_and_annotators_is_a_quasi_f():
     assert mean.ci_low < 0 < mean.ci_high
 
 
+@pytest.mark.parametrize(("is_swapped", "least", "most"), [(True, 0.03, 0.065), (False, 0.1, 0.2)])
+def test_sign_flips_are_of_systems_that_could_be_swapped_not_of_skewed_means(
+    is_swapped, least, most
+):
+    rejected = []
+    for seed in range(1500):
+        one, other = np.random.default_rng(seed).lognormal(0, 1.2, size=(2, 12))
+        difference = one - (other if is_swapped else np.exp(0.72))  # of which the mean is 0
+        rejected.append(sign_flip_test(np.arange(12), difference) <= 0.05)
+    assert least < np.mean(rejected) < most
+
+
 def test_sign_flips_are_of_whole_items_or_annotators():
     table, items, annotators = differences()
     expected = worked_example(17)["expected"]
