@@ -40,9 +40,10 @@ def sample_size_records(material: Material, settings: Settings) -> Iterator[Plan
         for level, coefficient in settings.planned:
             part = panel.of_systems() if level == "system" else panel
             if _is_plannable(part, level, coefficient):
+                measure = (level, cast(RowCoefficient, coefficient))
+                pilot = _reliability(ratings[ratings["value"].notna()], measure, settings)
                 for a, b in combinations(range(len(part.metrics)), 2):
-                    measure = (level, cast(RowCoefficient, coefficient))
-                    yield from _curve(part, a, b, measure, ratings, settings)
+                    yield from _curve(part, a, b, measure, pilot, settings)
 
 
 def _is_plannable(part: Panel, level: Level, coefficient: str) -> bool:
@@ -55,11 +56,10 @@ def _curve(
     a: int,
     b: int,
     measure: tuple[Level, RowCoefficient],
-    ratings: pd.DataFrame,
+    pilot: Reliability,
     settings: Settings,
 ) -> Iterator[PlanRecord]:
     level, coefficient = measure
-    pilot = _reliability(ratings[ratings["value"].notna()], measure, settings)
     reliable = pilot.icc_mean > 0
     metrics = part.metrics[a], part.metrics[b]
     curve = sample_size_curve(
