@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
@@ -72,8 +73,11 @@ def answer_of(facts: StudyFacts, version: ValidationVersion | None) -> str:
     for row in facts.system_means:
         leaders.setdefault(row.question, row)
     if not leaders:
-        sizes = {"n": f"{facts.n_judgments:,}", "annotators": f"{facts.counts['n_annotators']:,}"}
-        return _("%(n)s judgments by %(annotators)s annotators; no systems are compared.") % sizes
+        n, n_annotators = facts.n_judgments, facts.counts["n_annotators"]
+        judgments = ngettext("%(n)s judgment", "%(n)s judgments", n) % {"n": f"{n:,}"}
+        annotators = ngettext("%(n)s annotator", "%(n)s annotators", n_annotators)
+        sizes = {"judgments": judgments, "annotators": annotators % {"n": f"{n_annotators:,}"}}
+        return _("%(judgments)s by %(annotators)s; no systems are compared.") % sizes
     text = _(
         "%(question)s: %(raters)s rate %(system)s highest, %(mean)s on average of %(n)s judgments; "
         "whether that could be chance has not been tested."

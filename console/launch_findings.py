@@ -90,7 +90,9 @@ def _selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> I
         text = _("Every item has a HIT in round %(round)s already. Another round asks again.")
         yield fault(text % {"round": draft.round}, "round")
     elif count is not None and (data[count] or 0) > n_left:
-        text = _("Only %(n)s items have no HIT yet.")
+        text = ngettext(
+            "Only %(n)s item has no HIT yet.", "Only %(n)s items have no HIT yet.", n_left
+        )
         yield fault(text % {"n": f"{n_left:,}"}, count)
     elif how in (LISTED, UNSURE):
         try:

@@ -261,7 +261,8 @@ def _reason(document: ProtocolDocument) -> str:
     rules = {"none": _("no reason"), "page": _("one reason"), "choice": _("a reason per choice")}
     text = rules.get(document.reason.rule, _("no rule"))  # as of a form sent empty
     if least := document.reason.least_length:
-        text += ", " + _("at least %(n)d characters") % {"n": least}
+        length = ngettext("at least %(n)d character", "at least %(n)d characters", least)
+        text += ", " + length % {"n": least}
     return f"{text}; " + (_("comment box") if document.comment else _("no comment box"))
 
 
@@ -277,8 +278,8 @@ def _qualifications(document: ProtocolDocument) -> str:
         parts.append(", ".join(who.languages))
     if who.least_approval_percent is not None:
         parts.append(_("approval %(n)d %%") % {"n": who.least_approval_percent})
-    if who.most_hits_per_worker is not None:
-        parts.append(_("at most %(n)d HITs") % {"n": who.most_hits_per_worker})
+    if (most := who.most_hits_per_worker) is not None:
+        parts.append(ngettext("at most %(n)d HIT", "at most %(n)d HITs", most) % {"n": most})
     if who.hold_after_hits is not None:
         parts.append(_("held after %(n)d") % {"n": who.hold_after_hits})
     if n := len(who.tests):

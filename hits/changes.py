@@ -17,6 +17,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.audit import record
 from hits.budgets import require_within_budgets
@@ -227,11 +228,15 @@ def _locked_batch(batch: Batch) -> Batch:
 
 def _require_unchanged(batch: Batch, expected: Estimate, cost: Estimate) -> None:
     if (expected.n_assignments, expected.total_usd) != (cost.n_assignments, cost.total_usd):
+        text = ngettext(
+            "Batch {pk} has changed since: it would be {n} assignment for ${cost}. Look at it "
+            "again.",
+            "Batch {pk} has changed since: it would be {n} assignments for ${cost}. Look at it "
+            "again.",
+            cost.n_assignments,
+        )
         raise ChangeUnfit(
-            _(
-                "Batch {pk} has changed since: it would be {n} assignments for ${cost}. Look at it "
-                "again."
-            ).format(pk=batch.pk, n=cost.n_assignments, cost=f"{cost.total_usd:.2f}")
+            text.format(pk=batch.pk, n=cost.n_assignments, cost=f"{cost.total_usd:.2f}")
         )
 
 

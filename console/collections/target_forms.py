@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from django import forms
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.uploads import plain_file_name
 from retrieval.exceptions import RetrievalError, SampleUnfit
@@ -135,8 +135,8 @@ class TargetsForm(forms.Form):
         file, n, strata = self.sources[data["source"]], data.get("n"), data.get("strata")
         there = file.n_topics if file.kind == CollectionFile.Kind.RUN else file.n_documents
         if n and n > there:
-            text = _("{name} has {there} targets.").format(name=file.name, there=f"{there:,}")
-            self.add_error("n", text)
+            text = ngettext("{name} has {there} target.", "{name} has {there} targets.", there)
+            self.add_error("n", text.format(name=file.name, there=f"{there:,}"))
         elif n and strata and strata > n:
             self.add_error("strata", _("There are more strata than targets to draw."))
 

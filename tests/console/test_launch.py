@@ -297,6 +297,12 @@ def test_the_rest_follows_the_pilot_with_the_pilots_terms(rosa, study, connectio
     assert "No other item is left" in words_of(page_of(rosa, study, elsewhere=1).content.decode())
 
 
+def test_a_sample_of_more_items_than_are_left_is_refused_with_their_number(rosa, study, connection):
+    for n, words in ((2, "Only 2 items have no HIT yet."), (1, "Only 1 item has no HIT yet.")):
+        study.items.filter(position__gte=n).delete()
+        assert words in faults(chosen_page(rosa, study, "sample", n_items=n + 1))
+
+
 def test_the_rest_of_the_first_round_comes_before_that_of_a_second(rosa, study, connection):
     press(rosa, study, form_of(check_page(rosa, study), reward_usd="0.12", total="1.08"))
     work_off()
