@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.core.cache import cache
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from annotation.models import Candidate, Study
 from annotation.protocols.documents import fingerprint as fingerprint_of
@@ -74,7 +73,6 @@ class Funds:
     available_usd: Decimal | None
     problem: str
     is_known: bool
-    as_of: Any
     has_languages: bool = False
 
 
@@ -134,9 +132,9 @@ def _funds_at(connection: Connection) -> Funds:
     try:
         client = client_of(connection)
         available_usd = balance_usd(client)
-        return Funds(available_usd, "", True, timezone.now(), has_languages(client))
+        return Funds(available_usd, "", True, has_languages(client))
     except HitsError as error:
-        return Funds(None, str(error), False, timezone.now())
+        return Funds(None, str(error), False)
 
 
 def _check_pages(running: RunningJob, study: Study) -> PageCheck:

@@ -62,7 +62,6 @@ class SystemQualification:
     name: str
     description: str
     value_of: Callable[[Record], Value]
-    is_locale: bool = False
 
 
 def _is_master(record: Record) -> int | None:
@@ -91,7 +90,6 @@ ALL = (
         "Worker_Locale",
         "Where the worker is, as the worker says.",
         lambda record: record.locale,
-        is_locale=True,
     ),
     SystemQualification(
         ADULT_ID,

@@ -18,7 +18,6 @@ TO_ANSWER = {
     "best_worst": "[type=radio]",
     "ranking": "select",
 }
-FIRST_OF_EACH = "[role=radiogroup] [type=radio]"
 
 
 def operate(firefox: Firefox, kind: str) -> None:
