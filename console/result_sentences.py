@@ -21,9 +21,8 @@ from validation.documents.rated_systems import (
     rivals_of,
 )
 from validation.documents.scale_limits import on_scale
-from validation.documents.terms import listed
+from validation.documents.terms import short_list
 
-MOST_NAMED = 3
 MOST_UNDECIDED = 4
 MOST_LINES = 3
 WIDE_SCALE = 20.0
@@ -131,7 +130,7 @@ class Standing:
                 return text % (values | {"other": self.systems[1].system})
             text = _("None of the %(n)d systems is shown to be better than another.")
             return text % {"n": len(self.systems)}
-        names = listed(_named(self.rivals))
+        names = short_list(self.rivals)
         text = _("%(raters)s put %(best)s first so far, but %(rivals)s may be as good or better.")
         return text % (values | {"rivals": names})
 
@@ -181,7 +180,7 @@ class Standing:
             ) % {"n": n}
         if not self.rivals:
             return _("ahead of every other")
-        return _("%(rivals)s may be as good") % {"rivals": listed(_named(self.rivals))}
+        return _("%(rivals)s may be as good") % {"rivals": short_list(self.rivals)}
 
     @property
     def details(self) -> list[str]:
@@ -231,7 +230,7 @@ class Standing:
                 "%(one)s is better than %(others)s (largest p %(p)s, adjusted for %(k)d "
                 "comparisons)."
             )
-        others = listed(_named(by))
+        others = short_list(by)
         return text % {"one": one, "others": others, "p": p_text(largest), "k": len(self.pairs)}
 
     def _undecided(self) -> Iterator[str]:
@@ -259,7 +258,7 @@ class Standing:
                 "comparisons, or on so few items.",
                 len(alone),
             )
-            yield text % {"named": listed(_named(alone)), "k": len(self.pairs)}
+            yield text % {"named": short_list(alone), "k": len(self.pairs)}
 
     def _open_pair(self, a: str, b: str, pair: RatedPairRecord) -> str:
         values = {"a": a, "b": b}
@@ -304,14 +303,6 @@ def p_text(p: float | None) -> str:
     if p is None:
         return "–"
     return f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"
-
-
-def _named(systems: Sequence[str]) -> list[str]:
-    if len(systems) <= MOST_NAMED:
-        return list(systems)
-    rest = len(systems) - MOST_NAMED + 1
-    more = ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest}
-    return [*systems[: MOST_NAMED - 1], more]
 
 
 _BEST = {

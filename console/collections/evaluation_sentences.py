@@ -13,11 +13,10 @@ from console.result_sentences import p_text
 from console.templatetags.numbers import percent
 from retrieval.models import EvaluatedMeasure, RunPair, RunResult
 from retrieval.run_order import RunOrder
-from validation.documents.terms import listed
+from validation.documents.terms import short_list
 
 # Fewer topics give no answer, as fewer items give none on Results.
 LEAST_TOPICS = 10
-MOST_NAMED = 3
 # Runs of which a reader should know that much less was judged.
 UNEVEN, INCOMPLETE = 0.1, 0.9
 # Which would be written as 100 %.
@@ -100,7 +99,7 @@ class EvaluationAnswer:
         elif self.rivals:
             names = [row.run.name for row in self.rivals]
             yield _("{runs} may be as good as {first}, or better.").format(
-                runs=listed(_shortened(names)), first=self.first.run.name
+                runs=short_list(names), first=self.first.run.name
             )
         else:
             n = len(self.pairs)
@@ -165,13 +164,3 @@ class EvaluationAnswer:
 
 def _minus(value: float | None) -> float | None:
     return None if value is None else -value
-
-
-def _shortened(names: list[str]) -> list[str]:
-    if len(names) <= MOST_NAMED:
-        return names
-    rest = len(names) - MOST_NAMED + 1
-    return [
-        *names[: MOST_NAMED - 1],
-        ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest},
-    ]
