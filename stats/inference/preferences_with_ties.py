@@ -83,8 +83,8 @@ class Abilities:
     converged : bool
         Whether the gradient vanished.
     smoothed : tuple of Hashable
-        Systems that never lost (or never won), for whose sake half a win either way was added
-        to each pair that met.
+        Systems that never lost (or never won): those on whose account half a win either way was
+        added to each pair that met, or the model is refused.
     reason : Reason or None
         Why there is no result.
     """
