@@ -18,6 +18,7 @@ from hits.exceptions import MarketplaceRefused, PaymentRefused
 from hits.foreign_records import amount_usd
 from hits.listings import listed
 from hits.models import PART, Assignment, Batch, DeliveryState, Payment
+from hits.recruited_bonuses import require_unrequested
 from hits.review import CONTROL_CHARACTERS
 from hits.run_limits import earning, run_time
 from presentation.counts import count_of
@@ -92,6 +93,7 @@ def request_payment(
         validate_part(assignment, amount_usd, reason)
     else:
         validate_bonus(amount_usd, reason)
+        require_unrequested(assignment, reason)
     fields = {
         "amount_usd": amount_usd,
         "fee_usd": bonus_fee_usd(assignment, amount_usd),

@@ -11,8 +11,8 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from annotation.study_jobs import RECRUIT, jobs_of
-from hits.exceptions import RecruitingRefused
-from hits.models import Batch, RecruiterCall, Recruitment
+from hits.exceptions import PaymentRefused, RecruitingRefused
+from hits.models import PART, Assignment, Batch, Payment, RecruiterCall, Recruitment
 from work.models import Job
 
 if TYPE_CHECKING:
@@ -99,7 +99,44 @@ def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[s
                 "nobody knows whether it is paid. Request the same amount again: it is paid once."
             )
         raise RecruitingRefused(text.format(day=f"{earlier.job.created_at:%Y-%m-%d}", **facts))
+    if "token" not in checked:
+        _require_unpaid_at_desk(recruitment.batch, values)
     return checked
+
+
+def require_unrequested(assignment: Assignment, reason: str) -> None:
+    """Refuse a bonus of the desk that was requested on the batch's page for the same reason."""
+    batch, worker_id = assignment.hit.batch, assignment.worker.worker_id
+    if not batch.is_recruited:
+        return
+    for one in bonuses_of(batch, worker_id=worker_id):
+        if not one.is_refused and _plain(one.job.arguments["reason"]) == _plain(reason):
+            text = _(
+                "Its author had a bonus of {amount} for the same reason on {day}, requested on the "
+                "batch’s page. If another is meant, say what it is for."
+            )
+            facts = {"amount": one.amount, "day": f"{one.job.created_at:%Y-%m-%d}"}
+            raise PaymentRefused(text.format(**facts), assignment=assignment)
+
+
+def _require_unpaid_at_desk(batch: Batch, values: Mapping[str, Any]) -> None:
+    """The desk pays participants of an account in dollars, too, by item."""
+    rows = Payment.objects.standing().exclude(purpose=PART).order_by("-pk")
+    mine = rows.filter(
+        assignment__hit__batch=batch, assignment__worker__worker_id=values["worker_id"]
+    )
+    for one in mine:
+        if _plain(one.reason) == _plain(values["reason"]):
+            text = _(
+                "{worker} had a bonus of {amount} for the same reason on {day}, paid at the review "
+                "desk. If another is meant, say what it is for."
+            )
+            facts = {"worker": values["worker_id"], "amount": f"{one.amount_usd:.2f}"}
+            raise RecruitingRefused(text.format(day=f"{one.created_at:%Y-%m-%d}", **facts))
+
+
+def _plain(reason: str) -> str:
+    return " ".join(reason.split())
 
 
 def _jobs_of(batch: Batch) -> JobQuerySet:

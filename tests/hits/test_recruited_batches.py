@@ -27,6 +27,7 @@ from hits.exceptions import (
     MarketplaceFault,
     MarketplaceSlow,
     MarketplaceUnreachable,
+    PaymentRefused,
     RecruitingRefused,
 )
 from hits.launch_plans import draft_batch, plan_batch
@@ -1113,6 +1114,34 @@ def test_a_bonus_of_the_desk_that_the_recruiter_refuses_can_be_asked_for_again(
         pay()
         minute()
     assert [one.state for one in Payment.objects.all()] == ["confirmed"]
+    assert len(fake.world.paid) == 1
+
+
+@pytest.mark.parametrize("is_first_at_desk", [True, False])
+def test_a_bonus_is_paid_once_for_a_reason_at_the_desk_or_on_the_batchs_page(
+    bonus, drafted, fake, ada, batch, is_first_at_desk
+):
+    there = RecruiterConnection.objects.get()
+    RecruiterConnection.objects.update(settings=there.settings | {"currency": "USD"})
+    minute()
+    mine = Assignment.objects.of(batch).filter(worker__worker_id=bonus["worker_id"]).first()
+
+    def pay_at_desk():
+        reason = f"{bonus['reason']} "
+        facts = {"purpose": bonus_purpose(reason), "amount_usd": Decimal("0.75"), "reason": reason}
+        request_payment(assignment=mine, requested_by=ada, **facts)
+        send_payments(batch=batch, client=client_of(batch.connection))
+
+    def pay_on_page():
+        change(drafted, BONUS, ada, **bonus)
+
+    first, second = pay_at_desk, pay_on_page
+    if not is_first_at_desk:
+        first, second = second, first
+    first()
+    with pytest.raises((RecruitingRefused, PaymentRefused), match=r"had a bonus of 0\.75"):
+        second()
+    minute()
     assert len(fake.world.paid) == 1
 
 
