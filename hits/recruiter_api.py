@@ -133,7 +133,7 @@ def pay_bonus(
     recruitment: Recruitment, token: str, *, worker_id: str, amount: str, reason: str
 ) -> int:
     """Have a participant paid a bonus in the currency of the account, once under this token; return
-    the number of the call."""
+    the number of the call. RecruitingRefused, too, where the recruiter has refused that one."""
     content = {
         "study": recruitment.public_id,
         "request_token": token,
@@ -143,6 +143,10 @@ def pay_bonus(
         "reason": reason,
     }
     answer = _ask(recruitment.batch.connection, "/bonus", content, pays=True)
+    if answer.get("state") == "refused":  # it was requested before, and nobody heard of it
+        raise RecruitingRefused(
+            _("The recruiter has refused it since it was requested first. Request it again.")
+        )
     return count(answer.get("call"), "call")
 
 

@@ -1117,6 +1117,30 @@ def test_a_bonus_of_the_desk_that_the_recruiter_refuses_can_be_asked_for_again(
     assert len(fake.world.paid) == 1
 
 
+def test_a_bonus_that_was_refused_unheard_is_not_said_to_be_paid_in_a_minute(
+    bonus, drafted, fake, ada, batch, monkeypatch
+):
+    real = recruiter_api.post
+
+    def between(connection, path, content):
+        answer = real(connection, path, content)
+        return None if path.endswith("/bonus") else answer
+
+    with monkeypatch.context() as away:
+        away.setattr(recruiter_api, "post", between)
+        change(drafted, BONUS, ada, **bonus)
+    run_job(request_job(kind="follow_recruiters").pk)
+    fake.fail_next("prepare_bonuses", "400")  # for want of money, say
+    run_job(request_job(kind="call_recruiters").pk)
+    job = change(drafted, BONUS, ada, **bonus)
+    assert (job.state, "has refused it" in job.message) == ("failed", True)
+    minute()
+    assert [one.is_refused for one in bonuses_of(batch)] == [True]
+    change(drafted, BONUS, ada, **bonus)
+    minute()
+    assert len(fake.world.paid) == 1
+
+
 @pytest.mark.parametrize("is_first_at_desk", [True, False])
 def test_a_bonus_is_paid_once_for_a_reason_at_the_desk_or_on_the_batchs_page(
     bonus, drafted, fake, ada, batch, is_first_at_desk
