@@ -8,6 +8,7 @@ the database, which is the same for all machines: take its maximum, not its sum.
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, g
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
+from redis.exceptions import RedisError
 
 from config.figures import Figure, site_figures
 
@@ -105,8 +107,12 @@ class _Figures(CollectorRegistry):
 
 
 def _stored_figures() -> list[Figure]:
-    figures: list[Figure] | None = cache.get(CACHE_KEY)
+    # A Redis that is away is what they are to tell of: then they are computed each time.
+    figures: list[Figure] | None = None
+    with suppress(RedisError):
+        figures = cache.get(CACHE_KEY)
     if figures is None:
         figures = site_figures(timezone.now())
-        cache.set(CACHE_KEY, figures, KEPT_SECONDS)
+        with suppress(RedisError):
+            cache.set(CACHE_KEY, figures, KEPT_SECONDS)
     return figures

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from work.models import Job, JobQuerySet, PeriodicRun
 from work.registry import QUEUES
 
-# Workers look every second for what is due; one that is busy with a job looks after it.
+# Workers look every second for what is due, also beside a job.
 LATE_AFTER = timedelta(minutes=5)
 FAILURES_SHOWN = 20
 
@@ -55,9 +55,17 @@ def failed_lately(now: datetime) -> JobQuerySet:
 
 
 def is_late(now: datetime) -> bool:
-    """Whether something that happens by time should have happened long ago: no worker runs, or
-    none reaches the database."""
-    return PeriodicRun.objects.filter(next_at__lt=now - LATE_AFTER).exists()
+    """Whether something that happens by time should have happened long ago: no worker runs, none
+    reaches the database, or none takes jobs of its queue.
+
+    A worker that no message reaches, or of other queues, still requests what is due, so that the
+    jobs are looked at as well.
+    """
+    then = now - LATE_AFTER
+    if PeriodicRun.objects.filter(next_at__lt=then).exists():
+        return True
+    jobs = Job.objects.due(now).filter(kind__in=PeriodicRun.objects.values("name"))
+    return jobs.alias(since=Coalesce("run_after", "created_at")).filter(since__lt=then).exists()
 
 
 def _backlog(queue: str, row: dict[str, Any] | None, now: datetime) -> Backlog:

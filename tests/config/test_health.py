@@ -8,7 +8,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
 
-from work.models import PeriodicRun
+from work.models import Job, PeriodicRun
 
 HOST = {"headers": {"host": "localhost"}}
 
@@ -29,6 +29,27 @@ def test_work_that_no_worker_does_is_late_and_the_web_server_still_well():
     PeriodicRun.objects.update_or_create(name="sweep", defaults={"next_at": past})
     answer = Client(**HOST).get("/healthz")
     assert (answer.status_code, answer.json()["background_work"]) == (200, "late")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("minutes", "state"), [(6, "late"), (4, "ok")])
+def test_work_that_comes_by_time_and_that_nobody_begins_is_late(minutes, state):
+    """A worker that reaches no Redis, or of another queue, requests it in time all the same."""
+    soon = timezone.now() + timedelta(minutes=1)
+    PeriodicRun.objects.update_or_create(name="sweep", defaults={"next_at": soon})
+    _waiting_job("sweep", minutes=minutes)
+    assert Client(**HOST).get("/healthz").json()["background_work"] == state
+
+
+@pytest.mark.django_db
+def test_what_somebody_requested_and_waits_makes_nothing_late():
+    _waiting_job("score", minutes=60)
+    assert Client(**HOST).get("/healthz").json()["background_work"] == "ok"
+
+
+def _waiting_job(kind: str, *, minutes: int) -> None:
+    job = Job.objects.create(kind=kind, queue="marketplace", title=kind, dedupe_key=kind)
+    Job.objects.filter(pk=job.pk).update(created_at=timezone.now() - timedelta(minutes=minutes))
 
 
 def test_without_its_database_the_site_is_not_well(monkeypatch):

@@ -211,3 +211,17 @@ def ask(address):
         except requests.ConnectionError:
             time.sleep(0.1)
     raise AssertionError(f"nothing answers at {address}")
+
+
+@pytest.mark.django_db
+def test_figures_are_there_while_the_redis_of_the_cache_is_away(settings):
+    settings.METRICS_TOKEN = TOKEN
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:1/0",
+        }
+    }
+    answer = Client(headers=HOST | {"authorization": f"Bearer {TOKEN}"}).get("/metrics")
+    assert answer.status_code == 200
+    assert of(parsed(answer.content.decode()), "assay_background_work_late") == 0
