@@ -7,6 +7,7 @@ on either database and with any version of Parquet's library. A frozen frame nev
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
@@ -48,8 +49,10 @@ def freeze_frame(frame: pd.DataFrame) -> FrozenFrame:
     """Store a frame where objects are stored, once."""
     fingerprint = frame_fingerprint(frame)
     name, storage = _name_of(fingerprint), _storage()
-    is_new = not storage.exists(name)
+    is_new = not _is_frozen(fingerprint)
     if is_new:
+        # What a full disk or a process that was killed left of an earlier one.
+        storage.delete(name)
         content = BytesIO()
         frame.to_parquet(content, index=False, compression="zstd")
         storage.save(name, ContentFile(content.getvalue()))
@@ -62,12 +65,23 @@ def read_frozen_frame(fingerprint: str) -> pd.DataFrame:
     if not storage.exists(name):
         raise FrameUnfit(_("No frame is frozen as {fingerprint}.").format(fingerprint=fingerprint))
     with storage.open(name) as file:
-        frame = pd.read_parquet(BytesIO(file.read()))
-    if frame_fingerprint(frame) != fingerprint:
-        raise FrameUnfit(
-            _("{name} was changed since it was frozen; freeze the study again.").format(name=name)
-        )
-    return frame
+        content = BytesIO(file.read())
+    # Parquet's library refuses what is cut short by a ValueError, and some of it by an OSError.
+    with suppress(ValueError, OSError):
+        frame = pd.read_parquet(content)
+        if frame_fingerprint(frame) == fingerprint:
+            return frame
+    raise FrameUnfit(
+        _("{name} was changed since it was frozen; freeze the study again.").format(name=name)
+    )
+
+
+def _is_frozen(fingerprint: str) -> bool:
+    try:
+        read_frozen_frame(fingerprint)
+    except FrameUnfit:
+        return False
+    return True
 
 
 def frame_fingerprint(frame: pd.DataFrame) -> str:

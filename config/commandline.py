@@ -1,6 +1,7 @@
 """The one border where errors become messages: a person never sees a traceback
 for something a person can mend."""
 
+import errno
 import os
 import sys
 
@@ -23,6 +24,8 @@ UNREACHABLE = (
 # How they begin where the disk is full.
 FULL = ("database or disk is full", "disk I/O error", "could not extend file", "could not write")
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
 
 def main(argv: list[str]) -> int:
     """Run one management command and return its exit code."""
@@ -41,6 +44,11 @@ def main(argv: list[str]) -> int:
             raise
         return _refuse(message)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            return _refuse(
+                f"A disk is full: {error}. Make room where the command writes (the folder of "
+                "OBJECTS_URL, or `output`), and run it again."
+            )
         if not _is_expected(error):
             raise
         return _refuse(str(error))

@@ -46,6 +46,19 @@ def judged_study() -> Study:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("n_bytes", [0, 400])
+def test_what_a_full_disk_left_of_a_frame_is_none_and_is_frozen_anew(objects, n_bytes):
+    study = judged_study()
+    frozen = freeze_judgments(study)
+    path = objects / frozen.name
+    path.write_bytes(path.read_bytes()[:n_bytes])
+    with pytest.raises(AnnotationError, match="freeze the study again"):
+        read_frozen_frame(frozen.fingerprint)
+    assert freeze_judgments(study) == frozen
+    assert len(read_frozen_frame(frozen.fingerprint)) == 6
+
+
+@pytest.mark.django_db
 def test_judgments_are_frozen_once_and_read_back_as_they_were(objects):
     study = judged_study()
     said = StringIO()

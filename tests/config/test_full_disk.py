@@ -1,5 +1,6 @@
 """A full disk is reported as such, with what to do."""
 
+import errno
 import sqlite3
 
 import pytest
@@ -26,3 +27,13 @@ def test_a_full_disk_is_reported_in_a_sentence(monkeypatch, capsys, tmp_path):
     message = capsys.readouterr().err
     assert message.startswith("The disk of the database cannot be written to: database or disk is")
     assert "Make room on it" in message
+
+
+def test_a_full_disk_for_files_is_reported_in_a_sentence(monkeypatch, capsys):
+    def run(_arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(commandline, "execute_from_command_line", run)
+    assert commandline.main(["manage.py", "freeze_judgments"]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("A disk is full: [Errno 28] No space left on device. Make room")
