@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.servers.basehttp import (
     ThreadedWSGIServer,
@@ -13,6 +14,14 @@ from django.core.servers.basehttp import (
 )
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+
+from hits.exceptions import ConnectionUnfit
+
+FOR_OTHERS = (
+    "This command serves the site to itself at 127.0.0.1, and SITE_URL or ALLOWED_HOSTS says that "
+    "others reach it by another name. Set both for this one command: "
+    "SITE_URL=http://127.0.0.1:8000 ALLOWED_HOSTS=127.0.0.1 before it."
+)
 
 
 class _QuietHandler(WSGIRequestHandler):
@@ -25,7 +34,12 @@ class _QuietHandler(WSGIRequestHandler):
 
 @contextmanager
 def served_site() -> Iterator[str]:
-    """Serve the site on a free port of this machine and yield its address."""
+    """Serve the site on a free port of this machine and yield its address.
+
+    A site for others is not its own at that address: it refuses the host and asks for TLS.
+    """
+    if not settings.OWN_MACHINE:
+        raise ConnectionUnfit(FOR_OTHERS)
     server = ThreadedWSGIServer(("127.0.0.1", 0), _QuietHandler)
     server.daemon_threads = True
     server.set_app(get_internal_wsgi_application())

@@ -12,7 +12,8 @@ from accounts.models import User
 from annotation.models import Study, Submission
 from console.first_run import prepare_accounts, prepare_key, prepare_samples, prepare_team
 from hits.enrolment import enrol_requester
-from hits.local_site import prepare_database
+from hits.exceptions import HitsError
+from hits.local_site import prepare_database, served_site
 from hits.loop import Marketplace
 from marketplace.models import Requester, WorkerAccount
 from tests.boto_clients import in_process_client
@@ -36,6 +37,12 @@ def test_preparing_again_makes_nobody_new_and_takes_the_new_password(live_server
     assert User.objects.count() == 2
     assert authenticate(username="worker", password="a-long-and-winding-password") is None
     assert authenticate(username="worker", password="another-winding-password")
+
+
+def test_a_site_for_others_is_not_served_to_itself_and_says_how_it_would_be(settings):
+    settings.OWN_MACHINE = False
+    with pytest.raises(HitsError, match=r"SITE_URL=\S+ ALLOWED_HOSTS=127"), served_site():
+        pytest.fail("It was served.")
 
 
 @pytest.mark.parametrize("access_key_id", ["", "AKIDOFADATABASETHATISGONE"])
