@@ -333,3 +333,12 @@ def test_the_site_may_be_written_to_while_it_is_backed_up(used_site, tmp_path, m
     assert Job.objects.count() == n_jobs + 1
     assert {table.model: table.n_rows for table in manifest.tables}["work.Job"] == n_jobs
     shutil.rmtree(tmp_path)
+
+
+def test_a_backup_under_keys_that_do_not_open_the_sites_secrets_says_so(
+    used_site, settings, tmp_path
+):
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    with pytest.raises(BackupRefused, match="opened by none of ENCRYPTION_KEYS"):
+        run("backup", tmp_path / "other.backup.zip")
+    assert (tmp_path / "other.backup.zip").exists()

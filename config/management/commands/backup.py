@@ -4,7 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from config.backups.checks import undecryptable_secrets
 from config.backups.creation import make_backup, write_keys
+from config.exceptions import BackupRefused
 
 
 class Command(BaseCommand):
@@ -25,3 +27,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{manifest.n_rows:,} rows of {len(manifest.tables)} tables in {file}.")
         if options["keys"]:
             self.stdout.write(f"The keys that open it in {options['keys']}: keep the two apart.")
+        if faults := list(undecryptable_secrets()):
+            raise BackupRefused(
+                " ".join(faults) + f" {file} has them, and asks for these keys when it is restored:"
+                " set the site's own and make another."
+            )
