@@ -35,6 +35,8 @@ COMMENT = re.compile(r"^<!-- .*? -->$", re.MULTILINE)
 # Neither a space inside, nor a digit behind, as sums of money have.
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?! )([^$\n]*[^$\s])\$(?!\d)", re.DOTALL)
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+# The id that a generated page gives a heading, as MkDocs reads it.
+NAMED = re.compile(r"\s*\{ *#([\w-]+) *\}$")
 ELSEWHERE = ("http:", "https:", "mailto:")
 
 
@@ -91,17 +93,21 @@ def _files() -> Mapping[str, Path]:
 def _source(name: str) -> str | None:
     if (path := _files().get(name)) is not None:
         return path.read_text("utf-8")
-    return _generated_pages().get(name) if _may_be_generated(name) else None
+    if not _may_be_generated(name):
+        return None
+    copied = repository_files(SITE).get(name)
+    return _reference_pages().get(name) if copied is None else copied
 
 
 def _may_be_generated(name: str) -> bool:
-    """Whether it may be a page that is no file of docs/: making them takes a second."""
+    """Whether it may be a page that is no file of docs/."""
     return name.startswith("reference/") or name in _NOT_IN_DOCS
 
 
 @cache
-def _generated_pages() -> Mapping[str, str]:
-    return {**repository_files(SITE), **reference_pages(SITE)}
+def _reference_pages() -> Mapping[str, str]:
+    """Making them takes ten seconds where little of the site is loaded yet."""
+    return reference_pages(SITE)
 
 
 _NOT_IN_DOCS = {"adr/index.md", "architecture.md", "changelog.md", "contributing.md", "security.md"}
@@ -173,7 +179,11 @@ def _drawn_formula(
 def _open_heading(
     renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
 ) -> str:
-    tokens[index].attrSet("id", slug(tokens[index + 1].content))
+    heading = tokens[index + 1]
+    named = NAMED.search(heading.content)
+    tokens[index].attrSet("id", named[1] if named else slug(heading.content))
+    if named and heading.children:
+        heading.children[-1].content = NAMED.sub("", heading.children[-1].content)
     return str(renderer.renderToken(tokens, index, options, environment))
 
 

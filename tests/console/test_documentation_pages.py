@@ -110,6 +110,37 @@ def test_links_of_pages_lead_to_pages_headings_and_files_that_are_there():
     assert [fault for source in SOURCES for fault in faults_of(source)] == []
 
 
+@pytest.mark.parametrize(
+    ("path", "heading", "anchor"),
+    [
+        ("reference/commands/annotation/", "import_items", "import_items"),
+        ("reference/api/records/", "JobStateEnum", "jobstateenum"),
+    ],
+)
+def test_a_heading_of_the_reference_has_the_id_that_links_name(path, heading, anchor):
+    html = documentation_page(path).html
+    assert f'<h2 id="{anchor}">{heading}</h2>' in html
+    assert "{ #" not in html
+
+
+@pytest.mark.parametrize("page", ["commands", "api", "api/studies"])
+def test_links_within_the_reference_lead_to_headings_that_are_there(page):
+    addresses = re.findall(
+        r'href="(/docs/reference/[^"]+)"', documentation_page(f"reference/{page}/").html
+    )
+    named = [urldefrag(address) for address in addresses if "#" in address]
+    assert named
+    for target, anchor in named:
+        assert anchor in anchors(documentation_page(target.removeprefix("/docs/")).html)
+
+
+def test_a_page_that_stands_in_the_repository_waits_for_no_reference(monkeypatch):
+    documentation_page.cache_clear()
+    monkeypatch.setattr(site_pages, "reference_pages", lambda _: pytest.fail("made"))
+    site_pages._reference_pages.cache_clear()
+    assert documentation_page("changelog/").title == "Changelog"
+
+
 def test_a_formula_is_drawn_by_the_browser_and_a_sum_of_money_is_none():
     statistics = html_of("statistics.md")
     assert re.search(
