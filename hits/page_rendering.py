@@ -66,7 +66,10 @@ def page_html(context: dict[str, Any]) -> str:
                 if each["about"] == "candidate" and each["kind"] != "selection"
             ],
             "of_whole": _of_whole(questions),
-            "judges_each": any(each["about"] != "item" and not each["when"] for each in questions),
+            # A comparison is of all of them at once.
+            "judges_each": any(
+                each["about"] == "candidate" and not each["when"] for each in questions
+            ),
             "context": item.context if display.context else "",
             "turns": turns,
             "are_products": are_products,

@@ -11,6 +11,8 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Candidate, Item, Question
+from annotation.protocols.templates import read_protocol
+from annotation.protocols.versions import save_draft
 from hits.exceptions import QuestionTooLarge
 from hits.questions import (
     MAX_QUESTION_BYTES,
@@ -260,3 +262,14 @@ def test_an_item_without_candidates_makes_no_page():
     item.candidates.all().delete()
     with pytest.raises(ValueError, match="has no candidates"):
         task_page(Item.objects.get(pk=item.pk))
+
+
+@pytest.mark.parametrize(
+    ("template", "is_told"),
+    [("preference", False), ("likert_agreement", True)],
+)
+def test_who_is_asked_which_one_is_best_is_not_told_to_judge_each(template, is_told):
+    item = rating_item()
+    save_draft(study=item.study, document=read_protocol(template))
+    page = task_page(Item.objects.get(pk=item.pk))
+    assert ("Judge every response below" in page) is is_told
