@@ -102,7 +102,7 @@ def _encoding(path: Path) -> str:
     for name, empty in (("utf-16-le", beginning[1::2]), ("utf-16-be", beginning[::2])):
         if len(beginning) > 3 and empty.count(0) > 0.4 * len(empty):
             return name
-    return "utf-8" if _decodes(path, "utf-8") else "windows-1252"
+    return "utf-8" if _decodes(path, "utf-8") or _is_mostly_utf8(path) else "windows-1252"
 
 
 def _decodes(path: Path, encoding: str) -> bool:
@@ -116,6 +116,21 @@ def _decodes(path: Path, encoding: str) -> bool:
                 return False
             if not part:
                 return True
+
+
+def _is_mostly_utf8(path: Path) -> bool:
+    """Whether most letters beyond ASCII are UTF-8, such as all but those of one pasted line:
+    letters of another encoding hardly ever look like it."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    balance = 0
+    with path.open("rb") as content:
+        while True:
+            part = content.read(READ_AT_ONCE)
+            text = decoder.decode(part, final=not part)
+            n_beyond = len(text) - len(text.encode("ascii", "ignore"))
+            balance += n_beyond - 2 * text.count("\ufffd")
+            if not part:
+                return balance > 0
 
 
 def text_encoding(encoding: str) -> str:

@@ -30,6 +30,7 @@ from annotation.readers.formats import (
 )
 from annotation.readers.json_rows import fit_row, json_array, json_object
 from annotation.readers.rows import Row
+from annotation.readers.tables import undecodable_line
 from presentation.files import reason_of
 
 Refuse = Callable[[ImportRefused], None]
@@ -80,8 +81,17 @@ def _next_record(reader: Any, path: Path, form: FileFormat, line: int) -> list[s
         problem = _(
             "this is not {encoding} text; read it in another encoding, or save it as UTF-8."
         )
-        raise ImportRefused(path, problem.format(encoding=form.encoding), line=line) from None
+        problem = problem.format(encoding=form.encoding)
+        raise ImportRefused(path, problem, line=_undecodable(path, form, line)) from None
     return record
+
+
+def _undecodable(path: Path, form: FileFormat, line: int) -> int:
+    """The line that is none of the encoding; a reader, which reads ahead, stands at `line`."""
+    if form.encoding.startswith("utf-16"):
+        return line
+    with path.open("rb") as content:
+        return undecodable_line(content, form.encoding)
 
 
 def _header(path: Path, record: Sequence[object], line: int = 1) -> list[str]:
@@ -204,7 +214,7 @@ def _lines(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
             except UnicodeError:
                 problem = _("this is not {encoding} text; save it as UTF-8.")
                 problem = problem.format(encoding=form.encoding)
-                raise ImportRefused(path, problem, line=line) from None
+                raise ImportRefused(path, problem, line=_undecodable(path, form, line)) from None
 
 
 def _array(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:

@@ -87,7 +87,8 @@ def _refusing_other_encodings(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError:
-        line = _undecodable_line(path)
+        with _binary(path) as content:
+            line = undecodable_line(content)
         raise ImportRefused(path, "this is not UTF-8 text; save it as UTF-8.", line=line) from None
 
 
@@ -113,21 +114,22 @@ def _opened(path: Path) -> Iterator[TextIO]:
             yield lines
 
 
-def _undecodable_line(path: Path) -> int:
-    """The line of the first byte that is not UTF-8."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
+def undecodable_line(content: BinaryIO, encoding: str = "utf-8") -> int:
+    """The line of the first byte that is none of an encoding in which ASCII is ASCII."""
+    decoder = codecs.getincrementaldecoder(encoding)()
     n_lines, ends_in_return = 0, False
-    with _binary(path) as content:
-        while True:
-            part = content.read(READ_AT_ONCE)
-            try:
-                decoder.decode(part, final=not part)
-            except UnicodeDecodeError as error:
-                # What the decoder kept of the part before stands at the beginning of this one.
-                part = error.object[: error.start]
-                return n_lines + _ends(part, ends_in_return) + 1
-            n_lines += _ends(part, ends_in_return)
-            ends_in_return = part.endswith(b"\r")
+    while True:
+        part = content.read(READ_AT_ONCE)
+        try:
+            decoder.decode(part, final=not part)
+        except UnicodeDecodeError as error:
+            # What the decoder kept of the part before stands at the beginning of this one.
+            part = error.object[: error.start]
+            return n_lines + _ends(part, ends_in_return) + 1
+        if not part:
+            return n_lines + 1
+        n_lines += _ends(part, ends_in_return)
+        ends_in_return = part.endswith(b"\r")
 
 
 def _ends(part: bytes, after_return: bool) -> int:

@@ -22,9 +22,10 @@ from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
 from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping, mapping_faults
 from annotation.readers.file_faults import Faults
-from annotation.readers.formats import FileFormat
+from annotation.readers.formats import FileFormat, find_format
 from annotation.readers.mapped_files import items_of, opened_table, profile_table
 from annotation.readers.mapped_items import MappedItems
+from annotation.readers.records import each_record
 from tests.annotation.importing import command_output, everything
 
 COLUMNS = ["dialog_id", "history", "model", "output"]
@@ -586,3 +587,20 @@ def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> No
     assert isinstance(items, MappedItems)
     assert (len(items), items.n_candidates, items.n_systems) == (20_000, 20_000, 1)
     assert [item.key for item in items][-1] == "d19999"
+
+
+@pytest.mark.parametrize("form", [FileFormat(), FileFormat(encoding="utf-8")])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_line_of_another_encoding_is_named_and_the_rest_taken_for_what_it_is(
+    tmp_path: Path, form: FileFormat, name: str
+) -> None:
+    """A reader reads ahead: it stands at the first line when the fourth is found to be wrong."""
+    lines = ["item,response", *(f"{n},so \N{SPARKLES}" for n in range(3)), "9,na\N{SPARKLES}"]
+    if name.endswith("jsonl"):
+        lines = [json.dumps({"item": line}, ensure_ascii=False) for line in lines]
+    content = "\n".join(lines[:3]).encode() + b"\n" + lines[3].encode().replace(b"so", b"caf\xe9")
+    path = tmp_path / name
+    path.write_bytes(content + b"\n" + lines[4].encode())
+    with pytest.raises(ImportRefused, match="this is not utf-8 text") as refused:
+        list(each_record(path, find_format(path, form), pytest.fail))
+    assert refused.value.line == 4
