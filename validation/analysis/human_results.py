@@ -241,7 +241,8 @@ def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[
         return at, list(scale.categories)
     values = np.unique(frame["value"].to_numpy(dtype="float64"))
     width = scale.high - scale.low
-    is_stepped = scale.level == "ordinal" and width.is_integer() and width < MOST_STEPS
+    # Whatever the level: tenths of a scale of seven whole numbers would have gaps of their own.
+    is_stepped = width.is_integer() and width < MOST_STEPS
     if is_stepped and (values == np.round(values)).all():
         steps = np.arange(scale.low, scale.high + 1)
         return np.append(steps - 0.5, scale.high + 0.5), [f"{step:g}" for step in steps]
