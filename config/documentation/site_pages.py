@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from config.documentation.markdown import as_rendered
+from config.documentation.markdown import CODE_IN_TABLE, as_rendered
 from config.documentation.reference import reference_pages
 from config.documentation.repository_pages import FILES, repository_files
 
@@ -34,6 +34,7 @@ MOST_PAGES = 512
 COMMENT = re.compile(r"^<!-- .*? -->$", re.MULTILINE)
 # Neither a space inside, nor a digit behind, as sums of money have.
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?! )([^$\n]*[^$\s])\$(?!\d)", re.DOTALL)
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 # The id that a generated page gives a heading, as MkDocs reads it.
 NAMED = re.compile(r"\s*\{ *#([\w-]+) *\}$")
@@ -115,10 +116,16 @@ _NOT_IN_DOCS = {"adr/index.md", "architecture.md", "changelog.md", "contributing
 
 def _page(text: str, source: str) -> DocumentationPage:
     text = COMMENT.sub(_measured, as_rendered(text, source))
+    # Here, as on forges, a bar ends a cell in code, too; for mkdocs it is written without its sign.
+    text = ROW.sub(lambda row: CODE_IN_TABLE.sub(_escaped_bars, row[0]), text)
     tokens = _markdown().parse(text)
     titles = (one.content for before, one in pairwise(tokens) if before.tag == "h1")
     html = _markdown().renderer.render(tokens, _markdown().options, {"source": source})
     return DocumentationPage(next(titles, source), SafeString(html))  # HTML in the text is escaped
+
+
+def _escaped_bars(code: re.Match[str]) -> str:
+    return code[0].replace("|", "\\|")
 
 
 @cache

@@ -123,6 +123,11 @@ def test_a_heading_of_the_reference_has_the_id_that_links_name(path, heading, an
     assert "{ #" not in html
 
 
+def test_a_bar_in_code_ends_no_cell_of_a_table():
+    html = documentation_page("reference/commands/annotation/").html
+    assert "<td><code>--protocol FILE|TEMPLATE</code></td>" in html
+
+
 @pytest.mark.parametrize("page", ["commands", "api", "api/studies"])
 def test_links_within_the_reference_lead_to_headings_that_are_there(page):
     addresses = re.findall(
