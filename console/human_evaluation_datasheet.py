@@ -308,7 +308,9 @@ def _scale(question: ProtocolQuestion) -> tuple[str, str]:
         return "N/A", _("order of the candidates shown")
     low, high = range_of(question)
     ends = " – ".join(end for end in (question.low_label, question.high_label) if end)
-    return _(CONTINUOUS), f"{low:g}–{high:g}" + (f" ({ends})" if ends else "")
+    # The page's line stops at whole numbers.
+    size = f"{high - low + 1:g}" if question.kind == "line" or question.whole else _(CONTINUOUS)
+    return size, f"{low:g}–{high:g}" + (f" ({ends})" if ends else "")
 
 
 def _aggregated(facts: StudyFacts, question: ProtocolQuestion) -> str:

@@ -166,6 +166,7 @@ def test_heds_knows_what_the_database_knows(rosa, study):
     assert rows["3.2.1"] == "2"
     assert rows["3.3.8"] == "N/A"
     assert rows["4.2.2"] == "Relative: up to 2 candidates are shown together"
+    assert rows["4.3.3"] == "101"
     assert rows["4.3.5"] == "Slider"
     assert "Krippendorff" in rows["4.3.11"]
 
