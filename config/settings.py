@@ -22,7 +22,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
 # An image is not written to: there the file is in a volume.
-environ.Env.read_env(os.environ.get("ENVIRONMENT_FILE") or BASE_DIR / ".env")
+ENVIRONMENT_FILE = Path(os.environ.get("ENVIRONMENT_FILE") or BASE_DIR / ".env")
+environ.Env.read_env(ENVIRONMENT_FILE)
 
 DEBUG = variables.boolean("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])

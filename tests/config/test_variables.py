@@ -8,6 +8,8 @@ import sys
 import pytest
 from django.conf import settings as site
 
+from config.checks import check_names
+
 pytestmark = pytest.mark.once
 # Beside each the words that say what to do.
 WRONG = [
@@ -72,3 +74,20 @@ def test_every_variable_that_the_settings_read_is_in_the_example():
     example = (site.BASE_DIR / ".env.example").read_text()
     assert len(names) > 60
     assert names - set(re.findall(r"\b[A-Z_]+\b", example)) == set()
+
+
+def test_a_name_that_is_written_wrongly_is_warned_of_with_the_likely_one(tmp_path, settings):
+    settings.ENVIRONMENT_FILE = tmp_path / "site.env"
+    settings.ENVIRONMENT_FILE.write_text(
+        "# DATABSE_URL=\nDATABSE_URL=sqlite:///x\nexport TRUSTED_PROXY = 1\n"
+        "SITE_URL=https://assay.example.org\nPOSTGRES_PASSWORD=x\nhttp_proxy=x\n"
+    )
+    first, second = check_names(None)
+    assert "sets DATABSE_URL, which nothing reads" in first.msg
+    assert "Did you mean DATABASE_URL?" in first.hint
+    assert "TRUSTED_PROXY_COUNT" in second.hint
+
+
+def test_a_site_may_have_no_file_of_settings(tmp_path, settings):
+    settings.ENVIRONMENT_FILE = tmp_path / "none.env"
+    assert check_names(None) == []
