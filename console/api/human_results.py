@@ -39,7 +39,12 @@ class RatedSystemSerializer(serializers.ModelSerializer[HumanResultsSystem]):
 
     scope = serializers.CharField(help_text=OF_A_PART["scope"])
     by = serializers.CharField(help_text=OF_A_PART["by"])
-    mean = serializers.FloatField(allow_null=True)
+    mean = serializers.FloatField(
+        allow_null=True,
+        help_text="Of comparisons the chance to be preferred, as `method` says: "
+        "`bradley-terry-pair`, of two systems each to the other; `bradley-terry`, to one of "
+        "middling strength; `wins`, the share of comparisons won.",
+    )
     ci_low = serializers.FloatField(allow_null=True)
     ci_high = serializers.FloatField(allow_null=True)
     rank_low = serializers.IntegerField(help_text="The best rank that no test rules out.")

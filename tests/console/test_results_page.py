@@ -170,6 +170,34 @@ def test_a_result_says_whose_answers_it_is_of(look, page_text, researcher):
     assert page.index("Every answer of this study is simulated") < page.index("First, ")
 
 
+def preferred_study(owner, systems=("a", "b")):
+    """In 25 of 36 comparisons a is preferred, in the others b, which comes first of the rest."""
+    study = compared_study("preference", systems, n_items=N_ITEMS)
+    Study.objects.update(owner=owner)
+    study.refresh_from_db()
+    for at in range(N_ITEMS):
+        for number, person in enumerate(("ann", "bob", "cyd")):
+            values = dict.fromkeys(systems, 0.0)
+            is_a = 7 * (3 * at + number) % 36 >= 11
+            compare(study, person, f"d{at}", values | {"a" if is_a else "b": 1.0})
+    return study
+
+
+def test_of_two_systems_each_is_preferred_to_the_other(look, researcher):
+    page = look(preferred_study(researcher))
+    assert "How often each is preferred to the other" in page
+    assert "middling" not in page
+    a, b = HumanResultsSystem.objects.filter(scope="all")
+    assert (a.system, a.mean) == ("a", pytest.approx(25 / 36))
+    assert (b.mean, b.ci_low, b.ci_high) == pytest.approx((11 / 36, 1 - a.ci_high, 1 - a.ci_low))
+    # The lead of wins over defeats, whose interval is reckoned without the model.
+    lead = HumanResultsPair.objects.get(scope="all")
+    assert 2 * a.mean - 1 == pytest.approx(lead.delta)
+    limits = [2 * a.ci_low - 1, 2 * a.ci_high - 1]
+    assert limits == pytest.approx([lead.ci_low, lead.ci_high], abs=0.15)
+    assert f"{100 * a.mean:.0f} % [" in page
+
+
 @pytest.mark.parametrize("kind", ["preference", "ranking", "best_worst"])
 def test_comparisons_say_which_system_is_preferred(look, researcher, kind):
     study = compared_study(kind, n_items=N_ITEMS)
@@ -188,6 +216,7 @@ def test_comparisons_say_which_system_is_preferred(look, researcher, kind):
         assert "no strengths follow while one group of systems never won" in page
     else:
         assert "Strengths by the Bradley–Terry model." in page
+        assert "How often each would be preferred to a system of middling strength" in page
 
 
 def test_categories_without_an_order_are_counted(look, researcher):

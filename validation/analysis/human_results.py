@@ -23,6 +23,7 @@ Wins = Callable[[pd.DataFrame], pd.DataFrame]
 """Who beat whom in a frame of comparisons: winner, loser, weight, judgment, item, annotator."""
 MEAN, SHARE, PREFERRED, COUNTS = "mean", "share", "preferred", "counts"
 COMPARISONS = ("preference", "best_worst", "ranking")
+AGAINST_THE_MEAN, AGAINST_THE_OTHER = "bradley-terry", "bradley-terry-pair"
 ALL, UNFLAGGED, CONDITION, PROTOCOL = "all", "unflagged", "condition", "protocol"
 MOST_STEPS = 12
 N_BINS = 10
@@ -111,8 +112,11 @@ def question_result(
     wins: Wins | None = None,
 ) -> QuestionResult:
     """The result of a question's judgments; `parts` are scopes, names and judgments of parts."""
-    whole = part_result(scale, frame, ALL, "", wins)
-    others = [part_result(scale, rows, scope, by, wins) for scope, by, rows in parts]
+    are_two = _of_named(frame)["system"].nunique() == 2
+    whole = part_result(scale, frame, ALL, "", wins, are_two=are_two)
+    others = [
+        part_result(scale, rows, scope, by, wins, are_two=are_two) for scope, by, rows in parts
+    ]
     return QuestionResult(
         scale=scale,
         n_judgments=len(frame),
@@ -126,18 +130,30 @@ def question_result(
 
 
 def part_result(
-    scale: QuestionScale, frame: pd.DataFrame, scope: str, by: str, wins: Wins | None = None
+    scale: QuestionScale,
+    frame: pd.DataFrame,
+    scope: str,
+    by: str,
+    wins: Wins | None = None,
+    *,
+    are_two: bool = False,
 ) -> PartResult:
-    """The systems of these judgments; one alone, or none that is named, by its mean."""
+    """The systems of these judgments; one alone, or none that is named, by its mean. `are_two`:
+    the question has two in all, so that each is preferred to the other, whatever the part."""
     if scale.measure == COUNTS or frame.empty:
         return PartResult(scope, by, (), ())
-    named = frame[frame["system"].astype(str) != ""]
+    named = _of_named(frame)
     systems, pairs = rated_records(scale.question, named, scale.comparison)
     if scale.measure == PREFERRED:
-        systems = systems if wins is None else _by_strength(systems, wins(named))
+        systems = systems if wins is None else _by_strength(systems, wins(named), are_two)
     elif not systems:
         systems = [_mean_of(scale.question, named if len(named) else frame)]
     return PartResult(scope, by, systems, pairs)
+
+
+def _of_named(frame: pd.DataFrame) -> pd.DataFrame:
+    """The judgments of systems that have a name."""
+    return frame[frame["system"].astype(str) != ""]
 
 
 def _mean_of(question: str, rows: pd.DataFrame) -> RatedSystemRecord:
@@ -162,10 +178,11 @@ def _mean_of(question: str, rows: pd.DataFrame) -> RatedSystemRecord:
 
 
 def _by_strength(
-    systems: Sequence[RatedSystemRecord], wins: pd.DataFrame
+    systems: Sequence[RatedSystemRecord], wins: pd.DataFrame, are_two: bool
 ) -> list[RatedSystemRecord]:
-    """The systems by Bradley-Terry, as the chance to be preferred to one of mean strength; by
-    the share of their comparisons that they win where one group never won against another."""
+    """The systems by Bradley-Terry, as the chance to be preferred to one of mean strength, or of
+    two to the other; by the share of their comparisons that they win where one group never won
+    against another."""
     if wins.empty:
         return list(systems)
     fit = bradley_terry(
@@ -179,11 +196,13 @@ def _by_strength(
     if fit.reason is not None:
         return _by_wins(systems, wins)
     known = {str(row["item"]): row for row in fit.labels.to_dict(orient="records")}
+    method = AGAINST_THE_OTHER if are_two else AGAINST_THE_MEAN
+    # Log strengths have mean 0: two of them lie as far from each other as twice from 0, limits too.
+    apart = 2.0 if are_two else 1.0
     records = []
     for system in systems:
         row = known.get(system.system, {})
-        mean, low, high = (_chance(row.get(name)) for name in ("label", "ci_low", "ci_high"))
-        method = "bradley-terry"
+        mean, low, high = (_chance(row.get(name), apart) for name in ("label", "ci_low", "ci_high"))
         records.append(replace(system, mean=mean, ci_low=low, ci_high=high, method=method))
     return _best_first(records)
 
@@ -202,10 +221,10 @@ def _best_first(records: list[RatedSystemRecord]) -> list[RatedSystemRecord]:
     return sorted(records, key=lambda one: 1.0 if one.mean is None else -one.mean)
 
 
-def _chance(log_strength: float | None) -> float | None:
+def _chance(log_strength: float | None, apart: float) -> float | None:
     if log_strength is None or isnan(log_strength):
         return None
-    return float(expit(log_strength))
+    return float(expit(apart * log_strength))
 
 
 def _of_leaders(part: PartResult, whole: PartResult) -> PartResult:
@@ -256,9 +275,9 @@ def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[
 
 def _lowest(frame: pd.DataFrame) -> Iterator[LowestCandidate]:
     """Of each system that is named, the candidates with the lowest means."""
-    named = frame[frame["system"].astype(str) != ""]
     keys = ["system", "item", "candidate"]
-    table = named.groupby(keys, observed=True)["value"].agg(["mean", "size"]).reset_index()
+    values = _of_named(frame).groupby(keys, observed=True)["value"]
+    table = values.agg(["mean", "size"]).reset_index()
     ordered = table.sort_values(["system", "mean", "item"], kind="stable")
     for system, rows in ordered.groupby("system", observed=True):
         first = rows.head(N_LOWEST).to_dict(orient="records")
