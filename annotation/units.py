@@ -109,7 +109,7 @@ class JudgedUnits:
 def judged_units(question: Question, frame: pd.DataFrame) -> JudgedUnits:
     """The rows of a judgment frame that are of a question."""
     rows = frame[frame["question"] == question.name]
-    if question.kind == "preference":
+    if question.is_one_choice:
         rows = chosen_candidates(rows)
         units = rows.groupby("item", observed=True, sort=False).ngroup()
         return JudgedUnits(rows, units, "nominal", None)

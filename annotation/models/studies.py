@@ -156,6 +156,11 @@ class Question(models.Model):
         return self.name
 
     @property
+    def is_one_choice(self) -> bool:
+        """Whether annotators choose one of an item's candidates, and are compared by item."""
+        return self.kind == "preference"
+
+    @property
     def highest(self) -> float:
         """The highest value in the order of the answers, which those that say that nothing can
         be said come after."""

@@ -1,0 +1,30 @@
+"""A preference on the pages of agreement and adjudication: one choice of an item."""
+
+import pytest
+
+from console.results import AGREEMENT, compute
+from tests.console.test_results_page import preferred_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+
+@pytest.fixture
+def study(researcher):
+    study = preferred_study(researcher)
+    compute(study, AGREEMENT)
+    return study
+
+
+def test_no_candidate_of_a_preference_is_said_to_come_into_dispute(page_text, study):
+    for name in ("agreement", "disagreement"):
+        page = page_text(study, name)
+        assert "annotators are compared by item, and no candidate is in dispute by itself." in page
+        assert "Candidates will appear here" not in page
+
+
+def test_adjudication_says_that_preferences_are_not_adjudicated(page_text, study):
+    page = page_text(study, "adjudication")
+    assert "Preferences are not adjudicated: each is one annotator's choice among an" in page
+    assert "0 of 0" not in page
+    assert "Candidates will appear here" not in page
+    assert "Disputed beyond" not in page
