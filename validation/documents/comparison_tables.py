@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -10,6 +12,7 @@ from validation.analysis.records import (
 )
 from validation.documents.cells import p_cell, signed
 from validation.documents.documents import Column, Number, P, Row, Table
+from validation.documents.scale_limits import Limits, difference_within, note_of_cut_differences
 from validation.documents.terms import (
     TESTS,
     family,
@@ -35,7 +38,6 @@ def comparisons_table(results: Results, question: str) -> Table:
         level=results.level,
         coefficient=results.coefficient,
     )
-    tests = {name_of(TESTS, record.test) for record in records}
     both = results.settings.resample == "items"
     group = _("These systems") if both else ""
     new = _("New systems of this kind")
@@ -45,8 +47,7 @@ def comparisons_table(results: Results, question: str) -> Table:
             Number(
                 record.delta,
                 3,
-                record.ci_low,
-                record.ci_high,
+                *difference_within(record.delta, _limits(record), record.coefficient),
                 reason_in_words(record.reason),
                 signed(results, "comparison.delta", record),
             ),
@@ -66,15 +67,30 @@ def comparisons_table(results: Results, question: str) -> Table:
             *((Column(_("Interval"), group=new), Column(_("p (Holm)"), group=new)) if both else ()),
         ],
         rows=rows,
-        note=_("By %(tests)s; two-sided. %(family)s %(both)s")
-        % {
-            "tests": listed(sorted(tests)),
-            "family": family(results.all_inputs),
-            "both": _(NEW) if both else "",
-        }
-        if tests
-        else "",
+        note=_note(results, records) if records else "",
     )
+
+
+def _note(results: Results, records: Sequence[ComparisonRecord]) -> str:
+    """By what tests and of which family, what the two intervals are for, and which were cut."""
+    both = results.settings.resample == "items"
+    text = _("By %(tests)s; two-sided. %(family)s %(both)s") % {
+        "tests": listed(sorted({name_of(TESTS, record.test) for record in records})),
+        "family": family(results.all_inputs),
+        "both": _(NEW) if both else "",
+    }
+    shown = [(record.delta, _limits(record)) for record in records]
+    if both:
+        shown += [(record.delta, _new_systems_limits(record)) for record in records]
+    return f"{text} {note_of_cut_differences(results.coefficient, shown)}".strip()
+
+
+def _limits(record: ComparisonRecord) -> Limits:
+    return record.ci_low, record.ci_high
+
+
+def _new_systems_limits(record: ComparisonRecord) -> Limits:
+    return record.new_systems_low, record.new_systems_high
 
 
 def _new_systems_cell(record: ComparisonRecord) -> Number:
@@ -83,8 +99,7 @@ def _new_systems_cell(record: ComparisonRecord) -> Number:
     return Number(
         record.delta if known else None,
         3,
-        record.new_systems_low,
-        record.new_systems_high,
+        *difference_within(record.delta, _new_systems_limits(record), record.coefficient),
         reason_in_words(record.new_systems_reason),
     )
 

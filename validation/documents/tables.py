@@ -36,6 +36,11 @@ METRIC, SYSTEM = (
 )
 
 
+NO_SHARE_INTERVAL = gettext_noop(
+    "the interval of the ceiling reaches 0, of which there is no share"
+)
+
+
 class Scoped(Protocol):
     """Anything that is of all candidates, of a condition, or of their mean."""
 
@@ -170,6 +175,9 @@ def ceilings_table(results: Results) -> Table:
 def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[CorrelationRecord]) -> Row:
     best = leaders[0] if leaders else None
     share = None if best is None else best.share_of_ceiling
+    # Of a ceiling that may be 0 the ratio has no finite limits, whatever the delta method says.
+    may_be_none = record.attainable_low is not None and record.attainable_low <= 0
+    low, high = (None, None) if best is None or may_be_none else (best.share_low, best.share_high)
     reason = reason_in_words(record.reason) or "undefined"
     of_ceiling = signed(results, "ceiling", record)
     return (
@@ -193,9 +201,10 @@ def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[Correlat
         Number(
             None if share is None else share * 100,
             0,
-            low=None if best is None else _percent(best.share_low),
-            high=None if best is None else _percent(best.share_high),
+            low=_percent(low),
+            high=_percent(high),
             reason=reason,
+            no_interval=_(NO_SHARE_INTERVAL) if may_be_none else "",
             signature="" if best is None else signed(results, "correlation.share", best),
         ),
     )
