@@ -138,19 +138,29 @@ def plan_file(
 
 class _Job(NamedTuple):
     scorer: Scorer
-    signature: str
+    signatures: dict[str, str]  # by output
+
+    @property
+    def signature(self) -> str:
+        """That of the scorer's first output, which bears its name."""
+        return self.signatures[self.scorer.name]
 
     def keys_of(self, example: Example) -> list[ScoreKey]:
         """What there is to know of an example: a score for each output."""
-        names = self.scorer.outputs
-        return [ScoreKey(example.item, example.system, name, self.signature) for name in names]
+        return [
+            ScoreKey(example.item, example.system, name, signature)
+            for name, signature in self.signatures.items()
+        ]
 
 
 def _jobs(scorers: Sequence[Scorer], *, only_estimates: bool = False) -> list[_Job]:
     """The scorers, ready; a judge may ask its endpoint, so files are looked at before."""
     for scorer in scorers:
         prepare(scorer, only_estimates=only_estimates)
-    return [_Job(scorer, signature_of(scorer)) for scorer in scorers]
+    return [
+        _Job(scorer, {output: signature_of(scorer, output) for output in scorer.outputs})
+        for scorer in scorers
+    ]
 
 
 class _Sheet:
@@ -259,14 +269,13 @@ def _key_of(row: ScoreRow) -> ScoreKey:
 
 def _output_scored(sheet: _Sheet, job: _Job, output: str) -> OutputScored:
     by_system: dict[str, list[float]] = {}
-    keys = [
-        ScoreKey(example.item, example.system, output, job.signature) for example in sheet.examples
-    ]
+    signature = job.signatures[output]
+    keys = [ScoreKey(example.item, example.system, output, signature) for example in sheet.examples]
     for key in keys:
         by_system.setdefault(key.system, []).append(sheet.rows[key].value)
     return OutputScored(
         metric=output,
-        signature=job.signature,
+        signature=signature,
         higher_is_better=job.scorer.higher_is_better_for(output),
         n_computed=len(sheet.computed.intersection(keys)),
         systems=tuple(_mean(system, values) for system, values in by_system.items()),

@@ -118,10 +118,10 @@ def _undefined(run: ScoringRun) -> tuple[int, str]:
     return (sum(n for _reason, n in counts), counts[0][0]) if counts else (0, "")
 
 
-def signature_of(scorer: Scorer) -> str:
-    """The scorer's signature; a missing model is reported as ModelUnfit."""
+def signature_of(scorer: Scorer, output: str = "") -> str:
+    """The scorer's signature, or an output's; a missing model is reported as ModelUnfit."""
     try:
-        signature = scorer.signature
+        signature = scorer.signature_for(output) if output else scorer.signature
     except ScorerError as error:
         raise ModelUnfit(str(error)) from error
     except ValueError as error:
@@ -143,7 +143,7 @@ def measured(scorer: Scorer, examples: Sequence[Example]) -> Sequence[Scores]:
 @transaction.atomic
 def _runs(study: Study, scorer: Scorer) -> list[ScoringRun]:
     """A run for each output, the leader first."""
-    signature, judge = signature_of(scorer), judge_record(scorer)
+    judge = judge_record(scorer)
     runs: list[ScoringRun] = []
     for output in scorer.outputs:
         fields = {
@@ -153,7 +153,7 @@ def _runs(study: Study, scorer: Scorer) -> list[ScoringRun]:
             "judge": judge,
         }
         run, _ = ScoringRun.objects.update_or_create(
-            study=study, metric=output, signature=signature, defaults=fields
+            study=study, metric=output, signature=signature_of(scorer, output), defaults=fields
         )
         runs.append(run)
     return runs
@@ -199,17 +199,19 @@ def scores_of_contents(study: Study, scorer: Scorer, groups: Sequence[Group]) ->
 
     What was undefined is tried again: a judge that gave no number may give one now.
     """
+    signatures = {output: signature_of(scorer, output) for output in scorer.outputs}
     rows = Score.objects.filter(
         run__metric__in=scorer.outputs,
-        run__signature=signature_of(scorer),
+        run__signature__in=set(signatures.values()),
         content__in=[content.digest for content, _ in groups],
     )
     if is_judge(scorer.name):
         own = Q(run__study__team=study.team_id)
         rows = rows.filter(own if study.team_id else own & Q(run__study__owner=study.owner_id))
     stored: dict[str, Scores] = {}
-    for digest, output, value, raw in rows.values_list("content", "run__metric", "value", "raw"):
-        if value is not None:
+    columns = ("content", "run__metric", "run__signature", "value", "raw")
+    for digest, output, signature, value, raw in rows.values_list(*columns):
+        if value is not None and signature == signatures[output]:
             stored.setdefault(digest, {})[output] = scorers.Score(value, None, raw or None)
     return {
         digest: stored[digest] for digest in stored if len(stored[digest]) == len(scorer.outputs)

@@ -102,6 +102,18 @@ class Length(Scorer):
     def signature(self) -> str:
         return sign("length", unit="words", tokenizer="unicode", version=VERSION)
 
+    def signature_for(self, output: str) -> str:
+        """Characters are counted as they are, without a tokenizer.
+
+        Examples
+        --------
+        >>> Length().signature_for("length_characters")
+        'length|unit:characters|version:1'
+        """
+        if output == "length_characters":
+            return sign("length", unit="characters", version=VERSION)
+        return super().signature_for(output)
+
     def measure(self, examples: Sequence[Example]) -> list[Scores]:
         return [
             {

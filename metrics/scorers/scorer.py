@@ -110,7 +110,7 @@ class Scorer(ABC):
     A scorer is built with its parameters and is then a pure function of the examples: the same
     signature and the same texts give the same scores, whatever the order or the batch. One
     scorer may have several outputs (ROUGE has F, precision and recall); the first bears the
-    scorer's own name, and all share one signature.
+    scorer's own name, and all share one signature unless `signature_for` says otherwise.
 
     A new metric subclasses this, sets the attributes and writes ``measure`` and ``signature``.
     Heavy libraries are imported where the model is loaded, never at the head of a module.
@@ -179,6 +179,21 @@ class Scorer(ABC):
         It is cheap enough to ask before scoring (no model is loaded for it) and equal on every
         machine with the same parameters, weights and versions.
         """
+
+    def signature_for(self, output: str) -> str:
+        """Say what the scores of one output depend on.
+
+        Parameters
+        ----------
+        output : str
+            One of `outputs`.
+
+        Returns
+        -------
+        str
+            `signature`, where the outputs share it; that of the first output always is.
+        """
+        return self.signature
 
     @abstractmethod
     def measure(self, examples: Sequence[Example]) -> Sequence[Scores]:

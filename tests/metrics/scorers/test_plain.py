@@ -19,6 +19,13 @@ def test_length_counts_words_of_any_script_and_characters():
     assert scores["length_characters"].value == 14
 
 
+def test_each_length_is_signed_by_its_own_unit():
+    scorer = Length()
+    assert scorer.signature_for("length") == scorer.signature
+    assert scorer.signature == "length|unit:words|tokenizer:unicode|version:1"
+    assert scorer.signature_for("length_characters") == "length|unit:characters|version:1"
+
+
 def test_an_empty_response_has_length_0():
     assert value(Length(), "") == 0
 
