@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from annotation.protocols.versions import current_document
 from console.launch_form import LISTED, SAMPLE, UNSURE, LaunchForm
+from console.launch_workers import agreement_findings
 from console.protocol_view import protocol_findings
 from hits.exceptions import BatchUnfit
 from hits.item_findings import item_findings
@@ -73,6 +74,7 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
     yield from version_findings(view.draft, view.batches, view.study.protocols.all())
     yield from budget_findings(view.rooms, view.cost)
     yield from _own_budget_findings(view.cost, data["budget_usd"])
+    yield from agreement_findings(view.draft, view.batches)
     yield from term_findings(view.draft, view.choice.n_items if view.choice else 0)
 
 

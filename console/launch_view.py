@@ -23,6 +23,7 @@ from console.launch_pay import (
     practice_offer,
     wage_line,
 )
+from console.launch_workers import workers_text
 from hits.budgets import Room, rooms_of
 from hits.costs import CENT, Estimate
 from hits.launch_checks import (
@@ -239,6 +240,11 @@ class LaunchView:
     def practice(self) -> PracticeOffer | None:
         """What practice of this launch is, costs and pays, where its workers practise."""
         return practice_offer(self.draft, self.duration) if self.draft else None
+
+    @property
+    def workers(self) -> str:
+        """Who may work on what the form says."""
+        return workers_text(self.draft) if self.draft else ""
 
     @property
     def wage_line(self) -> dict[str, int | None]:

@@ -199,6 +199,12 @@ def country_error(code: str) -> str | None:
     return _("“%(code)s” is not an ISO 3166 code of a country.") % {"code": code}
 
 
+def country_name(code: str) -> str:
+    """What a country is called, or its code where it has none."""
+    country: Any = pycountry.countries.get(alpha_2=code)
+    return code if country is None else str(getattr(country, "common_name", country.name))
+
+
 def languages_errors(codes: Sequence[str]) -> list[str]:
     """All that is wrong with the codes of languages, all of which a worker must know."""
     text = _("“%(code)s” is not an ISO 639 code of a language, such as de.")
@@ -211,6 +217,12 @@ def language_type_id(code: str) -> str:
     field = "alpha_2" if len(code) == 2 else "alpha_3"
     language: Any = pycountry.languages.get(**{field: code})
     return f"{LANGUAGE_PREFIX}{language.alpha_3.upper()}"
+
+
+def language_name(code: str) -> str:
+    """What a language is called."""
+    language: Any = pycountry.languages.get(**{"alpha_2" if len(code) == 2 else "alpha_3": code})
+    return code if language is None else str(language.name)
 
 
 def requires_languages(batch: Batch) -> bool:
