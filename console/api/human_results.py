@@ -103,6 +103,9 @@ class ResultQuestionSerializer(serializers.ModelSerializer[HumanResultsQuestion]
 
     measure = serializers.CharField(help_text="`mean`, `share`, `preferred` or `counts`.")
     comparison = serializers.CharField(help_text="`interval`, `ordinal` or `binary`.")
+    n_judgments = serializers.IntegerField(
+        help_text="Of a preference its answers, each one choice among an item's candidates."
+    )
     scale_low = serializers.FloatField()
     scale_high = serializers.FloatField()
     answer = serializers.CharField()

@@ -1,5 +1,7 @@
 """A preference on the pages of agreement and adjudication: one choice of an item."""
 
+import re
+
 import pytest
 
 from console.results import AGREEMENT, compute
@@ -13,6 +15,17 @@ def study(researcher):
     study = preferred_study(researcher)
     compute(study, AGREEMENT)
     return study
+
+
+def test_results_and_agreement_count_the_same_answers_about_the_same_items(page_text, study):
+    results = page_text(study, "results")
+    assert "36 answers about 12 items by 3 annotators." in results
+    assert "Distributions 36 answers" in results
+    assert ", n = 12 items" in results
+    page = page_text(study, "agreement")
+    assert "Items Annotators Answers Interval by" in page
+    assert re.search(r"Krippendorff's alpha \S+ \[.+?\] 12 3 36 ", page)
+    assert "Answers Median time" in page_text(study, "annotators")
 
 
 def test_no_candidate_of_a_preference_is_said_to_come_into_dispute(page_text, study):

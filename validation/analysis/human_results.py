@@ -119,7 +119,7 @@ def question_result(
     ]
     return QuestionResult(
         scale=scale,
-        n_judgments=len(frame),
+        n_judgments=_n_judgments(scale, frame),
         n_items=frame["item"].nunique(),
         n_annotators=frame["annotator"].nunique(),
         n_items_with=_items_with(frame) if scale.measure == SHARE else None,
@@ -127,6 +127,14 @@ def question_result(
         bins=list(_bins(scale, frame)),
         lowest=list(_lowest(frame)) if scale.measure in (MEAN, SHARE) else [],
     )
+
+
+def _n_judgments(scale: QuestionScale, frame: pd.DataFrame) -> int:
+    """A preference has a value for each candidate of an item, and is one judgment, as agreement
+    counts it."""
+    if scale.kind == "preference":
+        return len(frame[["item", "annotator"]].drop_duplicates())
+    return len(frame)
 
 
 def part_result(

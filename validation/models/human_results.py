@@ -55,7 +55,7 @@ class HumanResultsQuestion(OfHumanResults):
     comparison = code_field(help_text="How two systems are compared: interval, ordinal, binary.")
     scale_low = models.FloatField()
     scale_high = models.FloatField()
-    n_judgments = models.PositiveIntegerField()
+    n_judgments = models.PositiveIntegerField()  # a preference is one, of all its candidates
     n_items = models.PositiveIntegerField()
     n_annotators = models.PositiveIntegerField()
     n_items_with = models.PositiveIntegerField(
