@@ -5,6 +5,7 @@ import re
 import pytest
 
 from console.results import AGREEMENT, compute
+from tests.console.filled import add_batch
 from tests.console.test_results_page import preferred_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -41,3 +42,13 @@ def test_adjudication_says_that_preferences_are_not_adjudicated(page_text, study
     assert "0 of 0" not in page
     assert "Candidates will appear here" not in page
     assert "Disputed beyond" not in page
+
+
+def test_what_to_buy_next_speaks_of_answers_as_the_page_does(page_text, study):
+    add_batch(study)
+    page = page_text(study, "results")
+    advice = page[page.index("What to buy next") : page.index("What it rests on")]
+    assert re.search(r"\(a net \d+ in 100 answers\)", advice)
+    assert re.search(r"shows differences from about a net \d+ in 100 answers up", advice)
+    assert "with 3 answers each as now" in advice
+    assert "% of ratings" not in advice

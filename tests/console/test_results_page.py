@@ -293,7 +293,7 @@ def test_ordinal_ratings_are_compared_by_who_is_rated_above(rosa, researcher):
     pair = HumanResultsPair.objects.get()
     assert (pair.test, pair.delta) == ("order-quasi-f", pytest.approx(-3 / 9))
     page = words_of(rosa.get(reverse("console:results", args=[study.slug])).content.decode())
-    assert "(33 % of ratings, those above less those below)" in page
+    assert "(a net 33 in 100 answers)" in page
 
 
 def test_an_ordinal_lead_is_said_in_answers_of_a_hundred(look, researcher):

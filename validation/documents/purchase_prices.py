@@ -10,6 +10,7 @@ from math import ceil
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from validation.analysis.rated_systems import ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
 
@@ -51,11 +52,18 @@ def _items(pair: RatedPairRecord, each: float, price: AssignmentPrice) -> list[s
     if more <= 0:
         return []
     usd = ceil(more * each) * price.cost_usd(max(1, round(each)))
-    text = ngettext(
-        "%(n)s more item, with %(each)s ratings as now, about $%(usd)s",
-        "%(n)s more items, with %(each)s ratings each as now, about $%(usd)s",
-        more,
-    )
+    if pair.test.startswith(ORDER):
+        text = ngettext(
+            "%(n)s more item, with %(each)s answers as now, about $%(usd)s",
+            "%(n)s more items, with %(each)s answers each as now, about $%(usd)s",
+            more,
+        )
+    else:
+        text = ngettext(
+            "%(n)s more item, with %(each)s ratings as now, about $%(usd)s",
+            "%(n)s more items, with %(each)s ratings each as now, about $%(usd)s",
+            more,
+        )
     return [text % {"n": f"{more:,}", "each": f"{round(each, 1):g}", "usd": f"{usd:,.2f}"}]
 
 

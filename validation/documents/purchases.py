@@ -188,17 +188,17 @@ def _more_than(needed: int | None, present: int) -> int | None:
 
 
 def _difference(pair: RatedPairRecord, value: float) -> str:
-    """A difference of means; on an ordinal scale how much oftener one is rated above the other."""
+    """A difference of means; else how much oftener one is put above the other."""
     if not pair.test.startswith(ORDER):
         return _("%(n)s between the means") % {"n": number_text(value)}
-    return _("%(n)s %% of ratings, those above less those below") % {"n": f"{100 * value:.0f}"}
+    return _("a net %(n)s in 100 answers") % {"n": f"{100 * value:.0f}"}
 
 
 def _size(pair: RatedPairRecord, value: float) -> str:
     """A size from which on differences are shown, which is known roughly."""
     if not pair.test.startswith(ORDER):
         return f"{float(f'{value:.2g}'):g}"
-    return _("%(n)s %% of ratings") % {"n": f"{100 * value:.0f}"}
+    return _("a net %(n)s in 100 answers") % {"n": f"{100 * value:.0f}"}
 
 
 SMALLER = gettext_noop("As it stands, the study shows differences from about %(least)s up.")

@@ -212,9 +212,9 @@ def _lead(pair: RatedPairRecord | None, best: str) -> str:
     )
     values = {"n": delta, "low": low, "high": high}
     if numbers[1] is None or numbers[2] is None:
-        text = _("by %(n)s in 100 ratings") if is_order else _("by %(n)s")
+        text = _("by a net %(n)s in 100 answers") if is_order else _("by %(n)s")
     elif is_order:
-        text = _("by %(n)s [%(low)s, %(high)s] in 100 ratings")
+        text = _("by a net %(n)s [%(low)s, %(high)s] in 100 answers")
     else:
         text = _("by %(n)s [%(low)s, %(high)s]")
     return text % values
