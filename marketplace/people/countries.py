@@ -2,6 +2,7 @@
 share: a code that is in neither list could match no worker."""
 
 from functools import cache
+from typing import Any
 
 import pycountry
 from django.utils.translation import gettext as _
@@ -34,6 +35,25 @@ def locale_error(country: str, subdivision: str = "") -> str | None:
             "without the '%(country)s-' in front."
         ) % {"subdivision": subdivision, "country": country}
     return None
+
+
+# Whose names have an article in a sentence.
+WITH_ARTICLE = frozenset((
+    "AE", "AX", "BS", "CC", "CF", "CK", "DO", "FK", "FO", "GB", "IM", "IO", "KM", "KY", "MH", "MP",
+    "MV", "NL", "PH", "SB", "SC", "TC", "TF", "UM", "US", "VG", "VI",
+))  # fmt: skip
+
+
+def place_name(country: str, subdivision: str = "") -> str:
+    """What a country, or a part of it, is called within a sentence; the code where it has none."""
+    known: Any = pycountry.countries.get(alpha_2=country)
+    if known is None:
+        return f"{country}-{subdivision}" if subdivision else country
+    name = getattr(known, "common_name", known.name)
+    if country in WITH_ARTICLE and not name.startswith("The "):
+        name = f"the {name}"
+    part: Any = pycountry.subdivisions.get(code=f"{country}-{subdivision}") if subdivision else None
+    return f"{part.name} ({name})" if part else name
 
 
 @cache

@@ -30,7 +30,8 @@ from marketplace.models import (
 from marketplace.people.messages import mail_address
 from marketplace.qualifications.comparators import Locale, meets
 from marketplace.qualifications.earned import with_earned, work_towards
-from marketplace.qualifications.system import Record, find_system, is_declared
+from marketplace.qualifications.place_reasons import place_reason
+from marketplace.qualifications.system import LOCALE_ID, Record, find_system, is_declared
 
 Guard = QualificationRequirement.Guard
 PHRASES = {
@@ -49,13 +50,15 @@ PHRASES = {
 class Unmet:
     """A requirement that a worker doesn't meet, and why. `qualification_type` is there where
     the worker may ask for it, and `is_undeclared` says that it is about something the worker
-    hasn't given in the profile. `earned` is there where it is given for work alone, and `work` is
-    what leads to it of the work on offer for who has no result yet."""
+    hasn't given in the profile, `is_of_place` that it is the country. `earned` is there where it
+    is given for work alone, and `work` is what leads to it of the work on offer for who has no
+    result yet."""
 
     guard: Guard
     reason: str
     qualification_type: QualificationType | None = None
     is_undeclared: bool = False
+    is_of_place: bool = False
     earned: QualificationType | None = None
     is_tried: bool = False
     work: tuple[HitType, ...] = ()
@@ -192,7 +195,8 @@ def _compare(
         Guard(row.actions_guarded),
         _reason(row, is_held, value),
         _requestable(row, is_held),
-        is_declared(row.system_id) and not value,
+        is_undeclared=is_declared(row.system_id) and not value,
+        is_of_place=row.system_id == LOCALE_ID,
     )
 
 
@@ -240,8 +244,10 @@ def _reason(row: QualificationRequirement, is_held: bool, value: int | Locale | 
         return _("You have the qualification “%(name)s”, and this is for those without it.") % {
             "name": name
         }
-    locales = [str(Locale(*locale)) for locale in row.locale_values]
-    values = ", ".join(locales or map(str, row.integer_values))
+    places = [Locale(*locale) for locale in row.locale_values]
+    if row.system_id == LOCALE_ID and places:
+        return place_reason(row.comparator, places, value if isinstance(value, Locale) else None)
+    values = ", ".join(map(str, places or row.integer_values))
     phrase = str(PHRASES[row.comparator]).format(values)
     if not is_held:
         reason = _("“%(name)s” must be %(phrase)s; you do not have it.")

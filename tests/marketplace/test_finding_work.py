@@ -96,17 +96,17 @@ def test_what_a_worker_lacks_is_said_in_the_list(mturk, ada, worker):
     mturk.create_hit(**HIT, QualificationRequirements=wants)
     page = text_of(ada.get("/worker/"))
     assert "No, see why" in page
-    assert "“Worker_Locale” must be CA; you do not have it." in page
+    assert "<li>You must be in Canada. <a " in page
+    assert page.count("State your country in your profile.</a>") == 1
     assert "“Worker_NumberHITsApproved” must be more than 9; yours is 0." in page
-    assert page.count("Tell it in your profile") == 1
     worker.country = "GB"
     worker.save()
     page = text_of(ada.get("/worker/"))
-    assert "“Worker_Locale” must be CA; yours is GB." in page
-    assert "Tell it in your profile" not in page
+    assert "You must be in Canada; by your profile you are in the United Kingdom." in page
+    assert "in your profile." not in page
     worker.country = "CA"
     worker.save()
-    assert "Worker_Locale" not in text_of(ada.get("/worker/"))
+    assert "You must be in" not in text_of(ada.get("/worker/"))
 
 
 def test_only_what_can_be_accepted_can_be_asked_for(mturk, ada, groups):
@@ -140,11 +140,11 @@ def test_what_a_requirement_guards(mturk, ada, guard, is_listed, preview_status)
     for path in (f"/worker/groups/{hit['HITTypeId']}/", f"/worker/hits/{hit['HITId']}/"):
         response = ada.get(path)
         assert response.status_code == preview_status
-        assert "Worker_Locale" in text_of(response)
+        assert "You must be in Canada" in text_of(response)
         assert '<form class="accept"' not in text_of(response)
         refused = ada.post(path + "accept/")
         assert refused.status_code == 403
-        assert "must be CA" in text_of(refused)
+        assert "You must be in Canada" in text_of(refused)
     assert Hit.objects.get().assignments.count() == 0
 
 

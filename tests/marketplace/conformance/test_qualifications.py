@@ -522,7 +522,7 @@ def test_every_requirement_must_be_met_and_each_that_is_not_is_reported(mturk, w
     reasons = [unmet.reason for unmet in eligibility.qualifies(worker, hit_type)]
     assert reasons == [
         "“Worker_Adult” must be 1; yours is 0.",
-        "“Worker_Locale” must be one of US-CA, GB; you do not have it.",
+        "You must be in California (the United States) or the United Kingdom.",
     ]
 
 
