@@ -13,7 +13,7 @@ from annotation.protocols.scales import range_of
 from annotation.simulated_answers import raters_of, simulation_notice
 from console.study_facts import StudyFacts, SystemMean
 from hits.models import Recruitment
-from validation.documents.documents import Column, Document, Number, Row, Section, Table
+from validation.documents.documents import Column, Document, Number, Row, Section, Table, Verbatim
 from validation.documents.full import appendix
 from validation.documents.rated_systems import verdicts
 from validation.models import ValidationVersion
@@ -119,8 +119,8 @@ def _results(facts: StudyFacts) -> list[str | Table]:
     return [Table("system-means", _("Mean of all judgments, by system"), columns, rows)]
 
 
-def _protocol_texts(facts: StudyFacts) -> list[str | Table]:
-    document, parts = facts.protocol, list[str | Table]()
+def _protocol_texts(facts: StudyFacts) -> list[str | Table | Verbatim]:
+    document, parts = facts.protocol, list[str | Table | Verbatim]()
     if facts.version is None:
         parts.append(_("No version of a protocol was published; this is what questions say."))
     else:
@@ -146,13 +146,13 @@ def _protocol_texts(facts: StudyFacts) -> list[str | Table]:
     columns = [Column(title, is_number=False) for title in titles]
     parts.append(Table("questions", _("The questions, verbatim"), columns, rows))
     if document.instructions:
-        parts.append(_("Instructions, verbatim: %(text)s") % {"text": document.instructions})
+        parts.append(Verbatim(_("Instructions, verbatim"), document.instructions))
     if document.consent is None and facts.version is not None:
         parts.append(_("No consent was asked."))
     if document.consent is not None:
-        parts.append(_("Consent, verbatim: %(text)s") % {"text": document.consent.statement})
+        parts.append(Verbatim(_("Consent, verbatim"), document.consent.statement))
         if text := document.consent.information:
-            parts.append(_("Information sheet, verbatim: %(text)s") % {"text": text})
+            parts.append(Verbatim(_("Information sheet, verbatim"), text))
     checks = ", ".join(f"{check.kind} ({check.share:.0%})" for check in document.checks)
     if checks:
         parts.append(_("Quality checks, by share of pages: %(checks)s.") % {"checks": checks})

@@ -17,7 +17,7 @@ from annotation.protocols.scales import range_of
 from annotation.simulated_answers import simulation_notice
 from console.datasheet import answer_of
 from console.study_facts import StudyFacts
-from validation.documents.documents import Column, Document, Row, Section, Table
+from validation.documents.documents import Column, Document, Row, Section, Table, Verbatim
 from validation.models import ValidationVersion
 
 UNKNOWN = gettext_noop("to be filled in")
@@ -66,8 +66,14 @@ def heds_document(study: Study, version: ValidationVersion | None) -> Document:
         )
     parts.append((_("Ethics"), "5", list(_ethics(facts))))
     sections = [
-        Section(title, [_table(f"heds-{number + 1}", title, filled)])
-        for number, (title, _name, filled) in enumerate(parts)
+        Section(
+            title,
+            [
+                _table(f"heds-{number + 1}", title, filled),
+                *(_definition(facts) if name.startswith("4-") else ()),
+            ],
+        )
+        for number, (title, name, filled) in enumerate(parts)
     ]
     filled = [answer for _t, _n, rows in parts for *_rest, answer in rows]
     n_open = sum(answer == _(UNKNOWN) for answer in filled)
@@ -90,6 +96,16 @@ def heds_document(study: Study, version: ValidationVersion | None) -> Document:
         about={"study": study.slug},
         answer=f"{simulation_notice(study)} {answer_of(facts, version)}".strip(),
     )
+
+
+def _definition(facts: StudyFacts) -> Iterator[Verbatim]:
+    """What no cell of a table holds with its breaks."""
+    if facts.protocol.instructions:
+        yield Verbatim(_("4.3.2 Definition given to evaluators"), facts.protocol.instructions)
+
+
+def _definition_text(facts: StudyFacts) -> str:
+    return _("The instructions, below this table") if facts.protocol.instructions else "N/A"
 
 
 def _table(name: str, title: str, filled: list[Filled]) -> Table:
@@ -278,7 +294,7 @@ def _criterion(facts: StudyFacts, question: ProtocolQuestion, is_tested: bool) -
     yield "4.2.2", _("Absolute or relative"), _absolute(facts)
     yield "4.2.3", _("Intrinsic or extrinsic"), _(UNKNOWN)
     yield "4.3.1", _("Name of the criterion, as evaluators read it"), question.heading
-    yield "4.3.2", _("Definition given to evaluators"), facts.protocol.instructions or "N/A"
+    yield "4.3.2", _("Definition given to evaluators"), _definition_text(facts)
     yield "4.3.3", _("Size of the scale"), size
     yield "4.3.4", _("Possible values"), values
     yield "4.3.5", _("How the instrument is presented"), _(presented)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -13,7 +14,7 @@ from accounts.models import User
 from annotation.evidence_versions import store_evidence
 from annotation.models import StudyMembership, Submission, SubmissionEvidence
 from annotation.protocols.templates import read_protocol
-from annotation.protocols.versions import freeze, save_draft
+from annotation.protocols.versions import current_document, freeze, save_draft
 from console.datasheet import answer_of, datasheet_document
 from console.demonstration import write_report
 from console.human_evaluation_datasheet import UNKNOWN, heds_document
@@ -23,6 +24,8 @@ from hits.models import Statement
 from tests.annotation.studies import make_simulated, rate, rated_study, rating_study, ticked_study
 from tests.console.filled import NOON, add_assignment, add_batch
 from tests.console.sample_study import rated_sample
+from validation.documents.documents import Document, Section, Verbatim
+from validation.documents.latex import as_latex
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -72,17 +75,42 @@ def text_of(client, study, name):
 
 
 def test_a_datasheet_states_what_was_asked_of_whom_and_what_came_of_it(rosa, study):
-    text = text_of(rosa, study, "datasheet.md").replace("\\", "")
+    raw = text_of(rosa, study, "datasheet.md")
+    text = raw.replace("\\", "")
     document = StudyFacts(study).protocol
     for question in document.questions:
         assert question.wording in text
-    assert " ".join(document.instructions.split()) in text
+    assert "\n".join(document.instructions.splitlines()) in raw
     assert "Version 1 of the protocol, frozen" in text
     assert "| Annotators | 2 |" in text
     assert "| Submissions rejected | 1 |" in text
     assert "| Assignments returned or abandoned | 3 |" in text
     assert "| First submission | 2026-03-02 12:00 UTC |" in text
     assert "krippendorff_alpha|question:" in text
+
+
+HEADED = "# Rate the replies\r\n\r\n- Ignore **typos** & ```code```\r\n- Don't <b>guess</b>"
+
+
+def test_instructions_keep_their_breaks_and_signs_in_both_datasheets(rosa, researcher):
+    study = rated_study(owner=researcher)
+    save_draft(study=study, document=replace(current_document(study), instructions=HEADED))
+    fenced = "````\n{}\n````".format(HEADED.replace("\r\n", "\n"))
+    for name in ("datasheet", "heds"):
+        assert fenced in text_of(rosa, study, f"{name}.md")
+        page = text_of(rosa, study, f"{name}.html")
+        assert "\n- Don&#x27;t &lt;b&gt;guess&lt;/b&gt;\n</pre>" in page
+    assert "Instructions, verbatim:\n\n````" in text_of(rosa, study, "datasheet.md")
+    assert "The instructions, below this table" in text_of(rosa, study, "heds.md")
+
+
+def test_a_text_of_several_lines_is_set_line_by_line_in_latex():
+    part = Verbatim("Instructions", "# 50 % of\n\nthese_words")
+    lines = as_latex(Document("Title", [Section("Protocol", [part])])).splitlines()
+    at = lines.index("Instructions:")
+    assert lines[at + 2 : at + 6] == [
+        *(r"\# 50 \% of\par", r"\medskip", r"these\_words\par", r"\end{quote}")
+    ]
 
 
 def test_flags_by_hand_and_flags_of_the_review_desk_are_counted_apart(rosa, study):

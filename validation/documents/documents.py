@@ -260,11 +260,26 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Verbatim:
+    """A text as somebody wrote it, with its breaks and whatever signs it has, under a caption."""
+
+    caption: str
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.strip("\r\n").splitlines()
+
+
+Part = str | Table | Figure | Verbatim
+
+
+@dataclass(frozen=True)
 class Section:
     """A heading and what stands under it, in order."""
 
     title: str
-    parts: Sequence[str | Table | Figure]
+    parts: Sequence[Part]
 
 
 @dataclass(frozen=True)
@@ -286,7 +301,7 @@ class Document:
     def figures(self) -> list[Figure]:
         return [part for part in self._parts() if isinstance(part, Figure)]
 
-    def _parts(self) -> Iterator[str | Table | Figure]:
+    def _parts(self) -> Iterator[Part]:
         for section in self.sections:
             yield from section.parts
 

@@ -16,7 +16,9 @@ from validation.documents.documents import (
     Figure,
     Number,
     P,
+    Part,
     Table,
+    Verbatim,
     beside,
     cell_text,
     letter_of,
@@ -84,12 +86,18 @@ def as_latex(document: Document, *, tables: str = "tables", pictures: str = "fig
     return "\n".join([*lines, r"\end{document}", ""])
 
 
-def _part(part: str | Table | Figure, tables: str, pictures: str) -> str:
+def _part(part: Part, tables: str, pictures: str) -> str:
     if isinstance(part, Table):
         return rf"\input{{{tables}/{part.name}.tex}}" if part.is_printed else escaped(beside(part))
     if isinstance(part, Figure):
         return _figure(part, pictures)
-    return escaped(part)
+    return _verbatim(part) if isinstance(part, Verbatim) else escaped(part)
+
+
+def _verbatim(part: Verbatim) -> str:
+    lines = [rf"{escaped(line)}\par" if line.strip() else r"\medskip" for line in part.lines]
+    quoted = [r"\begin{quote}\setlength{\parindent}{0pt}", *lines, r"\end{quote}"]
+    return "\n".join([f"{escaped(part.caption)}:", *quoted])
 
 
 def _figure(figure: Figure, pictures: str) -> str:

@@ -10,7 +10,9 @@ from validation.documents.documents import (
     Figure,
     Number,
     P,
+    Part,
     Table,
+    Verbatim,
     beside,
     cell_text,
     letter_of,
@@ -33,13 +35,20 @@ def as_markdown(document: Document, pictures: str = "figures") -> str:
     return "\n".join(lines)
 
 
-def _part(part: str | Table | Figure, pictures: str) -> str:
+def _part(part: Part, pictures: str) -> str:
     if isinstance(part, Table):
         return table_markdown(part) if part.is_printed else escaped(beside(part))
     if isinstance(part, Figure):
         words = escaped(part.words)
         return f"![{words}]({pictures}/{part.name}.svg)\n\n*{escaped(part.caption)}.* {words}"
-    return escaped(part)
+    return _verbatim(part) if isinstance(part, Verbatim) else escaped(part)
+
+
+def _verbatim(part: Verbatim) -> str:
+    """Fenced by more backticks than follow one another within."""
+    runs = re.findall("`+", part.text)
+    fence = "`" * max([3, *(len(run) + 1 for run in runs)])
+    return "\n".join([f"{escaped(part.caption)}:", "", fence, *part.lines, fence])
 
 
 def table_markdown(table: Table) -> str:
