@@ -52,8 +52,9 @@ def place_name(country: str, subdivision: str = "") -> str:
     name = getattr(known, "common_name", known.name)
     if country in WITH_ARTICLE and not name.startswith("The "):
         name = f"the {name}"
-    part: Any = pycountry.subdivisions.get(code=f"{country}-{subdivision}") if subdivision else None
-    return f"{part.name} ({name})" if part else name
+    code = f"{country}-{subdivision}"
+    part = next((each.name for each in pycountry.subdivisions if each.code == code), "")
+    return f"{part} ({name})" if part else name
 
 
 @cache
