@@ -134,7 +134,10 @@ def test_variants_are_shown_when_asked_for():
 
 def test_a_report_says_of_what_its_tests_are():
     results = TableResults("t", report_from_tables(*declared(), QUICK))
-    sentence = "2 metrics, 1 pair for each question; 2 variants of them not (m0 and m1;"
+    sentence = (
+        "2 metrics, 1 pair for each question; 2 variants of metrics, such as another unit or "
+        "setting of one, are not tested (m0 and m1;"
+    )
     assert sentence in methods_paragraph(results.settings, results.all_inputs)
     [table] = [t for t in full_report(results, title="t").tables if t.name == "comparisons-q1"]
     assert "2 metrics, 1 pair for each question; 2 variants" in table.note
@@ -178,7 +181,10 @@ def test_the_command_says_variants_when_asked_for():
     options = {"resamples": 20, "permutations": 20}
     lines = command_output("validate_study", "judged", **options)
     assert "length_characters" not in lines
-    family = "In the family of tests: 2 metrics, 1 pair for each question; 1 variant of them not."
+    family = (
+        "In the family of tests: 2 metrics, 1 pair for each question; 1 variant of a metric, such "
+        "as another unit or setting of it, is not tested."
+    )
     assert family in lines
     assert "length_characters" in command_output(
         "validate_study", "judged", variants=True, **options

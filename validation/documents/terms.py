@@ -122,10 +122,10 @@ def family(inputs: Inputs) -> str:
         text = gettext("In the family of tests: %(metrics)s, %(pairs)s for each question.")
     else:
         text = ngettext(
-            "In the family of tests: %(metrics)s, %(pairs)s for each question; %(n)d variant of "
-            "them not.",
+            "In the family of tests: %(metrics)s, %(pairs)s for each question; %(n)d variant of a "
+            "metric, such as another unit or setting of it, is not tested.",
             "In the family of tests: %(metrics)s, %(pairs)s for each question; %(n)d variants of "
-            "them not.",
+            "metrics, such as another unit or setting of one, are not tested.",
             n_variants,
         )
     return text % sizes
