@@ -258,7 +258,7 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, resear
     )
     assert int(n_more) == int(wanted) - 3  # three are rated
     # The study has no item left to launch, then seven, then enough.
-    said = f"0 of them are in the study and not launched yet; {n_more} would have to be added"
+    said = f"No item of the study is left to launch: add {n_more} items first."
     assert said in words_of(page)
     assert "?buy=" not in page
     for n_left in (7, int(n_more)):
@@ -268,7 +268,8 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, resear
         assert f'/launch/?buy={n_left}"' in page
         assert f"Launch {n_left} more items…" in page
         n_to_add = int(n_more) - n_left
-        said = f"7 of them are in the study and not launched yet; {n_to_add} would have to be added"
+        said = "7 items of the study are not launched yet; for all that are advised, add "
+        said += f"{n_to_add} more first."
         assert (said in words_of(page)) is bool(n_to_add)
     analyst = User.objects.create_user("ana")
     set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
