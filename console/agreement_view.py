@@ -112,6 +112,16 @@ class AgreementView:
         """Whether kappa is computed of every pair, beyond those of the matrix."""
         return self.displayed.question.level in STATISTICS
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether any unit of the question was judged by two annotators."""
+        return any(row.n_items for row in self._of_question)
+
+    @property
+    def is_any_compared(self) -> bool:
+        """The same of any question of the round."""
+        return self.is_compared or bool((self.forest["n_items"] > 0).any())
+
     @cached_property
     def conditions(self) -> list[str]:
         """The conditions of the question; none where there is but one."""

@@ -295,3 +295,18 @@ def test_the_versions_of_a_protocol_stand_together_under_each_coefficient(resear
         r"Percent agreement 1 .*?Percent agreement 2",
         words,
     )
+
+
+def test_where_nothing_was_judged_by_two_a_sentence_stands_for_the_charts(page_text, researcher):
+    study = rating_study(owner=researcher, systems=("alpha",))
+    for person, item in (("Ann", "d0"), ("Bob", "d1")):
+        rate(study, person, item, {"alpha": 40})
+    page = page_text(study, "agreement")
+    assert "No candidate was judged by two annotators: there is no agreement to compute." in page
+    for title in ("Agreement by question", "Every two annotators", "Agreement and volume"):
+        assert title not in page
+    assert "2 annotators" in page
+    rate(study, "Bob", "d0", {"alpha": 50})
+    page = page_text(study, "agreement")
+    assert "Every two annotators" in page
+    assert "No candidate was judged by two" not in page
