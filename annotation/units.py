@@ -6,6 +6,7 @@ intervals take the item as a cluster.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,8 @@ from stats.agreement import (
 if TYPE_CHECKING:
     from annotation.models import Question
 
+NOUNS = {"clusters of items": "items", "clusters": "items", "items": "candidates"}
+WORDS = re.compile(r"\b(clusters of items|clusters|items)\b")
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 MOST_STEPS = 1000
 # Distances between more different ratios than these are not tabled; differences stand in.
@@ -56,7 +59,7 @@ class JudgedUnits:
 
     def coefficients(self) -> tuple[Agreement, ...]:
         """Every coefficient that the level has."""
-        return coefficients_at_level(
+        coefficients = coefficients_at_level(
             self.units,
             self.annotators,
             self.values,
@@ -64,6 +67,9 @@ class JudgedUnits:
             clusters=self.clusters,
             categories=self.categories,
         )
+        if (self.frame["candidate"] == "").all():  # one choice of each item
+            return coefficients
+        return tuple(replace(one, warnings=_of_candidates(one.warnings)) for one in coefficients)
 
     def set_alpha(self) -> Agreement:
         """Alpha of what each annotator chose of an item, all at once; sets are compared by MASI."""
@@ -104,6 +110,12 @@ class JudgedUnits:
         """The item and candidate of each unit, by unit."""
         keys = self.frame[["item", "candidate"]].astype(str).assign(unit=self.units)
         return keys.drop_duplicates("unit").set_index("unit")
+
+
+def _of_candidates(warnings: Sequence[str]) -> tuple[str, ...]:
+    """Warnings in the words of studies, where what was labelled is a candidate, and its cluster the
+    item on whose page it stands."""
+    return tuple(WORDS.sub(lambda found: NOUNS[found[0]], text) for text in warnings)
 
 
 def judged_units(question: Question, frame: pd.DataFrame) -> JudgedUnits:

@@ -180,10 +180,11 @@ class Design:
         units = self.units
         n = units.n_labels
         prevalence = float(units.counts.max()) / n if n and level in ("nominal", "ordinal") else nan
+        is_small = units.n_units < FEW_ITEMS
         if reason is None:
             warnings = (
                 prevalence_warnings(prevalence)
-                + few_items_warnings(units.n_units)
+                + (few_items_warnings(units.n_units, units.n_clusters) if is_small else ())
                 + (self._rough_interval(level) if not np.isnan(interval.low) else ())
                 + interval_warnings(value, interval)
                 + warnings

@@ -128,7 +128,9 @@ def prevalence_warnings(prevalence: float) -> tuple[str, ...]:
 def few_items_warnings(n_items: int, n_clusters: int | None = None) -> tuple[str, ...]:
     """The warning that few items deserve, or few clusters of them."""
     if n_items < FEW_ITEMS:
-        return (f"only {n_items} items have two labels: the interval is a rough guide",)
+        is_apart = n_clusters is None or n_clusters == n_items
+        where = "" if is_apart else f" in {n_clusters} clusters"
+        return (f"only {n_items} items{where} have two labels: the interval is a rough guide",)
     if n_clusters is not None and n_clusters < FEW_ITEMS:
         return (f"only {n_clusters} clusters of items: the interval is a rough guide",)
     return ()

@@ -310,3 +310,13 @@ def test_where_nothing_was_judged_by_two_a_sentence_stands_for_the_charts(page_t
     page = page_text(study, "agreement")
     assert "Every two annotators" in page
     assert "No candidate was judged by two" not in page
+
+
+def test_a_warning_counts_candidates_and_the_items_they_are_of(page_text, researcher):
+    study = rating_study(owner=researcher, systems=("alpha", "beta", "gamma"))
+    for person, lead in (("Ann", 0), ("Bob", 4), ("Cat", 7)):
+        for at, item in enumerate(("d0", "d1", "d2")):
+            values = {"alpha": 40 + 9 * at, "beta": 50 + lead * at, "gamma": 60 - lead}
+            rate(study, person, item, values)
+    page = page_text(study, "agreement")
+    assert "only 9 candidates in 3 items have two labels: the interval is a rough guide" in page

@@ -61,7 +61,8 @@ def test_a_kappa_of_thousands_of_categories_has_the_analytic_interval():
 @pytest.mark.parametrize(
     ("n_items", "n_positive", "clustered", "said"),
     [
-        (15, 7, False, "only 15 items"),
+        (15, 7, False, "only 15 items have two labels"),
+        (15, 7, True, "only 15 items in 3 clusters have two labels"),
         (60, 30, True, "only 12 clusters of items"),
         (60, 3, False, "only 3 items have the rarer category"),
         (60, 30, False, ""),
