@@ -15,11 +15,17 @@ from hits.comparisons import TIE
 from hits.crowd.replay import AnswerKey, form_answer
 from hits.page_contexts import ALL
 
-REASONS = (
+REASONS_OF_PRODUCTS = (
     "It has the same shape and would be worn on the same occasions.",
     "The colour and the style are close enough to the target.",
     "It would serve me equally well, though the details differ.",
     "None of the others comes near the target in shape and colour.",
+)
+REASONS_OF_RESPONSES = (
+    "It answers what was asked and fits what was said before.",
+    "The wording is natural, and what it says seems right.",
+    "It would help me, though it could be more to the point.",
+    "Something of what was asked for is missing or not quite clear.",
 )
 Change = Callable[[int, int, float], float]
 """What becomes of a value on the scale from one number to the other."""
@@ -38,6 +44,7 @@ class SimulatedAnswers:
 
     def __init__(self, study: Study, *, seed: int, noise: float = 0.15) -> None:
         self.seed, self.noise = seed, noise
+        self.reasons = REASONS_OF_PRODUCTS if _shows_products(study) else REASONS_OF_RESPONSES
         items = study.items.prefetch_related("candidates")
         self.texts = {
             (str(item.pk), candidate.blind_key): (item, candidate)
@@ -161,15 +168,24 @@ class SimulatedAnswers:
                 text = self._words(chance, page["reason"]["least_length"])
                 yield {"candidate": chosen, "text": text}
 
-    @staticmethod
-    def _words(chance: random.Random, least: int, question: dict[str, Any] | None = None) -> str:
+    def _words(
+        self, chance: random.Random, least: int, question: dict[str, Any] | None = None
+    ) -> str:
         words = ""
         while len(words) < least:
-            words = f"{words} {chance.choice(REASONS)}".strip()
+            words = f"{words} {chance.choice(self.reasons)}".strip()
         return words[: question["most_length"]].strip() if question else words
 
     def _random(self, *names: str) -> random.Random:
         return random.Random(":".join((str(self.seed), *names)))
+
+
+def _shows_products(study: Study) -> bool:
+    """Whether what is judged is alternatives to a target or has pictures, and not text alone."""
+    return (
+        study.kind == Study.Kind.ALTERNATIVES
+        or Candidate.objects.filter(item__study=study, picture__isnull=False).exists()
+    )
 
 
 def right_values(page: dict[str, Any]) -> dict[AnswerKey, float]:

@@ -4,13 +4,17 @@ import json
 
 import pytest
 
-from annotation.models import Item
+from annotation.models import Item, Picture
 from annotation.models.uploads import OF_POOLS
 from annotation.protocols.documents import read_document
 from annotation.protocols.templates import read_protocol, template_names
 from hits.answers import Answer, read_answer
 from hits.crowd.faults import FaultyAnswers
-from hits.crowd.simulated import SimulatedAnswers
+from hits.crowd.simulated import (
+    REASONS_OF_PRODUCTS,
+    REASONS_OF_RESPONSES,
+    SimulatedAnswers,
+)
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.hits.test_answers import xml_of
 from tests.hits.test_answers_by_kind import EVERY_KIND, item_of, values_of
@@ -52,6 +56,16 @@ def test_what_depends_on_an_answer_is_written_only_where_it_is_asked(item: Item)
         low = {key for key, value in values_of(answer, "fit").items() if value < 20}
         explained = {each.candidate.key for each in answer.written if each.question == "why"}
         assert explained == low
+
+
+def test_words_fit_what_is_judged_responses_or_products(item: Item) -> None:
+    texts = [each.text for answer in answers_to(item) for each in answer.written]
+    assert texts
+    assert all(text.startswith(tuple(one[:20] for one in REASONS_OF_RESPONSES)) for text in texts)
+    assert SimulatedAnswers(alternatives_study(), seed=3).reasons == REASONS_OF_PRODUCTS
+    picture = Picture.objects.create(sha256="0" * 64, media_type="image/png", content=b"x")
+    item.candidates.filter(key="b").update(picture=picture)
+    assert SimulatedAnswers(item.study, seed=3).reasons == REASONS_OF_PRODUCTS
 
 
 @pytest.mark.parametrize("name", template_names())
