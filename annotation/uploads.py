@@ -233,7 +233,9 @@ def _first_mapping(upload: Upload, n_distinct: dict[str, int]) -> tuple[dict[str
     if stored is not None:
         return ColumnMapping.of(stored.mapping).among(columns).plain, True
     n_rows = upload.n_rows or 0
-    return guess_mapping(columns, n_rows=n_rows, n_distinct=n_distinct).plain, False
+    first = {column["name"]: column["first"] for column in upload.columns}
+    guessed = guess_mapping(columns, n_rows=n_rows, n_distinct=n_distinct, first=first)
+    return guessed.plain, False
 
 
 def columns_digest(upload: Upload, *kind: str) -> str:

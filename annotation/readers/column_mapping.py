@@ -63,6 +63,9 @@ NAMES: dict[Use, tuple[str, ...]] = {
         *("question_id", "prompt_id", "example_id", "doc_id", "qid", "topic_id", "id", "hitid"),
     ),
 }
+# Columns that hold the dialogue of an item, or its name where another column holds the dialogue.
+DIALOGUES = ("dialog", "dialogue", "conversation")
+LONGEST_ITEM_NAME = 60
 # A response of a system has the system's name beside one of these.
 RESPONSES = re.compile(
     r"^(?:responses?|outputs?|answers?|reply|generation|completion)[_.\- ]+(?P<after>.+)$"
@@ -165,19 +168,44 @@ def _wide_faults(
 
 
 def guess_mapping(
-    columns: Sequence[str], *, n_rows: int = 0, n_distinct: Mapping[str, int] | None = None
+    columns: Sequence[str],
+    *,
+    n_rows: int = 0,
+    n_distinct: Mapping[str, int] | None = None,
+    first: Mapping[str, str] | None = None,
 ) -> ColumnMapping:
-    """What columns of these names probably are."""
+    """What columns of these names, and with these first values, probably are."""
     uses: dict[str, Use] = {}
     plain = {name: plain_name(name) for name in columns}
     for use, names in NAMES.items():
         column = next((c for n in names for c in columns if plain[c] == n and c not in uses), None)
         if column is not None:
             uses[column] = use
+    if Use.ITEM not in uses.values():
+        uses |= _name_of_dialogues([c for c in columns if c not in uses], uses, n_distinct, first)
     guessed = ColumnMapping({name: uses[name] for name in columns if name in uses})
     if guessed.is_wide:
         guessed = _with_columns_of_systems(guessed, columns)
     return _without_key_of_rows(guessed, n_rows, n_distinct or {})
+
+
+def _name_of_dialogues(
+    unused: Sequence[str],
+    uses: Mapping[str, Use],
+    n_distinct: Mapping[str, int] | None,
+    first: Mapping[str, str] | None,
+) -> dict[str, Use]:
+    """The column that names dialogues beside the one that holds them: of one word, as far as its
+    first value shows, and with as many values as there are dialogues, or more."""
+    contexts = [name for name, use in uses.items() if use is Use.CONTEXT]
+    counts, values = n_distinct or {}, first or {}
+    for column in unused if contexts else ():
+        value = values.get(column, "")
+        is_name = len(value) <= LONGEST_ITEM_NAME and len(value.split()) < 2
+        tells_apart = counts.get(column, 1) >= counts.get(contexts[0], 0)
+        if plain_name(column) in DIALOGUES and is_name and tells_apart:
+            return {column: Use.ITEM}
+    return {}
 
 
 def _with_columns_of_systems(mapping: ColumnMapping, columns: Sequence[str]) -> ColumnMapping:

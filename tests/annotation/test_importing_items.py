@@ -240,6 +240,29 @@ def test_a_batch_of_mechanical_turk_with_a_column_for_each_system() -> None:
     assert [mapping.system_of(name) for name in mapping.columns(Use.RESPONSE)] == ["alpha", "beta"]
 
 
+@pytest.mark.parametrize("name", ["dialog", "Dialogue", "conversation"])
+def test_a_dialogues_name_beside_its_history_names_the_item(name: str) -> None:
+    columns = [name, "history", "model", "response"]
+    n_distinct = {name: 4, "history": 4, "model": 2, "response": 8}
+    first = {name: "d-17", "history": "Hello. Hello!"}
+    guessed = guess_mapping(columns, n_rows=8, n_distinct=n_distinct, first=first)
+    assert guessed.column(Use.ITEM) == name
+    assert guessed.column(Use.CONTEXT) == "history"
+
+
+def test_a_dialogue_in_words_or_a_kind_of_dialogue_names_no_item() -> None:
+    columns = ["dialog", "history", "model", "response"]
+    n_distinct = {"dialog": 4, "history": 4, "model": 2}
+    words = {"dialog": "Hello. Hello!"}
+    guessed = guess_mapping(columns, n_rows=8, n_distinct=n_distinct, first=words)
+    assert guessed.column(Use.ITEM) is None
+    kinds = {"dialog": "chat"}
+    few = n_distinct | {"dialog": 2}
+    assert guess_mapping(columns, n_rows=8, n_distinct=few, first=kinds).column(Use.ITEM) is None
+    alone = guess_mapping(["dialog", "model", "response"], n_rows=8, n_distinct=n_distinct)
+    assert (alone.column(Use.CONTEXT), alone.column(Use.ITEM)) == ("dialog", None)
+
+
 def test_a_number_of_rows_names_no_items() -> None:
     columns = ["id", "prompt", "model", "response"]
     n_distinct = {"id": 4, "prompt": 2, "model": 2}

@@ -136,7 +136,12 @@ def _mapping(table: OpenTable, options: dict[str, Any]) -> ColumnMapping:
         if use not in list(Use):
             raise CommandError(f"--map {use}=…: a use is one of {USES}.", returncode=2)
     if not pairs:
-        guessed = guess_mapping(columns, n_rows=profile.n_rows, n_distinct=profile.n_distinct)
+        guessed = guess_mapping(
+            columns,
+            n_rows=profile.n_rows,
+            n_distinct=profile.n_distinct,
+            first={column.name: column.first for column in profile.columns},
+        )
         responses = dict.fromkeys(systems, Use.RESPONSE)
         return ColumnMapping({**guessed.uses, **responses}, systems).among(columns)
     uses = {column: Use(use) for use, column in pairs} | dict.fromkeys(systems, Use.RESPONSE)
