@@ -296,7 +296,8 @@ def summary_of(read: ReadExport) -> dict[str, Any]:
 
 
 def _questions(read: ReadExport) -> list[dict[str, Any]]:
-    """Every question that was answered; of one whose answers do not fit only its name."""
+    """Every question that was answered, those that were read first and in the order of the study;
+    of one whose answers do not fit only its name."""
     counts = Counter(
         answer.question
         for group in read.passes.values()
@@ -304,8 +305,9 @@ def _questions(read: ReadExport) -> list[dict[str, Any]]:
         for answer in entry.answers
     )
     rows = []
-    for name, n in counts.items():
-        column = read.columns.get(name)
+    unread = (name for name in counts if name not in read.columns)
+    for name in [*(name for name in read.columns if name in counts), *unread]:
+        column, n = read.columns.get(name), counts[name]
         row: dict[str, Any] = {"name": name, "n_answers": n, "is_read": column is not None}
         if column is not None and column.is_written:
             row["level"] = WORDS

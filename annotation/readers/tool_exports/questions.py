@@ -74,17 +74,25 @@ def labels_of(answer: Answer) -> list[str]:
 def columns_of(
     entries: Iterable[Entry], settings: QuestionSettings, faults: Faults
 ) -> dict[str, Column]:
-    """A column for each question, in the order in which the file first answers them."""
+    """A column for each question, in the order of the file's columns; of those that share one, in
+    the order in which the file first answers them."""
     answered: dict[str, list[tuple[Entry, Answer]]] = {}
     for entry in entries:
         for answer in entry.answers:
             answered.setdefault(answer.question, []).append((entry, answer))
     settings.require_known(answered)
     columns: dict[str, Column] = {}
-    for name, answers in answered.items():
+    for name, answers in sorted(answered.items(), key=lambda pair: _position(*pair[1][0])):
         with faults.noting():
             columns[name] = _column(name, answers, settings, faults)
     return columns
+
+
+def _position(entry: Entry, answer: Answer) -> int:
+    """Of the answer's column in its row; of an option's, as `Answer.top1.on`, if it has several."""
+    names = enumerate(entry.row.fields)
+    option = f"{answer.field}."
+    return next((n for n, name in names if name == answer.field or name.startswith(option)), 0)
 
 
 Answers = list[tuple[Entry, Answer]]
