@@ -200,7 +200,9 @@ def _done_by_itself(recruitment: Recruitment, action: str) -> str:
     """What is no action of the study's: whatever became of the last of those, this is done, though
     nobody hears at the moment how the study stands. What is sent on waits until that is heard."""
     rows = Recruitment.objects.filter(pk=recruitment.pk)
-    rows.update(is_under_way=False, n_waiting=F("n_waiting") + (action in SENT_ON))
+    # A number: PostgreSQL adds no truth to one.
+    n_sent = int(action in SENT_ON)
+    rows.update(is_under_way=False, n_waiting=F("n_waiting") + n_sent)
     with suppress(HitsError):
         follow_batch(recruitment.batch)
     return _report(recruitment, action)
