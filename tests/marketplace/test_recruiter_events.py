@@ -8,6 +8,8 @@ import hmac
 import json
 import time
 from datetime import timedelta
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from cryptography.fernet import Fernet
@@ -19,6 +21,7 @@ from marketplace.models import Assignment, RecruiterConnection, RecruiterEvent, 
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific, disconnect
 from marketplace.recruiting.events import delete_old_events, follow_all_events
+from marketplace.recruiting.fake_prolific import hooks
 from tests.marketplace.prolific import (  # noqa: F401
     arrive,
     connection,
@@ -153,9 +156,12 @@ def test_what_is_sent_is_followed_before_the_next_minute(fake, posted, sends):
         ("forge", "lose", "double", "late"),
     ],
 )
-def test_the_end_is_the_same_whatever_becomes_of_the_news(fake, posted, sends, fates):
+def test_the_end_is_the_same_whatever_becomes_of_the_news(fake, posted, sends, fates, monkeypatch):
     """Somebody hands in and is approved there, somebody's time is over and the code comes late,
-    two leave: with news that go wrong in every order, and without any."""
+    two leave: with news that go wrong in every order, and without any. A second goes by with each
+    that is sent."""
+    seconds = count(time.time())
+    monkeypatch.setattr(hooks, "time", SimpleNamespace(time=lambda: next(seconds)))
     done = hand_in(fake, posted)
     others = [arrive(fake, posted)[0] for _ in range(3)]
     sends()

@@ -2,7 +2,7 @@
 events that are sent as they say, or as a test wants them to go wrong.
 
 What becomes of the next events is said beforehand, one word each: `lose` (never sent), `double`
-(sent twice under one id), `late` (an hour later, so that others overtake it), `forge` (signed
+(one try that arrives twice), `late` (an hour later, so that others overtake it), `forge` (signed
 with another secret); '' sends one as it should be.
 """
 
@@ -56,6 +56,8 @@ class Delivery:
     due: datetime
     is_forged: bool = False
     n_tries: int = 0
+    # Of a try, however often it arrives.
+    sent_at: str = ""
 
 
 class Hooks:
@@ -101,6 +103,7 @@ class Hooks:
         subscription = delivery.subscription
         if not subscription.is_enabled:
             return
+        delivery.sent_at = delivery.sent_at or str(int(time.time()))
         status = send(subscription.target_url, self._headers(delivery), delivery.body)
         self.sent.append((delivery.event_id, status))
         if 200 <= status < 300:
@@ -110,12 +113,13 @@ class Hooks:
         if now - subscription.failing_since >= DISABLED_AFTER:
             subscription.is_enabled = False
         delivery.n_tries += 1
+        delivery.sent_at = ""  # each try is signed with its own time
         if delivery.n_tries < TRIES and not delivery.is_forged:
             delivery.due = now + FIRST_WAIT * 2 ** (delivery.n_tries - 1)
             self.pending.append(delivery)
 
     def _headers(self, delivery: Delivery) -> dict[str, str]:
-        sent_at = str(int(time.time()))
+        sent_at = delivery.sent_at
         secret = "somebody else's" if delivery.is_forged else self.secret
         digest = hmac.digest(secret.encode(), sent_at.encode() + delivery.body, hashlib.sha256)
         return {
