@@ -89,6 +89,8 @@ def test_agreement_is_that_of_the_report(get_json, researcher):
     status, content = get_json("api-study-agreement", study.slug)
     assert status == 200
     records = plain(study_agreement(study).records())
+    # Whose answers they are stands beside what is reported of them.
+    records = [record | {"simulated": False} for record in records]
     assert content == [{name: record[name] for name in content[0]} for record in records]
     assert {"question", "by", "value", "ci_low", "ci_method", "n_items", "reason"} <= set(
         content[0]
@@ -133,6 +135,7 @@ def test_validation_is_that_of_the_report(get_json, researcher):
     rows = study_report(study).correlations
     records = [plain_record(row) for row in rows if row.scope != "mean_of_conditions"]
     assert len(content) == len(records) == 3 * 2 * 9
+    records = [record | {"simulated": False} for record in records]
     expected = [{name: record[name] for name in content[0]} for record in records]
     assert sorted(content, key=key_of) == sorted(expected, key=key_of)
     assert {"value", "ci_low", "ci_method", "seed", "n_missing", "signature"} <= set(content[0])
