@@ -109,6 +109,9 @@ def require_unrequested(assignment: Assignment, reason: str) -> None:
     batch, worker_id = assignment.hit.batch, assignment.worker.worker_id
     if not batch.is_recruited:
         return
+    # Whoever requests one on the batch's page holds its study, and looks for the desk's meanwhile.
+    studies = Recruitment.objects.filter(batch=batch).order_by("pk")
+    list(studies.select_for_update(no_key=True).values_list("pk", flat=True))
     for one in bonuses_of(batch, worker_id=worker_id):
         if not one.is_refused and _plain(one.job.arguments["reason"]) == _plain(reason):
             text = _(

@@ -2,12 +2,17 @@
 calls a fake Prolific. Nothing moves in the ledger, and every press counts once."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
+from threading import Event
 from urllib.parse import urlencode
 
 import pytest
 from django.core.management import call_command
+from django.db import connection as database
+from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
@@ -18,7 +23,7 @@ from annotation.models import Study, Submission
 from annotation.study_jobs import RECRUIT
 from console.participants import participant_note
 from console.recruiting_matters import places_in_vain
-from hits import payments, recruiter_api, submissions
+from hits import payments, recruited_batches, recruiter_api, submissions
 from hits.archive import unfinished_work
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site
@@ -1139,6 +1144,45 @@ def test_a_bonus_that_was_refused_unheard_is_not_said_to_be_paid_in_a_minute(
     change(drafted, BONUS, ada, **bonus)
     minute()
     assert len(fake.world.paid) == 1
+
+
+@pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
+@pytest.mark.django_db(transaction=True)
+def test_two_who_request_a_bonus_for_a_reason_at_one_moment_have_it_paid_once(
+    bonus, drafted, ada, batch, monkeypatch
+):
+    there = RecruiterConnection.objects.get()
+    RecruiterConnection.objects.update(settings=there.settings | {"currency": "USD"})
+    minute()
+    drafted.refresh_from_db()
+    mine = Assignment.objects.of(batch).filter(worker__worker_id=bonus["worker_id"]).first()
+    real, is_checked = recruited_batches._request, Event()
+
+    def slowly(*facts):
+        is_checked.set()  # it is allowed, and not written down yet
+        time.sleep(1)
+        return real(*facts)
+
+    def pay_on_page():
+        facts = {"action": BONUS, "number": drafted.n_requests, "actor": ada}
+        request_change(recruitment=drafted, values=bonus, **facts)
+
+    def pay_at_desk():
+        is_checked.wait(timeout=30)
+        facts = {"amount_usd": Decimal("0.75"), "reason": bonus["reason"]}
+        with pytest.raises(PaymentRefused, match=r"had a bonus of 0\.75"):
+            request_payment(assignment=mine, purpose=bonus_purpose(bonus["reason"]), **facts)
+
+    def closing(do):
+        try:
+            return do()
+        finally:
+            connections.close_all()
+
+    monkeypatch.setattr(recruited_batches, "_request", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(closing, (pay_on_page, pay_at_desk))) == [None, None]
+    assert not Payment.objects.exists()
 
 
 @pytest.mark.parametrize("is_first_at_desk", [True, False])
