@@ -117,7 +117,7 @@ def follow_pay(
             _charge_the_rest(study, Kind.STUDY, of_places)
             n_paid = study.charges.filter(kind=Kind.REWARD).exclude(external_id=_rest_of(study))
             if reward > (study.reward_paid or 0):  # who was paid more keeps it
-                total = n_paid.count() * of_one.total
+                total = max(n_paid.count() * of_one.total, _total(study, Kind.REWARD))
                 _charge_the_rest(study, Kind.REWARD, Cost(total, of_one.currency))
     if reward != study.reward_there:
         study.reward_there = reward

@@ -53,6 +53,19 @@ def test_a_reward_that_is_changed_back_there_sets_nothing_more_aside(posted, fak
         assert sum_of("study") == (charged,)
 
 
+def test_who_was_paid_a_raised_reward_keeps_it_though_it_is_lowered_and_raised_to_less(
+    posted, mturk, fake
+):
+    there, submission = fake.world.studies[posted.external_id], hand_in(fake, posted)
+    for assignment in assignments(submission):
+        mturk.approve_assignment(AssignmentId=assignment)
+    call_recruiters()
+    for pence, charged in [(450, 6), (150, 6), (300, 6), (600, 8)]:
+        fake.world.change_reward(there, pence)
+        call_recruiters()
+        assert sum_of("reward") == (charged,)
+
+
 def test_a_raised_reward_whose_price_was_not_heard_is_charged_later_and_once(posted, fake):
     fake.world.change_reward(fake.world.studies[posted.external_id], 450)
     fake.fail_next("calculate_cost", "500")
