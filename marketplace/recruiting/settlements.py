@@ -75,15 +75,19 @@ def _note_done(held: Intent) -> None:
     if held.kind == Kind.BONUS:
         note_paid(held)
         return
-    if held.kind in DECISIONS:
+    if held.kind in DECISIONS and not _is_decided_again(held):
         take_over(held.session, DECIDED[Kind(held.kind)])
     note(held, State.DONE)
 
 
+def _is_decided_again(decision: Intent) -> bool:
+    later = Intent.objects.filter(session=decision.session_id, kind__in=DECISIONS)
+    return later.filter(pk__gt=decision.pk).exists()
+
+
 def _send_again(refused: Intent) -> None:
     """Have a decision that was refused once, as for want of money, made once more."""
-    later = Intent.objects.filter(session=refused.session_id, kind__in=DECISIONS)
-    if later.filter(pk__gt=refused.pk).exists():
+    if _is_decided_again(refused):
         raise InvalidParameter(_("It was decided again since."))
     finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)
     finished.update(state=DECIDED[Kind(refused.kind)])

@@ -541,6 +541,24 @@ def test_what_somebody_says_was_decided_there_is_decided_on_all_items_here(
     assert (submission.status, Session.objects.get().state) == (decided.upper(), decided.lower())
 
 
+def test_a_rejection_that_was_taken_back_is_none_though_somebody_says_that_it_was_made_there(
+    fake, mturk, posted
+):
+    submission = hand_in(fake, posted)
+    first = {"AssignmentId": assignments(submission)[0]}
+    mturk.reject_assignment(**first, RequesterFeedback="x" * 120)
+    fake.fail_next("move_submission", "drop")
+    call_recruiters()
+    mturk.approve_assignment(**first, OverrideRejection=True)
+    decide_uncertain(intent=Intent.objects.get(state="uncertain"), was_done=True)
+    statuses = Assignment.objects.filter(public_id__in=assignments(submission))
+    assert not statuses.filter(status="Rejected").exists()
+    assert Session.objects.get().state == "approved"
+    call_recruiters()
+    assert set(statuses.values_list("status", flat=True)) == {"Approved"}
+    assert submission.status == "APPROVED"
+
+
 def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, mturk, posted):
     submission = hand_in(fake, posted)
     (first, second) = assignments(submission)
