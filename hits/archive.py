@@ -13,7 +13,7 @@ from accounts.audit import record
 from annotation.models import Study
 from hits.changes import expiry_of
 from hits.exceptions import BatchUnfit, StudyUnfinished
-from hits.models import Assignment, Batch, DraftDecision, Recruitment
+from hits.models import Assignment, Batch, DraftDecision, RecruiterCall, Recruitment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,14 @@ def _unfinished(study: Study) -> Iterator[str]:
         text = ngettext(
             "%(n)s study is open at a recruiter. Stop it.",
             "%(n)s studies are open at a recruiter. Stop them.",
+            n,
+        )
+        yield text % {"n": n}
+    calls = RecruiterCall.objects.to_look_after()
+    if n := calls.filter(recruitment__batch__study=study).count():
+        text = ngettext(
+            "%(n)s call to a recruiter waits for you: settle it, or put it away.",
+            "%(n)s calls to a recruiter wait for you: settle them, or put them away.",
             n,
         )
         yield text % {"n": n}

@@ -581,11 +581,13 @@ def test_an_uncertain_call_is_listed_and_settled(drafted, fake, ada):
     assert (call.kind, call.amount, call.is_uncertain) == ("bonus", Decimal("0.50"), True)
     assert call.shows_by == sent_at + timedelta(hours=1)
     assert call.submission_id == session.get().submission_id
+    assert any("1 call to a recruiter" in one for one in unfinished_work(drafted.batch.study))
     run_job(request_job(kind="follow_recruiters").pk)
     # The page that somebody has open names the row.
     assert RecruiterCall.objects.get().pk == call.pk
     job = change(drafted, SETTLE, ada, call=call.number, was_done=True)
     assert (job.state, RecruiterCall.objects.count()) == ("done", 0)
+    assert not any("call to a recruiter" in one for one in unfinished_work(drafted.batch.study))
     intent.refresh_from_db()
     assert intent.state == "done"
     # A sum of fractions, which not every database adds up in decimals.
