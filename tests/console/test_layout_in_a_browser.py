@@ -105,7 +105,6 @@ def test_labels_are_made_on_the_smallest_telephone(page, study):
     assert page.evaluate("document.documentElement.scrollWidth") <= SMALLEST
 
 
-@pytest.mark.usefixtures("_immediate_tasks")
 def test_the_table_of_label_sets_fits_a_desk(page, researcher, study):
     question = study.questions.first()
     for method in ("trimmed_mean", "bias_precision"):
@@ -116,6 +115,7 @@ def test_the_table_of_label_sets_fits_a_desk(page, researcher, study):
     assert table.evaluate("region => region.scrollWidth <= region.clientWidth")
 
 
+@pytest.mark.usefixtures("_immediate_tasks")
 def test_the_report_s_file_is_accessible_and_fits_a_telephone(page, researcher, rosa, page_text):
     study = scored_study(owner=researcher, metrics=("nll", "bleurt"))
     page_text(study, "report")
