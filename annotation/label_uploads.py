@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from django.utils.translation import ngettext
 from annotation.agreement_versions import agreement_fingerprint
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import StoredMapping, Study, Upload
-from annotation.readers.drafts import StudyDraft
+from annotation.readers.drafts import ItemDraft, StudyDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
 from annotation.readers.tool_exports.entries import Export
@@ -244,54 +243,56 @@ def _summary(read: ReadExport | StudyDraft | None) -> dict[str, Any]:
 
 def summary_of_pools(draft: StudyDraft) -> dict[str, Any]:
     """The same of targets with their pools, whose one question is what is acceptable."""
-    people = Counter(each.identity or each.annotator for each in draft.submissions)
-    n_answers = sum(len(each.judgments) for each in draft.submissions)
     [question] = draft.questions
-    return {
-        "n_items": len(draft.items),
-        "n_candidates": sum(len(item.candidates) for item in draft.items),
-        "n_submissions": len(draft.submissions),
-        "n_answers": n_answers,
-        "n_rounds": 1,
-        "n_annotators": len(people),
-        "annotators": [n for _name, n in people.most_common(ANNOTATORS_SHOWN)],
-        "n_systems": 0,
-        "systems": [],
-        "questions": [
-            {
-                "name": question.name,
-                "n_answers": n_answers,
-                "is_read": True,
-                "level": question.level,
-                "is_split": False,
-                "categories": list(question.categories),
-                "n_categories": len(question.categories),
-            }
-        ],
-        "repairs": list(draft.repairs),
-        "items": [_item(item) for item in islice(draft.items, ITEMS_SHOWN)],
-    }
+    n_answers = sum(len(each.judgments) for each in draft.submissions)
+    categories = {"categories": list(question.categories)}
+    row = {"name": question.name, "n_answers": n_answers, "is_read": True, "is_split": False}
+    row |= {"level": question.level, "n_categories": len(question.categories)}
+    return _facts(
+        list(draft.items),
+        [(each.identity or each.annotator, each.round) for each in draft.submissions],
+        n_answers=n_answers,
+        questions=[row | categories],
+        repairs=draft.repairs,
+    )
 
 
 def summary_of(read: ReadExport) -> dict[str, Any]:
     """What a study of an export would have, for a page; nobody's name."""
     answered = [group for group in read.passes.values() if any(e.answers for e in group)]
-    people = Counter(group[0].annotator for group in answered)
-    systems = {candidate.system for item in read.items for candidate in item.candidates}
-    systems -= {""}
+    return _facts(
+        read.items,
+        [(group[0].annotator, group[0].round) for group in answered],
+        n_answers=sum(len(entry.answers) for group in answered for entry in group),
+        questions=_questions(read),
+        repairs=read.repairs,
+    )
+
+
+def _facts(
+    items: Sequence[ItemDraft],
+    submissions: Sequence[tuple[str, int]],
+    *,
+    n_answers: int,
+    questions: list[dict[str, Any]],
+    repairs: Sequence[str],
+) -> dict[str, Any]:
+    """Of items and of submissions, each an annotator's in a round."""
+    people = Counter(annotator for annotator, _round in submissions)
+    systems = {candidate.system for item in items for candidate in item.candidates} - {""}
     return {
-        "n_items": len(read.items),
-        "n_candidates": sum(len(item.candidates) for item in read.items),
-        "n_submissions": len(answered),
-        "n_answers": sum(len(entry.answers) for group in answered for entry in group),
-        "n_rounds": len({group[0].round for group in answered}),
+        "n_items": len(items),
+        "n_candidates": sum(len(item.candidates) for item in items),
+        "n_submissions": len(submissions),
+        "n_answers": n_answers,
+        "n_rounds": len({round for _annotator, round in submissions}),
         "n_annotators": len(people),
         "annotators": [n for _name, n in people.most_common(ANNOTATORS_SHOWN)],
         "n_systems": len(systems),
         "systems": sorted(systems)[:SYSTEMS_SHOWN],
-        "questions": _questions(read),
-        "repairs": list(read.repairs),
-        "items": [_item(item) for item in read.items[:ITEMS_SHOWN]],
+        "questions": questions,
+        "repairs": list(repairs),
+        "items": [_item(item) for item in items[:ITEMS_SHOWN]],
     }
 
 

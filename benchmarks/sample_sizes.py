@@ -53,8 +53,8 @@ CROWDS = (
 )
 
 
-def foretold(ratings: Floats, scores: Floats, level: Level, coefficient: RowCoefficient) -> Floats:
-    """The difference in a study of more ratings, and of more items too."""
+def forecast(ratings: Floats, scores: Floats, level: Level, coefficient: RowCoefficient) -> Floats:
+    """The difference that a pilot says of a study of more ratings, and of more items too."""
     item, system, annotator = (axis.ravel() for axis in np.indices(ratings.shape))
     reliability = level_reliability(
         item, system, annotator, ratings.ravel(), level=level, coefficient=coefficient, n_splits=20
@@ -69,7 +69,9 @@ def foretold(ratings: Floats, scores: Floats, level: Level, coefficient: RowCoef
     return curve["delta"].to_numpy(dtype=np.float64)
 
 
-def shown(ratings: Floats, scores: Floats, level: Level, coefficient: RowCoefficient) -> float:
+def observed_difference(
+    ratings: Floats, scores: Floats, level: Level, coefficient: RowCoefficient
+) -> float:
     """The difference in a study."""
     item, system = (axis.ravel() for axis in np.indices(ratings.shape[:2]))
     a, b = (
@@ -88,9 +90,11 @@ def shares(crowd: Crowd, level: Level, coefficient: RowCoefficient, n_studies: i
     for seed in range(n_studies):
         rng = np.random.default_rng(seed)
         ratings, scores = crowd.study(rng, N_ITEMS, seed)
-        said.append(foretold(ratings[:, :, :RATINGS], scores, level, coefficient))
+        said.append(forecast(ratings[:, :, :RATINGS], scores, level, coefficient))
         more = crowd.study(rng, 4 * N_ITEMS, seed)
-        seen.append([shown(*study, level, coefficient) for study in ((ratings, scores), more)])
+        seen.append(
+            [observed_difference(*study, level, coefficient) for study in ((ratings, scores), more)]
+        )
     return np.asarray(np.nanmean(said, axis=0) / np.mean(seen, axis=0))
 
 

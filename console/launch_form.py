@@ -334,7 +334,7 @@ def initial(study: Study, last: Batch | None, n_left: int, reward_usd: Decimal) 
 def _terms_of_protocol(study: Study) -> dict[str, Any]:
     terms = protocol_terms(study)
     return {
-        "minutes": terms.minutes or 60,
+        "minutes": terms.minutes,
         "max_assignments": terms.max_assignments,
         "countries": ", ".join(terms.countries),
         "languages": ", ".join(terms.languages),

@@ -106,6 +106,10 @@ def who_may_work(batch: Batch) -> WhoMayWork:
     )
 
 
+# Where nothing says how long a HIT may take: workers pause, and come back to what they accepted.
+MINUTES_OF_A_HIT = 60
+
+
 @dataclass(frozen=True)
 class ProtocolTerms:
     """What a study's protocol says of a batch: who may work, how much and how long, and how many
@@ -120,9 +124,9 @@ class ProtocolTerms:
     allowed_seconds: int | None
 
     @property
-    def minutes(self) -> int | None:
-        """Whole ones to finish a HIT in, where the protocol says how long it may take."""
-        return self.allowed_seconds and ceil(self.allowed_seconds / 60)
+    def minutes(self) -> int:
+        """Whole ones to finish a HIT in."""
+        return ceil(self.allowed_seconds / 60) if self.allowed_seconds else MINUTES_OF_A_HIT
 
 
 def protocol_terms(study: Study) -> ProtocolTerms:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import RecruitedStudy
 from marketplace.recruiting.connections import required_recruiter
-from marketplace.recruiting.decisions import checked_bonus_amount, participation_of
+from marketplace.recruiting.decisions import participation_of, require_bonus_amount
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.recruiting.records import Bonus, Cost
 
@@ -20,7 +20,7 @@ from marketplace.recruiting.records import Bonus, Cost
 def price_bonus(*, study: RecruitedStudy, worker_id: str, bonus: Decimal) -> Cost:
     """What a bonus of this amount costs for a participant of the study, or of its HITs there."""
     recruiter = required_recruiter(study.connection)
-    checked_bonus_amount(bonus)
+    require_bonus_amount(bonus)
     session = participation_of(study, worker_id)
     try:
         prepared = recruiter.bonus_prepare(

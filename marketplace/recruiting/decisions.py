@@ -133,7 +133,7 @@ def request_bonus_in(
     there = study.connection.settings.get("currency", "")
     if currency != there or not currency:
         raise InvalidParameter(f"The account at {study.connection.name} is in {there}.")
-    checked_bonus_amount(bonus)
+    require_bonus_amount(bonus)
     name = f"bonus:{token}"
     known = Intent.objects.filter(connection=study.connection_id, key=name)
     if (asked := known.select_related("session__worker").first()) is not None:
@@ -146,10 +146,10 @@ def request_bonus_in(
     return _write(session, Kind.BONUS, name, text=reason, amount=bonus, currency=currency)
 
 
-def checked_bonus_amount(bonus: Decimal) -> Decimal:
+def require_bonus_amount(bonus: Decimal) -> None:
+    """Refuse what no bonus can be."""
     if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
         raise InvalidParameter(f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents.")
-    return bonus
 
 
 def participation_of(study: RecruitedStudy, worker_id: str) -> Session:

@@ -46,19 +46,19 @@ def test_publishing_freezes_the_protocol_and_requires_its_workers(client):
     assert by_type["000000000000000000L0"]["IntegerValues"] == [95]
 
 
-@pytest.mark.usefixtures("site")
-def test_a_hit_may_take_as_long_as_the_protocol_allows_a_page(client) -> None:
+@pytest.fixture
+def timed_study() -> Study:
+    """A study whose protocol allows nine and a half minutes for a page."""
     study = alternatives_study()
     document = read_protocol("alternatives")
     save_draft(study=study, document=replace(document, time=Time(allowed_seconds=570)))
-    call_command("publish_study", study.slug, reward=Decimal("0.63"), items=1)
-    assert hits_there(client)[0]["AssignmentDurationInSeconds"] == 600
+    return study
 
 
 @pytest.mark.usefixtures("site")
-def test_a_launch_may_say_another_time(client) -> None:
-    study = alternatives_study()
-    document = read_protocol("alternatives")
-    save_draft(study=study, document=replace(document, time=Time(allowed_seconds=570)))
-    call_command("publish_study", study.slug, reward=Decimal("0.63"), minutes=20)
-    assert hits_there(client)[0]["AssignmentDurationInSeconds"] == 1200
+@pytest.mark.parametrize(("options", "minutes"), [({}, 10), ({"minutes": 20}, 20)])
+def test_a_hit_may_take_as_long_as_the_protocol_or_the_launch_says(
+    client, timed_study, options, minutes
+) -> None:
+    call_command("publish_study", timed_study.slug, reward=Decimal("0.63"), **options)
+    assert hits_there(client)[0]["AssignmentDurationInSeconds"] == 60 * minutes

@@ -24,7 +24,7 @@ from hits.launch_plans import (
 from hits.models import Batch
 from hits.profiles import THIS_SITE
 from hits.publish import publish_batch
-from hits.qualifications import country_error, protocol_terms, requirements
+from hits.qualifications import MINUTES_OF_A_HIT, country_error, protocol_terms, requirements
 from hits.selections import ALL_ITEMS, of_round, sample
 from presentation.counts import count_of
 from presentation.progress import bar
@@ -48,7 +48,9 @@ class Command(BaseCommand):
         parser.add_argument("--title", help="shown to workers (default: the study's)")
         parser.add_argument("--description", default="Judge what is on the page.")
         parser.add_argument("--keywords", default="")
-        parser.add_argument("--minutes", type=int, help="to finish one HIT (the protocol's, or 60)")
+        parser.add_argument(
+            "--minutes", type=int, help=f"to finish one HIT (the protocol's, or {MINUTES_OF_A_HIT})"
+        )
         parser.add_argument("--days", type=int, default=7, help="that the HITs are on offer")
         parser.add_argument("--round", type=int, default=1)
         parser.add_argument("--dry-run", action="store_true", help="say what it would cost")
@@ -146,7 +148,7 @@ def _with_terms_of_protocol(study: Study, options: dict[str, Any]) -> dict[str, 
     }
     hit_terms = {
         "assignments": _or(options["assignments"], terms.max_assignments),
-        "minutes": _or(options["minutes"], terms.minutes or 60),
+        "minutes": _or(options["minutes"], terms.minutes),
     }
     return options | worker_terms | hit_terms
 
