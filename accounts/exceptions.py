@@ -12,8 +12,10 @@ AccountsError
 └── RoleTooSmall      what was asked is not for somebody of that role
 """
 
+from error_codes import CodedError
 
-class AccountsError(Exception):
+
+class AccountsError(CodedError):
     """Base of the app's errors; its text is shown to the user."""
 
 

@@ -24,8 +24,10 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedError
 
-class AnnotationError(Exception):
+
+class AnnotationError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

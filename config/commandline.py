@@ -2,6 +2,7 @@
 for something a person can mend."""
 
 import errno
+import json
 import os
 import sys
 
@@ -10,6 +11,7 @@ from django.core.management import execute_from_command_line
 from django.db.utils import DatabaseError
 from redis.exceptions import RedisError
 
+from error_codes import CodedError
 from presentation.text_tables import printable
 from work.parent import end_with_supervisor
 
@@ -49,9 +51,9 @@ def main(argv: list[str]) -> int:
                 f"A disk is full: {error}. Make room where the command writes (the folder of "
                 "OBJECTS_URL, or `output`), and run it again."
             )
-        if not _is_expected(error):
+        if not isinstance(error, CodedError):
             raise
-        return _refuse(str(error))
+        return _refuse(_error_text(error, as_json="--json" in argv))
     return 0
 
 
@@ -60,36 +62,10 @@ def _is_text(argument: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
-def _is_expected(error: Exception) -> bool:
-    """Whether one of the apps raised this for its user to read."""
-    from accounts.exceptions import AccountsError
-    from annotation.exceptions import AnnotationError
-    from config.exceptions import SiteError
-    from console.exceptions import ConsoleError
-    from hits.exceptions import HitsError
-    from marketplace.exceptions import MarketplaceError
-    from metrics.exceptions import MetricsError
-    from presentation.exceptions import PresentationError
-    from replications.exceptions import ReplicationError
-    from retrieval.exceptions import RetrievalError
-    from simulation.exceptions import SimulationError
-    from work.exceptions import WorkError
-
-    expected = (
-        AccountsError
-        | AnnotationError
-        | ConsoleError
-        | HitsError
-        | MarketplaceError
-        | MetricsError
-        | PresentationError
-        | ReplicationError
-        | RetrievalError
-        | SimulationError
-        | SiteError
-        | WorkError
-    )
-    return isinstance(error, expected)
+def _error_text(error: CodedError, *, as_json: bool) -> str:
+    """The error for a person, or for a program with its code."""
+    content = {"error": {"code": error.code, "message": str(error)}}
+    return json.dumps(content) if as_json else str(error)
 
 
 def _database_message(error: DatabaseError) -> str | None:

@@ -7,8 +7,10 @@ SiteError
 └── RestoreFailed    what was restored is not what the backup holds
 """
 
+from error_codes import CodedError
 
-class SiteError(Exception):
+
+class SiteError(CodedError):
     """Something an operator can mend; its text says what and how."""
 
 

@@ -270,6 +270,8 @@ ALLAUTH_TRUSTED_CLIENT_IP_HEADER = variables.header("TRUSTED_CLIENT_IP_HEADER")
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+# Shows every translatable text with accents, for translators and tests (docs/translation.md).
+PSEUDO_LOCALE = variables.boolean("PSEUDO_LOCALE", default=False)
 USE_I18N = True
 # Without a mail server, links that would be sent are displayed to whoever may pass them on.
 SENDS_MAIL = bool(os.environ.get("EMAIL_URL"))

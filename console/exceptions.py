@@ -7,8 +7,10 @@ ConsoleError
 
 from collections.abc import Sequence
 
+from error_codes import CodedError
 
-class ConsoleError(Exception):
+
+class ConsoleError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

@@ -36,6 +36,8 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedError
+
 if TYPE_CHECKING:
     from hits.models import Assignment
 
@@ -43,7 +45,7 @@ REQUEST_ERRORS = ("RequestError", "ValidationException")
 MOMENTARY_ERRORS = ("ThrottlingException", "Throttling", "ServiceFault", "ServiceUnavailable")
 
 
-class HitsError(Exception):
+class HitsError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

@@ -63,8 +63,10 @@ from decimal import Decimal
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedError
 
-class MarketplaceError(Exception):
+
+class MarketplaceError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

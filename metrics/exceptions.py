@@ -19,9 +19,10 @@ annotation.exceptions.FileRefused
 """
 
 from annotation.exceptions import FileRefused
+from error_codes import CodedError
 
 
-class MetricsError(Exception):
+class MetricsError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

@@ -4,8 +4,10 @@ PresentationError
 └── FileUnwritable         a file cannot be written where a person wants it
 """
 
+from error_codes import CodedError
 
-class PresentationError(Exception):
+
+class PresentationError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

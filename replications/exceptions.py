@@ -4,8 +4,10 @@ ReplicationError
 └── DatasetIncomplete   a published data set's folder lacks a file
 """
 
+from error_codes import CodedError
 
-class ReplicationError(Exception):
+
+class ReplicationError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

@@ -17,8 +17,10 @@ RetrievalError
 from collections.abc import Sequence
 from pathlib import Path
 
+from error_codes import CodedError
 
-class RetrievalError(Exception):
+
+class RetrievalError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

@@ -9,8 +9,10 @@ SimulationError
 └── ExperimentUnfit    settings of an experiment that cannot be used, or an input that has gone
 """
 
+from error_codes import CodedError
 
-class SimulationError(Exception):
+
+class SimulationError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

@@ -13,8 +13,10 @@ WorkError
 WorkerStopping       the worker was asked to end: not an Exception, as no handler may catch it
 """
 
+from error_codes import CodedError
 
-class WorkError(Exception):
+
+class WorkError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any
@@ -18,6 +17,7 @@ from accounts.exceptions import AccountsError, RoleTooSmall
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError
 from console.exceptions import ConsoleError
+from error_codes import CodedError
 from hits.exceptions import AssignmentRefused, HitsError
 from metrics.exceptions import MetricsError
 from presentation.exceptions import PresentationError
@@ -53,6 +53,13 @@ class ComputingFailed(exceptions.APIException):
     default_code = "computing_failed"
 
 
+class Refusal(exceptions.APIException):
+    """An error of one of our apps; the reason tells the cases of its code apart."""
+
+    status_code = HTTPStatus.BAD_REQUEST
+    reason = ""
+
+
 def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to an error; None for one that nobody expected, which Django logs."""
     if isinstance(error, Http404):
@@ -72,17 +79,16 @@ def _is_our_text(error: Http404) -> bool:
     return bool(error.args) and not str(error.args[0]).startswith("No ")
 
 
-def _refusal(error: Exception, context: dict[str, Any]) -> exceptions.APIException:
-    """An error of one of our apps, written for people; its class is the code."""
-    code = re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+def _refusal(error: CodedError, context: dict[str, Any]) -> exceptions.APIException:
+    """The answer to an error of one of our apps: its kind is the code, its code the reason."""
     if isinstance(error, RoleTooSmall):
-        return exceptions.PermissionDenied(str(error), code=code)
-    refusal = exceptions.APIException(_text(error, context), code=code)
-    refusal.status_code = HTTPStatus.BAD_REQUEST
+        return exceptions.PermissionDenied(str(error), code=error.kind)
+    refusal = Refusal(_text(error, context), code=error.kind)
+    refusal.reason = error.code
     return refusal
 
 
-def _text(error: Exception, context: dict[str, Any]) -> str:
+def _text(error: CodedError, context: dict[str, Any]) -> str:
     """What it says, without the id of an assignment where workers may not be seen."""
     if not isinstance(error, AssignmentRefused):
         return str(error)
@@ -99,7 +105,10 @@ def _body(error: exceptions.APIException) -> dict[str, Any]:
         detail = first[1][0] if first[0] == GENERAL else f"{first[0]}: {first[1][0]}"
         return {"detail": detail, "code": "invalid", "errors": fields}
     code = error.get_codes()
-    return {"detail": str(error.detail), "code": code if isinstance(code, str) else "error"}
+    code = code if isinstance(code, str) else "error"
+    body = {"detail": str(error.detail), "code": code}
+    reason = error.reason if isinstance(error, Refusal) else code
+    return body if reason == code else body | {"reason": reason}
 
 
 def _messages(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:

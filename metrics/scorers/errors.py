@@ -19,8 +19,10 @@
 A caller's mistake (an unknown name, a parameter out of range) is a ValueError.
 """
 
+from error_codes import CodedError
 
-class ScorerError(Exception):
+
+class ScorerError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 
