@@ -6,12 +6,20 @@ from typing import Any
 
 import pytest
 
-from error_codes import CodedError
+
+def refused(error: type[Exception], code: str = "", **data: Any) -> Any:
+    """A block that must raise the error, with this code and these attributes if they are given."""
+    expected = {"code": code, **data} if code else data
+
+    def is_expected(raised: Exception) -> bool:
+        return all(getattr(raised, name) == value for name, value in expected.items())
+
+    return pytest.raises(error, check=is_expected)
 
 
-def refused(error: type[CodedError], code: str = "") -> Any:
-    """A block that must raise the error, with this code if one is given."""
-    return pytest.raises(error, check=lambda raised: not code or raised.code == code)
+def refused_naming(error: type[Exception], *names: object) -> Any:
+    """A block that must raise an error that names these options, columns, files or values."""
+    return pytest.raises(error, check=lambda raised: all(str(n) in str(raised) for n in names))
 
 
 def message_codes(answer: Any) -> list[str]:
