@@ -37,14 +37,20 @@ class FileRefused(AnnotationError):
     advice = ""
 
     def __init__(
-        self, path: Path, problem: str, *, line: int | None = None, field: str | None = None
+        self,
+        path: Path,
+        problem: str,
+        *,
+        line: int | None = None,
+        field: str | None = None,
+        code: str = "",
     ) -> None:
         self.path, self.problem, self.line, self.field = path, problem, line, field
         name = path.name or str(path)
         position = f"Line {line} of {name}" if line else name
         where = f"{position}, field {field}" if field else position
         self.statement = f"{where}: {problem}"
-        super().__init__(f"{self.statement}{self.advice}")
+        super().__init__(f"{self.statement}{self.advice}", code=code)
 
 
 class ImportRefused(FileRefused):

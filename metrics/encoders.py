@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from annotation.models import Item, Study
-from metrics.exceptions import ModelUnfit, NothingToScore
+from metrics.exceptions import ModelUnfit, NothingToScore, get_code
 from metrics.frames import score_frame
 from metrics.scorers.embedding_controls import r_squared, random_words_control
 from metrics.scorers.errors import NoScoreError, ScorerError
@@ -59,10 +59,11 @@ def encoder_bias(*, study: Study, scorer: Scorer, n_words: int = 20, seed: int =
     except NoScoreError as error:
         raise NothingToScore(
             f"{scorer.name} gives random words no score against any reference of study "
-            f"'{study.slug}' ({signature})."
+            f"'{study.slug}' ({signature}).",
+            code="unknown_words",
         ) from error
     except ScorerError as error:
-        raise ModelUnfit(str(error)) from error
+        raise ModelUnfit(str(error), code=get_code(error)) from error
     scores = score_frame(study)
     own = scores[(scores["metric"] == scorer.name) & (scores["signature"] == signature)]
     return EncoderBias(
@@ -100,5 +101,6 @@ def _references(study: Study) -> list[str]:
     distinct = dict.fromkeys(texts.values_list("reference", flat=True))
     references = [text for text in distinct if text.strip()]
     if not references:
-        raise NothingToScore(f"Study '{study.slug}' has no references to compare with.")
+        message = f"Study '{study.slug}' has no references to compare with."
+        raise NothingToScore(message, code="no_references")
     return references

@@ -26,6 +26,11 @@ class MetricsError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 
+def get_code(error: Exception) -> str:
+    """The code that the error was raised with, or "" if it has none of its own."""
+    return error.code if isinstance(error, CodedError) and error.code != error.kind else ""
+
+
 class MetricUnknown(MetricsError):
     """There is no scorer of that name."""
 

@@ -40,6 +40,7 @@ def import_scores(
     counts = table.counts
     if absent := [metric for metric in lower_is_better if metric not in counts]:
         there = ", ".join(counts)
-        raise ImportRefused(path, f"it has no metric '{absent[0]}' to be lower (found: {there}).")
+        message = f"it has no metric '{absent[0]}' to be lower (found: {there})."
+        raise ImportRefused(path, message, code="unknown_metric")
     write_score_table(study, table, lower_is_better=lower_is_better, signature=default)
     return counts

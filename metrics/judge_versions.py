@@ -10,7 +10,7 @@ from typing import TypeAlias
 from django.db import transaction
 
 from annotation.models import Study
-from metrics.exceptions import ModelUnfit, ParameterRefused
+from metrics.exceptions import ModelUnfit, ParameterRefused, get_code
 from metrics.models import JudgeVersion
 from metrics.scorers.errors import ScorerError
 from metrics.scorers.judges import geval, grade
@@ -34,7 +34,7 @@ def read_settings(metric: str, source: str) -> Settings:
     try:
         return READERS[metric](source)
     except (ValueError, OSError) as error:
-        raise ParameterRefused(f"{source}: {error}.") from error
+        raise ParameterRefused(f"{source}: {error}.", code=get_code(error)) from error
 
 
 @transaction.atomic
@@ -44,7 +44,8 @@ def keep_judge(*, study: Study, metric: str, name: str, settings: Settings) -> J
     Anything else becomes the name's next version.
     """
     if not re.fullmatch(r"[\w-]{1,64}", name, re.ASCII):
-        raise ParameterRefused(f"'{name}' cannot be a name: use letters, digits, - and _.")
+        message = f"'{name}' cannot be a name: use letters, digits, - and _."
+        raise ParameterRefused(message, code="name_unfit")
     Study.objects.select_for_update().get(pk=study.pk)
     newest = JudgeVersion.objects.of(study).called(metric, name).first()
     content = asdict(settings)
@@ -78,18 +79,20 @@ def write_steps(*, source: str, output: Path | None, client: Client, anew: bool)
     settings = read_settings("geval", source)
     assert isinstance(settings, GEvalSettings)
     if output is None and source in PRESETS:
-        raise ParameterRefused(f"Say with --output in which file {source} and its steps go.")
+        message = f"Say with --output in which file {source} and its steps go."
+        raise ParameterRefused(message, code="output_missing")
     path = output or Path(source)
     if path.exists() and not anew and _has_steps(path):
         raise ParameterRefused(
             f"{path} has evaluation steps, and others would make another metric of it. "
-            "Say --anew to have them written anew."
+            "Say --anew to have them written anew.",
+            code="has_steps",
         )
     require_writable(path)
     try:
         text = with_steps(settings, client).to_json()
     except ScorerError as error:
-        raise ModelUnfit(f"{error}.") from error
+        raise ModelUnfit(f"{error}.", code=get_code(error)) from error
     write_whole(path, f"{text}\n")
     return path
 

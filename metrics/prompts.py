@@ -150,16 +150,18 @@ def _pairs(run: pd.DataFrame, prompts: Sequence[str]) -> Iterator[tuple[str, pd.
 
 def _require_prompts(study: Study, prompts: Sequence[str], scores: pd.DataFrame) -> None:
     if scores.empty:
-        raise NotPaired(f"Study '{study.slug}' has no scores; score it first.")
+        raise NotPaired(f"Study '{study.slug}' has no scores; score it first.", code="no_scores")
     conditions = list(dict.fromkeys(scores["condition"]))
     for prompt in prompts:
         if prompt not in conditions:
             available = ", ".join(name for name in conditions if name) or "none"
             raise NotPaired(
-                f"Study '{study.slug}' has no condition '{prompt}'. Conditions: {available}."
+                f"Study '{study.slug}' has no condition '{prompt}'. Conditions: {available}.",
+                code="unknown_condition",
             )
     if prompts[0] == prompts[1]:
-        raise NotPaired(f"'{prompts[0]}' cannot be compared with itself; name two conditions.")
+        message = f"'{prompts[0]}' cannot be compared with itself; name two conditions."
+        raise NotPaired(message, code="same_condition")
     compared = scores[scores["condition"].isin(prompts)]
     key = ["metric", "signature", "system", "context", "condition"]
     twice = compared[compared.duplicated(key)]
@@ -167,5 +169,6 @@ def _require_prompts(study: Study, prompts: Sequence[str], scores: pd.DataFrame)
         first = twice.iloc[0]
         raise NotPaired(
             f"'{first['system']}' has two answers to the same question under "
-            f"'{first['condition']}': '{first['context'][:60]}'. Answers are paired by question."
+            f"'{first['condition']}': '{first['context'][:60]}'. Answers are paired by question.",
+            code="two_answers",
         )

@@ -19,7 +19,7 @@ from typing import TextIO
 from annotation.exceptions import ImportRefused
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
-from metrics.exceptions import FileUnfit
+from metrics.exceptions import FileUnfit, get_code
 from metrics.scorers.scorer import Example
 from presentation.files import plain_file
 from presentation.spreadsheets import from_cell, to_cell
@@ -54,7 +54,13 @@ def read_examples(path: Path) -> list[Example]:
         rows = read_rows(path, NEEDED)
         return _examples(rows)
     except ImportRefused as refused:
-        raise FileUnfit(path, refused.problem, line=refused.line, field=refused.field) from refused
+        raise FileUnfit(
+            path,
+            refused.problem,
+            line=refused.line,
+            field=refused.field,
+            code=get_code(refused),
+        ) from refused
 
 
 def _examples(rows: list[Row]) -> list[Example]:
@@ -65,7 +71,7 @@ def _examples(rows: list[Row]) -> list[Example]:
         line = lines.setdefault((example.item, example.system), row.line)
         if line != row.line:
             problem = f"item '{example.item}' has a response of '{example.system}' on line {line}"
-            raise row.refuse(f"{problem} already.", "system")
+            raise row.refuse(f"{problem} already.", "system", code="repeated_response")
         examples.append(example)
     return examples
 
@@ -88,12 +94,14 @@ def read_scores(path: Path) -> list[ScoreRow]:
     try:
         content = plain_file(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise FileUnfit(path, f"it cannot be read: {error.strerror}.") from None
+        message = f"it cannot be read: {error.strerror}."
+        raise FileUnfit(path, message, code="unreadable") from None
     if not content:
         return []
     records = list(csv.reader(io.StringIO(content, newline="")))
     if records[0] != COLUMNS:
-        raise FileUnfit(path, "it is there and no file of scores; name another --output.", line=1)
+        message = "it is there and no file of scores; name another --output."
+        raise FileUnfit(path, message, line=1, code="not_scores")
     complete = records[1:] if content.endswith("\n") else records[1:-1]
     return [row for record in complete if (row := _score(record)) is not None]
 
@@ -116,10 +124,12 @@ def held(path: Path) -> Iterator[None]:
     try:
         lock = beside.open("w")
     except OSError as error:
-        raise FileUnfit(path, f"it cannot be written: {error.strerror}.") from None
+        message = f"it cannot be written: {error.strerror}."
+        raise FileUnfit(path, message, code="unwritable") from None
     with lock:
         if not _is_locked(lock, beside):
-            raise FileUnfit(path, "another process is scoring into it; wait until it is done.")
+            message = "another process is scoring into it; wait until it is done."
+            raise FileUnfit(path, message, code="busy")
         try:
             yield
         finally:
@@ -144,7 +154,8 @@ def write_scores_file(path: Path, rows: Iterable[ScoreRow]) -> None:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise FileUnfit(path, f"it cannot be written: {error.strerror}.") from None
+        message = f"it cannot be written: {error.strerror}."
+        raise FileUnfit(path, message, code="unwritable") from None
 
 
 def append_scores(path: Path, rows: Iterable[ScoreRow]) -> None:
@@ -153,7 +164,8 @@ def append_scores(path: Path, rows: Iterable[ScoreRow]) -> None:
         with path.open("a", encoding="utf-8", newline="") as file:
             _write(file, _lines(row.texts() for row in rows))
     except OSError as error:
-        raise FileUnfit(path, f"it cannot be written: {error.strerror}.") from None
+        message = f"it cannot be written: {error.strerror}."
+        raise FileUnfit(path, message, code="unwritable") from None
 
 
 def _write(file: TextIO, lines: str) -> None:

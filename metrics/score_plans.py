@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.models import Candidate, Study
 from metrics.batches import chunks
-from metrics.exceptions import ModelUnfit
+from metrics.exceptions import ModelUnfit, get_code
 from metrics.models import ScoringRun
 from metrics.scorers.errors import ScorerError
 from metrics.scorers.judges.budget import Estimate
@@ -88,4 +88,4 @@ def estimated(scorer: Scorer, examples: Sequence[Example]) -> Estimate | None:
     try:
         return scorer.estimate(examples) if isinstance(scorer, EndpointJudge) else None
     except ScorerError as error:
-        raise ModelUnfit(f"{scorer.name}: {error}") from error
+        raise ModelUnfit(f"{scorer.name}: {error}", code=get_code(error)) from error

@@ -87,7 +87,7 @@ def read_score_table(
                 key = _key(row, columns, column, item, candidate, signature)
                 if key in table.values:
                     problem = f"line {lines[key]} gives '{key.metric}' for it already."
-                    raise row.refuse(problem, column)
+                    raise row.refuse(problem, column, code="repeated_score")
                 table.values[key] = row.number_or_nan(column)
                 lines[key] = row.line
                 if reason := row.optional(columns.reason) if columns.reason else "":
@@ -104,7 +104,8 @@ def _key(
     if not columns.values:
         metric = row.required(columns.metric, longest=LONGEST)
     elif len(metric := column.strip()) > LONGEST:
-        raise row.refuse(f"a metric's name has at most {LONGEST} characters.", column)
+        problem = f"a metric's name has at most {LONGEST} characters."
+        raise row.refuse(problem, column, code="too_long")
     return ScoreKey(item, candidate, metric, own or signature)
 
 
@@ -159,8 +160,9 @@ def _candidate(
     name = name or row.required(columns.system or columns.candidate)
     keys = candidates.get((item, name), set())
     if not keys:
-        raise row.refuse(f"study '{study.slug}' has no candidate '{name}' of '{item}'.")
+        problem = f"study '{study.slug}' has no candidate '{name}' of '{item}'."
+        raise row.refuse(problem, code="unknown_candidate")
     if len(keys) > 1:
         problem = f"system '{name}' has {len(keys)} candidates of '{item}'; name one by its key."
-        raise row.refuse(problem, columns.candidate or "candidate")
+        raise row.refuse(problem, columns.candidate or "candidate", code="several_candidates")
     return next(iter(keys))

@@ -31,7 +31,8 @@ def chosen_scorers(
         if metric not in parameters:
             raise ParameterRefused(
                 f"--set {setting}: '{metric}' is not one of the requested metrics "
-                f"({', '.join(metrics)})."
+                f"({', '.join(metrics)}).",
+                code="unrequested_metric",
             )
         parameters[metric][parameter] = _stored_value(study, metric, parameter, value) or value
     if judges := [name for name in metrics if is_judge(name)]:
@@ -45,7 +46,8 @@ def _parts(setting: str) -> tuple[str, str, object]:
     name, equals, text = setting.partition("=")
     metric, dot, parameter = name.strip().partition(".")
     if not (metric and dot and parameter and equals):
-        raise ParameterRefused(f"--set {setting}: write it as metric.parameter=value.")
+        message = f"--set {setting}: write it as metric.parameter=value."
+        raise ParameterRefused(message, code="setting_unreadable")
     return metric, parameter, _value(metric, parameter, text.strip())
 
 

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from annotation.models import Candidate, Study
 from annotation.versions import count_scores_change
+from error_codes import InvalidValue
 from metrics.batches import chunks
 from metrics.models import Score, ScoringRun
 from metrics.scorers import scorer as scorers
@@ -60,7 +61,10 @@ def write_scores(
     known = {(candidate.item.key, candidate.key): candidate for candidate in candidates}
     if unknown := sorted(values.keys() - known.keys()):
         item, key = unknown[0]
-        raise ValueError(f"values holds '{key}' of '{item}', which study '{study.slug}' has not")
+        raise InvalidValue(
+            f"values holds '{key}' of '{item}', which study '{study.slug}' has not",
+            code="unknown_candidate",
+        )
     for batch in chunks([known[pair] for pair in values], 500):
         run.scores.filter(candidate__in=batch).delete()
     Score.objects.bulk_create(

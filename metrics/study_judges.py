@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from annotation.models import Study
-from metrics.exceptions import ModelUnfit, ParameterRefused
+from metrics.exceptions import ModelUnfit, ParameterRefused, get_code
 from metrics.models import JudgeVersion, Score, ScoringRun
 from metrics.scorers.errors import EndpointError, ScorerError
 from metrics.scorers.judges.capabilities import Capabilities
@@ -42,7 +42,7 @@ def judges_client(caps: Caps = Caps()) -> Client:  # noqa: B008 -- immutable
     try:
         return client_from(settings.JUDGE | changed)
     except ValueError as error:
-        raise ParameterRefused(f"{error}.") from error
+        raise ParameterRefused(f"{error}.", code=get_code(error)) from error
 
 
 def prepare(scorer: Scorer, *, only_estimates: bool = False) -> None:
@@ -59,7 +59,7 @@ def prepare(scorer: Scorer, *, only_estimates: bool = False) -> None:
             scorer.expect_several_replies(False)
         scorer.fit_batches()
     except ScorerError as error:
-        raise ModelUnfit(f"{scorer.name}: {error}") from error
+        raise ModelUnfit(f"{scorer.name}: {error}", code=get_code(error)) from error
 
 
 def _capabilities(scorer: EndpointJudge, only_estimates: bool) -> Capabilities | None:
@@ -101,7 +101,7 @@ def probe_anew(client: Client) -> Capabilities:
     try:
         return capabilities_of(client, settings.JUDGE_PROBES, anew=True)
     except ScorerError as error:
-        raise ModelUnfit(f"{error}.") from error
+        raise ModelUnfit(f"{error}.", code=get_code(error)) from error
 
 
 def study_judges(study: Study) -> dict[str, list[dict[str, Any]]]:

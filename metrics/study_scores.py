@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from annotation.models import Candidate, Study
 from annotation.versions import count_scores_change
 from metrics.batches import Content, chunks, content_of, grouped
-from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused
+from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused, get_code
 from metrics.models import LONGEST_SIGNATURE, Score, ScoringRun
 from metrics.run_leases import RunLease, leased
 from metrics.scorers import scorer as scorers
@@ -76,9 +76,9 @@ def named_scorer(name: str, **parameters: object) -> Scorer:
         return build(name, **(configured | parameters))
     except (OSError, TypeError, ValueError) as error:
         refused = MetricUnknown if name not in SCORERS else ParameterRefused
-        raise refused(f"{error}.") from error
+        raise refused(f"{error}.", code=get_code(error)) from error
     except ScorerError as error:
-        raise ModelUnfit(f"{name}: {error}") from error
+        raise ModelUnfit(f"{name}: {error}", code=get_code(error)) from error
 
 
 def score_study(
@@ -123,12 +123,14 @@ def signature_of(scorer: Scorer, output: str = "") -> str:
     try:
         signature = scorer.signature_for(output) if output else scorer.signature
     except ScorerError as error:
-        raise ModelUnfit(str(error)) from error
+        raise ModelUnfit(str(error), code=get_code(error)) from error
     except ValueError as error:
-        raise ParameterRefused(f"{scorer.name} cannot be signed: {error}.") from error
+        message = f"{scorer.name} cannot be signed: {error}."
+        raise ParameterRefused(message, code="unsigned") from error
     if len(signature) > LONGEST_SIGNATURE:
         excess = f"{len(signature)} characters, where {LONGEST_SIGNATURE} fit"
-        raise ParameterRefused(f"{scorer.name} cannot be signed: {signature[:80]}... has {excess}.")
+        message = f"{scorer.name} cannot be signed: {signature[:80]}... has {excess}."
+        raise ParameterRefused(message, code="unsigned")
     return signature
 
 
@@ -137,7 +139,7 @@ def measured(scorer: Scorer, examples: Sequence[Example]) -> Sequence[Scores]:
     try:
         return scorer.score(examples)
     except ScorerError as error:
-        raise ModelUnfit(str(error)) from error
+        raise ModelUnfit(str(error), code=get_code(error)) from error
 
 
 @transaction.atomic

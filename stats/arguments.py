@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
+
 if TYPE_CHECKING:
     Column: TypeAlias = Sequence[Any] | NDArray[Any] | pd.Series[Any] | pd.Index[Any]
 else:  # pandas classes take no parameters at run time
@@ -18,9 +20,14 @@ Integers: TypeAlias = NDArray[np.intp]
 def series(values: Column, name: str) -> "pd.Series[Any]":
     """The column as a Series with a fresh index, whatever kind of sequence it came as."""
     if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, not of shape {values.shape}")
+        raise InvalidValue(
+            f"{name} must be one-dimensional, not of shape {values.shape}",
+            code=f"{name}_not_a_column",
+        )
     if isinstance(values, str):
-        raise ValueError(f"{name} must be a column of values, not a single string")
+        raise InvalidValue(
+            f"{name} must be a column of values, not a single string", code=f"{name}_not_a_column"
+        )
     return pd.Series(values).reset_index(drop=True)
 
 
@@ -29,7 +36,9 @@ def require_same_length(**columns: Column) -> int:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         description = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ValueError(f"{', '.join(columns)} must have the same length: {description}")
+        raise InvalidValue(
+            f"{', '.join(columns)} must have the same length: {description}", code="unequal_lengths"
+        )
     return next(iter(lengths.values()))
 
 
@@ -38,10 +47,14 @@ def coded(values: Column, name: str) -> tuple[Integers, list[Hashable]]:
     try:
         codes, distinct = pd.factorize(series(values, name))
     except TypeError as error:
-        raise ValueError(f"{name} holds a value that cannot be hashed: {error}") from error
+        raise InvalidValue(
+            f"{name} holds a value that cannot be hashed: {error}", code=f"{name}_not_hashable"
+        ) from error
     if (codes < 0).any():
         missing = int((codes < 0).sum())
-        raise ValueError(f"{name} has {missing} missing values; leave their rows out")
+        raise InvalidValue(
+            f"{name} has {missing} missing values; leave their rows out", code=f"{name}_missing"
+        )
     return codes.astype(np.intp, copy=False), list(distinct)
 
 
@@ -87,15 +100,19 @@ def numbers(values: Column, name: str) -> Floats:
     """The column as floats; missing values are NaN, and infinite ones are refused."""
     column = series(values, name)
     if column.dtype == object and column.map(lambda value: isinstance(value, str)).any():
-        raise ValueError(f"{name} must be numeric, and holds text")
+        raise InvalidValue(f"{name} must be numeric, and holds text", code=f"{name}_not_numeric")
     if not (pd.api.types.is_numeric_dtype(column) or column.dtype == object or column.empty):
-        raise ValueError(f"{name} must be numeric, not {column.dtype}")
+        raise InvalidValue(
+            f"{name} must be numeric, not {column.dtype}", code=f"{name}_not_numeric"
+        )
     try:
         result = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numeric: {error}") from error
+        raise InvalidValue(
+            f"{name} must be numeric: {error}", code=f"{name}_not_numeric"
+        ) from error
     if np.isinf(result).any():
-        raise ValueError(f"{name} must be finite")
+        raise InvalidValue(f"{name} must be finite", code=f"{name}_not_finite")
     return result
 
 
@@ -104,18 +121,24 @@ def complete_numbers(values: Column, name: str) -> Floats:
     result = numbers(values, name)
     missing = int(np.isnan(result).sum())
     if missing:
-        raise ValueError(f"{name} has {missing} missing values; leave their rows out")
+        raise InvalidValue(
+            f"{name} has {missing} missing values; leave their rows out", code=f"{name}_missing"
+        )
     return result
 
 
 def require_confidence(confidence: float) -> None:
     """A confidence level lies strictly between 0 and 1."""
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
+        raise InvalidValue(
+            f"confidence must lie between 0 and 1, not {confidence}", code="confidence_out_of_range"
+        )
 
 
 def require_one_of(**arguments: tuple[str, tuple[str, ...]]) -> None:
     """Each argument's value is one of those it may have."""
     for name, (value, known) in arguments.items():
         if value not in known:
-            raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+            raise InvalidValue(
+                f"{name} must be one of {', '.join(known)}, not {value!r}", code=f"unknown_{name}"
+            )

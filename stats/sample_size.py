@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, numbers, require_one_of
 from stats.ceilings import Reliability
 from stats.ceilings.more_ratings import MoreRatings, present_ratings, stretches
@@ -162,7 +163,9 @@ def items_needed(curve: pd.DataFrame, power: float = 0.8) -> pd.DataFrame:
     [100]
     """
     if not 0 < power < 1:
-        raise ValueError(f"power must lie between 0 and 1, not {power}")
+        raise InvalidValue(
+            f"power must lie between 0 and 1, not {power}", code="power_out_of_range"
+        )
     reached = curve["n_items"].where(curve["power"] >= power).astype("Int64")
     least = reached.groupby(curve["n_annotators"], dropna=False).min()
     return least.rename("n_items").reset_index()
@@ -176,13 +179,20 @@ def _require_numbers(
     n_studies: int,
 ) -> None:
     if not n_items or min(n_items) < 2:
-        raise ValueError("n_items must be numbers from 2 up")
+        raise InvalidValue("n_items must be numbers from 2 up", code="n_items_out_of_range")
     if n_annotators and (reliability is None or min(n_annotators) <= 0):
-        raise ValueError("n_annotators must be positive, and needs the pilot's reliability")
+        raise InvalidValue(
+            "n_annotators must be positive, and needs the pilot's reliability",
+            code="reliability_missing",
+        )
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, not {alpha}")
+        raise InvalidValue(
+            f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
+        )
     if n_studies < 2:
-        raise ValueError(f"n_studies must be at least 2, not {n_studies}")
+        raise InvalidValue(
+            f"n_studies must be at least 2, not {n_studies}", code="n_studies_out_of_range"
+        )
 
 
 def _replicate(
@@ -204,9 +214,10 @@ def _replicate(
         return means, n_items, max(n_items, n_systems)
     of_pairs = coefficient not in ("pearson", "spearman")
     if of_pairs and cells.n_rows > POOLED_PAIRS_UP_TO_CELLS:
-        raise ValueError(
+        raise InvalidValue(
             f"human has {cells.n_rows} cells, and {POOLED_PAIRS_UP_TO_CELLS} are the most for "
-            f"pooled {coefficient!r}; use another level"
+            f"pooled {coefficient!r}; use another level",
+            code="too_many_cells",
         )
     return pooled_replicate(x, y, item, n_items, coefficient), n_items, max(n_items, cells.n_rows)
 

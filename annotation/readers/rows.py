@@ -29,10 +29,10 @@ class Row:
     inside: str = ""
     is_csv: bool = False
 
-    def refuse(self, problem: str, field: str | None = None) -> ImportRefused:
+    def refuse(self, problem: str, field: str | None = None, *, code: str = "") -> ImportRefused:
         """The error to raise for what this row holds."""
         label = self.called(field) if field else self.inside or None
-        return ImportRefused(self.path, problem, line=self.line, field=label)
+        return ImportRefused(self.path, problem, line=self.line, field=label, code=code)
 
     def called(self, field: str) -> str:
         """The field's name in the whole file."""

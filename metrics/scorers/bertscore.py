@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from error_codes import CodedText, InvalidValue
 from metrics.scorers.checkpoints import Checkpoint, loading
 from metrics.scorers.device import chosen_device
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
@@ -90,7 +91,7 @@ class BertScore(Scorer):
     --------
     >>> BertScore(model="some/encoder")
     Traceback (most recent call last):
-    ValueError: layer must be given for some/encoder: only for roberta-large, ... is one known
+    error_codes.InvalidValue: layer must be given for some/encoder: only for roberta-large, ... is one known
     """
 
     name = "bertscore"
@@ -111,13 +112,18 @@ class BertScore(Scorer):
     ) -> None:
         self.layer = _known_layer(str(model)) if layer is None else layer
         if self.layer < 1:
-            raise ValueError(f"layer must be at least 1, got {layer}")
+            raise InvalidValue(f"layer must be at least 1, got {layer}", code="layer_out_of_range")
         if baseline is not None and (len(baseline) != 3 or max(baseline) >= 1):
-            raise ValueError(f"baseline must be three numbers below 1, got {baseline!r}")
+            raise InvalidValue(
+                f"baseline must be three numbers below 1, got {baseline!r}",
+                code="baseline_out_of_range",
+            )
         self.baseline = None if baseline is None else tuple(map(float, baseline))
         self.idf = None if idf is None else Path(idf).expanduser()
         if self.idf and not self.idf.is_file():
-            raise ValueError(f"idf must be a file of texts, got {str(idf)!r}")
+            raise InvalidValue(
+                f"idf must be a file of texts, got {str(idf)!r}", code="idf_not_a_file"
+            )
         self.device = device
         self._checkpoint = Checkpoint(model, download, cache_folder)
 
@@ -149,7 +155,9 @@ class BertScore(Scorer):
         return [self._scores(match) for match in matches]
 
     def _scores(self, match: Matches) -> Scores:
-        weightless = undefined("every token of a text is in every text of the idf file")
+        weightless = undefined(
+            CodedText("every token of a text is in every text of the idf file", code="weightless")
+        )
         values = (match.f, match.precision, match.recall)
         scores = (weightless if math.isnan(value) else Score(value) for value in values)
         return dict(zip(self.outputs, scores, strict=True))
@@ -217,9 +225,10 @@ class BertScore(Scorer):
 
     def _check_layer(self, config: Any) -> None:
         if self.layer > config.num_hidden_layers:
-            raise ValueError(
+            raise InvalidValue(
                 f"layer must be at most {config.num_hidden_layers} for"
-                f" {self._checkpoint.label}, got {self.layer}"
+                f" {self._checkpoint.label}, got {self.layer}",
+                code="layer_out_of_range",
             )
 
 
@@ -287,7 +296,8 @@ def _weighted_mean(values: "torch.Tensor", weights: "torch.Tensor") -> float:
 
 def _known_layer(model: str) -> int:
     if model not in LAYERS:
-        raise ValueError(
-            f"layer must be given for {model}: only for {', '.join(LAYERS)} is one known"
+        raise InvalidValue(
+            f"layer must be given for {model}: only for {', '.join(LAYERS)} is one known",
+            code="layer_missing",
         )
     return LAYERS[model]

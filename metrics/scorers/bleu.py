@@ -10,6 +10,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
+from error_codes import InvalidValue
 from metrics.scorers.scorer import Example, Score, Scorer, Scores
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
@@ -81,7 +82,10 @@ class Bleu(SacreScorer):
 
     def __init__(self, *, tokenize: str = "13a", lowercase: bool = False) -> None:
         if tokenize not in TOKENIZERS:
-            raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}, got {tokenize!r}")
+            raise InvalidValue(
+                f"tokenize must be one of {', '.join(TOKENIZERS)}, got {tokenize!r}",
+                code="unknown_tokenize",
+            )
         super().__init__(BLEU(effective_order=True, tokenize=tokenize, lowercase=lowercase))
 
 
@@ -127,7 +131,10 @@ class Chrf(SacreScorer):
             ("beta", beta, 1),
         ):
             if value < least:
-                raise ValueError(f"{argument} must be at least {least}, got {value}")
+                raise InvalidValue(
+                    f"{argument} must be at least {least}, got {value}",
+                    code=f"{argument}_out_of_range",
+                )
         super().__init__(CHRF(char_order, word_order, beta, lowercase))
 
 

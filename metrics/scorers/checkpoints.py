@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.weights import FOREIGN_FILES, Fingerprint, fingerprint
 
@@ -56,7 +57,8 @@ class Checkpoint:
         try:
             return fingerprint(self.folder)
         except OSError as error:
-            raise ModelUnavailableError(f"{self.folder} cannot be read: {error}") from error
+            message = f"{self.folder} cannot be read: {error}"
+            raise ModelUnavailableError(message, code="unreadable") from error
 
     def signed(self) -> dict[str, str]:
         """The fields of a signature that name the model.
@@ -147,11 +149,12 @@ def _hub_folder(name: str, *, download: bool, cache_folder: str | None) -> Path:
             ignore_patterns=list(FOREIGN_FILES),
         )
     except HFValidationError as error:
-        raise ModelUnavailableError(f"{name} is neither a folder nor a model's name") from error
+        message = f"{name} is neither a folder nor a model's name"
+        raise ModelUnavailableError(message, code="not_a_model") from error
     except OSError as error:
         remedy = "could not be fetched" if download else "may not be fetched: allow download"
         raise ModelUnavailableError(
-            f"{name} is neither a folder nor in the cache, and {remedy} ({error})"
+            f"{name} is neither a folder nor in the cache, and {remedy} ({error})", code="absent"
         ) from error
     return Path(folder)
 
@@ -184,7 +187,8 @@ def loading(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError) as error:
-        raise ModelUnavailableError(f"{folder} cannot be loaded: {error}") from error
+        code = error.code if isinstance(error, InvalidValue) else "unloadable"
+        raise ModelUnavailableError(f"{folder} cannot be loaded: {error}", code=code) from error
     finally:
         if is_enabled:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]

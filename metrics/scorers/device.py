@@ -1,5 +1,7 @@
 """On what a model runs. Not part of a signature: the numeric type changes scores, this does not."""
 
+from error_codes import InvalidValue
+
 DEVICES = ("cuda", "mps", "cpu")
 
 
@@ -26,17 +28,20 @@ def chosen_device(device: str | None = None) -> str:
     'cpu'
     >>> chosen_device("abacus")
     Traceback (most recent call last):
-    ValueError: device must be one of cuda, mps, cpu, got 'abacus'
+    error_codes.InvalidValue: device must be one of cuda, mps, cpu, got 'abacus'
     """
     devices = available()
     if device is None:
         return devices[0]
     kind = device.partition(":")[0]
     if kind not in DEVICES:
-        raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {device!r}")
+        raise InvalidValue(
+            f"device must be one of {', '.join(DEVICES)}, got {device!r}", code="unknown_device"
+        )
     if kind not in devices:
-        raise ValueError(
-            f"device {device!r} is not on this machine, which has {', '.join(devices)}"
+        raise InvalidValue(
+            f"device {device!r} is not on this machine, which has {', '.join(devices)}",
+            code="device_absent",
         )
     return device
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import CodedText, InvalidValue
 from metrics.scorers.checkpoints import PACKAGED_MODEL, Checkpoint, loading
 from metrics.scorers.device import chosen_device
 from metrics.scorers.errors import TruncatedTextWarning
@@ -54,7 +55,10 @@ def cosine(left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[n
     array([0.96,  nan])
     """
     if left.shape != right.shape:
-        raise ValueError(f"left and right must have one shape, got {left.shape} and {right.shape}")
+        raise InvalidValue(
+            f"left and right must have one shape, got {left.shape} and {right.shape}",
+            code="unequal_shapes",
+        )
     left, right = left.astype(np.float64), right.astype(np.float64)
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     dots = np.einsum("ij,ij->i", left, right)
@@ -79,7 +83,11 @@ def cosine_score(value: float) -> Score:
     >>> cosine_score(float("nan")).reason
     'an embedding is all zeros'
     """
-    return undefined("an embedding is all zeros") if np.isnan(value) else Score(value)
+    return (
+        undefined(CodedText("an embedding is all zeros", code="zero_embedding"))
+        if np.isnan(value)
+        else Score(value)
+    )
 
 
 def cosine_scores(

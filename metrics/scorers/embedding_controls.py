@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import NoScoreError
 from metrics.scorers.random_words import WORDS
 from metrics.scorers.scorer import Example, Scorer
@@ -64,7 +65,9 @@ def random_texts(
     """
     for argument, value in (("n_texts", n_texts), ("n_words", n_words), ("words", len(words))):
         if value < 1:
-            raise ValueError(f"{argument} must be at least 1, got {value}")
+            raise InvalidValue(
+                f"{argument} must be at least 1, got {value}", code=f"{argument}_out_of_range"
+            )
     drawn = np.random.default_rng(seed).integers(len(words), size=(n_texts, n_words))
     return [" ".join(words[index] for index in row) for row in drawn]
 
@@ -110,7 +113,7 @@ def random_words_control(
     """
     usable = [reference for reference in references if reference.strip()]
     if not usable:
-        raise ValueError("references must hold a text that is not blank")
+        raise InvalidValue("references must hold a text that is not blank", code="references_empty")
     texts = random_texts(len(usable), n_words, seed=seed, words=words)
     examples = [
         Example(item=str(index), system="random words", response=text, reference=reference)
@@ -149,7 +152,10 @@ def r_squared(left: Sequence[float], right: Sequence[float]) -> float:
     1.0
     """
     if len(left) != len(right):
-        raise ValueError(f"left and right must be of one length, got {len(left)} and {len(right)}")
+        raise InvalidValue(
+            f"left and right must be of one length, got {len(left)} and {len(right)}",
+            code="unequal_shapes",
+        )
     both = np.array([left, right], dtype=np.float64)
     both = both[:, ~np.isnan(both).any(axis=0)]
     if both.shape[1] < 2 or (both == both[:, :1]).all(axis=1).any():

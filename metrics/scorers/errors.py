@@ -45,8 +45,8 @@ class EndpointUnavailableError(EndpointError):
 class TransientError(EndpointUnavailableError):
     """One request failed; `wait_seconds` is when the endpoint wants it again, if it says so."""
 
-    def __init__(self, message: str, wait_seconds: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, wait_seconds: float | None = None, *, code: str = "") -> None:
+        super().__init__(message, code=code)
         self.wait_seconds = wait_seconds
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from error_codes import InvalidValue
+
 NAMES = {
     bool: "true or false",
     int: "a whole number",
@@ -35,12 +37,14 @@ def check_kinds(values: Mapping[str, object], declared: Mapping[str, Any]) -> No
     >>> check_kinds({"n": 2, "model": "tiny"}, {"n": int, "model": str | Path})
     >>> check_kinds({"lowercase": "no"}, {"lowercase": bool})
     Traceback (most recent call last):
-    ValueError: lowercase must be true or false, got 'no'
+    error_codes.InvalidValue: lowercase must be true or false, got 'no'
     """
     for name, value in values.items():
         kind = declared.get(name, Parameter.empty)
         if kind is not Parameter.empty and not _is_of(kind, value):
-            raise ValueError(f"{name} must be {_description(kind)}, got {value!r}")
+            raise InvalidValue(
+                f"{name} must be {_description(kind)}, got {value!r}", code="wrong_kind"
+            )
 
 
 def _is_of(kind: Any, value: Any) -> bool:

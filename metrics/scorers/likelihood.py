@@ -16,6 +16,7 @@ from functools import cached_property
 from importlib import metadata
 from typing import Any, NamedTuple, Protocol
 
+from error_codes import InvalidValue
 from metrics.scorers.checkpoints import Checkpoint, loading
 from metrics.scorers.device import chosen_device
 from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
@@ -125,7 +126,7 @@ class CausalModel:
     --------
     >>> CausalModel(Checkpoint("gpt2"), window=1)
     Traceback (most recent call last):
-    ValueError: window must be at least 2, got 1
+    error_codes.InvalidValue: window must be at least 2, got 1
     """
 
     def __init__(
@@ -147,9 +148,14 @@ class CausalModel:
             ("padding", padding, PADDINGS),
         ):
             if value not in choices:
-                raise ValueError(f"{argument} must be one of {', '.join(choices)}, got {value!r}")
+                raise InvalidValue(
+                    f"{argument} must be one of {', '.join(choices)}, got {value!r}",
+                    code=f"unknown_{argument}",
+                )
         if window is not None and window < 2:
-            raise ValueError(f"window must be at least 2, got {window}")
+            raise InvalidValue(
+                f"window must be at least 2, got {window}", code="window_out_of_range"
+            )
         self.checkpoint = checkpoint
         self.boundary, self.bos = boundary, bos
         self.window, self.overflow = window, overflow

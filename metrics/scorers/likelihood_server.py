@@ -10,6 +10,7 @@ response into tokens together; a token that holds a character of the response co
 import math
 from collections.abc import Sequence
 
+from error_codes import CodedText
 from metrics.scorers.errors import EndpointError, EndpointRefusedError, PromptRefusedError
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.replies import Token
@@ -82,7 +83,9 @@ class CompletionsServer:
             return Likelihood(float("nan"), 0, str(error))
         offsets = [token.offset for token in tokens if token.offset is not None]
         if len(offsets) < len(tokens):
-            raise EndpointRefusedError("the endpoint gives no offsets of its tokens")
+            raise EndpointRefusedError(
+                "the endpoint gives no offsets of its tokens", code="no_offsets"
+            )
         logprobs = [None if math.isnan(token.logprob) else token.logprob for token in tokens]
         return response_likelihood(offsets, logprobs, len(prompt), len(prompt) + len(response))
 
@@ -93,7 +96,8 @@ class CompletionsServer:
         if not reply.tokens or not reply.text.startswith(text):
             raise EndpointRefusedError(
                 "the endpoint does not return the log-probabilities of the prompt: it ignores echo"
-                " or logprobs. vLLM returns them, and llama-cpp-python with --logits_all true"
+                " or logprobs. vLLM returns them, and llama-cpp-python with --logits_all true",
+                code="no_echo",
             )
         return reply.tokens
 
@@ -138,5 +142,9 @@ def response_likelihood(
         return Likelihood(float("nan"), 0, "the server gives no token of the response")
     nats = [-logprob for logprob in of_response if logprob is not None]
     if len(nats) < len(of_response):
-        return Likelihood(float("nan"), 0, "a token of the response has no log-probability")
+        return Likelihood(
+            float("nan"),
+            0,
+            CodedText("a token of the response has no log-probability", code="no_logprob"),
+        )
     return Likelihood(sum(nats), len(nats))

@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.weights import file_sha256
 
@@ -73,7 +74,9 @@ class TrainedClassifier:
             If it has not been saved, so that there is no file to name.
         """
         if self.path is None:
-            raise ValueError("a classifier must be saved before it can be signed")
+            raise InvalidValue(
+                "a classifier must be saved before it can be signed", code="not_saved"
+            )
         return {
             "model": self.path.name,
             "weights": file_sha256(self.path)[:16],
@@ -123,7 +126,9 @@ class TrainedClassifier:
             If the name of the file ends otherwise.
         """
         if not path.name.endswith(TRAINED_SUFFIX):
-            raise ValueError(f"path must end in {TRAINED_SUFFIX}, got {path.name!r}")
+            raise InvalidValue(
+                f"path must end in {TRAINED_SUFFIX}, got {path.name!r}", code="wrong_suffix"
+            )
         words = {
             "version": VERSION,
             "labels": self.labels,
@@ -174,7 +179,8 @@ class TrainedClassifier:
                     **words,
                 )
         except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
-            raise ModelUnavailableError(f"{path} is not a classifier of styles: {error}") from error
+            message = f"{path} is not a classifier of styles: {error}"
+            raise ModelUnavailableError(message, code="not_a_classifier") from error
 
 
 def train(texts: Sequence[str], labels: Sequence[str], *, seed: int = 0) -> TrainedClassifier:
@@ -208,10 +214,16 @@ def train(texts: Sequence[str], labels: Sequence[str], *, seed: int = 0) -> Trai
     (('f', 'i'), np.int64(1))
     """
     if len(texts) != len(labels):
-        raise ValueError(f"labels must be {len(texts)}, one for each text, got {len(labels)}")
+        raise InvalidValue(
+            f"labels must be {len(texts)}, one for each text, got {len(labels)}",
+            code="unequal_lengths",
+        )
     rarest = min(Counter(labels).values(), default=0)
     if len(set(labels)) < 2 or rarest < 2:
-        raise ValueError("labels must be of at least two kinds, with at least two texts of each")
+        raise InvalidValue(
+            "labels must be of at least two kinds, with at least two texts of each",
+            code="too_few_labels",
+        )
     vectorizer, regression = _unfitted()
     regression.fit(vectorizer.fit_transform(texts), np.array(labels))
     return TrainedClassifier(

@@ -16,6 +16,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
+from error_codes import CodedText, InvalidValue
 from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint, api_key_from
@@ -154,7 +155,10 @@ class Nll(Scorer):
         self._referee: Referee
         if endpoint is not None:
             if boundary == "separate":
-                raise ValueError("boundary must be 'joint' with an endpoint, which cuts the tokens")
+                raise InvalidValue(
+                    "boundary must be 'joint' with an endpoint, which cuts the tokens",
+                    code="boundary_not_joint",
+                )
             self._referee = _server(endpoint, str(model), api_key_variable)
         else:
             self._referee = CausalModel(
@@ -221,7 +225,7 @@ class Nll(Scorer):
 
     def _of_empty(self) -> Scores:
         if self.empty == "undefined":
-            return dict.fromkeys(self.outputs, undefined("empty response"))
+            return dict.fromkeys(self.outputs, undefined(CodedText("empty response", code="empty")))
         return {"nll": Score(EMPTY_NATS), "nll_score": Score(0.0)}
 
     def _scores(self, likelihood: Likelihood) -> Scores:
@@ -234,7 +238,10 @@ class Nll(Scorer):
 
 def _server(endpoint: str, model: str, api_key_variable: str) -> CompletionsServer:
     if not endpoint.startswith(("http://", "https://")):
-        raise ValueError(f"endpoint must begin with http:// or https://, got {endpoint!r}")
+        raise InvalidValue(
+            f"endpoint must begin with http:// or https://, got {endpoint!r}",
+            code="endpoint_scheme",
+        )
     key = api_key_from(os.environ, api_key_variable)
     address = Endpoint(base_url=endpoint, model=model, api_key=key)
     return CompletionsServer(Client(address))
@@ -242,15 +249,19 @@ def _server(endpoint: str, model: str, api_key_variable: str) -> CompletionsServ
 
 def _one_of(argument: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
-        raise ValueError(f"{argument} must be one of {', '.join(known)}, got {value!r}")
+        raise InvalidValue(
+            f"{argument} must be one of {', '.join(known)}, got {value!r}",
+            code=f"unknown_{argument}",
+        )
 
 
 def _fields(template: str) -> frozenset[str]:
     """What a template needs; its own words apart, it must name something to answer."""
     fields = frozenset(_FIELD.findall(template))
     if not fields or not fields <= set(_FIELDS):
-        raise ValueError(
+        raise InvalidValue(
             f"template must be one of {', '.join(TEMPLATES)}, or a text with {{context}} or"
-            f" {{condition}} and no other field, got {template!r}"
+            f" {{condition}} and no other field, got {template!r}",
+            code="unknown_template",
         )
     return fields

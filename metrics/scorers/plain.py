@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
+from error_codes import CodedText, InvalidValue
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.tokenization import unicode_words
 
@@ -40,7 +41,7 @@ def ngrams(text: str, n: int) -> Counter[_NGram]:
     2
     """
     if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+        raise InvalidValue(f"n must be at least 1, got {n}", code="n_out_of_range")
     words = unicode_words(text)
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
@@ -206,12 +207,13 @@ class Repetition(Scorer):
 
 def _at_least_one(n: int) -> int:
     if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+        raise InvalidValue(f"n must be at least 1, got {n}", code="n_out_of_range")
     return n
 
 
 def _distinct(text: str, n: int) -> Score:
     counts = ngrams(text, n)
     if not counts:
-        return undefined("no words" if n == 1 else f"fewer than {n} words")
+        reason = "no words" if n == 1 else f"fewer than {n} words"
+        return undefined(CodedText(reason, code="too_few_words"))
     return Score(len(counts) / counts.total())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import NamedTuple
 
+from error_codes import InvalidValue
 from metrics.scorers.bertscore import BertScore
 from metrics.scorers.bleu import Bleu, Chrf, Ter
 from metrics.scorers.embedding import Embedding
@@ -210,15 +211,20 @@ def build(name: str, **parameters: object) -> Scorer:
     'rouge|nrefs:1|variant:L|tokenizer:unicode|stemmer:no|version:2'
     >>> build("bleurt")
     Traceback (most recent call last):
-    ValueError: name must be one of rouge1, rouge2, ..., got 'bleurt'
+    error_codes.InvalidValue: name must be one of rouge1, rouge2, ..., got 'bleurt'
     """
     if name not in SCORERS:
-        raise ValueError(f"name must be one of {', '.join(SCORERS)}, got {name!r}")
+        raise InvalidValue(
+            f"name must be one of {', '.join(SCORERS)}, got {name!r}", code="unknown_metric"
+        )
     factory = SCORERS[name].factory
     known = inspect.signature(factory).parameters
     for parameter in parameters:
         if parameter not in known:
-            raise ValueError(f"{parameter} is not a parameter of {name}; it has {', '.join(known)}")
+            raise InvalidValue(
+                f"{parameter} is not a parameter of {name}; it has {', '.join(known)}",
+                code="unknown_parameter",
+            )
     check_kinds(parameters, {each: known[each].annotation for each in known})
     return factory(**parameters)
 

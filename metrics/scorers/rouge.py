@@ -14,10 +14,13 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import NamedTuple
 
+from error_codes import CodedText, InvalidValue
 from metrics.scorers.errors import UntokenisedTextWarning
 from metrics.scorers.lcs import lcs_indices, lcs_length, positions
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.tokenization import TOKENIZERS, loses_most
+
+NO_WORDS = CodedText("no words in the response", code="no_words")
 
 VERSION = 2
 _CACHED_TEXTS = 4096  # texts; a reference returns once for every system
@@ -66,7 +69,7 @@ def rouge_n(response: str, reference: str, n: int, tokenizer: str = "google") ->
     Overlap(precision=0.5, recall=0.3333333333333333, f=0.4)
     """
     if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+        raise InvalidValue(f"n must be at least 1, got {n}", code="n_out_of_range")
     reference_counts, n_reference = _counts(reference, n, tokenizer)
     tokens = _tokens(response, tokenizer)
     matched: dict[Hashable, int] = {}
@@ -201,7 +204,9 @@ class Rouge(Scorer):
 
     def __init__(self, variant: str, *, tokenizer: str = "google") -> None:
         if not re.fullmatch("[1-9]|L|Lsum", variant):
-            raise ValueError(f"variant must be 1 to 9, L or Lsum, got {variant!r}")
+            raise InvalidValue(
+                f"variant must be 1 to 9, L or Lsum, got {variant!r}", code="unknown_variant"
+            )
         _require_tokenizer(tokenizer)
         self.variant = variant
         self.tokenizer = tokenizer
@@ -239,7 +244,7 @@ class Rouge(Scorer):
             plain: Score(f),
             precise: Score(precision),
             recalled: Score(recall),
-            invented: Score(1 - precision) if has_words else undefined("no words in the response"),
+            invented: Score(1 - precision) if has_words else undefined(NO_WORDS),
         }
 
     def _overlap(self) -> Callable[[str, str], Overlap]:
@@ -259,7 +264,10 @@ def _overlap(matches: int, n_response: int, n_reference: int) -> Overlap:
 
 def _require_tokenizer(tokenizer: str) -> None:
     if tokenizer not in TOKENIZERS:
-        raise ValueError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}")
+        raise InvalidValue(
+            f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}",
+            code="unknown_tokenizer",
+        )
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

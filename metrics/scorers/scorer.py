@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from error_codes import CodedText, InvalidValue
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
@@ -100,7 +102,7 @@ def sign(name: str, **fields: object) -> str:
     """
     for key, value in fields.items():
         if "|" in str(value):
-            raise ValueError(f"{key} must not contain '|', got {value!r}")
+            raise InvalidValue(f"{key} must not contain '|', got {value!r}", code="separator")
     return "|".join([name, *(f"{key}:{value}" for key, value in fields.items())])
 
 
@@ -168,7 +170,10 @@ class Scorer(ABC):
             If the scorer has no such output.
         """
         if output not in self.outputs:
-            raise ValueError(f"output must be one of {', '.join(self.outputs)}, got {output!r}")
+            raise InvalidValue(
+                f"output must be one of {', '.join(self.outputs)}, got {output!r}",
+                code="unknown_output",
+            )
         return output not in self.lower_is_better
 
     @property
@@ -255,10 +260,13 @@ class Scorer(ABC):
         complete = [example for example, gap in zip(batch, missing, strict=True) if not gap]
         measured = self.measure(complete) if complete else []
         if len(measured) != len(complete):
-            raise ValueError(f"{self.name} gave {len(measured)} scores for {len(complete)} texts")
+            raise InvalidValue(
+                f"{self.name} gave {len(measured)} scores for {len(complete)} texts",
+                code="unequal_lengths",
+            )
         remaining = iter(measured)
         return [
-            dict.fromkeys(self.outputs, undefined(f"no {gap}"))
+            dict.fromkeys(self.outputs, undefined(CodedText(f"no {gap}", code="missing_field")))
             if gap
             else self._checked(next(remaining))
             for gap in missing
@@ -276,8 +284,13 @@ class Scorer(ABC):
     def _checked(self, scores: Scores) -> Scores:
         """Hold a scorer to its word: its outputs, and a reason with every NaN."""
         if tuple(scores) != self.outputs and scores.keys() != set(self.outputs):
-            raise ValueError(f"{self.name} gave {sorted(scores)}, not {sorted(self.outputs)}")
+            raise InvalidValue(
+                f"{self.name} gave {sorted(scores)}, not {sorted(self.outputs)}",
+                code="wrong_outputs",
+            )
         for output, (value, reason, _) in scores.items():
             if value != value and not reason:
-                raise ValueError(f"{self.name} gave {output} = NaN without a reason")
+                raise InvalidValue(
+                    f"{self.name} gave {output} = NaN without a reason", code="reason_missing"
+                )
         return scores

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import CodedText
 from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.ngram_classifier import TRAINED_SUFFIX, TrainedClassifier
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
@@ -120,7 +121,12 @@ class Style(Scorer):
         column = self._columns.get(self.labels.get(condition, condition).strip().casefold())
         if column is None:
             labels = ", ".join(self._classifier.labels)
-            unknown = undefined(f"the classifier knows no style '{condition}': it knows {labels}")
+            unknown = undefined(
+                CodedText(
+                    f"the classifier knows no style '{condition}': it knows {labels}",
+                    code="unknown_style",
+                )
+            )
             return dict.fromkeys(self.outputs, unknown)
         probability = float(probabilities[column])
         return {"style": Score(probability), "style_accuracy": Score(float(probability > 0.5))}

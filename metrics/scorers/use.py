@@ -81,11 +81,14 @@ class UniversalSentenceEncoder(Scorer):
     def _folder(self) -> Path:
         if self.model is None:
             raise ModelUnavailableError(
-                "use needs model=FOLDER, where the Universal Sentence Encoder's SavedModel is"
+                "use needs model=FOLDER, where the Universal Sentence Encoder's SavedModel is",
+                code="model_missing",
             )
         folder = Path(self.model).expanduser()
         if not (folder / "saved_model.pb").is_file():
-            raise ModelUnavailableError(f"there is no saved_model.pb in {folder}")
+            raise ModelUnavailableError(
+                f"there is no saved_model.pb in {folder}", code="no_saved_model"
+            )
         return folder
 
     @cached_property
@@ -94,7 +97,8 @@ class UniversalSentenceEncoder(Scorer):
         try:
             tensorflow = import_module("tensorflow")
         except ImportError as error:
-            raise ModelUnavailableError(f"{_missing_tensorflow()} ({error})") from error
+            message = f"{_missing_tensorflow()} ({error})"
+            raise ModelUnavailableError(message, code="no_tensorflow") from error
         encoder = tensorflow.saved_model.load(str(folder))
         if not callable(encoder):
             raise ModelUnavailableError(f"{folder} holds no encoder that takes texts")
@@ -116,4 +120,4 @@ def _tensorflow_version() -> str:
             return metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    raise ModelUnavailableError(_missing_tensorflow())
+    raise ModelUnavailableError(_missing_tensorflow(), code="no_tensorflow")

@@ -70,12 +70,15 @@ def verify_sha256(path: Path, expected: str) -> None:
     metrics.scorers.errors.ModelChangedError: ... has SHA-256 e3b0c44298fc..., not 000000000000...
     """
     if not path.is_file():
-        raise ModelChangedError(f"there is no {path}, so its SHA-256 cannot be checked")
+        raise ModelChangedError(
+            f"there is no {path}, so its SHA-256 cannot be checked", code="missing"
+        )
     digest = file_sha256(path)
     if digest != expected:
         raise ModelChangedError(
             f"{path.name} has SHA-256 {digest[:12]}..., not {expected[:12]}...: it is another model"
-            f" or a damaged copy, so its scores would not be comparable. Install it anew ({path})"
+            f" or a damaged copy, so its scores would not be comparable. Install it anew ({path})",
+            code="other_weights",
         )
 
 

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from error_codes import InvalidValue
 from stats.aggregation.bias_precision import bias_precision
 from stats.aggregation.dawid_skene import dawid_skene
 from stats.aggregation.glad import glad
@@ -64,7 +65,9 @@ def aggregate(
     {1: 'x'}
     """
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+        raise InvalidValue(
+            f"method must be one of {', '.join(METHODS)}, not {method!r}", code="unknown_method"
+        )
     function = METHODS[method]
     known = [
         name
@@ -72,5 +75,8 @@ def aggregate(
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
     if unknown := sorted(set(options) - set(known)):
-        raise ValueError(f"{method} has no option {', '.join(unknown)}; it has {', '.join(known)}")
+        raise InvalidValue(
+            f"{method} has no option {', '.join(unknown)}; it has {', '.join(known)}",
+            code="unknown_option",
+        )
     return function(items, annotators, values, **options)

@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.aggregation.crowd import Crowd, Repeats, Votes
 from stats.aggregation.result import (
     Aggregation,
@@ -173,9 +174,14 @@ def ascend(
     The objective never falls, so a small gain is the end and not a dip.
     """
     if tolerance < 0:
-        raise ValueError(f"tolerance must not be negative, not {tolerance}")
+        raise InvalidValue(
+            f"tolerance must not be negative, not {tolerance}", code="tolerance_out_of_range"
+        )
     if max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
+        raise InvalidValue(
+            f"max_iterations must be at least 1, not {max_iterations}",
+            code="max_iterations_out_of_range",
+        )
     parameters = maximise(start)
     expectation, objective = expect(parameters)
     for iteration in range(1, max_iterations + 1):

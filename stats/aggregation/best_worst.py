@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.aggregation.result import Aggregation, sign
 from stats.arguments import Column, require_same_length, series
@@ -99,11 +100,14 @@ def _require_choice(
     names: Sequence[Hashable], top: Hashable, bottom: Hashable, judgment: int
 ) -> None:
     if len(set(names)) < len(names) or len(names) < 2:
-        raise ValueError(f"sets must list two or more candidates, each once: row {judgment}")
+        raise InvalidValue(
+            f"sets must list two or more candidates, each once: row {judgment}", code="set_unfit"
+        )
     if top == bottom or top not in names or bottom not in names:
-        raise ValueError(
+        raise InvalidValue(
             f"best and worst must be two candidates of the set: row {judgment} has "
-            f"{top!r} and {bottom!r} of {list(names)!r}"
+            f"{top!r} and {bottom!r} of {list(names)!r}",
+            code="not_in_set",
         )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse, stats
 from scipy.sparse import csgraph
 
+from error_codes import InvalidValue
 from stats.aggregation.ascent import Ascent, Estimates, fit
 from stats.aggregation.crowd import Ratings, Repeats, code_ratings
 from stats.aggregation.result import Aggregation, value_table
@@ -86,7 +87,9 @@ def bias_precision(
     """
     require_confidence(confidence)
     if not prior_labels > 0:
-        raise ValueError(f"prior_labels must be above 0, not {prior_labels}")
+        raise InvalidValue(
+            f"prior_labels must be above 0, not {prior_labels}", code="prior_labels_out_of_range"
+        )
     ratings = code_ratings(items, annotators, values, repeats)
     return fit(
         "bias_precision",

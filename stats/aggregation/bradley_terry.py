@@ -9,6 +9,7 @@ from scipy import sparse, stats
 from scipy.sparse import csgraph
 from scipy.special import expit, log_expit
 
+from error_codes import InvalidValue
 from stats.aggregation.ascent import convergence_warnings
 from stats.aggregation.crowd import require_table
 from stats.aggregation.result import Aggregation, Reason, name_of, nothing, sign
@@ -155,9 +156,14 @@ def aggregation_of(
     """The strengths of the candidates of these comparisons as a result."""
     require_confidence(confidence)
     if smoothing < 0:
-        raise ValueError(f"smoothing must not be negative, not {smoothing}")
+        raise InvalidValue(
+            f"smoothing must not be negative, not {smoothing}", code="smoothing_out_of_range"
+        )
     if max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
+        raise InvalidValue(
+            f"max_iterations must be at least 1, not {max_iterations}",
+            code="max_iterations_out_of_range",
+        )
     over = {"over": "+".join(comparisons.drawn)} if comparisons.drawn else {}
     signature = sign(
         method, smoothing=smoothing, confidence=confidence, max_iterations=max_iterations, **over
@@ -201,13 +207,16 @@ def _checked(
     both, candidates = coded_in_order([*winners, *losers], "winners and losers")
     winner, loser = both[:n], both[n:]
     if (winner == loser).any():
-        raise ValueError("winners and losers must differ: a candidate is compared with itself")
+        raise InvalidValue(
+            "winners and losers must differ: a candidate is compared with itself",
+            code="compared_with_itself",
+        )
     weight = np.ones(n)
     if weights is not None:
         require_same_length(winners=winners, weights=weights)
         weight = complete_numbers(weights, "weights")
         if (weight < 0).any():
-            raise ValueError("weights must not be negative")
+            raise InvalidValue("weights must not be negative", code="weights_out_of_range")
     judgment: Integers = np.arange(n)
     if judgments is not None:
         require_same_length(winners=winners, judgments=judgments)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -89,7 +90,9 @@ def require_table(argument: str, **axes: int) -> None:
     """Refuse, before it is made, a table that takes gigabytes."""
     if prod(axes.values()) > MAX_CELLS:
         shape = " by ".join(f"{size:,} {name}" for name, size in axes.items())
-        raise ValueError(f"{argument} would take a table of {shape}, which is too large")
+        raise InvalidValue(
+            f"{argument} would take a table of {shape}, which is too large", code="table_too_large"
+        )
 
 
 def code_votes(items: Column, annotators: Column, values: Column, repeats: Repeats) -> Votes:
@@ -107,15 +110,18 @@ def code_ratings(items: Column, annotators: Column, values: Column, repeats: Rep
 
 def _code_crowd(items: Column, annotators: Column, values: Column, repeats: Repeats) -> Crowd:
     if repeats not in ("refuse", "count"):
-        raise ValueError(f"repeats must be 'refuse' or 'count', not {repeats!r}")
+        raise InvalidValue(
+            f"repeats must be 'refuse' or 'count', not {repeats!r}", code="unknown_repeats"
+        )
     require_same_length(items=items, annotators=annotators, values=values)
     item, distinct_items = coded_in_order(items, "items")
     annotator, distinct_annotators = coded_in_order(annotators, "annotators")
     pair = pd.Series(item * len(distinct_annotators) + annotator)
     n_repeated = int(pair.duplicated().sum())
     if n_repeated and repeats == "refuse":
-        raise ValueError(
+        raise InvalidValue(
             f"annotators label an item more than once in {n_repeated} rows of items and "
-            "annotators; leave them out, or pass repeats='count' to count each"
+            "annotators; leave them out, or pass repeats='count' to count each",
+            code="repeated_labels",
         )
     return Crowd(item, annotator, distinct_items, distinct_annotators, n_repeated)

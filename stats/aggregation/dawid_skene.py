@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from error_codes import InvalidValue
 from stats.aggregation.ascent import (
     Ascent,
     Estimates,
@@ -89,7 +90,9 @@ def dawid_skene(
     2         c           0.5
     """
     if smoothing < 0:
-        raise ValueError(f"smoothing must not be negative, not {smoothing}")
+        raise InvalidValue(
+            f"smoothing must not be negative, not {smoothing}", code="smoothing_out_of_range"
+        )
     votes = code_votes(items, annotators, values, repeats)
     return fit(
         "dawid_skene",

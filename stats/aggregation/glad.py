@@ -6,6 +6,7 @@ import numpy as np
 from scipy import optimize
 from scipy.special import expit, log_expit
 
+from error_codes import InvalidValue
 from stats.aggregation.ascent import fitted, normalised, posterior_estimates
 from stats.aggregation.crowd import Repeats, Votes, code_votes
 from stats.aggregation.result import Aggregation, nothing, sign
@@ -73,9 +74,14 @@ def glad(
     [0.9, 0.6, 0.9]
     """
     if tolerance < 0:
-        raise ValueError(f"tolerance must not be negative, not {tolerance}")
+        raise InvalidValue(
+            f"tolerance must not be negative, not {tolerance}", code="tolerance_out_of_range"
+        )
     if max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
+        raise InvalidValue(
+            f"max_iterations must be at least 1, not {max_iterations}",
+            code="max_iterations_out_of_range",
+        )
     votes = code_votes(items, annotators, values, repeats)
     signature = sign("glad", tolerance=tolerance, max_iterations=max_iterations, repeats=repeats)
     if not votes.n_labels:

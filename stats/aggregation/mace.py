@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma
 
+from error_codes import InvalidValue
 from stats.aggregation.ascent import fitted, normalised, posterior_estimates, safe_log
 from stats.aggregation.crowd import Repeats, Votes, code_votes
 from stats.aggregation.result import Aggregation, nothing, sign
@@ -106,11 +107,18 @@ def mace(
 
 def _require(restarts: int, tolerance: float, max_iterations: int) -> None:
     if restarts < 1:
-        raise ValueError(f"restarts must be at least 1, not {restarts}")
+        raise InvalidValue(
+            f"restarts must be at least 1, not {restarts}", code="restarts_out_of_range"
+        )
     if tolerance < 0:
-        raise ValueError(f"tolerance must not be negative, not {tolerance}")
+        raise InvalidValue(
+            f"tolerance must not be negative, not {tolerance}", code="tolerance_out_of_range"
+        )
     if max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
+        raise InvalidValue(
+            f"max_iterations must be at least 1, not {max_iterations}",
+            code="max_iterations_out_of_range",
+        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.aggregation.ascent import (
     Ascent,
     Estimates,
@@ -78,7 +79,9 @@ def mace_em(
     [True, True, False]
     """
     if smoothing < 0:
-        raise ValueError(f"smoothing must not be negative, not {smoothing}")
+        raise InvalidValue(
+            f"smoothing must not be negative, not {smoothing}", code="smoothing_out_of_range"
+        )
     votes = code_votes(items, annotators, values, repeats)
     return fit(
         "mace_em",

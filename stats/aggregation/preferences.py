@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.aggregation.bradley_terry import Comparisons, aggregation_of
 from stats.aggregation.crowd import code_ratings, require_table
 from stats.aggregation.result import Aggregation
@@ -126,9 +127,10 @@ def _from_ratings(
 ) -> tuple[Comparisons, Integers]:
     ratings = code_ratings(items, annotators, values, "count")
     if ratings.n_repeated:
-        raise ValueError(
+        raise InvalidValue(
             f"annotators rate a candidate more than once in {ratings.n_repeated} rows of items "
-            "and annotators; leave them out"
+            "and annotators; leave them out",
+            code="repeated_labels",
         )
     rated = ratings.labels_per_annotator
     require_table("values", comparisons=int(rated @ (rated - 1) / 2))
@@ -165,15 +167,17 @@ def _read(item: str, value: str) -> list[Pair]:
         return ordered_pairs([tier.split("=") for tier in value.split(">")], value)
     candidates = [name.strip() for name in item.split("|")]
     if len(candidates) < 2:
-        raise ValueError(
+        raise InvalidValue(
             f"values must be orders such as 'a>b', names of a candidate of an item such as "
-            f"'a|b', or numbers; {value!r} for item {item!r} is none of them"
+            f"'a|b', or numbers; {value!r} for item {item!r} is none of them",
+            code="not_a_preference",
         )
     if value.strip().lower() in TIES:
         return ordered_pairs([candidates], item)
     if value.strip() not in candidates:
-        raise ValueError(
-            f"values must name a candidate of their item: {value!r} is not in {item!r}"
+        raise InvalidValue(
+            f"values must name a candidate of their item: {value!r} is not in {item!r}",
+            code="unknown_candidate",
         )
     return ordered_pairs(
         [[value], [name for name in candidates if name != value.strip()]], item, ties=False
@@ -185,7 +189,10 @@ def ordered_pairs(tiers: Sequence[Sequence[str]], source: str, *, ties: bool = T
     names = [[name.strip() for name in tier] for tier in tiers]
     flat = [name for tier in names for name in tier]
     if not all(flat) or len(set(flat)) < len(flat) or len(flat) < 2:
-        raise ValueError(f"values must name two or more candidates, each once: {source!r}")
+        raise InvalidValue(
+            f"values must name two or more candidates, each once: {source!r}",
+            code="repeated_candidate",
+        )
     pairs: list[Pair] = []
     for upper, lower in combinations(names, 2):
         pairs += [(winner, loser, 1.0) for winner in upper for loser in lower]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.aggregation.averages import average, sorted_positions, student_margin
 from stats.aggregation.crowd import Repeats, code_ratings
 from stats.aggregation.result import Aggregation, nothing, sign
@@ -62,7 +63,9 @@ def trimmed_mean(
     """
     require_confidence(confidence)
     if not 0 <= trim < 0.5:
-        raise ValueError(f"trim must be at least 0 and below 0.5, not {trim}")
+        raise InvalidValue(
+            f"trim must be at least 0 and below 0.5, not {trim}", code="trim_out_of_range"
+        )
     ratings = code_ratings(items, annotators, values, repeats)
     signature = sign("trimmed_mean", trim=trim, confidence=confidence, repeats=repeats)
     if not ratings.n_labels:

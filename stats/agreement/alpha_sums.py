@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.agreement.distances import Distances, unit_disagreement
 from stats.agreement.labels import Units
 from stats.agreement.sums import Sums, by_cluster, drawn, row_forms, table_of
@@ -59,7 +60,9 @@ def distance_table(categories: list[Hashable], distance: Distance) -> Floats:
             table[row, column] = distance(first, categories[column])
     table += table.T
     if not np.isfinite(table).all() or (table < 0).any():
-        raise ValueError("distance must give finite numbers that are not negative")
+        raise InvalidValue(
+            "distance must give finite numbers that are not negative", code="distance_out_of_range"
+        )
     return table
 
 
@@ -67,7 +70,9 @@ def ratio_table(categories: list[Hashable]) -> Floats:
     """Squared difference over squared sum; values of a ratio scale are not negative."""
     values = np.array(categories, dtype=np.float64)
     if (values < 0).any():
-        raise ValueError("values must not be negative at the ratio level")
+        raise InvalidValue(
+            "values must not be negative at the ratio level", code="values_out_of_range"
+        )
     total = values[:, None] + values
     difference = np.abs(values[:, None] - values)
     share = np.divide(difference, total, out=np.zeros_like(total), where=total > 0)

@@ -4,6 +4,7 @@ from typing import Unpack
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.agreement.chance import Chance, coefficient_of
 from stats.agreement.design import Coefficient, Design, Options, design_of, interval_request
 from stats.agreement.intervals import Request
@@ -196,7 +197,9 @@ def _weight_table(design: Design, weights: Weights) -> Floats | None:
     values = np.array(design.domain, dtype=np.float64)
     distance = np.abs(values[:, None] - values) / np.ptp(values)
     if weights not in ("linear", "quadratic"):
-        raise ValueError(f"weights must be 'linear' or 'quadratic', not {weights!r}")
+        raise InvalidValue(
+            f"weights must be 'linear' or 'quadratic', not {weights!r}", code="unknown_weights"
+        )
     return np.asarray(1 - (distance if weights == "linear" else np.square(distance)))
 
 

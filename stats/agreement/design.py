@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from error_codes import InvalidValue
 from stats.agreement.intervals import (
     NO_INTERVAL,
     CiChoice,
@@ -225,7 +226,9 @@ def design_of(
 ) -> Design:
     """Check and code the columns of a long frame for one level of measurement."""
     if level not in LEVELS:
-        raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
+        raise InvalidValue(
+            f"level must be one of {', '.join(LEVELS)}, not {level!r}", code="unknown_level"
+        )
     if level == "set":
         values = as_sets(values)
     labels = code_labels(items, annotators, values, numeric=level in NUMERIC_LEVELS)
@@ -238,7 +241,9 @@ def design_of(
         cluster = np.zeros(labels.n_items, dtype=np.intp)
         cluster[labels.item] = codes
         if (cluster[labels.item] != codes).any():
-            raise ValueError("clusters must put every item in exactly one cluster")
+            raise InvalidValue(
+                "clusters must put every item in exactly one cluster", code="clusters_split_items"
+            )
         n_clusters = len(distinct)
     return Design(labels, level, cluster, n_clusters, clusters is not None, value, domain)
 
@@ -297,6 +302,9 @@ def as_sets(values: Column) -> "pd.Series[Any]":
     sets = []
     for value in values:
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-            raise ValueError(f"values must be sets at the set level, and one is {value!r}")
+            raise InvalidValue(
+                f"values must be sets at the set level, and one is {value!r}",
+                code="values_not_sets",
+            )
         sets.append(frozenset(value))
     return pd.Series(sets, dtype=object)

@@ -6,6 +6,7 @@ from typing import Literal, Unpack
 import numpy as np
 from scipy import sparse, stats
 
+from error_codes import InvalidValue
 from stats.agreement.design import Design, Options, design_of, interval_request
 from stats.agreement.intervals import (
     NO_FORMULA,
@@ -80,7 +81,9 @@ def icc(
     (0.9481, 3)
     """
     if model not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(MODELS)}, not {model!r}")
+        raise InvalidValue(
+            f"model must be one of {', '.join(MODELS)}, not {model!r}", code="unknown_model"
+        )
     clusters = options.get("clusters")
     design = design_of(items, annotators, values, level="interval", clusters=clusters)
     return icc_of_design(design, interval_request(options), model)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.agreement.result import CiMethod
 from stats.agreement.sums import Replicable
 from stats.arguments import Floats, require_confidence
@@ -43,9 +44,14 @@ class Request:
     def __post_init__(self) -> None:
         require_confidence(self.confidence)
         if self.method not in CI_CHOICES:
-            raise ValueError(f"ci must be one of {', '.join(CI_CHOICES)}, not {self.method!r}")
+            raise InvalidValue(
+                f"ci must be one of {', '.join(CI_CHOICES)}, not {self.method!r}", code="unknown_ci"
+            )
         if self.n_resamples < 2:
-            raise ValueError(f"n_resamples must be at least 2, not {self.n_resamples}")
+            raise InvalidValue(
+                f"n_resamples must be at least 2, not {self.n_resamples}",
+                code="n_resamples_out_of_range",
+            )
 
     @property
     def seed(self) -> int | None:

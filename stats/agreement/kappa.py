@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
 
@@ -37,7 +38,10 @@ def agreement_weights(weights: AnyWeights | None, n_categories: int) -> Floats |
     if not isinstance(weights, str):
         return _weight_table(weights, n_categories)
     if weights not in ("linear", "quadratic"):
-        raise ValueError(f"weights must be None, 'linear', 'quadratic' or a table, not {weights!r}")
+        raise InvalidValue(
+            f"weights must be None, 'linear', 'quadratic' or a table, not {weights!r}",
+            code="unknown_weights",
+        )
     position = np.arange(n_categories)
     distance = np.abs(position[:, None] - position) / max(1, n_categories - 1)
     return np.asarray(1 - (distance if weights == "linear" else np.square(distance)))
@@ -49,13 +53,15 @@ def _weight_table(
     """A table of weights of agreement: 1 for the same category, less for others."""
     table = np.array(weights, dtype=np.float64)
     if table.shape != (n_categories, n_categories):
-        raise ValueError(
+        raise InvalidValue(
             f"weights must have a row and a column for each of {n_categories} categories, "
-            f"not shape {table.shape}"
+            f"not shape {table.shape}",
+            code="weights_shape",
         )
     if not np.isfinite(table).all() or (np.diag(table) != 1).any() or (table > 1).any():
-        raise ValueError(
-            "weights must be weights of agreement, 1 on the diagonal and at most 1 elsewhere"
+        raise InvalidValue(
+            "weights must be weights of agreement, 1 on the diagonal and at most 1 elsewhere",
+            code="weights_not_of_agreement",
         )
     return table
 
@@ -69,9 +75,11 @@ def recoded(
     domain = list(categories)
     position = {category: index for index, category in enumerate(domain)}
     if len(position) < len(domain):
-        raise ValueError("categories must be distinct")
+        raise InvalidValue("categories must be distinct", code="repeated_categories")
     if unknown := [value for value in values if value not in position]:
-        raise ValueError(f"{name} holds {unknown[0]!r}, which categories does not list")
+        raise InvalidValue(
+            f"{name} holds {unknown[0]!r}, which categories does not list", code="unknown_category"
+        )
     return np.array([position[value] for value in values], dtype=np.intp)[codes], domain
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -45,8 +46,9 @@ def code_labels(
     )
     pair = item * len(distinct_annotators) + annotator
     if repeated := _repeated(pair, len(distinct_items) * len(distinct_annotators)):
-        raise ValueError(
-            f"annotators label an item more than once in {repeated} rows of items and annotators"
+        raise InvalidValue(
+            f"annotators label an item more than once in {repeated} rows of items and annotators",
+            code="repeated_labels",
         )
     return Labels(item, annotator, value, distinct_annotators, categories, len(distinct_items))
 

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.agreement.intervals import TINY
 from stats.agreement.kappa import Kappas, Weights, agreement_weights, kappas, recoded
 from stats.agreement.labels import Labels, code_labels
@@ -83,7 +84,9 @@ def pairwise_kappa(
     """
     require_confidence(confidence)
     if min_overlap < 0:
-        raise ValueError(f"min_overlap must not be negative, not {min_overlap}")
+        raise InvalidValue(
+            f"min_overlap must not be negative, not {min_overlap}", code="min_overlap_out_of_range"
+        )
     labels = code_labels(items, annotators, values)
     value, domain = recoded(labels.value, labels.categories, categories, "values")
     weight_table = agreement_weights(weights, len(domain))

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.agreement.intervals import NO_INTERVAL, Interval
 from stats.agreement.result import CiMethod
 from stats.arguments import Floats, Integers, require_confidence
@@ -62,7 +63,7 @@ def kappa_posterior(
     require_confidence(confidence)
     counts = np.asarray(table, dtype=np.float64)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or (counts < 0).any():
-        raise ValueError("table must be square, of counts from 0")
+        raise InvalidValue("table must be square, of counts from 0", code="table_unfit")
     agreement = np.eye(len(counts)) if weights is None else weights
     if np.count_nonzero(counts) < 2 and np.trace(counts) == counts.sum():
         return NO_INTERVAL
@@ -120,7 +121,10 @@ def share_posterior(successes: float, n: float, *, confidence: float = 0.95) -> 
     """
     require_confidence(confidence)
     if not 0 <= successes <= n:
-        raise ValueError(f"successes must lie between 0 and n ({n}), not {successes}")
+        raise InvalidValue(
+            f"successes must lie between 0 and n ({n}), not {successes}",
+            code="successes_out_of_range",
+        )
     if not n:
         return NO_INTERVAL
     se = float(stats.beta(successes + 0.5, n - successes + 0.5).std())

@@ -5,6 +5,7 @@ from math import nan
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.agreement.alpha_sums import distance_table, masi, ratio_table, unit_table
 from stats.agreement.design import Design, design_of
 from stats.agreement.distances import unit_disagreement
@@ -143,7 +144,9 @@ def _mean_distances(design: Design) -> Floats:
         return np.asarray((np.square(units.size) - together) / (units.size * (units.size - 1)))
     if design.level in ("ratio", "set"):
         if len(units.categories) > MAX_TABLED_VALUES:
-            raise ValueError(f"values hold over {MAX_TABLED_VALUES} different ones")
+            raise InvalidValue(
+                f"values hold over {MAX_TABLED_VALUES} different ones", code="too_many_values"
+            )
         ratio = design.level == "ratio"
         table = ratio_table(units.categories) if ratio else distance_table(units.categories, masi)
         pairs = units.size * (units.size - 1)

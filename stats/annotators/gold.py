@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.aggregation.crowd import Crowd, Ratings, Votes
 from stats.arguments import Floats, numbers
 from stats.correlation.coefficients import group_values
@@ -46,5 +47,5 @@ def _answers(crowd: Crowd, gold: Gold) -> list[Any]:
         None if isinstance(answer, float) and isnan(answer) else answer for answer in entries
     ]
     if not any(answer is not None for answer in answers):
-        raise ValueError("gold has no answer for any of the items")
+        raise InvalidValue("gold has no answer for any of the items", code="gold_empty")
     return answers

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.aggregation.crowd import code_votes
 from stats.arguments import Column
 from stats.groups import pairs_within, sum_by
@@ -68,10 +69,14 @@ def near_duplicates(
     0            0            4       30
     """
     if min_overlap < 1:
-        raise ValueError(f"min_overlap must be at least 1, not {min_overlap}")
+        raise InvalidValue(
+            f"min_overlap must be at least 1, not {min_overlap}", code="min_overlap_out_of_range"
+        )
     for name, share in (("min_equal", min_equal), ("alpha", alpha)):
         if not 0 <= share <= 1:
-            raise ValueError(f"{name} must lie between 0 and 1, not {share}")
+            raise InvalidValue(
+                f"{name} must lie between 0 and 1, not {share}", code=f"{name}_out_of_range"
+            )
     votes = code_votes(items, annotators, values, "refuse")
     left, right = pairs_within(votes.item, len(votes.items))
     equal = (votes.value[left] == votes.value[right]) * 1.0

@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.aggregation.crowd import Crowd, code_ratings, code_votes
 from stats.aggregation.dawid_skene import dawid_skene
 from stats.annotators.drift import drift, position_of
@@ -90,7 +91,10 @@ def annotator_quality(
     2         c            0.5      0.0
     """
     if level not in get_args(Level):
-        raise ValueError(f"level must be one of {', '.join(get_args(Level))}, not {level!r}")
+        raise InvalidValue(
+            f"level must be one of {', '.join(get_args(Level))}, not {level!r}",
+            code="unknown_level",
+        )
     if level == "nominal":
         crowd, table, departure = _of_categories(items, annotators, values, gold)
     else:

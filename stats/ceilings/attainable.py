@@ -9,6 +9,7 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, require_one_of
 from stats.ceilings.all_ratings import AllRatings
 from stats.ceilings.cells import (
@@ -232,7 +233,9 @@ def ceilings(
         require_level(level, coefficient, items, systems)
         require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
     if n_splits < 1:
-        raise ValueError(f"n_splits must be at least 1, not {n_splits}")
+        raise InvalidValue(
+            f"n_splits must be at least 1, not {n_splits}", code="n_splits_out_of_range"
+        )
     cells = cells_of_several(items, systems, annotators, values)
     generator = np.random.default_rng(rng)
     halves = [random_halves(cells, generator) for _ in range(n_splits)]

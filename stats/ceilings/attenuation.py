@@ -2,6 +2,8 @@
 
 from math import nan, sqrt
 
+from error_codes import InvalidValue
+
 
 def spearman_brown(reliability: float, factor: float) -> float:
     """The reliability of a measure lengthened by a factor.
@@ -34,7 +36,7 @@ def spearman_brown(reliability: float, factor: float) -> float:
     0.75
     """
     if not factor > 0:
-        raise ValueError(f"factor must be positive, not {factor}")
+        raise InvalidValue(f"factor must be positive, not {factor}", code="factor_out_of_range")
     denominator = 1 + (factor - 1) * reliability
     return factor * reliability / denominator if denominator > 0 else nan
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -86,21 +87,24 @@ def _clusters(
     if clusters is None:
         return None
     if item is None:
-        raise ValueError("clusters are of items: items must be given")
+        raise InvalidValue("clusters are of items: items must be given", code="items_missing")
     require_same_length(items=item, clusters=clusters)
     cluster = coded(clusters, "clusters")[0]
     pairs = np.unique(np.stack([item, cluster]), axis=1)
     if pairs.shape[1] > len(np.unique(item)):
-        raise ValueError("clusters must hold whole items: an item is in two of them")
+        raise InvalidValue(
+            "clusters must hold whole items: an item is in two of them", code="clusters_split_items"
+        )
     return cluster[complete]
 
 
 def _refuse_repeats(item: Integers, system: Integers) -> None:
     repeated = int(pd.DataFrame({"item": item, "system": system}).duplicated().sum())
     if repeated:
-        raise ValueError(
+        raise InvalidValue(
             f"items and systems name the same cell again in {repeated} rows; "
-            "average the judgments of a cell first"
+            "average the judgments of a cell first",
+            code="repeated_cells",
         )
 
 

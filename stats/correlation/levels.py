@@ -6,6 +6,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, require_confidence, require_one_of
 from stats.correlation.cells import Cells, complete_cells
 from stats.correlation.coefficients import Coefficient, require_coefficient
@@ -136,7 +137,9 @@ def correlation_at_level(
     require_coefficient(coefficient)
     require_confidence(confidence)
     if n_resamples < 0:
-        raise ValueError(f"n_resamples must not be negative, not {n_resamples}")
+        raise InvalidValue(
+            f"n_resamples must not be negative, not {n_resamples}", code="n_resamples_out_of_range"
+        )
     require_one_of(undefined=(undefined, get_args(Undefined)))
     require_one_of(resample=(resample, get_args(Resample)))
     require_level(level, coefficient, items, systems)
@@ -174,11 +177,17 @@ def require_level(
     """The level is known, and its columns were given."""
     require_one_of(level=(level, get_args(Level)))
     if coefficient == "spa" and level != "system":
-        raise ValueError(f"coefficient 'spa' is of systems: level must be 'system', not {level!r}")
+        raise InvalidValue(
+            f"coefficient 'spa' is of systems: level must be 'system', not {level!r}",
+            code="spa_of_systems",
+        )
     if items is None and (level == "item" or coefficient == "spa"):
-        raise ValueError("items must be given at the item level, and for soft pairwise accuracy")
+        raise InvalidValue(
+            "items must be given at the item level, and for soft pairwise accuracy",
+            code="items_missing",
+        )
     if level == "system" and systems is None:
-        raise ValueError("systems must be given at the system level")
+        raise InvalidValue("systems must be given at the system level", code="systems_missing")
 
 
 def _result(estimate: Estimate, cells: Cells, level: Level, plan: Plan) -> Correlation:

@@ -9,6 +9,7 @@ from math import log, sqrt
 import numpy as np
 from scipy import optimize, stats
 
+from error_codes import InvalidValue
 from stats.arguments import Floats
 from stats.inference.sample_sizes import require_shares
 
@@ -103,7 +104,9 @@ def items_for_kappa_of_margins(
     _require_kappas(kappa, null)
     shares = np.asarray(margins, dtype=np.float64)
     if len(shares) < 2 or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-9:
-        raise ValueError("margins must be two or more positive shares that sum to 1")
+        raise InvalidValue(
+            "margins must be two or more positive shares that sum to 1", code="margins_unfit"
+        )
     z_alpha, z_beta = (float(stats.norm.ppf(x)) for x in (1 - alpha / 2, power))
     roots = [sqrt(_kappa_variance(k, shares)) for k in (null, kappa)]
     return ((z_alpha * roots[0] + z_beta * roots[1]) / (kappa - null)) ** 2
@@ -147,7 +150,9 @@ def items_for_kappa_width(
     """
     require_shares(prevalence=prevalence, confidence=confidence)
     if not 0 <= kappa < 1 or not 0 < width < 2:
-        raise ValueError("kappa must lie from 0 up to 1, and width between 0 and 2")
+        raise InvalidValue(
+            "kappa must lie from 0 up to 1, and width between 0 and 2", code="kappa_out_of_range"
+        )
     z = float(stats.norm.ppf((1 + confidence) / 2))
     variance = _kappa_variance(kappa, np.array([prevalence, 1 - prevalence]))
     return (2 * z / width) ** 2 * variance
@@ -189,7 +194,9 @@ def items_for_icc(
     require_shares(power=power, alpha=alpha)
     _require_raters(raters)
     if not 0 <= null < icc < 1:
-        raise ValueError("icc must lie above null, and both from 0 up to 1")
+        raise InvalidValue(
+            "icc must lie above null, and both from 0 up to 1", code="icc_out_of_range"
+        )
     ratio = (1 + raters * null / (1 - null)) / (1 + raters * icc / (1 - icc))
     z = float(stats.norm.ppf(1 - alpha) + stats.norm.ppf(power))
     return 1 + 2 * z**2 * raters / ((raters - 1) * log(ratio) ** 2)
@@ -245,7 +252,9 @@ def items_for_icc_width(
     require_shares(confidence=confidence)
     _require_raters(raters)
     if not 0 <= icc < 1 or not 0 < width < 2:
-        raise ValueError("icc must lie from 0 up to 1, and width between 0 and 2")
+        raise InvalidValue(
+            "icc must lie from 0 up to 1, and width between 0 and 2", code="icc_out_of_range"
+        )
     z = float(stats.norm.ppf((1 + confidence) / 2))
     spread = (1 - icc) ** 2 * (1 + (raters - 1) * icc) ** 2
     exact = 8 * z**2 * spread / (raters * (raters - 1) * width**2) + 1
@@ -284,9 +293,11 @@ def _kappa_variance(kappa: float, margins: Floats) -> float:
 
 def _require_kappas(kappa: float, null: float) -> None:
     if not (0 <= kappa < 1 and 0 <= null < 1) or kappa == null:
-        raise ValueError("kappa and null must differ, and lie from 0 up to 1")
+        raise InvalidValue(
+            "kappa and null must differ, and lie from 0 up to 1", code="kappa_out_of_range"
+        )
 
 
 def _require_raters(raters: int) -> None:
     if raters < 2:
-        raise ValueError(f"raters must be at least 2, not {raters}")
+        raise InvalidValue(f"raters must be at least 2, not {raters}", code="raters_out_of_range")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -157,13 +158,20 @@ def _require(
     require_one_of(level=(level, get_args(Level)))
     require_confidence(confidence)
     if not 0 <= epsilon < 1:
-        raise ValueError(f"epsilon must lie between 0 and 1, not {epsilon}")
+        raise InvalidValue(
+            f"epsilon must lie between 0 and 1, not {epsilon}", code="epsilon_out_of_range"
+        )
     if not 0 < q < 1:
-        raise ValueError(f"q must lie between 0 and 1, not {q}")
+        raise InvalidValue(f"q must lie between 0 and 1, not {q}", code="q_out_of_range")
     if min_items < 2:
-        raise ValueError(f"min_items must be at least 2, not {min_items}")
+        raise InvalidValue(
+            f"min_items must be at least 2, not {min_items}", code="min_items_out_of_range"
+        )
     if n_resamples < 2 or n_shuffles < 1:
-        raise ValueError("n_resamples must be at least 2 and n_shuffles at least 1")
+        raise InvalidValue(
+            "n_resamples must be at least 2 and n_shuffles at least 1",
+            code="n_resamples_out_of_range",
+        )
 
 
 def _tested(

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -48,9 +49,11 @@ def labels_of(
     annotator, names = coded_in_order(annotators, "annotators")
     if judge not in names:
         known = ", ".join(str(name) for name in names[:8])
-        raise ValueError(f"judge must be one of the annotators ({known}), not {judge!r}")
+        raise InvalidValue(
+            f"judge must be one of the annotators ({known}), not {judge!r}", code="unknown_judge"
+        )
     if len(np.unique(item * len(names) + annotator)) < len(item):
-        raise ValueError("annotators must not label an item twice")
+        raise InvalidValue("annotators must not label an item twice", code="repeated_labels")
     value, domain = _coded_values(values, level)
     table = np.full((len(distinct), len(names)), np.nan)
     table[item, annotator] = value
@@ -89,7 +92,9 @@ def _clusters(item: Integers, n_items: int, clusters: Column | None) -> Integers
     of_item = np.zeros(n_items, dtype=np.intp)
     of_item[item] = codes
     if (of_item[item] != codes).any():
-        raise ValueError("clusters must hold whole items: an item is in two of them")
+        raise InvalidValue(
+            "clusters must hold whole items: an item is in two of them", code="clusters_split_items"
+        )
     return of_item
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, complete_numbers, require_same_length
 
 
@@ -87,7 +88,10 @@ def calibration(
     p = complete_numbers(probability, "probability")
     y = complete_numbers(outcome, "outcome")
     if not n or ((p < 0) | (p > 1)).any() or not np.isin(y, (0, 1)).all():
-        raise ValueError("probability must lie between 0 and 1, and outcome be 0 or 1")
+        raise InvalidValue(
+            "probability must lie between 0 and 1, and outcome be 0 or 1",
+            code="probability_out_of_range",
+        )
     count = bins or (10 if n >= 100 else 5)
     order = np.argsort(p, kind="stable")
     p, y = p[order], y[order]

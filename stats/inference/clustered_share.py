@@ -8,6 +8,7 @@ from math import inf, nan
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import Column, coded_in_order, complete_numbers, require_confidence
 from stats.groups import sum_by
 
@@ -96,9 +97,12 @@ def clustered_share(
     code, distinct = coded_in_order(cluster, "cluster")
     n, n_clusters = len(y), len(distinct)
     if len(code) != n:
-        raise ValueError(f"outcome and cluster must be of one length, not {n} and {len(code)}")
+        raise InvalidValue(
+            f"outcome and cluster must be of one length, not {n} and {len(code)}",
+            code="unequal_lengths",
+        )
     if not np.isin(y, (0, 1)).all():
-        raise ValueError("outcome must be 0 or 1 in every row")
+        raise InvalidValue("outcome must be 0 or 1 in every row", code="outcome_out_of_range")
     if not n:
         return ClusteredShare(nan, nan, nan, 0, 0, nan, "no outcomes")
     share = float(y.mean())

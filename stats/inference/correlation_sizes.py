@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
+from error_codes import InvalidValue
 from stats.arguments import require_one_of
 from stats.inference.sample_sizes import MOST_ITEMS, require_shares
 
@@ -73,9 +74,9 @@ def power_for_correlation(
     require_one_of(method=(method, get_args(Method)))
     require_shares(alpha=alpha)
     if not -1 < rho < 1:
-        raise ValueError(f"rho must lie between -1 and 1, not {rho}")
+        raise InvalidValue(f"rho must lie between -1 and 1, not {rho}", code="rho_out_of_range")
     if not n > 3:
-        raise ValueError(f"n must be above 3, not {n}")
+        raise InvalidValue(f"n must be above 3, not {n}", code="n_out_of_range")
     tails = (1,) if one_sided else (1, -1)
     level = alpha if one_sided else alpha / 2
     of_tail = POWERS[method]
@@ -125,7 +126,7 @@ def items_for_power(
     """
     require_shares(power=power)
     if rho == 0:
-        raise ValueError("rho must not be 0")
+        raise InvalidValue("rho must not be 0", code="rho_out_of_range")
 
     def gap(n: float) -> float:
         of_n = power_for_correlation(rho, n, method=method, alpha=alpha, one_sided=one_sided)

@@ -6,6 +6,7 @@ from math import nan
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -175,7 +176,7 @@ def mean_over_items_and_annotators(
     require_confidence(confidence)
     n = require_same_length(items=items, annotators=annotators, values=values)
     if not n:
-        raise ValueError("values must not be empty")
+        raise InvalidValue("values must not be empty", code="values_empty")
     item, names = coded_in_order(items, "items")
     annotator, people = coded_in_order(annotators, "annotators")
     y = complete_numbers(values, "values")

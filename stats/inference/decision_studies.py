@@ -6,6 +6,7 @@ from math import isnan, nan
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.inference.component_estimates import RESIDUAL
 
 
@@ -69,7 +70,9 @@ def decision_study(
     0.81
     """
     if n_items < 1 or n_annotators < 1:
-        raise ValueError("n_items and n_annotators must be at least 1")
+        raise InvalidValue(
+            "n_items and n_annotators must be at least 1", code="n_items_out_of_range"
+        )
     part = {
         name: 0.0 if isnan(value) else max(float(value), 0.0) for name, value in components.items()
     }

@@ -5,6 +5,8 @@ from math import exp, log, pi, sqrt
 
 from scipy import stats
 
+from error_codes import InvalidValue
+
 LARGEST_D = 30
 
 
@@ -61,7 +63,9 @@ def effect_of_d(d: float) -> Effect:
     (3.0788, 0.7548)
     """
     if not abs(d) <= LARGEST_D:
-        raise ValueError(f"d must lie between -{LARGEST_D} and {LARGEST_D}, not {d}")
+        raise InvalidValue(
+            f"d must lie between -{LARGEST_D} and {LARGEST_D}, not {d}", code="d_out_of_range"
+        )
     odds = exp(d * pi / sqrt(3))
     superiority = float(stats.norm.cdf(d / sqrt(2)))
     return Effect(d, d / sqrt(d**2 + 4), odds, odds / (1 + odds), superiority)
@@ -98,9 +102,9 @@ def d_of_correlation(r: float, n_first: float = 1.0, n_second: float = 1.0) -> f
     (-0.9336, 0.586)
     """
     if not -1 < r < 1:
-        raise ValueError(f"r must lie between -1 and 1, not {r}")
+        raise InvalidValue(f"r must lie between -1 and 1, not {r}", code="r_out_of_range")
     if not n_first > 0 or not n_second > 0:
-        raise ValueError("n_first and n_second must be positive")
+        raise InvalidValue("n_first and n_second must be positive", code="n_first_out_of_range")
     total = n_first + n_second
     freedom = total - 2 if min(n_first, n_second) > 1 else total
     return sqrt(freedom / n_first + freedom / n_second) * r / sqrt(1 - r**2)
@@ -133,5 +137,7 @@ def d_of_odds(odds_ratio: float) -> float:
     0.62
     """
     if not 0 < odds_ratio < float("inf"):
-        raise ValueError(f"odds_ratio must be positive, not {odds_ratio}")
+        raise InvalidValue(
+            f"odds_ratio must be positive, not {odds_ratio}", code="odds_ratio_out_of_range"
+        )
     return log(odds_ratio) * sqrt(3) / pi

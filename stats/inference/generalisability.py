@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Floats, require_confidence
 
 N_DRAWS = 20_000
@@ -111,9 +112,11 @@ def generalisability(
     _require_table(values)
     for n_topics, n_assessors in plans:
         if n_topics < 1 or n_assessors < 1:
-            raise ValueError("plans must have numbers of at least 1")
+            raise InvalidValue("plans must have numbers of at least 1", code="plans_out_of_range")
         if n_assessors > 1 and values.ndim == 2:
-            raise ValueError("plans of several assessors take a pilot of several")
+            raise InvalidValue(
+                "plans of several assessors take a pilot of several", code="plans_unfit"
+            )
     squares, freedom = _mean_squares(values)
     generator = np.random.default_rng(rng)
     names = list(squares)
@@ -130,11 +133,17 @@ def generalisability(
 
 def _require_table(values: Floats) -> None:
     if values.ndim not in (2, 3):
-        raise ValueError("values must have two or three axes: systems, topics, assessors")
+        raise InvalidValue(
+            "values must have two or three axes: systems, topics, assessors", code="values_shape"
+        )
     if min(values.shape) < 2:
-        raise ValueError("values must have two levels or more on each axis")
+        raise InvalidValue(
+            "values must have two levels or more on each axis", code="too_few_levels"
+        )
     if np.isnan(values).any():
-        raise ValueError("values must be complete: every system, topic and assessor")
+        raise InvalidValue(
+            "values must be complete: every system, topic and assessor", code="values_incomplete"
+        )
 
 
 def _mean_squares(values: Floats) -> tuple[dict[str, float], dict[str, int]]:

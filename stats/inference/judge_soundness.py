@@ -6,6 +6,7 @@ from math import inf, nan, sqrt
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -69,7 +70,9 @@ def position_bias(
     """
     counts = (consistent, first_both_times, second_both_times)
     if min(counts) < 0 or not sum(counts):
-        raise ValueError(f"counts must not be negative, and not all 0: {counts}")
+        raise InvalidValue(
+            f"counts must not be negative, and not all 0: {counts}", code="counts_out_of_range"
+        )
     swayed = first_both_times + second_both_times
     low, high = wilson(consistent, sum(counts), confidence=confidence)
     return PositionBias(
@@ -130,7 +133,9 @@ def agreement_by_certainty(humans: Column, judge: Column) -> tuple[AgreementByCe
     """
     table, said = np.asarray(humans, dtype=np.float64), np.asarray(judge, dtype=np.float64)
     if table.ndim != 2 or said.shape != table.shape[:1]:
-        raise ValueError("humans must have a row an item, and judge a value for each row")
+        raise InvalidValue(
+            "humans must have a row an item, and judge a value for each row", code="unequal_lengths"
+        )
     known = ~np.isnan(table)
     usable = (known.sum(axis=1) >= 2) & ~np.isnan(said)
     low = np.where(known, table, np.inf).min(axis=1, initial=np.inf)
@@ -233,15 +238,20 @@ def judge_shift(
     require_confidence(confidence)
     n = require_same_length(before=before, after=after)
     if n < 2 or looks < 1:
-        raise ValueError("before must have at least two items, and looks be at least 1")
+        raise InvalidValue(
+            "before must have at least two items, and looks be at least 1", code="too_few_items"
+        )
     if not 0 <= tolerance < inf:
-        raise ValueError(f"tolerance must be 0 or more, and finite, not {tolerance}")
+        raise InvalidValue(
+            f"tolerance must be 0 or more, and finite, not {tolerance}",
+            code="tolerance_out_of_range",
+        )
     cluster = np.arange(n)
     if clusters is not None:
         require_same_length(before=before, clusters=clusters)
         cluster = coded(clusters, "clusters")[0]
     if not cluster.any():
-        raise ValueError("clusters must be two or more")
+        raise InvalidValue("clusters must be two or more", code="too_few_clusters")
     one, other = complete_numbers(before, "before"), complete_numbers(after, "after")
     level = 1 - (1 - confidence) / looks
     shift = _paired(other - one, cluster, level, tolerance)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from error_codes import InvalidValue
 from stats.arguments import Floats
 from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, QUASI_F, SKEWED, MeanOfCells
 from stats.inference.families_of_means import FamilyOfMeans
@@ -134,7 +135,7 @@ def purchase_to_distinguish(
     Purchase(items=32.0, annotators=inf)
     """
     if difference == 0:
-        raise ValueError("difference must not be 0")
+        raise InvalidValue("difference must not be 0", code="difference_out_of_range")
     _require_chances(power=power, alpha=alpha)
 
     def enough(n_items: Floats, n_annotators: Floats) -> NDArray[np.bool_]:
@@ -193,7 +194,9 @@ def least_with_items(
     [3.15, 1.44]
     """
     if n_items < LEAST_LEVELS:
-        raise ValueError(f"n_items must be at least {LEAST_LEVELS}, not {n_items}")
+        raise InvalidValue(
+            f"n_items must be at least {LEAST_LEVELS}, not {n_items}", code="n_items_out_of_range"
+        )
     _require_chances(power=power, alpha=alpha)
     sizes = np.array([float(n_items)]), np.array([float(mean.n_annotators)])
     return float(_least(mean, sizes, power, alpha, family)[0])
@@ -277,4 +280,6 @@ def _fewest(is_enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
 def _require_chances(**chances: float) -> None:
     for name, chance in chances.items():
         if not 0 < chance < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, not {chance}")
+            raise InvalidValue(
+                f"{name} must lie between 0 and 1, not {chance}", code=f"{name}_out_of_range"
+            )

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import optimize, stats
 
+from error_codes import InvalidValue
 from stats.arguments import Floats, require_confidence, require_one_of
 
 Spending = Literal["pocock", "obrien_fleming"]
@@ -68,7 +69,9 @@ def confidence_at_look(
     require_confidence(confidence)
     require_one_of(spending=(spending, get_args(Spending)))
     if not 1 <= look <= looks:
-        raise ValueError(f"look must lie between 1 and looks ({looks}), not {look}")
+        raise InvalidValue(
+            f"look must lie between 1 and looks ({looks}), not {look}", code="look_out_of_range"
+        )
     if looks == 1:
         return confidence
     return float(2 * stats.norm.cdf(_boundaries(looks, 1 - confidence, spending)[look - 1]) - 1)

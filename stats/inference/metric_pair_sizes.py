@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from scipy import optimize, stats
 
+from error_codes import InvalidValue
 from stats.arguments import require_one_of
 from stats.inference.sample_sizes import MOST_ITEMS, require_shares
 
@@ -64,7 +65,7 @@ def metric_pair_power(
     require_one_of(null=(null, get_args(Null)))
     _require_correlations(first, second, between)
     if n <= 3:
-        raise ValueError(f"n must be above 3, not {n}")
+        raise InvalidValue(f"n must be above 3, not {n}", code="n_out_of_range")
     both = first if null == "first" else (first + second) / 2
     under_null = sqrt((2 - 2 * _covariance(both, both, between)) / (n - 3))
     spread = sqrt((2 - 2 * _covariance(first, second, between)) / (n - 3))
@@ -115,7 +116,7 @@ def items_for_metric_pair(
     require_shares(power=power, alpha=alpha)
     _require_correlations(first, second, between)
     if first == second:
-        raise ValueError("the two correlations must differ")
+        raise InvalidValue("the two correlations must differ", code="equal_correlations")
 
     def lacking(n: float) -> float:
         reached = metric_pair_power(
@@ -128,7 +129,10 @@ def items_for_metric_pair(
         return 4.0
     while lacking(high) > 0:
         if (high := high * 2) > MOST_ITEMS:
-            raise ValueError("the two correlations take more than a thousand million items")
+            raise InvalidValue(
+                "the two correlations take more than a thousand million items",
+                code="too_many_items",
+            )
     return max(float(optimize.brentq(lacking, low, high, xtol=1e-9)), 4.0)
 
 
@@ -142,7 +146,12 @@ def _covariance(first: float, second: float, between: float) -> float:
 def _require_correlations(first: float, second: float, between: float) -> None:
     for name, value in (("first", first), ("second", second), ("between", between)):
         if not -1 < value < 1:
-            raise ValueError(f"{name} must lie between -1 and 1, not {value}")
+            raise InvalidValue(
+                f"{name} must lie between -1 and 1, not {value}", code=f"{name}_out_of_range"
+            )
     determinant = 1 + 2 * first * second * between - first**2 - second**2 - between**2
     if determinant <= 0:
-        raise ValueError(f"correlations of {first}, {second} and {between} cannot occur together")
+        raise InvalidValue(
+            f"correlations of {first}, {second} and {between} cannot occur together",
+            code="impossible_correlations",
+        )

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import optimize, stats
 from scipy.special import expit
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -125,7 +126,10 @@ class MixedLogistic:
         """
         names = [one.name for one in self.coefficients]
         if unknown := set(at) - set(names[1:]):
-            raise ValueError(f"at must name columns of the model, not {sorted(unknown)[0]!r}")
+            raise InvalidValue(
+                f"at must name columns of the model, not {sorted(unknown)[0]!r}",
+                code="unknown_column",
+            )
         if self.reason is not None:
             return MarginalProbability(nan, nan, nan)
         row = np.array([1.0, *(at.get(name, 0.0) for name in names[1:])])
@@ -244,20 +248,24 @@ def _design(
     require_same_length(outcome=outcome, **columns, **groups)
     y = complete_numbers(outcome, "outcome")
     if not len(y) or not np.isin(y, (0, 1)).all():
-        raise ValueError("outcome must be 0 or 1 in every row")
+        raise InvalidValue("outcome must be 0 or 1 in every row", code="outcome_out_of_range")
     if not groups:
-        raise ValueError("groups must name at least one column of groups")
+        raise InvalidValue("groups must name at least one column of groups", code="groups_missing")
     names = [INTERCEPT, *columns]
     values = [complete_numbers(column, name) for name, column in columns.items()]
     x = np.column_stack([np.ones(len(y)), *values])
     if np.linalg.matrix_rank(x) < x.shape[1]:
-        raise ValueError("columns must not be constant, nor sums of one another")
+        raise InvalidValue(
+            "columns must not be constant, nor sums of one another", code="collinear_columns"
+        )
     codes: list[Integers] = []
     levels: dict[str, int] = {}
     for name, column in groups.items():
         code, distinct = coded_in_order(column, name)
         if len(distinct) < LEAST_LEVELS:
-            raise ValueError(f"{name} must have at least {LEAST_LEVELS} levels")
+            raise InvalidValue(
+                f"{name} must have at least {LEAST_LEVELS} levels", code="too_few_levels"
+            )
         codes.append(code)
         levels[name] = len(distinct)
     return Design(y, x, tuple(codes), tuple(levels.values())), names, levels

@@ -5,6 +5,7 @@ from math import nan, sqrt
 
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import require_confidence
 
 
@@ -70,7 +71,9 @@ def mcnemar(
     require_confidence(confidence)
     counts = (both_right, only_a_right, only_b_right, both_wrong)
     if min(counts) < 0 or not sum(counts):
-        raise ValueError(f"counts must not be negative, and not all 0: {counts}")
+        raise InvalidValue(
+            f"counts must not be negative, and not all 0: {counts}", code="counts_out_of_range"
+        )
     n, discordant = sum(counts), only_a_right + only_b_right
     p = mid_p = 1.0
     if discordant:
@@ -123,7 +126,10 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, 
     """
     require_confidence(confidence)
     if not 0 <= successes <= n:
-        raise ValueError(f"successes must lie between 0 and n ({n}), not {successes}")
+        raise InvalidValue(
+            f"successes must lie between 0 and n ({n}), not {successes}",
+            code="successes_out_of_range",
+        )
     if not n:
         return nan, nan
     z = float(stats.norm.ppf((1 + confidence) / 2))

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, complete_numbers, require_one_of, require_same_length
 from stats.correlation.item_limits import INFLUENCES
 from stats.inference.powered_moments import Rules, checked_columns, moments_of
@@ -95,7 +96,10 @@ def prediction_powered_correlation(
     require_same_length(human=human, other=other)
     x = complete_numbers(other, "other")
     if np.array_equal(x, f):
-        raise ValueError("other must not be the judge, whose scores cannot correct themselves")
+        raise InvalidValue(
+            "other must not be the judge, whose scores cannot correct themselves",
+            code="other_is_judge",
+        )
     labelled = ~np.isnan(y)
     own = _pseudo_values(y[labelled], x[labelled], coefficient, rules)
     values = np.full(len(y), np.nan)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -65,7 +66,9 @@ def checked_columns(
     require_confidence(rules.confidence)
     require_same_length(human=human, judge=judge)
     if rules.power is not None and not 0 <= rules.power <= 1:
-        raise ValueError(f"power must lie between 0 and 1, not {rules.power}")
+        raise InvalidValue(
+            f"power must lie between 0 and 1, not {rules.power}", code="power_out_of_range"
+        )
     cluster = None
     if clusters is not None:
         require_same_length(human=human, clusters=clusters)

@@ -7,6 +7,7 @@ from math import nan
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers
 from stats.inference.powered_moments import Moments, Rules, checked_columns, moments_of
 from stats.inference.powered_result import Estimate, PredictionPowered, Withheld, result_of
@@ -90,7 +91,9 @@ def prediction_powered_quantile(
     (True, True)
     """
     if not 0 < quantile < 1:
-        raise ValueError(f"quantile must lie between 0 and 1, not {quantile}")
+        raise InvalidValue(
+            f"quantile must lie between 0 and 1, not {quantile}", code="quantile_out_of_range"
+        )
     rules = Rules(power, small_sample, confidence)
     y, f, cluster = checked_columns(human, judge, clusters, rules)
     known = y[~np.isnan(y)]

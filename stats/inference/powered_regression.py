@@ -7,6 +7,7 @@ from math import nan
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length
 from stats.groups import sum_by
 from stats.inference.powered_moments import Flags, Rules, checked_columns
@@ -117,7 +118,7 @@ def prediction_powered_regression(
     rules = Rules(power, small_sample, confidence)
     y, f, cluster = checked_columns(human, judge, clusters, rules)
     if not covariates:
-        raise ValueError("covariates must name at least one column")
+        raise InvalidValue("covariates must name at least one column", code="covariates_missing")
     columns = [np.ones(len(y))]
     for name, column in covariates.items():
         require_same_length(**{"human": human, name: column})

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -90,7 +91,9 @@ def prediction_powered_mean(
     y, f, cluster = checked_columns(human, judge, clusters, rules)
     if strata is not None:
         if clusters is not None:
-            raise ValueError("clusters and strata cannot both be given")
+            raise InvalidValue(
+                "clusters and strata cannot both be given", code="clusters_and_strata"
+            )
         require_same_length(human=human, strata=strata)
         return _stratified(y, f, coded(strata, "strata")[0], rules)
     return result_of(moments_of(y, f, cluster, rules), y, f, rules)

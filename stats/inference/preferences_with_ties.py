@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -226,16 +227,19 @@ def _game(
     n = require_same_length(first=first, second=second, outcome=outcome)
     both, systems = coded_in_order([*first, *second], "first and second")
     if (both[:n] == both[n:]).any():
-        raise ValueError("first and second must differ: a system is compared with itself")
+        raise InvalidValue(
+            "first and second must differ: a system is compared with itself",
+            code="compared_with_itself",
+        )
     result = complete_numbers(outcome, "outcome")
     if not np.isin(result, (-1, 0, 1)).all():
-        raise ValueError("outcome must be 1, 0 or -1")
+        raise InvalidValue("outcome must be 1, 0 or -1", code="outcome_out_of_range")
     weight = np.ones(n)
     if weights is not None:
         require_same_length(first=first, weights=weights)
         weight = complete_numbers(weights, "weights")
         if (weight < 0).any():
-            raise ValueError("weights must not be negative")
+            raise InvalidValue("weights must not be negative", code="weights_out_of_range")
     columns = [np.ones(n)] if side else []
     for name, column in covariates.items():
         require_same_length(first=first, **{name: column})

@@ -6,6 +6,7 @@ from math import nan, sqrt
 
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import require_confidence
 
 LEAST_INFORMATION = 0.1
@@ -106,9 +107,14 @@ def corrected_share(
     }
     for name, count in counts.items():
         if count < 0:
-            raise ValueError(f"{name} must not be negative, not {count}")
+            raise InvalidValue(
+                f"{name} must not be negative, not {count}", code=f"{name}_out_of_range"
+            )
     if n < max(positives, 1):
-        raise ValueError(f"n must be at least 1 and at least positives ({positives}), not {n}")
+        raise InvalidValue(
+            f"n must be at least 1 and at least positives ({positives}), not {n}",
+            code="n_out_of_range",
+        )
     m1, m0 = true_positives + false_negatives, true_negatives + false_positives
     q1, q0 = (part / of if of else nan for part, of in ((true_positives, m1), (true_negatives, m0)))
     raw = positives / n
@@ -167,11 +173,13 @@ def calibration_sizes(
     (113, 87)
     """
     if total < 2:
-        raise ValueError(f"total must be at least 2, not {total}")
+        raise InvalidValue(f"total must be at least 2, not {total}", code="total_out_of_range")
     numbers = {"share": share, "sensitivity": sensitivity, "specificity": specificity}
     for name, number in numbers.items():
         if not 0 < number < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, not {number}")
+            raise InvalidValue(
+                f"{name} must lie between 0 and 1, not {number}", code=f"{name}_out_of_range"
+            )
     ratio = (1 / share - 1) * sqrt((1 - specificity) / (1 - sensitivity))
     positive = min(max(round(total / (1 + ratio)), 1), total - 1)
     return positive, total - positive

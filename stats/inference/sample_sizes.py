@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import optimize, stats
 
+from error_codes import InvalidValue
 from stats.arguments import require_one_of
 
 MOST_ITEMS = 1e9
@@ -48,10 +49,16 @@ def whole_items(n: float, *, per_cluster: float = 1.0, icc: float = 0.0) -> int:
     (54, 70)
     """
     if per_cluster < 1 or not 0 <= icc <= 1:
-        raise ValueError("per_cluster must be at least 1 and icc between 0 and 1")
+        raise InvalidValue(
+            "per_cluster must be at least 1 and icc between 0 and 1",
+            code="per_cluster_out_of_range",
+        )
     items = n * (1 + (per_cluster - 1) * icc)
     if not items < MOST_ITEMS:
-        raise ValueError(f"more than {MOST_ITEMS:.0e} items would be needed: too small an effect")
+        raise InvalidValue(
+            f"more than {MOST_ITEMS:.0e} items would be needed: too small an effect",
+            code="too_many_items",
+        )
     return ceil(items - 1e-9)
 
 
@@ -88,9 +95,9 @@ def correlation_power(rho: float, n: float, *, alpha: float = 0.05) -> float:
     """
     require_shares(alpha=alpha)
     if not -1 < rho < 1:
-        raise ValueError(f"rho must lie between -1 and 1, not {rho}")
+        raise InvalidValue(f"rho must lie between -1 and 1, not {rho}", code="rho_out_of_range")
     if not n > 3:
-        raise ValueError(f"n must be above 3, not {n}")
+        raise InvalidValue(f"n must be above 3, not {n}", code="n_out_of_range")
     t = float(stats.t.ppf(1 - alpha / 2, n - 2))
     critical = float(np.arctanh(t / sqrt(t**2 + n - 2)))
     shifted = float(np.arctanh(abs(rho))) + abs(rho) / (2 * (n - 1))
@@ -130,7 +137,9 @@ def items_for_correlation(rho: float, *, power: float = 0.8, alpha: float = 0.05
     """
     require_shares(power=power, alpha=alpha)
     if rho == 0 or not -1 < rho < 1:
-        raise ValueError(f"rho must lie between -1 and 1 and not be 0, not {rho}")
+        raise InvalidValue(
+            f"rho must lie between -1 and 1 and not be 0, not {rho}", code="rho_out_of_range"
+        )
     least = 4 + 1e-10
     if correlation_power(rho, least, alpha=alpha) >= power:
         return 4.0
@@ -183,7 +192,9 @@ def items_for_correlation_width(
     require_one_of(coefficient=(coefficient, get_args(Coefficient)))
     require_shares(confidence=confidence)
     if not -1 < value < 1 or not 0 < width < 2:
-        raise ValueError("value must lie between -1 and 1, and width between 0 and 2")
+        raise InvalidValue(
+            "value must lie between -1 and 1, and width between 0 and 2", code="value_out_of_range"
+        )
     factor = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[coefficient]
     spare = 4 if coefficient == "kendall" else 3
     z = float(stats.norm.ppf((1 + confidence) / 2))
@@ -278,7 +289,7 @@ def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0
     require_shares(alpha=alpha)
     _require_difference(difference, sd)
     if not n >= 2:
-        raise ValueError(f"n must be at least 2, not {n}")
+        raise InvalidValue(f"n must be at least 2, not {n}", code="n_out_of_range")
     t = stats.t.ppf(1 - alpha / 2, n - 1)
     shifted = abs(difference) / sd * sqrt(n)
     # scipy has NaN for a tail of the other sign that is below 1e-300 or so
@@ -288,11 +299,15 @@ def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0
 
 def _require_difference(difference: float, sd: float) -> None:
     if difference == 0 or not sd > 0:
-        raise ValueError("difference must not be 0, and sd must be positive")
+        raise InvalidValue(
+            "difference must not be 0, and sd must be positive", code="difference_out_of_range"
+        )
 
 
 def require_shares(**named: float) -> None:
     """Refuse numbers that are not strictly between 0 and 1."""
     for name, value in named.items():
         if not 0 < value < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, not {value}")
+            raise InvalidValue(
+                f"{name} must lie between 0 and 1, not {value}", code=f"{name}_out_of_range"
+            )

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, numbers, require_same_length
 from stats.groups import sum_by
 from stats.inference.powered_moments import Flags, Moments, Rules, checked_columns
@@ -84,10 +85,15 @@ def batch_weights(human: Column, batch: Column, probability: Column) -> Floats:
 def _require_chances(order: Floats, chance: Floats) -> None:
     drawn = np.isfinite(order) & ~np.isnan(chance)
     if ((chance[drawn] <= 0) | (chance[drawn] > 1)).any():
-        raise ValueError("probability must be above 0 and at most 1")
+        raise InvalidValue(
+            "probability must be above 0 and at most 1", code="probability_out_of_range"
+        )
     for number in np.unique(order[drawn]):
         if np.isnan(chance[order == number]).any():
-            raise ValueError(f"probability must be given for every item of batch {number:g}")
+            raise InvalidValue(
+                f"probability must be given for every item of batch {number:g}",
+                code="probability_missing",
+            )
 
 
 def _has_ratings(order: Floats, known: Flags, *, upto: float) -> bool:

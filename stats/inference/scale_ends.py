@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, coded_in_order, complete_numbers, require_same_length
 from stats.groups import sum_by
 
@@ -78,7 +79,7 @@ def items_off_the_end(items: Column, values: Column, *, low: float, high: float)
     1
     """
     if not require_same_length(items=items, values=values):
-        raise ValueError("values must not be empty")
+        raise InvalidValue("values must not be empty", code="values_empty")
     code, names = coded_in_order(items, "items")
     y = complete_numbers(values, "values")
     is_off = ~_at_fuller_end(y, low, high)

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, coded_in_order, complete_numbers, require_same_length
 from stats.groups import sum_by
 
@@ -67,7 +68,7 @@ def sign_flip_test(
     """
     n = require_same_length(units=units, values=values)
     if not n:
-        raise ValueError("values must not be empty")
+        raise InvalidValue("values must not be empty", code="values_empty")
     code, distinct = coded_in_order(units, "units")
     sums = sum_by(code, complete_numbers(values, "values"), len(distinct))
     count = len(sums)

@@ -4,6 +4,7 @@ from math import exp, lgamma, sqrt
 
 from scipy import optimize, stats
 
+from error_codes import InvalidValue
 from stats.inference.sample_sizes import MOST_ITEMS, require_shares
 
 
@@ -46,7 +47,9 @@ def topics_for_systems(
     require_shares(power=power, alpha=alpha)
     _require_spread(difference, sd)
     if n_systems < 2:
-        raise ValueError(f"n_systems must be at least 2, not {n_systems}")
+        raise InvalidValue(
+            f"n_systems must be at least 2, not {n_systems}", code="n_systems_out_of_range"
+        )
 
     def reaches(n: int) -> bool:
         return systems_power(difference, sd, n_systems, n, alpha=alpha) >= power
@@ -54,8 +57,9 @@ def topics_for_systems(
     high = 2
     while not reaches(high):
         if (high := high * 2) > MOST_ITEMS:
-            raise ValueError(
-                f"a difference of {difference} takes more than {MOST_ITEMS:,.0f} topics"
+            raise InvalidValue(
+                f"a difference of {difference} takes more than {MOST_ITEMS:,.0f} topics",
+                code="too_many_topics",
             )
     low = max(2, high // 2)
     while low < high:
@@ -97,7 +101,9 @@ def systems_power(
     require_shares(alpha=alpha)
     _require_spread(difference, sd)
     if n_systems < 2 or n_topics < 2:
-        raise ValueError("n_systems and n_topics must be at least 2")
+        raise InvalidValue(
+            "n_systems and n_topics must be at least 2", code="n_systems_out_of_range"
+        )
     between, within = n_systems - 1, n_systems * (n_topics - 1)
     critical = stats.f.ppf(1 - alpha, between, within)
     return float(stats.ncf.sf(critical, between, within, n_topics * difference**2 / (2 * sd**2)))
@@ -150,4 +156,6 @@ def topics_for_width(width: float, sd: float, *, confidence: float = 0.95) -> fl
 
 def _require_spread(difference: float, sd: float) -> None:
     if not difference > 0 or not sd > 0:
-        raise ValueError("the difference, or the width, and sd must be positive")
+        raise InvalidValue(
+            "the difference, or the width, and sd must be positive", code="difference_out_of_range"
+        )

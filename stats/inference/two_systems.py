@@ -5,6 +5,7 @@ from math import nan
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -80,7 +81,7 @@ def difference_of_systems(
     first = complete_numbers(is_first, "is_first") > 0
     y = complete_numbers(values, "values")
     if first.all() or not first.any():
-        raise ValueError("is_first must name ratings of both systems")
+        raise InvalidValue("is_first must name ratings of both systems", code="one_system")
     cell = item * len(people) + annotator
     paired, differences = _paired(cell, first, y)
     largest = float(np.abs(y).max())
@@ -158,9 +159,11 @@ def equivalence(mean: MeanOfCells, *, margin: float, side: str = "equivalent") -
     'equivalent'
     """
     if not margin > 0:
-        raise ValueError(f"margin must be above 0, not {margin}")
+        raise InvalidValue(f"margin must be above 0, not {margin}", code="margin_out_of_range")
     if side not in ("equivalent", "not_worse"):
-        raise ValueError(f"side must be 'equivalent' or 'not_worse', not {side!r}")
+        raise InvalidValue(
+            f"side must be 'equivalent' or 'not_worse', not {side!r}", code="unknown_side"
+        )
     if not mean.se > 0 or mean.freedom < 1:
         return nan, "not_shown"
     above = float(stats.t.sf(mean.t_against(-margin), mean.freedom))

@@ -4,6 +4,7 @@ from math import nan
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Floats, require_confidence
 
 MOST_UNDEFINED = 0.05
@@ -56,7 +57,9 @@ def two_way_bootstrap(
     """
     require_confidence(confidence)
     if values.ndim != 2:
-        raise ValueError(f"values must be a table, not of shape {values.shape}")
+        raise InvalidValue(
+            f"values must be a table, not of shape {values.shape}", code="values_shape"
+        )
     n_assessors, n_topics = values.shape
     if min(n_assessors, n_topics) < 2:
         return nan, nan

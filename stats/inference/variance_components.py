@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Integers,
@@ -127,7 +128,10 @@ def variance_components(
         method == "auto" and not balanced and n_levels <= REML_UP_TO_LEVELS
     )
     if is_by_likelihood and n_levels > REML_UP_TO_LEVELS:
-        raise ValueError(f"method 'reml' is for up to {REML_UP_TO_LEVELS} levels, not {n_levels}")
+        raise InvalidValue(
+            f"method 'reml' is for up to {REML_UP_TO_LEVELS} levels, not {n_levels}",
+            code="too_many_levels",
+        )
     estimated = by_likelihood(y, groups) if is_by_likelihood else by_moments(y, groups)
     nothing = ROUNDING * float(np.square(y).mean())
     raw = {name: estimated.get(name, nan) for name in (*_names(factors), RESIDUAL)}
@@ -157,7 +161,10 @@ def _factors(
         codes, distinct = coded_in_order(column, f"{name}s")
         if len(distinct) < 2:
             one: Hashable = distinct[0] if distinct else "none"
-            raise ValueError(f"{name}s must have two levels or more, and have {one!r} only")
+            raise InvalidValue(
+                f"{name}s must have two levels or more, and have {one!r} only",
+                code="too_few_levels",
+            )
         factors[name] = codes
     return factors
 

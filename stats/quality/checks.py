@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import isnan
 
+from error_codes import InvalidValue
+
 
 def band_failed(value: float, expected: float, tolerance: float = 0.0) -> bool:
     """Whether a value lies further from the known one than is tolerated.
@@ -104,6 +106,8 @@ def degraded_failed(
 def _require_numbers(tolerance: float, **values: float) -> None:
     for name, value in {**values, "tolerance": tolerance}.items():
         if isnan(value):
-            raise ValueError(f"{name} must be a number, not NaN")
+            raise InvalidValue(f"{name} must be a number, not NaN", code=f"{name}_missing")
     if tolerance < 0:
-        raise ValueError(f"tolerance must not be negative, and is {tolerance}")
+        raise InvalidValue(
+            f"tolerance must not be negative, and is {tolerance}", code="tolerance_out_of_range"
+        )

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.aggregation.crowd import code_ratings
 from stats.arguments import Column, Floats, Integers
 from stats.groups import pairs_within, sum_by
@@ -83,13 +84,16 @@ def colluding_pairs(
     0            0            4      20
     """
     if min_overlap < 1 or tolerance < 0:
-        raise ValueError(
+        raise InvalidValue(
             f"min_overlap must be at least 1 and tolerance at least 0, not {min_overlap} and "
-            f"{tolerance}"
+            f"{tolerance}",
+            code="min_overlap_out_of_range",
         )
     for name, share in (("min_near", min_near), ("alpha", alpha)):
         if not 0 <= share <= 1:
-            raise ValueError(f"{name} must lie between 0 and 1, not {share}")
+            raise InvalidValue(
+                f"{name} must lie between 0 and 1, not {share}", code=f"{name}_out_of_range"
+            )
     ratings = code_ratings(units, annotators, values, "refuse")
     n_units, n_people = len(ratings.items), max(len(ratings.annotators), 1)
     left, right = pairs_within(ratings.item, n_units)

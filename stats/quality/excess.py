@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, coded_in_order, require_same_length, series
 from stats.groups import sum_by
 
@@ -74,9 +75,14 @@ def excess_hits(
     7         h  10      10
     """
     if not 0 < prior_rate < 1:
-        raise ValueError(f"prior_rate must lie between 0 and 1, not {prior_rate}")
+        raise InvalidValue(
+            f"prior_rate must lie between 0 and 1, not {prior_rate}", code="prior_rate_out_of_range"
+        )
     if prior_weight <= 0:
-        raise ValueError(f"prior_weight must be more than 0, not {prior_weight}")
+        raise InvalidValue(
+            f"prior_weight must be more than 0, not {prior_weight}",
+            code="prior_weight_out_of_range",
+        )
     require_same_length(annotators=annotators, hits=hits)
     who, names = coded_in_order(annotators, "annotators")
     hit = _booleans(hits)
@@ -112,7 +118,10 @@ def excess_hits(
 def _booleans(hits: Column) -> Floats:
     column = series(hits, "hits")
     if column.isna().any():
-        raise ValueError(f"hits has {int(column.isna().sum())} missing values; leave them out")
+        raise InvalidValue(
+            f"hits has {int(column.isna().sum())} missing values; leave them out",
+            code="hits_missing",
+        )
     return column.to_numpy(dtype=bool).astype(np.float64)
 
 

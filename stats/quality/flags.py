@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.aggregation.crowd import code_ratings
 from stats.annotators.peers import peer_mean
 from stats.quality.collusion import colluding_pairs
@@ -114,7 +115,9 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
     0         f  failed_checks  10      10
     """
     if not 0 <= alpha <= 1:
-        raise ValueError(f"alpha must lie between 0 and 1, not {alpha}")
+        raise InvalidValue(
+            f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
+        )
     tables = [
         _of_checks(evidence, alpha),
         _of_lines(evidence, alpha),

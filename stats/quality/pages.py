@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
 from stats.groups import sum_by
 
@@ -69,9 +70,10 @@ def reading_seconds(n_words: int, words_per_minute: float = WORDS_PER_MINUTE) ->
     15.0
     """
     if n_words < 0 or words_per_minute <= 0:
-        raise ValueError(
+        raise InvalidValue(
             f"n_words must not be negative and words_per_minute positive, not {n_words} and "
-            f"{words_per_minute}"
+            f"{words_per_minute}",
+            code="n_words_out_of_range",
         )
     return n_words * 60.0 / words_per_minute
 
@@ -116,7 +118,9 @@ def constant_pages(
     1         b        False
     """
     if spread < 0:
-        raise ValueError(f"spread must not be negative, and is {spread}")
+        raise InvalidValue(
+            f"spread must not be negative, and is {spread}", code="spread_out_of_range"
+        )
     require_same_length(pages=pages, annotators=annotators, values=values)
     page, page_names = coded_in_order(pages, "pages")
     who, names = coded_in_order(annotators, "annotators")

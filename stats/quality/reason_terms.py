@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.arguments import require_same_length
 from stats.proportions import jeffreys_limits
 
@@ -63,7 +64,9 @@ def reason_terms(
     """
     require_same_length(texts=texts, is_relevant=is_relevant)
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+        raise InvalidValue(
+            f"confidence must be between 0 and 1, not {confidence}", code="confidence_out_of_range"
+        )
     relevant = np.asarray(is_relevant, dtype=bool)
     totals = int(relevant.sum()), int((~relevant).sum())
     rows = []
@@ -104,7 +107,7 @@ def term_pattern(term: str, words: Sequence[str]) -> re.Pattern[str]:
     (True, False)
     """
     if not words or not all(word.strip(" *") for word in words):
-        raise ValueError(f"terms must have words each, and {term!r} has none")
+        raise InvalidValue(f"terms must have words each, and {term!r} has none", code="empty_term")
     options = (re.escape(word.strip()).replace(r"\*", r"\w*") for word in words)
     return re.compile(rf"(?<!\w)(?:{'|'.join(options)})(?!\w)", re.IGNORECASE)
 

@@ -6,6 +6,7 @@ from math import nan
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import Column, coded
 
 HUB_SHARE = 0.1
@@ -85,13 +86,19 @@ def hubness(
     (1, 0.5, 0.2, 0.868)
     """
     if n_lists < 1:
-        raise ValueError(f"n_lists must be positive, got {n_lists}")
+        raise InvalidValue(f"n_lists must be positive, got {n_lists}", code="n_lists_out_of_range")
     if not 0 < hub_share <= 1:
-        raise ValueError(f"hub_share must be above 0 and at most 1, got {hub_share}")
+        raise InvalidValue(
+            f"hub_share must be above 0 and at most 1, got {hub_share}",
+            code="hub_share_out_of_range",
+        )
     codes, distinct = coded(document, "document")
     n = len(distinct) if n_documents is None else n_documents
     if n < len(distinct):
-        raise ValueError(f"n_documents must be at least {len(distinct)}, got {n}")
+        raise InvalidValue(
+            f"n_documents must be at least {len(distinct)}, got {n}",
+            code="n_documents_out_of_range",
+        )
     if not len(codes):
         return Hubness(n_lists, n, nan, 0, nan, 1.0 if n else nan, 0, hub_share, "empty lists")
     occurrence = np.zeros(n)

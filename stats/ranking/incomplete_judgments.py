@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Floats
 from stats.ranking.judged_lists import LOWEST_GRADE, JudgedLists, shares, within
 
@@ -126,7 +127,10 @@ def rank_biased_precision(
     gain = lists.relevant(relevant_from)
     if highest_grade is not None:
         if highest_grade < max(1, int(lists.judged_grade.max(initial=1))):
-            raise ValueError(f"highest_grade must be no lower than any grade, not {highest_grade}")
+            raise InvalidValue(
+                f"highest_grade must be no lower than any grade, not {highest_grade}",
+                code="highest_grade_out_of_range",
+            )
         gain = np.maximum(lists.grade, 0) / highest_grade
     return (1 - p) * lists.sum(gain * p ** (lists.rank - 1.0))
 
@@ -207,4 +211,4 @@ def judged(lists: JudgedLists, *, cutoff: int, pooled: bool = False) -> Floats:
 
 def _require_persistence(p: float) -> None:
     if not 0 < p < 1:
-        raise ValueError(f"p must lie between 0 and 1, not {p}")
+        raise InvalidValue(f"p must lie between 0 and 1, not {p}", code="p_out_of_range")

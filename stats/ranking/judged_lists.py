@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import Floats, Integers, require_one_of, require_same_length
 from stats.groups import sum_by
 
@@ -171,9 +172,12 @@ def judged_lists(
     _require_codes(n_topics, topics=topics, judged_topics=judged_topics)
     _require_codes(None, documents=documents, judged_documents=judged_documents)
     if np.isnan(scores).any():
-        raise ValueError("scores must not be NaN")
+        raise InvalidValue("scores must not be NaN", code="scores_missing")
     if len(grades) and not LOWEST_GRADE <= int(grades.min()) <= int(grades.max()) <= HIGHEST_GRADE:
-        raise ValueError(f"grades must lie between {LOWEST_GRADE} and {HIGHEST_GRADE}")
+        raise InvalidValue(
+            f"grades must lie between {LOWEST_GRADE} and {HIGHEST_GRADE}",
+            code="grades_out_of_range",
+        )
     span = 1 + max(
         (int(each.max()) for each in (documents, judged_documents) if len(each)), default=0
     )
@@ -325,16 +329,21 @@ def ranks_within(topic: Integers, n_topics: int) -> Integers:
 def _require_codes(n: int | None, **codes: Integers) -> None:
     for name, code in codes.items():
         if code.dtype.kind not in "iu":
-            raise ValueError(f"{name} must be whole numbers, not {code.dtype}")
+            raise InvalidValue(
+                f"{name} must be whole numbers, not {code.dtype}", code=f"{name}_not_whole"
+            )
         if len(code) and (int(code.min()) < 0 or (n is not None and int(code.max()) >= n)):
-            raise ValueError(
-                f"{name} must be numbers from 0" + ("" if n is None else f" to {n - 1}")
+            raise InvalidValue(
+                f"{name} must be numbers from 0" + ("" if n is None else f" to {n - 1}"),
+                code=f"{name}_out_of_range",
             )
 
 
 def _require_once(name: str, ascending: Integers) -> None:
     if (ascending[1:] == ascending[:-1]).any():
-        raise ValueError(f"{name} must not name a document twice for the same topic")
+        raise InvalidValue(
+            f"{name} must not name a document twice for the same topic", code="repeated_documents"
+        )
 
 
 def within(rank: Integers, cutoff: int | None) -> Floats | float:
@@ -342,7 +351,7 @@ def within(rank: Integers, cutoff: int | None) -> Floats | float:
     if cutoff is None:
         return 1.0
     if cutoff < 1:
-        raise ValueError(f"cutoff must be at least 1, not {cutoff}")
+        raise InvalidValue(f"cutoff must be at least 1, not {cutoff}", code="cutoff_out_of_range")
     return (rank <= cutoff).astype(np.float64)
 
 

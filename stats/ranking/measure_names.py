@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
+from error_codes import InvalidValue
 from stats.arguments import Floats
 from stats.ranking import incomplete_judgments, measures
 from stats.ranking.judged_lists import JudgedLists
@@ -132,18 +133,21 @@ def measure(text: str) -> Measure:
     known = {name.lower(): name for name in KINDS}
     kind = known.get(parts["name"].lower()) if parts else None
     if parts is None or kind is None:
-        raise ValueError(f"measure must be one of {', '.join(map(_example, KINDS))}, not {text!r}")
+        raise InvalidValue(
+            f"measure must be one of {', '.join(map(_example, KINDS))}, not {text!r}",
+            code="unknown_measure",
+        )
     cutoff = int(parts["cutoff"]) if parts["cutoff"] else None
     if cutoff == 0:
-        raise ValueError(f"the cutoff of {text!r} must be at least 1")
+        raise InvalidValue(f"the cutoff of {text!r} must be at least 1", code="cutoff_out_of_range")
     if KINDS[kind].cutoff == "needed" and cutoff is None:
-        raise ValueError(f"{kind} needs a cutoff, as in {kind}@10")
+        raise InvalidValue(f"{kind} needs a cutoff, as in {kind}@10", code="cutoff_missing")
     if KINDS[kind].cutoff == "none" and cutoff is not None:
-        raise ValueError(f"{kind} has no cutoff")
+        raise InvalidValue(f"{kind} has no cutoff", code="cutoff_unused")
     given = [each for each in (parts["settings"] or "").split(",") if each.strip()]
     settings = dict(_setting(kind, each) for each in given)
     if {"rel", "max_rel"} <= settings.keys():
-        raise ValueError("RBP takes rel or max_rel, not both")
+        raise InvalidValue("RBP takes rel or max_rel, not both", code="rel_and_max_rel")
     new = {name: value for name, value in settings.items() if value != DEFAULTS.get(name)}
     return Measure(kind, cutoff, tuple(sorted(new.items())))
 
@@ -162,19 +166,24 @@ def _setting(kind: str, text: str) -> tuple[str, Any]:
     name, _, value = (part.strip() for part in text.partition("="))
     if name not in KINDS[kind].settings:
         allowed = ", ".join(KINDS[kind].settings) or "none"
-        raise ValueError(f"{kind} has no setting {name!r}; its settings: {allowed}")
+        raise InvalidValue(
+            f"{kind} has no setting {name!r}; its settings: {allowed}", code="unknown_setting"
+        )
     return name, READERS[name](name, value)
 
 
 def _boolean(name: str, value: str) -> bool:
     if value.lower() not in ("true", "false"):
-        raise ValueError(f"{name} must be True or False, not {value!r}")
+        raise InvalidValue(f"{name} must be True or False, not {value!r}", code=f"unknown_{name}")
     return value.lower() == "true"
 
 
 def _grade(name: str, value: str) -> int:
     if not (value.isascii() and value.isdecimal()) or not 1 <= int(value) <= 127:
-        raise ValueError(f"{name} must be a whole number from 1 to 127, not {value!r}")
+        raise InvalidValue(
+            f"{name} must be a whole number from 1 to 127, not {value!r}",
+            code=f"{name}_out_of_range",
+        )
     return int(value)
 
 
@@ -184,14 +193,18 @@ def _share(name: str, value: str) -> float:
     except ValueError:
         number = 0.0
     if not 0 < number < 1:
-        raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
+        raise InvalidValue(
+            f"{name} must lie between 0 and 1, not {value!r}", code=f"{name}_out_of_range"
+        )
     return number
 
 
 def _gain(name: str, value: str) -> str:
     known = get_args(measures.Gain)
     if (plain := value.strip("'\"")) not in known:
-        raise ValueError(f"{name} must be one of {', '.join(known)}, not {plain!r}")
+        raise InvalidValue(
+            f"{name} must be one of {', '.join(known)}, not {plain!r}", code=f"unknown_{name}"
+        )
     return plain
 
 

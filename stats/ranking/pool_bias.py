@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Integers, complete_numbers, require_confidence
 from stats.groups import sum_by
 from stats.ranking.judged_lists import JudgedLists, grades_of, ranks_within
@@ -142,7 +143,7 @@ def judgments_only_of(ranks: Integers, members: Flags, depth: int) -> Flags:
     [True, False, False]
     """
     if depth < 1:
-        raise ValueError(f"depth must be at least 1, not {depth}")
+        raise InvalidValue(f"depth must be at least 1, not {depth}", code="depth_out_of_range")
     within = ranks <= depth
     return np.asarray(within[members].any(axis=0) & ~within[~members].any(axis=0))
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import Floats, require_one_of
 
 Predictor = Literal["nqc", "wig", "smv", "sigma_k", "sigma_max", "n_sigma", "max", "mean"]
@@ -176,7 +177,9 @@ def n_sigma(scores: ArrayLike, *, share: float = 0.5, query_terms: ArrayLike = 1
     [1.0]
     """
     if not 0 < share <= 1:
-        raise ValueError(f"share must be above 0 and at most 1, got {share}")
+        raise InvalidValue(
+            f"share must be above 0 and at most 1, got {share}", code="share_out_of_range"
+        )
     falling = _falling(scores)
     _require_positive(falling)
     reaching = np.where(falling >= share * falling[:, :1], falling, np.nan)
@@ -341,7 +344,7 @@ def query_difficulty(
     require_one_of(predictor=(predictor, get_args(Predictor)))
     ranks: dict[str, Any] = {} if cutoff is None else {"cutoff": cutoff}
     if predictor in NEEDS_CORPUS_SCORE and corpus_score is None:
-        raise ValueError(f"corpus_score is needed for {predictor}")
+        raise InvalidValue(f"corpus_score is needed for {predictor}", code="corpus_score_missing")
     computed: dict[Predictor, Callable[[], Floats]] = {
         "nqc": lambda: nqc(scores, corpus_score, **ranks),
         "wig": lambda: wig(scores, corpus_score, query_terms=query_terms, **ranks),
@@ -359,16 +362,19 @@ def _falling(scores: ArrayLike) -> Floats:
     """The scores of each list from the first down, NaN behind."""
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim != 2 or not array.shape[1]:
-        raise ValueError(f"scores must have a row for each topic, not the shape {array.shape}")
+        raise InvalidValue(
+            f"scores must have a row for each topic, not the shape {array.shape}",
+            code="scores_shape",
+        )
     if np.isinf(array).any():
-        raise ValueError("scores must be finite")
+        raise InvalidValue("scores must be finite", code="scores_not_finite")
     falling: Floats = -np.sort(-array, axis=1)
     return falling
 
 
 def _first(scores: ArrayLike, cutoff: int) -> Floats:
     if cutoff < 1:
-        raise ValueError(f"cutoff must be positive, got {cutoff}")
+        raise InvalidValue(f"cutoff must be positive, got {cutoff}", code="cutoff_out_of_range")
     return _falling(scores)[:, :cutoff]
 
 
@@ -391,10 +397,13 @@ def _divided(values: Floats, by: NDArray[Any]) -> Floats:
 def _terms(query_terms: ArrayLike) -> Floats:
     terms = np.asarray(query_terms, dtype=np.float64)
     if not (terms >= 1).all():
-        raise ValueError("query_terms must be at least 1")
+        raise InvalidValue("query_terms must be at least 1", code="query_terms_out_of_range")
     return terms
 
 
 def _require_positive(scores: Floats) -> None:
     if (scores <= 0).any():
-        raise ValueError("scores must be positive for this predictor; use 1 / (1 + distance), say")
+        raise InvalidValue(
+            "scores must be positive for this predictor; use 1 / (1 + distance), say",
+            code="scores_not_positive",
+        )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Floats
 from stats.ranking.rank_similarity import tau_b_rows
 
@@ -77,13 +78,17 @@ def random_assessors(
     """
     n_assessors, n_systems, n_topics = values.shape
     if has_judged.shape != (n_assessors, n_topics) or merged.shape != (n_systems,):
-        raise ValueError(
+        raise InvalidValue(
             f"has_judged and merged must fit values of shape {values.shape}, and have shapes "
-            f"{has_judged.shape} and {merged.shape}"
+            f"{has_judged.shape} and {merged.shape}",
+            code="has_judged_shape",
         )
     n_judges = has_judged.sum(axis=0)
     if not n_judges.all():
-        raise ValueError(f"has_judged must have an assessor for each topic; {_first(n_judges)}")
+        raise InvalidValue(
+            f"has_judged must have an assessor for each topic; {_first(n_judges)}",
+            code="has_judged_empty",
+        )
     # The assessors of each topic first, by number: a draw below their count is one of them.
     order = np.argsort(~has_judged.astype(bool), axis=0, kind="stable")
     generator = np.random.default_rng(rng)

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, complete_numbers, require_one_of, require_same_length
 
 RankTies = Literal["w", "a", "b"]
@@ -130,7 +131,7 @@ def rbo(first: TieGroups, second: TieGroups, *, p: float = 0.9, ties: RankTies =
     (1.0, 0.5225, 0.4775)
     """
     if not 0 < p < 1:
-        raise ValueError(f"p must lie between 0 and 1, not {p}")
+        raise InvalidValue(f"p must lie between 0 and 1, not {p}", code="p_out_of_range")
     require_one_of(ties=(ties, get_args(RankTies)))
     shorter, longer = sorted(
         (_ranking(first, "first"), _ranking(second, "second")), key=lambda one: len(one.items)
@@ -261,9 +262,9 @@ def _ranking(groups: TieGroups, name: str) -> _Ranking:
     members = [list(group) for group in groups]
     items = [item for group in members for item in group]
     if not items:
-        raise ValueError(f"{name} must rank an item")
+        raise InvalidValue(f"{name} must rank an item", code=f"{name}_empty")
     if len(set(items)) < len(items):
-        raise ValueError(f"{name} must not name an item twice")
+        raise InvalidValue(f"{name} must not name an item twice", code="repeated_items")
     size = np.array([len(group) for group in members if group])
     bottom = np.cumsum(size)
     top = bottom - size + 1

@@ -7,6 +7,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, complete_numbers, require_same_length
 from stats.correlation.coefficients import row_values
 from stats.correlation.rows import signs
@@ -112,7 +113,9 @@ def tau_ap_a(truth: Column, estimate: Column) -> float:
     """
     rows = _two_rows(truth, estimate)
     if len(np.unique(rows[0])) < rows[0].shape[1]:
-        raise ValueError("truth must not tie systems; tau_ap_b takes ties on both sides")
+        raise InvalidValue(
+            "truth must not tie systems; tau_ap_b takes ties on both sides", code="truth_tied"
+        )
     return float(tau_ap_a_rows(*rows)[0])
 
 

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Floats, require_confidence, require_one_of
 from stats.correlation.rows import signs
 from stats.ranking.rank_biased_overlap import RankTies, rbo_rows
@@ -218,9 +219,10 @@ def similarities_over_topics(
     for name in names:
         require_one_of(names=(name, get_args(Similarity)))
     if first.shape != second.shape or first.shape[1] != samples.bootstrap.shape[1]:
-        raise ValueError(
+        raise InvalidValue(
             f"first, second and samples must have the same topics, not shapes {first.shape}, "
-            f"{second.shape} and {samples.bootstrap.shape}"
+            f"{second.shape} and {samples.bootstrap.shape}",
+            code="different_topics",
         )
     n_systems, n_topics = first.shape
     every = np.ones((1, n_topics))

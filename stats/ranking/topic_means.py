@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -126,7 +127,7 @@ def mean_over_topics(
     if binary:
         hits = int(column.sum())
         if not np.isin(column, (0, 1)).all():
-            raise ValueError("binary values must be 0 or 1")
+            raise InvalidValue("binary values must be 0 or 1", code="values_not_binary")
         return TopicMean(mean, *wilson(hits, n, confidence=confidence), "Wilson", n)
     low, high, reason = _t_limits(column, confidence)
     return TopicMean(mean, max(low, 0.0), min(high, 1.0), "Student's t", n, reason)
@@ -203,7 +204,7 @@ def compare_over_topics(
 
 def _by_mcnemar(first: Floats, second: Floats, confidence: float) -> TopicDifference:
     if not np.isin(np.concatenate([first, second]), (0, 1)).all():
-        raise ValueError("test 'mcnemar' compares values of 0 and 1")
+        raise InvalidValue("test 'mcnemar' compares values of 0 and 1", code="values_not_binary")
     both, a_only = int((first * second).sum()), int((first * (1 - second)).sum())
     b_only = int(((1 - first) * second).sum())
     n = len(first)

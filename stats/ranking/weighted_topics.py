@@ -5,6 +5,7 @@ from math import nan
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -78,7 +79,9 @@ def weighted_mean_over_topics(
     column = complete_numbers(values, "values")
     chance = complete_numbers(probabilities, "probabilities")
     if not ((chance > 0) & (chance <= 1)).all():
-        raise ValueError("probabilities must be above 0 and at most 1")
+        raise InvalidValue(
+            "probabilities must be above 0 and at most 1", code="probabilities_out_of_range"
+        )
     if not n:
         return TopicMean(nan, nan, nan, "none", 0, "no topics")
     weights = 1 / chance / (1 / chance).sum()

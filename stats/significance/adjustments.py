@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, numbers
 
 
@@ -41,7 +42,9 @@ def holm(p: Column, *, n_untested: int = 0) -> Floats:
     [0.04]
     """
     if n_untested < 0:
-        raise ValueError(f"n_untested must not be below 0, but is {n_untested}")
+        raise InvalidValue(
+            f"n_untested must not be below 0, but is {n_untested}", code="n_untested_out_of_range"
+        )
     tested = numbers(p, "p")
     adjusted = _adjusted(np.concatenate([tested, np.ones(n_untested)]), _holm)
     return adjusted[: len(tested)]
@@ -147,7 +150,9 @@ def partial_conjunction(p: Column) -> Floats:
     """
     values = numbers(p, "p")
     if not ((values >= 0) & (values <= 1)).all():
-        raise ValueError("p must lie between 0 and 1, and none may be missing")
+        raise InvalidValue(
+            "p must lie between 0 and 1, and none may be missing", code="p_out_of_range"
+        )
     scaled = np.sort(values) * np.arange(len(values), 0, -1)
     return np.minimum(np.maximum.accumulate(scaled), 1.0)
 
@@ -156,7 +161,7 @@ def _adjusted(p: Column, of_ascending: Callable[[Floats], Floats]) -> Floats:
     values = numbers(p, "p")
     defined = np.flatnonzero(~np.isnan(values))
     if ((values[defined] < 0) | (values[defined] > 1)).any():
-        raise ValueError("p must lie between 0 and 1")
+        raise InvalidValue("p must lie between 0 and 1", code="p_out_of_range")
     order = defined[np.argsort(values[defined], kind="stable")]
     result = np.full(len(values), np.nan)
     result[order] = np.minimum(of_ascending(values[order]), 1.0)

@@ -5,6 +5,8 @@ from math import isnan
 
 import pandas as pd
 
+from error_codes import InvalidValue
+
 
 def significance_clusters(
     values: Mapping[str, float], p: Mapping[tuple[str, str], float], *, alpha: float = 0.05
@@ -47,7 +49,9 @@ def significance_clusters(
     {'a': 1, 'b': 1, 'c': 2}
     """
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, not {alpha}")
+        raise InvalidValue(
+            f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
+        )
     defined = {name: value for name, value in values.items() if not isnan(value)}
     ranks: dict[str, int] = {}
     cluster: list[str] = []
@@ -63,5 +67,7 @@ def significance_clusters(
 def _against(name: str, cluster: Iterable[str], p: Mapping[tuple[str, str], float]) -> list[float]:
     p_values = [p.get((other, name), p.get((name, other))) for other in cluster]
     if any(of is None for of in p_values):
-        raise ValueError(f"p has no value for '{name}' and a metric it must be compared with")
+        raise InvalidValue(
+            f"p has no value for '{name}' and a metric it must be compared with", code="p_missing"
+        )
     return [of for of in p_values if of is not None]

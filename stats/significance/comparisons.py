@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, require_one_of
 from stats.correlation.bootstrap import rounded_means, unit_range
 from stats.correlation.cells import Cells, renumbered
@@ -133,9 +134,10 @@ def compare_metrics(
 
 def _require_pearson(level: Level, coefficient: Coefficient) -> None:
     if level == "item" or coefficient != "pearson":
-        raise ValueError(
+        raise InvalidValue(
             "test 'williams' is for coefficient 'pearson' at the pooled or system level, not "
-            f"{coefficient!r} at level {level!r}"
+            f"{coefficient!r} at level {level!r}",
+            code="williams_unfit",
         )
 
 

@@ -6,6 +6,7 @@ from math import nan
 import numpy as np
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, numbers, require_confidence, require_same_length
 
 CELLS_AT_ONCE = 2_000_000
@@ -100,7 +101,9 @@ def paired_difference(
     require_same_length(first=first, second=second)
     require_confidence(confidence)
     if n_resamples < 1:
-        raise ValueError(f"n_resamples must be at least 1, not {n_resamples}")
+        raise InvalidValue(
+            f"n_resamples must be at least 1, not {n_resamples}", code="n_resamples_out_of_range"
+        )
     a, b = numbers(first, "first"), numbers(second, "second")
     complete = ~(np.isnan(a) | np.isnan(b))
     a, b = a[complete], b[complete]

@@ -5,6 +5,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Integers, numbers, require_one_of
 from stats.correlation.bootstrap import standard
 from stats.correlation.cells import Cells, complete_cells, renumbered
@@ -93,7 +94,10 @@ def permutation_test(
     require_one_of(undefined=(undefined, get_args(Undefined)), swap=(swap, get_args(Swap)))
     require_level(level, coefficient, items, systems)
     if n_permutations < 1:
-        raise ValueError(f"n_permutations must be at least 1, not {n_permutations}")
+        raise InvalidValue(
+            f"n_permutations must be at least 1, not {n_permutations}",
+            code="n_permutations_out_of_range",
+        )
     cells_a, cells_b = shared_cells(human, metric_a, metric_b, items, systems)
     unit, n_units = _units(cells_a, swap)
     generator = np.random.default_rng(rng)
@@ -135,7 +139,10 @@ def shared_cells(
     """The cells for which annotators and both metrics have a value, once with each metric."""
     a, b = numbers(metric_a, "metric_a"), numbers(metric_b, "metric_b")
     if len(a) != len(b):
-        raise ValueError(f"metric_a and metric_b must have the same length: {len(a)}, {len(b)}")
+        raise InvalidValue(
+            f"metric_a and metric_b must have the same length: {len(a)}, {len(b)}",
+            code="unequal_lengths",
+        )
     missing = np.isnan(a) | np.isnan(b)
     sides = (np.where(missing, np.nan, side) for side in (a, b))
     cells_a, cells_b = (complete_cells(human, side, items, systems) for side in sides)
@@ -158,7 +165,7 @@ def _units(cells: Cells, swap: Swap) -> tuple[Integers, int]:
         return np.arange(cells.n_rows), cells.n_rows
     codes = cells.item if swap == "items" else cells.system
     if codes is None:
-        raise ValueError(f"{swap} must be given to swap {swap}")
+        raise InvalidValue(f"{swap} must be given to swap {swap}", code=f"{swap}_missing")
     return renumbered(codes)
 
 

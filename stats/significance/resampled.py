@@ -8,6 +8,7 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
+from error_codes import InvalidValue
 from stats.arguments import Column, Floats, numbers, require_confidence, require_one_of
 from stats.correlation.cells import Cells, complete_cells
 from stats.correlation.coefficients import Coefficient, require_coefficient
@@ -136,7 +137,9 @@ def compare_by_resampling(
         resample=(resample, get_args(Resample)), undefined=(undefined, get_args(Undefined))
     )
     if n_resamples < 0:
-        raise ValueError(f"n_resamples must not be negative, not {n_resamples}")
+        raise InvalidValue(
+            f"n_resamples must not be negative, not {n_resamples}", code="n_resamples_out_of_range"
+        )
     columns = {name: numbers(column, name) for name, column in metrics.items()}
     shared = _Shared(
         lambda values: complete_cells(human, values, items, systems, clusters),

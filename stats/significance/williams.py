@@ -5,6 +5,8 @@ from math import nan, sqrt
 
 from scipy import stats
 
+from error_codes import InvalidValue
+
 
 @dataclass(frozen=True)
 class Williams:
@@ -54,7 +56,9 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> Williams:
     """
     for name, r in {"r12": r12, "r13": r13, "r23": r23}.items():
         if abs(r) > 1:
-            raise ValueError(f"{name} must lie between -1 and 1, not {r}")
+            raise InvalidValue(
+                f"{name} must lie between -1 and 1, not {r}", code=f"{name}_out_of_range"
+            )
     df = n - 3
     if df < 1:
         return Williams(nan, df, nan)

@@ -38,15 +38,7 @@ def score(tmp_path):
 def test_a_file_is_scored_without_a_database(write, tmp_path):
     output = tmp_path / "out.csv"
     done = subprocess.run(
-        [
-            sys.executable,
-            "manage.py",
-            "score",
-            write(*ITEMS),
-            "--metric=chrf",
-            "--output",
-            output,
-        ],
+        [sys.executable, "manage.py", "score", write(*ITEMS), "--metric=chrf", "--output", output],
         cwd=PROJECT,
         env=os.environ | {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"},
         capture_output=True,

@@ -36,10 +36,7 @@ def assert_refused(path, problem, *, line=None, field=None, study=None, **option
 def test_a_long_file_has_a_row_for_each_score(write):
     study = rating_study(n_items=2)
     path = write(
-        "item,system,metric,value",
-        "d0,alpha,nll,-1.5",
-        "d0,beta,nll,2e-3",
-        "d1,alpha,bleurt,0",
+        "item,system,metric,value", "d0,alpha,nll,-1.5", "d0,beta,nll,2e-3", "d1,alpha,bleurt,0"
     )
     assert import_scores(study=study, path=path) == {"nll": 2, "bleurt": 1}
     assert values(study) == {

@@ -3,12 +3,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from stats.inference.alternative_annotator import alternative_annotator_test
-from stats.significance import (
-    benjamini_hochberg,
-    benjamini_yekutieli,
-    holm,
-    partial_conjunction,
-)
+from stats.significance import benjamini_hochberg, benjamini_yekutieli, holm, partial_conjunction
 from tests.stats.worked_examples import worked_example
 
 

@@ -58,9 +58,7 @@ def test_an_overconfident_judge_is_found_out():
 def test_position_bias_is_consistency_and_which_side_wins():
     inputs, expected = EXAMPLE["inputs"]["order_swaps"], EXAMPLE["expected"]["position"]
     bias = position_bias(
-        inputs["consistent"],
-        inputs["chose_first_both_times"],
-        inputs["chose_second_both_times"],
+        inputs["consistent"], inputs["chose_first_both_times"], inputs["chose_second_both_times"]
     )
     assert bias.consistency == pytest.approx(expected["consistency"], abs=1e-9)
     assert bias.first_share == pytest.approx(expected["first_among_inconsistent"], abs=1e-9)

@@ -43,8 +43,7 @@ def test_it_gives_the_alphas_of_krippendorffs_own_example(level, published):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["krippendorff2011", "gwet_cont3x3abstractors", "artstein_poesio2008_p568"],
+    "name", ["krippendorff2011", "gwet_cont3x3abstractors", "artstein_poesio2008_p568"]
 )
 def test_it_gives_the_published_alphas(worked_example, name):
     frame, published = worked_example(name)

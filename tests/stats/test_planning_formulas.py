@@ -148,10 +148,7 @@ def test_calibration_items_are_divided_as_published_with_a_pilot_of_ten():
         (10 * expected[name] + 1) / 12 for name in ("sensitivity", "specificity")
     )
     sizes = calibration_sizes(
-        200,
-        share=inputs["pos"] / inputs["n"],
-        sensitivity=sensitivity,
-        specificity=specificity,
+        200, share=inputs["pos"] / inputs["n"], sensitivity=sensitivity, specificity=specificity
     )
     wanted = expected["allocation_of_200_with_pilot_10"]
     assert sizes == (wanted["m1"], wanted["m0"])

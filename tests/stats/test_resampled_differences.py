@@ -31,8 +31,7 @@ def compared(resample, n_resamples=4000):
 
 
 @pytest.mark.parametrize(
-    ("resample", "name"),
-    [("both", "both"), ("items", "items_only"), ("systems", "systems_only")],
+    ("resample", "name"), [("both", "both"), ("items", "items_only"), ("systems", "systems_only")]
 )
 def test_differences_are_those_of_a_two_way_bootstrap_by_hand(resample, name):
     row, expected = compared(resample), EXAMPLE["expected"]
@@ -111,11 +110,7 @@ def test_clusters_are_resampled_instead_of_items():
     assert alone == correlation_at_level(human, metric, **columns)
     clustered = correlation_at_level(human, metric, **columns, clusters=items // 6)
     by_name = correlation_at_level(
-        human,
-        metric,
-        items=items // 6,
-        level="pooled",
-        coefficient="kendall",
+        human, metric, items=items // 6, level="pooled", coefficient="kendall"
     )
     assert (clustered.ci_low, clustered.ci_high) == (by_name.ci_low, by_name.ci_high)
 

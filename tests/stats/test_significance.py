@@ -154,10 +154,7 @@ def test_soft_pairwise_accuracy_can_be_compared():
 
 @pytest.mark.parametrize(
     ("frame", "reason"),
-    [
-        (pilot(1).assign(b=2.0), Undecided.UNDEFINED),
-        (pilot(1).assign(b=np.nan), Undecided.TOO_FEW),
-    ],
+    [(pilot(1).assign(b=2.0), Undecided.UNDEFINED), (pilot(1).assign(b=np.nan), Undecided.TOO_FEW)],
 )
 def test_what_cannot_be_tested_says_why(frame, reason):
     result = permuted(frame, level="pooled", coefficient="pearson")

@@ -7,6 +7,7 @@ from math import ceil
 from threading import Lock
 from typing import NamedTuple
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import BudgetSpentError
 from metrics.scorers.judges.endpoint import number
 
@@ -132,9 +133,10 @@ class Budget:
         prices: Prices = Prices(),
     ) -> None:
         if max_usd is not None and prices == Prices():
-            raise ValueError(
+            raise InvalidValue(
                 "max_usd needs prices: give what a million tokens cost "
-                "(JUDGE_USD_PER_MILLION_INPUT, JUDGE_USD_PER_MILLION_OUTPUT)"
+                "(JUDGE_USD_PER_MILLION_INPUT, JUDGE_USD_PER_MILLION_OUTPUT)",
+                code="prices_missing",
             )
         self.max_requests = max_requests
         self.max_usd = max_usd
@@ -199,11 +201,12 @@ class Budget:
             left = max(self.max_requests - self.requests, 0)
             raise BudgetSpentError(
                 f"the cap of {self.max_requests} requests is reached: {self.requests} were sent, "
-                f"{left} are left, and {requests} were needed next; {STANDS}"
+                f"{left} are left, and {requests} were needed next; {STANDS}",
+                code="requests_spent",
             )
         cost = self.prices.usd(usage)
         if self.max_usd is not None and self.usd + cost > self.max_usd:
-            raise BudgetSpentError(self._spent(self.max_usd, cost))
+            raise BudgetSpentError(self._spent(self.max_usd, cost), code="usd_spent")
 
     def _spent(self, max_usd: Decimal, cost: Decimal) -> str:
         spent = self.usd.normalize()

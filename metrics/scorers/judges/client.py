@@ -155,7 +155,7 @@ class Client:
             raise
         except ValueError as error:
             message = f"an answer that cannot be read: {error}"[:MESSAGE_CHARACTERS]
-            raise UnansweredError(message) from error
+            raise UnansweredError(message, code="unreadable") from error
         self.budget.settle(most, answer.usage or most)
         return answer
 
@@ -241,7 +241,7 @@ class _WaitExceeds(stop_base):
 def _give_up(state: RetryCallState) -> NoReturn:
     failure = _failure(state)
     attempts = f"the endpoint failed {state.attempt_number} times, last with {failure}"
-    advice = "try again later"
+    advice, code = "try again later", failure.code
     if failure.wait_seconds:
-        advice = f"it asks to wait {failure.wait_seconds:.0f} seconds"
-    raise EndpointUnavailableError(f"{attempts}; {advice}") from failure
+        advice, code = f"it asks to wait {failure.wait_seconds:.0f} seconds", "long_wait"
+    raise EndpointUnavailableError(f"{attempts}; {advice}", code=code) from failure

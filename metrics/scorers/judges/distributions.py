@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from error_codes import InvalidValue
 from metrics.scorers.judges.replies import Token
 
 
@@ -80,7 +81,7 @@ def from_samples(values: Sequence[float]) -> Distribution:
     Distribution(weights={1.0: 1, 3.0: 3}, mass=0.8)
     """
     if not values:
-        raise ValueError("values must hold at least one sample")
+        raise InvalidValue("values must hold at least one sample", code="values_empty")
     counts = Counter(value for value in values if not math.isnan(value))
     return Distribution(dict(sorted(counts.items())), counts.total() / len(values))
 
@@ -119,7 +120,9 @@ def from_tokens(tokens: Sequence[Token], levels: Sequence[int]) -> Distribution:
     2.5
     """
     if any(not 0 <= level <= 9 for level in levels):
-        raise ValueError(f"levels must have one digit each, got {list(levels)}")
+        raise InvalidValue(
+            f"levels must have one digit each, got {list(levels)}", code="levels_of_two_digits"
+        )
     names = {str(level): float(level) for level in levels}
     token_of_score = next((token for token in tokens if token.text.strip() in names), None)
     if token_of_score is None:

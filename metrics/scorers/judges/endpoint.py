@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from urllib.parse import urlsplit
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import EndpointRefusedError
 
 UNSET = "unset"
@@ -52,13 +53,20 @@ class Endpoint:
             return
         parts = urlsplit(self.base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError(f"base_url must start with http:// or https://, got {self.base_url!r}")
+            raise InvalidValue(
+                f"base_url must start with http:// or https://, got {self.base_url!r}",
+                code="base_url_scheme",
+            )
         if parts.username or parts.password or parts.query:
-            raise ValueError("base_url must not carry a user name, a password or a query")
+            raise InvalidValue(
+                "base_url must not carry a user name, a password or a query", code="base_url_secret"
+            )
         try:
             _ = parts.port
         except ValueError as error:
-            raise ValueError(f"base_url has no valid port: {self.base_url!r}") from error
+            raise InvalidValue(
+                f"base_url has no valid port: {self.base_url!r}", code="base_url_port"
+            ) from error
 
     def url(self, path: str) -> str:
         """Address an operation.
@@ -78,7 +86,9 @@ class Endpoint:
             If no address or no model is set.
         """
         if not self.base_url or self.model == UNSET:
-            raise EndpointRefusedError("no judge is set: set JUDGE_BASE_URL and JUDGE_MODEL")
+            raise EndpointRefusedError(
+                "no judge is set: set JUDGE_BASE_URL and JUDGE_MODEL", code="no_endpoint"
+            )
         return f"{self.base_url.rstrip('/')}/{path}"
 
 
@@ -119,7 +129,9 @@ class Limits:
         for name in ("requests_per_minute", "tokens_per_minute", "concurrency", "attempts"):
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, got {value!r}")
+                raise InvalidValue(
+                    f"{name} must be positive, got {value!r}", code=f"{name}_out_of_range"
+                )
 
 
 def endpoint_from(variables: Mapping[str, str]) -> Endpoint:
@@ -181,7 +193,9 @@ def api_key_from(variables: Mapping[str, str], variable: str) -> str:
     """
     key = variables.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise ValueError(f"{variable} holds a character that no key has; copy the key anew")
+        raise InvalidValue(
+            f"{variable} holds a character that no key has; copy the key anew", code="key_unfit"
+        )
     return key
 
 
@@ -246,5 +260,5 @@ def number(variables: Mapping[str, str], variable: str) -> Decimal | None:
     except InvalidOperation:
         value = Decimal("NaN")
     if not (value.is_finite() and value >= 0):
-        raise ValueError(f"{variable} must be a number from 0, got {text!r}")
+        raise InvalidValue(f"{variable} must be a number from 0, got {text!r}", code="not_a_number")
     return value

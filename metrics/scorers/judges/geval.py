@@ -4,6 +4,7 @@ import math
 from functools import cached_property
 from pathlib import Path
 
+from error_codes import CodedText, InvalidValue
 from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.distributions import Distribution, from_samples, from_tokens
 from metrics.scorers.judges.geval_settings import FORM_FIELDS, GEvalSettings
@@ -95,10 +96,12 @@ class GEval(EndpointJudge):
             mass=weighted.mass,
         )
         if not weighted.weights:
-            return Score(math.nan, f"no rating in {_counted(len(sample.replies))}", raw)
+            problem = f"no rating in {_counted(len(sample.replies))}"
+            return Score(math.nan, CodedText(problem, code="no_rating"), raw)
         if weighted.mass < self.settings.least_mass:
             problem = f"the scale holds {weighted.mass:.3g} of the distribution, under "
-            return Score(math.nan, f"{problem}{self.settings.least_mass:g}", raw)
+            problem += f"{self.settings.least_mass:g}"
+            return Score(math.nan, CodedText(problem, code="too_little_mass"), raw)
         return Score(weighted.expectation, None, raw)
 
     def _distribution(self, sample: Sample) -> Distribution:
@@ -141,8 +144,9 @@ def read_settings(name: str) -> GEvalSettings:
         return PRESETS[name]
     if Path(name).is_file():
         return GEvalSettings.from_file(name)
-    raise ValueError(
-        f"settings must be one of {', '.join(PRESETS)}, or the path of a JSON file, got {name!r}"
+    raise InvalidValue(
+        f"settings must be one of {', '.join(PRESETS)}, or the path of a JSON file, got {name!r}",
+        code="unknown_settings",
     )
 
 

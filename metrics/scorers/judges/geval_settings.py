@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from string import Template
 from typing import Literal
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import EndpointRefusedError
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.samples import Sampling
@@ -130,15 +131,28 @@ class GEvalSettings(JudgeSettings):
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
-            raise ValueError(f"high must be over low, got {self.low} and {self.high}")
+            raise InvalidValue(
+                f"high must be over low, got {self.low} and {self.high}", code="high_out_of_range"
+            )
         if self.unit not in FORMS:
-            raise ValueError(f"unit must be response or dialogue, got {self.unit!r}")
+            raise InvalidValue(
+                f"unit must be response or dialogue, got {self.unit!r}", code="unknown_unit"
+            )
         if self.distribution not in {"samples", "logprobs"}:
-            raise ValueError(f"distribution must be samples or logprobs, got {self.distribution!r}")
+            raise InvalidValue(
+                f"distribution must be samples or logprobs, got {self.distribution!r}",
+                code="unknown_distribution",
+            )
         if self.distribution == "logprobs" and not 0 <= self.low < self.high <= 9:
-            raise ValueError("distribution can be logprobs only on a scale of single digits")
+            raise InvalidValue(
+                "distribution can be logprobs only on a scale of single digits",
+                code="levels_of_two_digits",
+            )
         if not 0 <= self.least_mass <= 1:
-            raise ValueError(f"least_mass must be from 0 to 1, got {self.least_mass!r}")
+            raise InvalidValue(
+                f"least_mass must be from 0 to 1, got {self.least_mass!r}",
+                code="least_mass_out_of_range",
+            )
         check_template("form", self.form, FORM_FIELDS)
         check_template("steps_prompt", self.steps_prompt, ASPECT_FIELDS | {"subject"})
         _sampling(self)
@@ -215,7 +229,7 @@ def with_steps(settings: GEvalSettings, client: Client, *, max_tokens: int = 512
     steps = answer.replies[0].text.strip()
     if not steps:
         raise EndpointRefusedError(
-            "the endpoint wrote no evaluation steps; ask again, or give some"
+            "the endpoint wrote no evaluation steps; ask again, or give some", code="no_steps"
         )
     return replace(settings, steps=steps, steps_model=answer.model or client.endpoint.model)
 

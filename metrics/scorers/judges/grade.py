@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from error_codes import InvalidValue
 from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.judge import EndpointJudge
 from metrics.scorers.judges.readings import read_grade, read_grade_as_released
@@ -161,5 +162,7 @@ def read_settings(path: str) -> GradeSettings:
     if not path:
         return GradeSettings()
     if not Path(path).is_file():
-        raise ValueError(f"settings must be the path of a JSON file, got {path!r}")
+        raise InvalidValue(
+            f"settings must be the path of a JSON file, got {path!r}", code="unknown_settings"
+        )
     return GradeSettings.from_file(path)

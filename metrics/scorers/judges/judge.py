@@ -4,6 +4,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 
+from error_codes import CodedText
 from metrics.scorers.errors import (
     EndpointRefusedError,
     PromptRefusedError,
@@ -89,7 +90,8 @@ class EndpointJudge(Scorer):
         if self.sampling.top_logprobs and not capabilities.top_logprobs:
             raise EndpointRefusedError(
                 "the endpoint was found to give no log-probabilities; set distribution to "
-                "samples, or probe it anew if that has changed"
+                "samples, or probe it anew if that has changed",
+                code="no_logprobs",
             )
         if self.sampling.n > 1 and not capabilities.samples_differ:
             finding = "the endpoint was found to reply the same twice at temperature 1: "
@@ -159,5 +161,5 @@ class EndpointJudge(Scorer):
         try:
             sample = self._sampler.sample(self.messages(example), self.sampling)
         except PromptRefusedError as error:
-            return {self.name: undefined(str(error))}
+            return {self.name: undefined(CodedText(str(error), code="prompt_refused"))}
         return {self.name: self.read(sample)}

@@ -8,6 +8,8 @@ import math
 import re
 from typing import NamedTuple
 
+from error_codes import CodedText
+
 RELEASED_GRADE = 50
 INTEGER = re.compile(r"(?<![\d.])-?\d+")
 NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?"
@@ -133,7 +135,8 @@ def read_rating_as_released(text: str) -> Reading:
 
 def _on_scale(value: float, low: float, high: float) -> Reading:
     if math.isnan(value):
-        return Reading(math.nan, "no number in the reply")
+        return Reading(math.nan, CodedText("no number in the reply", code="no_number"))
     if not low <= value <= high:
-        return Reading(math.nan, f"{value:g} is not on the scale from {low:g} to {high:g}")
+        problem = f"{value:g} is not on the scale from {low:g} to {high:g}"
+        return Reading(math.nan, CodedText(problem, code="off_scale"))
     return Reading(value)

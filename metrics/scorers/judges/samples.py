@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import EndpointRefusedError, PromptRefusedError
 from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.replies import Answer, Reply
@@ -39,7 +40,7 @@ class Sampling:
     --------
     >>> Sampling(n=0)
     Traceback (most recent call last):
-    ValueError: n must be at least 1, got 0
+    error_codes.InvalidValue: n must be at least 1, got 0
     """
 
     n: int = 1
@@ -52,13 +53,24 @@ class Sampling:
     def __post_init__(self) -> None:
         for name in ("n", "max_tokens"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+                raise InvalidValue(
+                    f"{name} must be at least 1, got {getattr(self, name)!r}",
+                    code=f"{name}_out_of_range",
+                )
         if self.temperature is not None and not 0 <= self.temperature <= 2:
-            raise ValueError(f"temperature must be from 0 to 2, got {self.temperature!r}")
+            raise InvalidValue(
+                f"temperature must be from 0 to 2, got {self.temperature!r}",
+                code="temperature_out_of_range",
+            )
         if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be over 0 and at most 1, got {self.top_p!r}")
+            raise InvalidValue(
+                f"top_p must be over 0 and at most 1, got {self.top_p!r}", code="top_p_out_of_range"
+            )
         if self.top_logprobs is not None and not 1 <= self.top_logprobs <= 20:
-            raise ValueError(f"top_logprobs must be from 1 to 20, got {self.top_logprobs!r}")
+            raise InvalidValue(
+                f"top_logprobs must be from 1 to 20, got {self.top_logprobs!r}",
+                code="top_logprobs_out_of_range",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +180,8 @@ class Sampler:
         sample = Sample(tuple(replies[: sampling.n]), len(answers), answers[-1].model)
         if sampling.top_logprobs and sample.obtained != "top_logprobs":
             raise EndpointRefusedError(
-                "the endpoint gives no log-probabilities; set distribution to samples"
+                "the endpoint gives no log-probabilities; set distribution to samples",
+                code="no_logprobs",
             )
         return sample
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self, get_type_hints
 
+from error_codes import InvalidValue
 from metrics.scorers.judges.replies import UNSTORABLE
 from metrics.scorers.kinds import check_kinds
 
@@ -43,12 +44,16 @@ class JudgeSettings:
         try:
             fields = json.loads(text)
             if not isinstance(fields, dict):
-                raise ValueError("the settings must be a JSON object, in braces")
+                raise InvalidValue(
+                    "the settings must be a JSON object, in braces", code="settings_not_an_object"
+                )
             _check_texts(fields)
             check_kinds(fields, get_type_hints(cls))
             return cls(**fields)
         except (TypeError, RecursionError) as error:
-            raise ValueError(f"the settings do not fit: {error}") from error
+            raise InvalidValue(
+                f"the settings do not fit: {error}", code="settings_unfit"
+            ) from error
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -75,4 +80,7 @@ class JudgeSettings:
 def _check_texts(fields: dict[str, object]) -> None:
     for name, value in fields.items():
         if isinstance(value, str) and UNSTORABLE.search(value):
-            raise ValueError(f"{name} holds NUL or half a surrogate pair, which nothing can keep")
+            raise InvalidValue(
+                f"{name} holds NUL or half a surrogate pair, which nothing can keep",
+                code="unstorable_text",
+            )

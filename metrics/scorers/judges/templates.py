@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from string import Template
 
+from error_codes import InvalidValue
 from metrics.scorers.judges.client import Messages
 from metrics.scorers.scorer import Example
 
@@ -43,16 +44,20 @@ def check_template(name: str, text: str, known: Iterable[str]) -> frozenset[str]
     ['context', 'response']
     >>> check_template("user", "$answer", ["response"])
     Traceback (most recent call last):
-    ValueError: user uses $answer; there are $response
+    error_codes.InvalidValue: user uses $answer; there are $response
     """
     template = Template(text)
     if not template.is_valid():
-        raise ValueError(f"{name} has a '$' that begins no name; write '$$' for a dollar sign")
+        raise InvalidValue(
+            f"{name} has a '$' that begins no name; write '$$' for a dollar sign",
+            code="stray_dollar",
+        )
     names = frozenset(template.get_identifiers())
     known = sorted(known)
     for unknown in sorted(names - set(known)):
-        raise ValueError(
-            f"{name} uses ${unknown}; there are {', '.join(f'${one}' for one in known)}"
+        raise InvalidValue(
+            f"{name} uses ${unknown}; there are {', '.join(f'${one}' for one in known)}",
+            code="unknown_field",
         )
     return names
 

@@ -95,7 +95,7 @@ class Transport:
         except APIStatusError as error:
             raise self._failure(error.response) from None
         except APIConnectionError as error:
-            raise UnansweredError(_reason(error.__cause__ or error)) from error
+            raise _unanswered(error.__cause__ or error) from error
         return decoded(response.content)
 
     def _failure(self, response: httpx2.Response) -> Exception:
@@ -104,16 +104,22 @@ class Transport:
             message = message.replace(self._key, "***")
         message = f"{response.status_code}: {message}"[:MESSAGE_CHARACTERS]
         if response.status_code in TRANSIENT_STATUSES and code not in FINAL_CODES:
-            return TransientError(message, _retry_after(response.headers.get("Retry-After", "")))
+            wait_seconds = _retry_after(response.headers.get("Retry-After", ""))
+            return TransientError(message, wait_seconds, code=f"status_{response.status_code}")
         if response.status_code in TEXT_STATUSES:
             return PromptRefusedError(f"the endpoint refused this text ({message})")
         return EndpointRefusedError(
-            f"the endpoint refuses ({message}); check its address, key and model"
+            f"the endpoint refuses ({message}); check its address, key and model",
+            code=f"status_{response.status_code}",
         )
 
 
 class OutOfBoundsError(httpx2.ReadError):
-    """The answer takes too long, or is too large."""
+    """The answer takes too long, or is too large; `code` says which."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class BoundedClient(httpx2.Client):
@@ -138,9 +144,10 @@ class BoundedClient(httpx2.Client):
             for piece in response.iter_bytes():
                 content += piece
                 if time.monotonic() > deadline:
-                    raise OutOfBoundsError("an answer that did not end in time")
+                    raise OutOfBoundsError("an answer that did not end in time", "too_slow")
                 if len(content) > MAX_ANSWER_BYTES:
-                    raise OutOfBoundsError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                    message = f"an answer of more than {MAX_ANSWER_BYTES} bytes"
+                    raise OutOfBoundsError(message, "too_large")
         headers = [
             (name, value)
             for name, value in response.headers.multi_items()
@@ -194,10 +201,10 @@ def decoded(content: bytes) -> Any:
         raise ValueError("it is nested too deeply") from error
 
 
-def _reason(error: BaseException) -> str:
+def _unanswered(error: BaseException) -> UnansweredError:
     if isinstance(error, OutOfBoundsError):
-        return str(error)
-    return f"no answer ({type(error).__name__})"
+        return UnansweredError(str(error), code=error.code)
+    return UnansweredError(f"no answer ({type(error).__name__})", code="no_answer")
 
 
 def _error(response: httpx2.Response) -> tuple[str, str]:

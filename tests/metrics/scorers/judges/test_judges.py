@@ -88,11 +88,7 @@ def test_a_text_that_is_refused_is_nan_and_the_others_are_scored(foreign):
 
 @pytest.mark.parametrize(
     ("behaviour", "obtained", "requests", "value"),
-    [
-        (n_honoured, "n", 1, 7 / 3),
-        (n_ignored, "n calls", 4, 7 / 3),
-        (n_refused, "n calls", 5, 2.0),
-    ],
+    [(n_honoured, "n", 1, 7 / 3), (n_ignored, "n calls", 4, 7 / 3), (n_refused, "n calls", 5, 2.0)],
 )
 def test_n_samples_are_had_whatever_the_endpoint_makes_of_n(
     foreign, behaviour, obtained, requests, value
