@@ -53,7 +53,9 @@ class Manifest:
 def new_archive(path: Path) -> Iterator[ZipFile]:
     """A file that appears under its name once it is whole, for its owner's eyes alone."""
     if path.exists():
-        raise BackupRefused(f"{path} is there already. Name a file that is not.")
+        raise BackupRefused(
+            f"{path} is there already. Name a file that is not.", code="file_exists"
+        )
     partial = path.with_name(f"{path.name}.partial")
     try:
         descriptor = os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600)
@@ -64,7 +66,9 @@ def new_archive(path: Path) -> Iterator[ZipFile]:
             os.fsync(file.fileno())
         partial.rename(path)
     except OSError as error:
-        raise BackupRefused(f"{path} cannot be written: {error.strerror or error}.") from error
+        raise BackupRefused(
+            f"{path} cannot be written: {error.strerror or error}.", code="not_writable"
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -93,9 +97,13 @@ def opened_archive(path: Path) -> Iterator[tuple[ZipFile, Manifest]]:
         with ZipFile(path) as archive:
             yield archive, _manifest(archive)
     except OSError as error:
-        raise BackupUnreadable(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise BackupUnreadable(
+            f"{path} cannot be read: {error.strerror or error}.", code="not_readable"
+        ) from error
     except (BadZipFile, zlib.error, EOFError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise BackupUnreadable(f"{path} is no backup, or is damaged: {error}.") from error
+        raise BackupUnreadable(
+            f"{path} is no backup, or is damaged: {error}.", code="damaged"
+        ) from error
 
 
 def read_table(archive: ZipFile, table: StoredTable) -> Iterator[str]:
@@ -104,7 +112,8 @@ def read_table(archive: ZipFile, table: StoredTable) -> Iterator[str]:
     if table.member not in archive.namelist():
         raise BackupUnreadable(
             f"{archive.filename} lacks {table.member}, which its manifest names. Use another "
-            "backup."
+            "backup.",
+            code="missing_table",
         )
     with archive.open(table.member) as file, TextIOWrapper(file, "utf-8", newline="\n") as text:
         for line in text:
@@ -113,16 +122,20 @@ def read_table(archive: ZipFile, table: StoredTable) -> Iterator[str]:
     if (digest.n_rows, str(digest)) != (table.n_rows, table.digest):
         raise BackupUnreadable(
             f"{table.member} has {digest.n_rows} rows that are not the {table.n_rows} of the "
-            "manifest. The file was changed; use another backup."
+            "manifest. The file was changed; use another backup.",
+            code="changed_table",
         )
 
 
 def _manifest(archive: ZipFile) -> Manifest:
     if MANIFEST not in archive.namelist():
-        raise BackupUnreadable(f"{archive.filename} is no backup: it has no {MANIFEST}.")
+        raise BackupUnreadable(
+            f"{archive.filename} is no backup: it has no {MANIFEST}.", code="missing_manifest"
+        )
     stored = json.loads(archive.read(MANIFEST))
     if stored.get("format") != FORMAT:
         raise BackupUnreadable(
-            f"This is a backup of format {stored.get('format')}; this version reads {FORMAT}."
+            f"This is a backup of format {stored.get('format')}; this version reads {FORMAT}.",
+            code="unknown_format",
         )
     return Manifest(**stored | {"tables": [StoredTable(**each) for each in stored["tables"]]})

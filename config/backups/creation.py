@@ -46,7 +46,8 @@ def write_keys(path: Path, *, backup: Path) -> None:
     if path.resolve().parent == backup.resolve().parent:
         raise BackupRefused(
             f"{path} is in the folder of the backup. Who gets hold of both reads every secret: "
-            "write the keys elsewhere, and keep them elsewhere."
+            "write the keys elsewhere, and keep them elsewhere.",
+            code="keys_beside_backup",
         )
     values = {name: getattr(settings, name) for name in KEYS}
     lines = [
@@ -58,7 +59,9 @@ def write_keys(path: Path, *, backup: Path) -> None:
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.writelines(lines)
     except OSError as error:
-        raise BackupRefused(f"{path} cannot be written: {error.strerror or error}.") from error
+        raise BackupRefused(
+            f"{path} cannot be written: {error.strerror or error}.", code="not_writable"
+        ) from error
 
 
 def stored_models() -> list[type[Model]]:
@@ -96,7 +99,8 @@ def _migrations() -> list[list[str]]:
         app, name = min(missing)
         raise BackupRefused(
             f"The database lacks {app}.{name} and is older than this version of the site. Make the "
-            "backup with the version that it was made by, or run `python manage.py migrate` first."
+            "backup with the version that it was made by, or run `python manage.py migrate` first.",
+            code="unmigrated",
         )
     return sorted([app, name] for app, name in loader.graph.leaf_nodes())
 

@@ -54,7 +54,7 @@ def restore_backup(path: Path, *, report: Report) -> Manifest:
 
 def _require_keys(manifest: Manifest) -> None:
     if error := key_error(manifest.key_check):
-        raise RestoreRefused(error)
+        raise RestoreRefused(error, code="wrong_keys")
 
 
 def _require_empty_site() -> None:
@@ -69,7 +69,8 @@ def _require_empty_site() -> None:
             if cursor.fetchone():
                 raise RestoreRefused(
                     f"This site is in use: there are rows of {label}. A backup is restored into "
-                    "an empty database; let DATABASE_URL name a new one."
+                    "an empty database; let DATABASE_URL name a new one.",
+                    code="site_in_use",
                 )
 
 
@@ -80,13 +81,15 @@ def _prepare_tables(manifest: Manifest) -> dict[str, type[Model]]:
     if unknown := [each for each in targets if each not in executor.loader.graph.nodes]:
         raise RestoreRefused(
             f"The backup was made by a newer version of the site, with {unknown[0][0]}."
-            f"{unknown[0][1]}. Restore it with that version."
+            f"{unknown[0][1]}. Restore it with that version.",
+            code="newer_version",
         )
     latest = executor.loader.graph.leaf_nodes()
     if executor.loader.applied_migrations.keys() - _with_parents(executor, targets):
         raise RestoreRefused(
             "The backup was made by an older version of the site, and the tables are those of "
-            "this one already. Let DATABASE_URL name a database without tables."
+            "this one already. Let DATABASE_URL name a database without tables.",
+            code="older_version",
         )
     of_then = sorted(targets) != sorted(latest)
     if not of_then and is_empty(connection):
@@ -127,7 +130,8 @@ def _model_of(table: StoredTable, models: dict[str, type[Model]]) -> type[Model]
     if model is None or [str(field.column) for field in columns(model)] != table.columns:
         raise BackupUnreadable(
             f"{table.member} has the columns {', '.join(table.columns)}, which this version does "
-            "not know. Restore it with the version that made it."
+            "not know. Restore it with the version that made it.",
+            code="unknown_columns",
         )
     return model
 

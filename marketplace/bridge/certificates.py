@@ -121,7 +121,8 @@ def _read(file: Path) -> Authority:
     if file.stat().st_mode & READ_BY_OTHERS:
         raise BridgeUnfit(
             f"{file} holds a private key, and others may read it. Delete the file, and the bridge "
-            "makes a new one; programs must then be given the new bundle."
+            "makes a new one; programs must then be given the new bundle.",
+            code="readable_by_others",
         )
     pem = file.read_bytes()
     try:
@@ -130,7 +131,8 @@ def _read(file: Path) -> Authority:
     except ValueError as error:
         raise BridgeUnfit(
             f"{file} is not a certificate authority of the bridge's. Delete it, or name another "
-            "--folder."
+            "--folder.",
+            code="not_an_authority",
         ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise BridgeUnfit(f"{file} has another kind of key than the bridge's. Delete it.")

@@ -9,6 +9,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import IO
 from urllib.parse import urlsplit
 
+from error_codes import CodedText
 from marketplace.api.signed_hosts import SIGNED_HOST
 from marketplace.exceptions import BridgeUnfit
 
@@ -78,33 +79,41 @@ def find_marketplace(url: str) -> Marketplace:
         is_address = False
     if not is_address or parts.query or parts.fragment or parts.username:
         raise BridgeUnfit(
-            f"'{url}' is not a marketplace's address: it needs http(s):// and a host."
+            f"'{url}' is not a marketplace's address: it needs http(s):// and a host.",
+            code="invalid_address",
         )
     if parts.hostname is not None and parts.hostname.endswith(".amazonaws.com"):
-        raise BridgeUnfit("--marketplace is Amazon's own address; name that of an Assay site.")
+        raise BridgeUnfit(
+            "--marketplace is Amazon's own address; name that of an Assay site.",
+            code="amazons_address",
+        )
     here = url.rstrip("/")
     candidates = [here] if parts.path.strip("/") else [f"{here}/requester", f"{here}/"]
     problems = []
     for candidate in map(Marketplace, candidates):
-        if not (problem := _problem(candidate)):
+        problem = _problem(candidate)
+        if problem is None:
             return candidate
         problems.append(problem)
-    raise BridgeUnfit(f"No marketplace answers at {candidates[0]}: {problems[0]}")
+    raise BridgeUnfit(
+        f"No marketplace answers at {candidates[0]}: {problems[0]}", code=problems[0].code
+    )
 
 
-def _problem(marketplace: Marketplace) -> str:
-    """Why this is no marketplace; nothing where it is one, which asks who it is that calls."""
+def _problem(marketplace: Marketplace) -> CodedText | None:
+    """Why this is not a marketplace; None if it is one, which asks who calls."""
     try:
         answer = marketplace.forward(signed_host="", headers=[], body=b"{}")
     except MarketplaceLost as error:
-        return f"{error}."
+        return CodedText(f"{error}.", "no_answer")
     with answer.content as content:
         text = content.read(IN_MEMORY_BYTES)
     if b"InvalidSignatureException" in text:  # an empty name was signed by nobody
-        return ""
+        return None
     if b'"__type"' in text:
-        return "the marketplace there does not know of bridges: it needs a newer Assay."
-    return f"something else does (HTTP {answer.status})."
+        reason = "the marketplace there does not know of bridges: it needs a newer Assay."
+        return CodedText(reason, "too_old")
+    return CodedText(f"something else does (HTTP {answer.status}).", "not_a_marketplace")
 
 
 def _read(response: HTTPResponse) -> Answer:

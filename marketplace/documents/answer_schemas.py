@@ -56,11 +56,16 @@ def answer_errors(html: str, fields: Sequence[tuple[str, Sequence[str]]]) -> lis
 
 def _schema(text: str) -> Any:
     if len(text) > LARGEST_SCHEMA:
-        raise InvalidQuestion(f"An answer's schema has more than {LARGEST_SCHEMA:,} characters.")
+        raise InvalidQuestion(
+            f"An answer's schema has more than {LARGEST_SCHEMA:,} characters.",
+            code="schema_too_long",
+        )
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidQuestion(f"An answer's schema is not JSON: {error}.") from error
+        raise InvalidQuestion(
+            f"An answer's schema is not JSON: {error}.", code="schema_not_json"
+        ) from error
     check_schema(schema)
     return schema
 

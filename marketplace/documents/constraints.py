@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 import regex  # type: ignore[import-untyped]
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
 from marketplace.documents.xml import Children, whole_number
 from marketplace.exceptions import InvalidQuestion
 
@@ -28,31 +29,31 @@ class FreeText:
     greatest: Decimal | None = None
     patterns: tuple["Pattern", ...] = ()
 
-    def complaint(self, text: str) -> str | None:
+    def complaint(self, text: str) -> CodedText | None:
         """What is wrong with this answer, in a sentence for the worker; None if nothing."""
         if len(text) < self.minimum_length:
-            return _("Write at least %(minimum_length)s characters; there are %(n_text)s.") % {
-                "minimum_length": self.minimum_length,
-                "n_text": len(text),
-            }
+            sentence = _("Write at least %(minimum_length)s characters; there are %(n_text)s.")
+            values = {"minimum_length": self.minimum_length, "n_text": len(text)}
+            return CodedText(sentence % values, "too_short")
         if self.maximum_length is not None and len(text) > self.maximum_length:
-            return _("Write at most %(maximum_length)s characters; there are %(n_text)s.") % {
-                "maximum_length": self.maximum_length,
-                "n_text": len(text),
-            }
+            sentence = _("Write at most %(maximum_length)s characters; there are %(n_text)s.")
+            values = {"maximum_length": self.maximum_length, "n_text": len(text)}
+            return CodedText(sentence % values, "too_long")
         if self.is_numeric and (complaint := self._numeric_complaint(text)):
             return complaint
         failed = (pattern for pattern in self.patterns if not pattern.matches(text))
         return next((pattern.complaint for pattern in failed), None)
 
-    def _numeric_complaint(self, text: str) -> str | None:
+    def _numeric_complaint(self, text: str) -> CodedText | None:
         number = _decimal(text)
         if number is None:
-            return _("Write a number.")
+            return CodedText(_("Write a number."), "not_a_number")
         if self.least is not None and number < self.least:
-            return _("Write a number of at least %(least)s.") % {"least": self.least}
+            sentence = _("Write a number of at least %(least)s.")
+            return CodedText(sentence % {"least": self.least}, "too_small")
         if self.greatest is not None and number > self.greatest:
-            return _("Write a number of at most %(greatest)s.") % {"greatest": self.greatest}
+            sentence = _("Write a number of at most %(greatest)s.")
+            return CodedText(sentence % {"greatest": self.greatest}, "too_large")
         return None
 
 
@@ -61,7 +62,7 @@ class Pattern:
     """A regular expression to be found in the answer, as JavaScript would."""
 
     expression: str
-    complaint: str
+    complaint: CodedText
     ignores_case: bool
 
     def matches(self, text: str) -> bool:
@@ -78,7 +79,8 @@ class Pattern:
             self._compiled()
         except (regex.error, RecursionError) as error:
             raise InvalidQuestion(
-                f"The regular expression {self.expression[:80]!r} can't be read: {error}."
+                f"The regular expression {self.expression[:80]!r} can't be read: {error}.",
+                code="invalid_regex",
             ) from error
 
     def _compiled(self) -> regex.Pattern[str]:
@@ -118,16 +120,19 @@ def _lengths(element: Element | None) -> tuple[int, int | None]:
     most = element.get("maxLength")
     maximum = None if most is None else whole_number(most, "maxLength")
     if maximum is not None and not (minimum <= maximum and maximum > 0):
-        raise InvalidQuestion(f"No text has from {minimum} to {maximum} characters.")
+        raise InvalidQuestion(
+            f"No text has from {minimum} to {maximum} characters.", code="impossible_length"
+        )
     return minimum, maximum
 
 
 def _pattern(element: Element) -> Pattern:
     flags = element.get("flags", "")
     complaint = element.get("errorText") or _("This is not in the form that is asked for.")
-    pattern = Pattern(element.get("regex", ""), complaint, "i" in flags)
+    coded = CodedText(complaint, "wrong_form")
+    pattern = Pattern(element.get("regex", ""), coded, "i" in flags)
     if not pattern.expression:
-        raise InvalidQuestion("AnswerFormatRegex must have a regex.")
+        raise InvalidQuestion("AnswerFormatRegex must have a regex.", code="missing_regex")
     pattern.check()
     return pattern
 
@@ -138,7 +143,7 @@ def _bound(element: Element | None, name: str) -> Decimal | None:
         return None
     number = _decimal(text)
     if number is None:
-        raise InvalidQuestion(f"{name} must be a number, got {text[:40]!r}.")
+        raise InvalidQuestion(f"{name} must be a number, got {text[:40]!r}.", code="not_a_number")
     return number
 
 

@@ -43,7 +43,7 @@ def read_content(element: Element) -> Content:
     """One thing to read, see or hear."""
     kind = name_of(element)
     if kind not in CONTENT:
-        raise InvalidQuestion(f"Content can't have a {kind}.")
+        raise InvalidQuestion(f"Content can't have a {kind}.", code="unexpected_element")
     if kind == "Application":
         raise NotOffered("Applets and Flash are not offered by this marketplace.")
     if kind == "List":
@@ -71,7 +71,12 @@ def _media(element: Element) -> Media:
     )
     children.finish()
     if kind not in ("image", "audio", "video"):
-        raise InvalidQuestion(f"A Binary is of the Type image, audio or video, not {kind[:40]!r}.")
+        raise InvalidQuestion(
+            f"A Binary is of the Type image, audio or video, not {kind[:40]!r}.",
+            code="unknown_media_type",
+        )
     if not is_web_address(url):
-        raise InvalidQuestion("DataURL must be a full http or https address.")
+        raise InvalidQuestion(
+            "DataURL must be a full http or https address.", code="invalid_address"
+        )
     return media

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
 from marketplace.documents.answers import document, escaped
 from marketplace.documents.constraints import FreeText
 from marketplace.documents.question_forms import FormQuestion, Overview, QuestionForm, Selection
@@ -22,7 +23,7 @@ class Filled:
     text: str = ""
     chosen: frozenset[int] = frozenset()
     is_other: bool = False
-    complaint: str | None = None
+    complaint: CodedText | None = None
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,14 @@ def _fill(question: FormQuestion, values_of: ValuesOf) -> Filled:
     return Filled(question, text=text, complaint=complaint)
 
 
-def _text_complaint(answer_type: FreeText, text: str, *, is_required: bool) -> str | None:
+def _text_complaint(answer_type: FreeText, text: str, *, is_required: bool) -> CodedText | None:
     if not text.strip():
-        return _("This question needs an answer.") if is_required else None
+        return _unanswered() if is_required else None
     return answer_type.complaint(text)
+
+
+def _unanswered() -> CodedText:
+    return CodedText(_("This question needs an answer."), "unanswered")
 
 
 def _choose(question: FormQuestion, selection: Selection, values_of: ValuesOf) -> Filled:
@@ -99,19 +104,17 @@ def _choose(question: FormQuestion, selection: Selection, values_of: ValuesOf) -
     return Filled(question, text=words, chosen=chosen, is_other=is_other, complaint=complaint)
 
 
-def _choice_complaint(question: FormQuestion, selection: Selection, count: int) -> str | None:
+def _choice_complaint(question: FormQuestion, selection: Selection, count: int) -> CodedText | None:
     if not count:
-        return _("This question needs an answer.") if question.is_required else None
+        return _unanswered() if question.is_required else None
     if count < selection.minimum:
-        return _("Choose at least %(minimum)s; %(count)s chosen.") % {
-            "minimum": selection.minimum,
-            "count": count,
-        }
+        text = _("Choose at least %(minimum)s; %(count)s chosen.")
+        values = {"minimum": selection.minimum, "count": count}
+        return CodedText(text % values, "too_few_choices")
     if count > selection.maximum:
-        return _("Choose at most %(maximum)s; %(count)s chosen.") % {
-            "maximum": selection.maximum,
-            "count": count,
-        }
+        text = _("Choose at most %(maximum)s; %(count)s chosen.")
+        values = {"maximum": selection.maximum, "count": count}
+        return CodedText(text % values, "too_many_choices")
     return None
 
 

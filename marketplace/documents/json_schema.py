@@ -48,7 +48,9 @@ def check_schema(schema: Any) -> None:
     """Refuse a schema that this module would not read as JSON Schema does."""
     nodes = list(_subschemas(schema, "#", 0))
     if len(nodes) > MOST_NODES:
-        raise InvalidQuestion(f"The answer's schema has more than {MOST_NODES} parts.")
+        raise InvalidQuestion(
+            f"The answer's schema has more than {MOST_NODES} parts.", code="schema_too_large"
+        )
     for path, node in nodes:
         if not isinstance(node, bool):
             _check_keywords(node, path)
@@ -76,7 +78,9 @@ def _check_keywords(node: Any, path: str) -> None:
 
 def _subschemas(schema: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
     if depth > DEEPEST:
-        raise InvalidQuestion(f"The answer's schema is more than {DEEPEST} levels deep.")
+        raise InvalidQuestion(
+            f"The answer's schema is more than {DEEPEST} levels deep.", code="schema_too_deep"
+        )
     yield path, schema
     if not isinstance(schema, dict):
         return

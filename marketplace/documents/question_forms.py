@@ -138,7 +138,8 @@ def parse_question_form(xml: str) -> QuestionForm:
     if not is_question_form(root):
         raise InvalidQuestion(
             f"The root element {root.tag} is not a QuestionForm in the namespace "
-            f"{' or '.join(NAMESPACES)}."
+            f"{' or '.join(NAMESPACES)}.",
+            code="wrong_namespace",
         )
     return read_question_form(root)
 
@@ -149,7 +150,7 @@ def read_question_form(root: Element) -> QuestionForm:
     numbers = count(1)
     form = QuestionForm(tuple(_part(element, numbers) for element in root))
     if not form.questions:
-        raise InvalidQuestion("A QuestionForm must have at least one Question.")
+        raise InvalidQuestion("A QuestionForm must have at least one Question.", code="no_question")
     _check_distinct("QuestionIdentifier", [question.identifier for question in form.questions])
     return form
 
@@ -158,7 +159,10 @@ def _check_namespaces(root: Element) -> None:
     namespace = root.tag.rpartition("}")[0]
     for element in root.iter():
         if element.tag.rpartition("}")[0] != namespace:
-            raise InvalidQuestion(f"{element.tag} is not in the namespace of the QuestionForm.")
+            raise InvalidQuestion(
+                f"{element.tag} is not in the namespace of the QuestionForm.",
+                code="wrong_namespace",
+            )
 
 
 def _part(element: Element, numbers: Iterator[int]) -> Overview | FormQuestion:
@@ -166,7 +170,9 @@ def _part(element: Element, numbers: Iterator[int]) -> Overview | FormQuestion:
         return Overview(read_contents(element))
     if name_of(element) == "Question":
         return _question(element, next(numbers))
-    raise InvalidQuestion(f"A QuestionForm can't have a {name_of(element)} here.")
+    raise InvalidQuestion(
+        f"A QuestionForm can't have a {name_of(element)} here.", code="unexpected_element"
+    )
 
 
 def _question(element: Element, number: int) -> FormQuestion:
@@ -203,7 +209,8 @@ def _selection(element: Element) -> Selection:
     if not options or style not in STYLES or len(others) > 1:
         raise InvalidQuestion(
             "A SelectionAnswer has one Selection or more, one OtherSelection at most, and a "
-            f"StyleSuggestion of {', '.join(STYLES)}."
+            f"StyleSuggestion of {', '.join(STYLES)}.",
+            code="invalid_selection",
         )
     _check_distinct("SelectionIdentifier", [option.identifier for option in options])
     size = len(options) + len(others)
@@ -212,7 +219,8 @@ def _selection(element: Element) -> Selection:
     children.finish()
     if not (minimum <= maximum and 1 <= maximum <= size):
         raise InvalidQuestion(
-            f"Of {size} selections at least {minimum} and at most {maximum} can't be chosen."
+            f"Of {size} selections at least {minimum} and at most {maximum} can't be chosen.",
+            code="impossible_count",
         )
     other = read_free_text(others[0]) if others else None
     return Selection(options, minimum, maximum, style, other)
@@ -229,17 +237,24 @@ def _option(element: Element) -> Option:
 
 def _identifier(text: str) -> str:
     if len(text) > LONGEST_IDENTIFIER:
-        raise InvalidQuestion(f"An identifier has at most {LONGEST_IDENTIFIER} characters.")
+        raise InvalidQuestion(
+            f"An identifier has at most {LONGEST_IDENTIFIER} characters.",
+            code="identifier_too_long",
+        )
     return text
 
 
 def _boolean(text: str) -> bool:
     values = {"true": True, "1": True, "false": False, "0": False}
     if text not in values:
-        raise InvalidQuestion(f"IsRequired is true or false, not {text[:40]!r}.")
+        raise InvalidQuestion(
+            f"IsRequired is true or false, not {text[:40]!r}.", code="not_a_boolean"
+        )
     return values[text]
 
 
 def _check_distinct(what: str, identifiers: Sequence[str]) -> None:
     if len(set(identifiers)) < len(identifiers):
-        raise InvalidQuestion(f"Every {what} must be different from the others.")
+        raise InvalidQuestion(
+            f"Every {what} must be different from the others.", code="repeated_identifier"
+        )

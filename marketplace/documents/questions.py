@@ -53,7 +53,8 @@ def parse_question(xml: str, *, allow_http: bool) -> Question:
         return Question("form", xml, 0)
     raise InvalidQuestion(
         f"The root element {root.tag} is neither an HTMLQuestion in the namespace "
-        f"{HTML_QUESTION} nor an ExternalQuestion in {EXTERNAL_QUESTION} nor a QuestionForm."
+        f"{HTML_QUESTION} nor an ExternalQuestion in {EXTERNAL_QUESTION} nor a QuestionForm.",
+        code="wrong_namespace",
     )
 
 
@@ -65,12 +66,16 @@ def is_form(xml: str) -> bool:
 def _child(root: Element, namespace: str, name: str) -> str:
     children = root.findall(f"{{{namespace}}}{name}")
     if len(children) != 1:
-        raise InvalidQuestion(f"There must be exactly one {name}, got {len(children)}.")
+        raise InvalidQuestion(
+            f"There must be exactly one {name}, got {len(children)}.", code="missing_element"
+        )
     text = children[0].text or ""
     if len(children[0]):
-        raise InvalidQuestion(f"{name} must be text: put markup in a CDATA section.")
+        raise InvalidQuestion(
+            f"{name} must be text: put markup in a CDATA section.", code="markup_in_text"
+        )
     if not text.strip():
-        raise InvalidQuestion(f"{name} is empty.")
+        raise InvalidQuestion(f"{name} is empty.", code="empty_element")
     return text
 
 
@@ -79,7 +84,8 @@ def _frame_height(root: Element) -> int:
     text = _child(root, namespace, "FrameHeight").strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= MAX_FRAME_HEIGHT):
         raise InvalidQuestion(
-            f"FrameHeight must be a whole number of pixels from 0 to {MAX_FRAME_HEIGHT}."
+            f"FrameHeight must be a whole number of pixels from 0 to {MAX_FRAME_HEIGHT}.",
+            code="invalid_frame_height",
         )
     return int(text)
 
@@ -87,4 +93,6 @@ def _frame_height(root: Element) -> int:
 def _check_url(url: str, *, allow_http: bool) -> None:
     schemes = ("https", "http") if allow_http else ("https",)
     if not is_web_address(url, schemes=schemes):
-        raise InvalidQuestion(f"ExternalURL must be a full {' or '.join(schemes)} address.")
+        raise InvalidQuestion(
+            f"ExternalURL must be a full {' or '.join(schemes)} address.", code="invalid_address"
+        )

@@ -15,15 +15,19 @@ MAX_BYTES = 65_535
 def read_xml(xml: str) -> Element:
     """The root element of a question's XML."""
     if len(xml.encode("utf-8")) > MAX_BYTES:
-        raise InvalidQuestion(f"The question is longer than {MAX_BYTES} bytes.")
+        raise InvalidQuestion(f"The question is longer than {MAX_BYTES} bytes.", code="too_long")
     try:
         return fromstring(xml, forbid_dtd=True)
     except ParseError as error:
-        raise InvalidQuestion(f"The XML is not well-formed: {error}.") from error
+        raise InvalidQuestion(
+            f"The XML is not well-formed: {error}.", code="not_well_formed"
+        ) from error
     except DefusedXmlException as error:
-        raise InvalidQuestion("A question may declare no document type and no entities.") from error
+        raise InvalidQuestion(
+            "A question may declare no document type and no entities.", code="declares_entities"
+        ) from error
     except ValueError as error:  # e.g. an encoding declaration that can't be honoured
-        raise InvalidQuestion(f"The XML can't be read: {error}.") from error
+        raise InvalidQuestion(f"The XML can't be read: {error}.", code="unreadable") from error
 
 
 def name_of(element: Element) -> str:
@@ -34,7 +38,10 @@ def name_of(element: Element) -> str:
 def text_of(element: Element) -> str:
     """The text of an element that holds nothing else."""
     if len(element):
-        raise InvalidQuestion(f"{name_of(element)} must be text: put markup in a CDATA section.")
+        raise InvalidQuestion(
+            f"{name_of(element)} must be text: put markup in a CDATA section.",
+            code="markup_in_text",
+        )
     return element.text or ""
 
 
@@ -56,7 +63,8 @@ class Children:
         children = list(self.all(*names))
         if len(children) > 1:
             raise InvalidQuestion(
-                f"{self.parent} may have one {' or '.join(names)}, got {len(children)}."
+                f"{self.parent} may have one {' or '.join(names)}, got {len(children)}.",
+                code="repeated_element",
             )
         return children[0] if children else None
 
@@ -64,7 +72,9 @@ class Children:
         """The one child with one of these names."""
         child = self.optional(*names)
         if child is None:
-            raise InvalidQuestion(f"{self.parent} must have a {' or '.join(names)}.")
+            raise InvalidQuestion(
+                f"{self.parent} must have a {' or '.join(names)}.", code="missing_element"
+            )
         return child
 
     def text(self, name: str, default: str | None = None) -> str:
@@ -73,7 +83,7 @@ class Children:
         element = self.one(name) if default is None else self.optional(name)
         value = "" if element is None else text_of(element).strip()
         if default is None and not value:
-            raise InvalidQuestion(f"{name} of {self.parent} is empty.")
+            raise InvalidQuestion(f"{name} of {self.parent} is empty.", code="empty_element")
         return value or default or ""
 
     def number(self, name: str, default: int) -> int:
@@ -83,11 +93,15 @@ class Children:
     def finish(self) -> None:
         """Refuse children that were not read."""
         for child in self._left:
-            raise InvalidQuestion(f"{self.parent} can't have a {name_of(child)} here.")
+            raise InvalidQuestion(
+                f"{self.parent} can't have a {name_of(child)} here.", code="unexpected_element"
+            )
 
 
 def whole_number(text: str, what: str) -> int:
     """A number of zero or more."""
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise InvalidQuestion(f"{what} must be a whole number, got {text[:40]!r}.")
+        raise InvalidQuestion(
+            f"{what} must be a whole number, got {text[:40]!r}.", code="not_a_whole_number"
+        )
     return int(text)

@@ -36,7 +36,7 @@ def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> App
                 assignment=assignment, reason=reason.strip(), created_at=now
             )
     except IntegrityError as error:
-        raise RequestRefused(_("You have appealed already.")) from error
+        raise RequestRefused(_("You have appealed already."), code="appealed_already") from error
 
 
 @transaction.atomic

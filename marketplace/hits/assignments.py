@@ -258,9 +258,9 @@ def lock_assignment(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
 
 def _check_acceptable(hit: Hit, own_status: str | None, *, now: datetime) -> None:
     if own_status == Status.ACCEPTED:
-        raise AlreadyWorkedOn(_("You are working on this HIT already."))
+        raise AlreadyWorkedOn(_("You are working on this HIT already."), code="in_progress")
     if own_status is not None:
-        raise AlreadyWorkedOn(_("You have done this HIT already."))
+        raise AlreadyWorkedOn(_("You have done this HIT already."), code="done_already")
     if hit.expiration <= now:
         raise HitExpired(_("This HIT has expired."))
     if hit.status != Hit.Status.ASSIGNABLE:
@@ -271,11 +271,12 @@ def require_accepted(assignment: Assignment) -> None:
     """Raise, with the reason for the worker, unless the assignment is being worked on."""
     if assignment.status == Status.RETURNED:
         raise AssignmentClosed(
-            _("You returned this assignment, so it can't be worked on any more.")
+            _("You returned this assignment, so it can't be worked on any more."), code="returned"
         )
     if assignment.status == Status.ABANDONED:
         raise AssignmentClosed(
-            _("The time allotted for this assignment is over, and it was given back.")
+            _("The time allotted for this assignment is over, and it was given back."),
+            code="time_over",
         )
     if assignment.status != Status.ACCEPTED:
         raise AssignmentNotHeld(_("This assignment has been submitted already."))

@@ -48,11 +48,13 @@ def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
     now = clock.now()
     _refuse_repetition(requester, bonus.token)
     if not CENT <= bonus.amount_usd <= LARGEST_BONUS_USD:
-        raise InvalidParameter(f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}.")
+        raise InvalidParameter(
+            f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}.", code="out_of_range"
+        )
     assignment = _find_assignment(requester, bonus)
     if assignment.submitted_at is None or assignment.submitted_at < now - PAYABLE_FOR:
         raise InvalidParameter(
-            "A bonus can be paid within 183 days of the assignment's submission."
+            "A bonus can be paid within 183 days of the assignment's submission.", code="too_late"
         )
     fee_usd = fee_schedule().per_bonus(bonus.amount_usd)
     movement = ledger.pay_bonus(
@@ -89,7 +91,9 @@ def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
             f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."
         )
     if assignment.worker.erased_at is not None:
-        raise InvalidParameter("The worker had their account erased: no bonus can be paid.")
+        raise InvalidParameter(
+            "The worker had their account erased: no bonus can be paid.", code="erased_worker"
+        )
     if assignment.status not in Assignment.HANDED_IN_STATUSES:
         raise InvalidAssignmentState(
             "This operation can be called with a status of: Submitted,Approved,Rejected"

@@ -81,7 +81,9 @@ def _require(assignment: Assignment, status: Status) -> None:
 
 def _check_overridable(assignment: Assignment, hit: Hit, *, now: datetime) -> None:
     if assignment.worker.erased_at is not None:
-        raise InvalidAssignmentState("The worker had their account erased, and can't be paid.")
+        raise InvalidAssignmentState(
+            "The worker had their account erased, and can't be paid.", code="erased_worker"
+        )
     if hit.status == Hit.Status.DISPOSED:
         raise InvalidAssignmentState("A rejection can't be overridden once its HIT is deleted.")
     if assignment.submitted_at is None or assignment.submitted_at < now - OVERRIDE_WITHIN:

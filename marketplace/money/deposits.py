@@ -118,11 +118,13 @@ def _check_amount(amount_usd: Decimal) -> None:
     if not amount_usd.is_finite() or not CENT <= amount_usd <= LARGEST_AMOUNT_USD:
         refusal = _("A deposit is at least $%(least)s and at most $%(largest)s, not %(amount)s.")
         raise InvalidAmount(
-            refusal % {"least": CENT, "largest": f"{LARGEST_AMOUNT_USD:,}", "amount": amount_usd}
+            refusal % {"least": CENT, "largest": f"{LARGEST_AMOUNT_USD:,}", "amount": amount_usd},
+            code="out_of_range",
         )
     if amount_usd != amount_usd.quantize(CENT):
         raise InvalidAmount(
-            _("A deposit is in whole cents, not %(amount)s.") % {"amount": amount_usd}
+            _("A deposit is in whole cents, not %(amount)s.") % {"amount": amount_usd},
+            code="fraction_of_cent",
         )
 
 
@@ -140,7 +142,8 @@ def _find_repetition(
                     "This form has made a deposit of $%(amount)s already. Open the page anew for "
                     "another."
                 )
-                % {"amount": f"{earlier.amount_usd:,}"}
+                % {"amount": f"{earlier.amount_usd:,}"},
+                code="form_used",
             )
         return earlier
     earlier = own.standing().filter(reference=reference).first() if reference else None
@@ -154,6 +157,7 @@ def _find_repetition(
                 "reference": repr(reference),
                 "amount": f"{earlier.amount_usd:,}",
                 "day": f"{earlier.created_at:%Y-%m-%d}",
-            }
+            },
+            code="reference_used",
         )
     return earlier

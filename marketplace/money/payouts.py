@@ -123,7 +123,8 @@ def read_paid(file: TextIO) -> list[Payout]:
     missing = {"payout_id", "amount_usd"} - set(reader.fieldnames or [])
     if missing:
         raise InvalidPayoutFile(
-            f"The file has no column {' and no column '.join(sorted(missing))}."
+            f"The file has no column {' and no column '.join(sorted(missing))}.",
+            code="missing_column",
         )
     return [_payout(row, reader.line_num) for row in reader]
 
@@ -132,11 +133,14 @@ def _payout(row: dict[str, str], line: int) -> Payout:
     key, amount = (row["payout_id"] or "").strip(), (row["amount_usd"] or "").strip()
     payout = Payout.objects.filter(pk=key).first() if key.isdecimal() and len(key) < 19 else None
     if payout is None:
-        raise InvalidPayoutFile(f"Line {line}: there is no payout {key!r}. Nothing was marked.")
+        raise InvalidPayoutFile(
+            f"Line {line}: there is no payout {key!r}. Nothing was marked.", code="unknown_payout"
+        )
     if amount != f"{payout.amount_usd:.2f}":
         raise InvalidPayoutFile(
             f"Line {line}: payout {key} is of {payout.amount_usd:.2f}, not {amount!r}. "
-            "Nothing was marked."
+            "Nothing was marked.",
+            code="wrong_amount",
         )
     return payout
 

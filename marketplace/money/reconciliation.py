@@ -8,6 +8,7 @@ from decimal import Decimal
 from django.db.models import Exists, F, OuterRef, Q, Sum, Value, Window
 from django.db.models.functions import Coalesce, Lag, Round
 
+from error_codes import CodedText
 from marketplace import clock
 from marketplace.models import (
     Assignment,
@@ -26,7 +27,7 @@ PROBLEMS_STORED = 100
 logger = logging.getLogger(__name__)
 
 
-def audit() -> list[str]:
+def audit() -> list[CodedText]:
     """What is wrong in the ledger, one sentence each; none where it balances."""
     return [
         *_unbalanced_transactions(),
@@ -51,60 +52,82 @@ def store_audit() -> LedgerAudit:
     )
 
 
-def _unbalanced_transactions() -> Iterator[str]:
+def _unbalanced_transactions() -> Iterator[CodedText]:
     # Rounded because SQLite adds up in floating point.
     sums = LedgerTransaction.objects.annotate(total=Round(Sum("entries__amount_usd"), 2))
     for movement in sums.filter(Q(total=None) | ~Q(total=0)).order_by("pk"):
         total_usd = movement.total or Decimal(0)
-        yield f"Transaction {movement.pk} ({movement.kind}) sums to {total_usd:.2f}, not zero."
+        yield CodedText(
+            f"Transaction {movement.pk} ({movement.kind}) sums to {total_usd:.2f}, not zero.",
+            "unbalanced",
+        )
 
 
-def _unrecorded_deposits() -> Iterator[str]:
+def _unrecorded_deposits() -> Iterator[CodedText]:
     """Money that came in or went out again past marketplace.money.deposits and the audit log."""
     kinds = LedgerTransaction.Kind
     deposits = LedgerTransaction.objects.filter(kind=kinds.DEPOSIT, deposit=None)
     reversals = LedgerTransaction.objects.filter(kind=kinds.REVERSAL, reversed_deposit=None)
     for movement in [*deposits.order_by("pk"), *reversals.order_by("pk")]:
-        yield f"Transaction {movement.pk} ({movement.kind}) belongs to no recorded deposit."
+        yield CodedText(
+            f"Transaction {movement.pk} ({movement.kind}) belongs to no recorded deposit.",
+            "unrecorded_deposit",
+        )
 
 
-def _wrong_balances() -> Iterator[str]:
+def _wrong_balances() -> Iterator[CodedText]:
     """Each entry of a requester's account against the one before it."""
     nothing = Value(Decimal("0.00"), output_field=LedgerEntry._meta.get_field("balance_usd"))
     before = Window(Lag("balance_usd"), partition_by=F("account"), order_by=F("id").asc())
     entries = LedgerEntry.objects.filter(account__kind__in=REQUESTER_KINDS)
     entries = entries.annotate(expected_usd=Round(Coalesce(before, nothing) + F("amount_usd"), 2))
     for entry in entries.exclude(balance_usd=F("expected_usd")).select_related("account"):
-        yield (
+        yield CodedText(
             f"Entry {entry.pk} of {entry.account} says {entry.balance_usd}, "
-            f"not {entry.expected_usd:.2f}."
+            f"not {entry.expected_usd:.2f}.",
+            "wrong_balance",
         )
 
 
-def _overdrawn_accounts() -> Iterator[str]:
+def _overdrawn_accounts() -> Iterator[CodedText]:
     accounts = LedgerAccount.objects.exclude(kind=LedgerAccount.Kind.OUTSIDE)
     totals = accounts.annotate(total=Round(Sum("entries__amount_usd"), 2))
     for account in totals.filter(total__lt=0).order_by("pk"):
-        yield f"{account} is overdrawn by {-account.total:.2f}."
+        yield CodedText(
+            f"{account} is overdrawn by {-account.total:.2f}.",
+            "overdrawn",
+        )
 
 
-def _paid_twice() -> Iterator[str]:
+def _paid_twice() -> Iterator[CodedText]:
     """Money for work that a recruiter pays for."""
     participants = WorkerAccount.objects.filter(paid_by=PaidBy.RECRUITER)
     for account in LedgerAccount.objects.filter(worker__in=participants).order_by("pk"):
-        yield f"The account {account.pk} ({account}) is of a participant whom a recruiter pays."
+        yield CodedText(
+            f"The account {account.pk} ({account}) is of a participant whom a recruiter pays.",
+            "participant_account",
+        )
     earnings = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
     for account in earnings.exclude(payee=F("worker__payee_id")).order_by("pk"):
-        yield f"The account {account.pk} ({account}) belongs to one worker and names another."
+        yield CodedText(
+            f"The account {account.pk} ({account}) belongs to one worker and names another.",
+            "wrong_payee",
+        )
     for payout in Payout.objects.filter(worker__in=participants).order_by("pk"):
-        yield f"Payout {payout.pk} is to a participant whom a recruiter pays."
+        yield CodedText(
+            f"Payout {payout.pk} is to a participant whom a recruiter pays.",
+            "participant_payout",
+        )
     movements = LedgerTransaction.objects.filter(assignment__paid_by=PaidBy.RECRUITER)
     for movement in movements.order_by("pk"):
-        yield f"Transaction {movement.pk} ({movement.kind}) is for work that a recruiter pays for."
+        yield CodedText(
+            f"Transaction {movement.pk} ({movement.kind}) is for work that a recruiter pays for.",
+            "participant_payment",
+        )
     yield from _held_for_recruited()
 
 
-def _held_for_recruited() -> Iterator[str]:
+def _held_for_recruited() -> Iterator[CodedText]:
     """Holds for HITs that a recruiter pays for, beyond what was promised before it did."""
     open_here = Assignment.objects.filter(
         hit=OuterRef("pk"), paid_by=PaidBy.LEDGER, status__in=["Accepted", "Submitted"]
@@ -116,4 +139,7 @@ def _held_for_recruited() -> Iterator[str]:
     hits = Hit.objects.filter(hit_type__paid_by=PaidBy.RECRUITER).annotate(held=Round(held, 2))
     rows = hits.filter(~Exists(open_here), held__gt=0).order_by("pk")
     for public_id, held_usd in rows.values_list("public_id", "held"):
-        yield f"${held_usd:.2f} is held for HIT {public_id}, which a recruiter pays for."
+        yield CodedText(
+            f"${held_usd:.2f} is held for HIT {public_id}, which a recruiter pays for.",
+            "recruiter_hold",
+        )

@@ -111,4 +111,6 @@ def check_name(name: str) -> None:
     """MarketplaceError where no requester can have this name."""
     is_visible = name.isprintable() and not BLANK & set(name)
     if not name.strip() or len(name) > 150 or not is_visible:
-        raise MarketplaceError("A requester's name has 1 to 150 characters, all of them visible.")
+        raise MarketplaceError(
+            "A requester's name has 1 to 150 characters, all of them visible.", code="invalid_name"
+        )

@@ -16,6 +16,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from error_codes import CodedText
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import ErasureRefused
@@ -53,7 +54,7 @@ def erase_worker(worker: WorkerAccount) -> None:
         return
     _hold_sessions(locked)  # those that began in between, of which nothing can be decided yet
     if obstacles := erasure_obstacles(locked):
-        raise ErasureRefused(" ".join(obstacles))
+        raise ErasureRefused(" ".join(obstacles), code=obstacles[0].code)
     for session in UserSession.objects.filter(user=user):
         session.end()
     seal_submissions_of(locked)
@@ -70,15 +71,13 @@ def _hold_sessions(worker: WorkerAccount) -> None:
     list(sessions.values_list("pk", flat=True))
 
 
-def erasure_obstacles(worker: WorkerAccount) -> list[str]:
+def erasure_obstacles(worker: WorkerAccount) -> list[CodedText]:
     """What has to end before the worker's data can be erased, in sentences."""
-    obstacles = []
+    obstacles: list[CodedText] = []
     if _is_more_than_a_worker(worker.user):
-        obstacles.append(
-            _("This account is also a researcher's, a requester's or an operator's.")
-            + " "
-            + _("Ask the operator to separate the two.")
-        )
+        first = _("This account is also a researcher's, a requester's or an operator's.")
+        text = f"{first} {_('Ask the operator to separate the two.')}"
+        obstacles.append(CodedText(text, "other_role"))
     assignments = Assignment.objects.by(worker)
     if n := assignments.filter(status=Status.ACCEPTED).count():
         text = ngettext(
@@ -86,14 +85,14 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
             "%(n)s accepted assignments are neither submitted nor returned.",
             n,
         )
-        obstacles.append(text % {"n": n})
+        obstacles.append(CodedText(text % {"n": n}, "accepted_work"))
     if n := assignments.filter(status=Status.SUBMITTED).count():
         text = ngettext(
             "%(n)s assignment waits for review, and may still be paid.",
             "%(n)s assignments wait for review, and may still be paid.",
             n,
         )
-        obstacles.append(text % {"n": n})
+        obstacles.append(CodedText(text % {"n": n}, "submitted_work"))
     # What they say would be gone with them.
     calls = Intent.objects.filter(session__worker=worker, state__in=Intent.OPEN_STATES)
     # Where nobody is called, the requester's file said it; but of a recruiter that was called no
@@ -101,21 +100,20 @@ def erasure_obstacles(worker: WorkerAccount) -> list[str]:
     is_file_silent = Q(kind=Intent.Kind.BONUS, connection__kind=RecruiterConnection.Kind.PROLIFIC)
     calls = calls.filter(is_file_silent | ~Q(connection__encrypted_token=""))
     if calls.filter(created_at__gt=clock.now() - CALLS_WAIT).exists():
-        obstacles.append(
-            _("A decision on work, a bonus or a message is not yet settled at the recruiter.")
-        )
+        text = _("A decision on work, a bonus or a message is not yet settled at the recruiter.")
+        obstacles.append(CodedText(text, "open_calls"))
     obstacles += _places_held(worker)
     is_paid_here = worker.paid_by == PaidBy.LEDGER
     balance_usd = ledger.balance_of(ledger.earnings_account(worker)) if is_paid_here else None
     if balance_usd:
         text = _("$%(amount)s of the earnings has not been paid out.")
-        obstacles.append(text % {"amount": f"{balance_usd:.2f}"})
+        obstacles.append(CodedText(text % {"amount": f"{balance_usd:.2f}"}, "unpaid_earnings"))
     if Payout.objects.filter(worker=worker, paid_at=None).exists():
-        obstacles.append(_("A payout is under way."))
+        obstacles.append(CodedText(_("A payout is under way."), "open_payout"))
     return obstacles
 
 
-def _places_held(worker: WorkerAccount) -> list[str]:
+def _places_held(worker: WorkerAccount) -> list[CodedText]:
     """Of who was asked to return a place at a recruiter: what is entered there afterwards would be
     paid by time, and nobody could tell any more whose it was."""
     held = Session.objects.filter(worker=worker, state=Session.State.FINISHED)
@@ -128,7 +126,10 @@ def _places_held(worker: WorkerAccount) -> list[str]:
         "later; on %(day)s your data can be erased in any case."
     )
     return [
-        text % {"name": one.connection.name, "day": f"{one.ended_at + CALLS_WAIT:%Y-%m-%d}"}
+        CodedText(
+            text % {"name": one.connection.name, "day": f"{one.ended_at + CALLS_WAIT:%Y-%m-%d}"},
+            "place_held",
+        )
         for one in held
         if one.ended_at is not None
     ]

@@ -39,7 +39,7 @@ def correct_location(
 ) -> None:
     """An operator's word, with the reason; what was stated before stays to be seen."""
     if not country or (error := locale_error(country, subdivision)):
-        raise InvalidParameter(error if country else _("Say a country."))
+        raise InvalidParameter(error if country else _("Say a country."), code="unknown_place")
     if not reason.strip():
         raise InvalidParameter(_("Say why the country is changed."))
     _write(worker, country, subdivision, Source.OPERATOR, reason=reason.strip())

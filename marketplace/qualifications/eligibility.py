@@ -62,6 +62,7 @@ class Unmet:
     earned: QualificationType | None = None
     is_tried: bool = False
     work: tuple[HitType, ...] = ()
+    code: str = "unmet"
 
     @property
     def forbids_preview(self) -> bool:
@@ -77,16 +78,18 @@ def qualifies(worker: WorkerAccount, hit_type: HitType) -> tuple[Unmet, ...]:
 
 def require_preview(worker: WorkerAccount, hit_type: HitType) -> None:
     """Raise NotQualified where the worker may not even look."""
-    reasons = [unmet.reason for unmet in qualifies(worker, hit_type) if unmet.forbids_preview]
-    if reasons:
-        raise NotQualified(" ".join(reasons))
+    _refuse(unmet for unmet in qualifies(worker, hit_type) if unmet.forbids_preview)
 
 
 def require_acceptance(worker: WorkerAccount, hit_type: HitType) -> None:
     """Raise NotQualified where the worker may not accept."""
-    reasons = [unmet.reason for unmet in qualifies(worker, hit_type)]
-    if reasons:
-        raise NotQualified(" ".join(reasons))
+    _refuse(qualifies(worker, hit_type))
+
+
+def _refuse(unmet: Iterable[Unmet]) -> None:
+    """Raise NotQualified with all reasons, and the code of the first."""
+    if reasons := list(unmet):
+        raise NotQualified(" ".join(each.reason for each in reasons), code=reasons[0].code)
 
 
 def unmet_by_hit_type(
@@ -99,7 +102,8 @@ def unmet_by_hit_type(
     requesters = {hit_type.requester_id for hit_type in hit_types}
     blocks = WorkerBlock.objects.filter(worker=worker, requester__in=requesters)
     blocking = set(blocks.values_list("requester_id", flat=True))
-    blocked = (Unmet(Guard.ACCEPT, _("This requester has chosen not to receive work from you.")),)
+    reason = _("This requester has chosen not to receive work from you.")
+    blocked = (Unmet(Guard.ACCEPT, reason, code="blocked"),)
     unreachable = _address_refusal(worker)
     return {
         hit_type.pk: _payers_refusal(worker, hit_type)
@@ -118,7 +122,7 @@ def _payers_refusal(worker: WorkerAccount, hit_type: HitType) -> tuple[Unmet, ..
         reason = _("These HITs are for participants whom a recruiter sends.")
     else:
         reason = _("You take part in a study of a recruiter's, and can do its HITs only.")
-    return (Unmet(Guard.DISCOVER_PREVIEW_AND_ACCEPT, reason),)
+    return (Unmet(Guard.DISCOVER_PREVIEW_AND_ACCEPT, reason, code="other_payer"),)
 
 
 def _address_refusal(worker: WorkerAccount) -> tuple[Unmet, ...]:
@@ -128,7 +132,7 @@ def _address_refusal(worker: WorkerAccount) -> tuple[Unmet, ...]:
     if mail_address(worker) is not None:
         return ()
     reason = _("This marketplace asks its workers for an e-mail address that they have confirmed.")
-    return (Unmet(Guard.ACCEPT, reason, is_undeclared=True),)
+    return (Unmet(Guard.ACCEPT, reason, is_undeclared=True, code="unconfirmed_address"),)
 
 
 def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:
@@ -197,6 +201,7 @@ def _compare(
         _requestable(row, is_held),
         is_undeclared=is_declared(row.system_id) and not value,
         is_of_place=row.system_id == LOCALE_ID,
+        code=_code(row, is_held, value),
     )
 
 
@@ -210,6 +215,7 @@ def _unearned(row: QualificationRequirement, is_held: bool) -> Unmet:
         reason % {"name": _name(row)},
         earned=row.qualification_type,
         is_tried=is_held,
+        code="not_passed" if is_held else "earned_by_work",
     )
 
 
@@ -234,6 +240,14 @@ def _value(
     if qualification.country:
         return True, Locale(qualification.country, qualification.subdivision)
     return True, qualification.integer_value
+
+
+def _code(row: QualificationRequirement, is_held: bool, value: int | Locale | None) -> str:
+    if row.comparator == "DoesNotExist":
+        return "held"
+    if not is_held:
+        return "not_held"
+    return "no_value" if value is None else "wrong_value"
 
 
 def _reason(row: QualificationRequirement, is_held: bool, value: int | Locale | None) -> str:

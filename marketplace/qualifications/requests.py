@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
 from marketplace import clock
 from marketplace.documents.answer_keys import parse_answer_key
 from marketplace.documents.given_answers import read_answers
@@ -30,19 +31,24 @@ from marketplace.qualifications.grants import grant
 Status = QualificationRequest.Status
 
 
-def why_not_request(worker: WorkerAccount, qualification_type: QualificationType) -> str | None:
+def why_not_request(
+    worker: WorkerAccount, qualification_type: QualificationType
+) -> CodedText | None:
     """Why the worker can't ask for this qualification now; None where nothing is in the way."""
     now = clock.now()
     if qualification_type.deleted_at or qualification_type.status != "Active":
-        return _("This qualification can't be requested.")
+        return CodedText(_("This qualification can't be requested."), "not_requestable")
     if is_earned(qualification_type):
-        return _("This qualification can't be requested: it is given for work.")
+        text = _("This qualification can't be requested: it is given for work.")
+        return CodedText(text, "earned_by_work")
     mine = QualificationRequest.objects.filter(qualification_type=qualification_type, worker=worker)
     expire_overdue(worker, now=now)
     if mine.filter(status=Status.STARTED).exists():
-        return _("You are taking the test for this qualification already.")
+        text = _("You are taking the test for this qualification already.")
+        return CodedText(text, "test_started")
     if mine.filter(status=Status.SUBMITTED).exists():
-        return _("Your request for this qualification is waiting for a decision.")
+        text = _("Your request for this qualification is waiting for a decision.")
+        return CodedText(text, "request_waiting")
     return _refusal_of_repetition(qualification_type, mine.order_by("-pk").first(), worker, now)
 
 
@@ -56,7 +62,7 @@ def request_qualification(
     worker = WorkerAccount.objects.select_for_update(no_key=True).get(pk=worker.pk)
     reason = why_not_request(worker, qualification_type)
     if reason is not None:
-        raise RequestRefused(reason)
+        raise RequestRefused(reason, code=reason.code)
     now = clock.now()
     request = QualificationRequest(
         qualification_type=qualification_type,
@@ -74,7 +80,9 @@ def request_qualification(
         with transaction.atomic():
             request.save(force_insert=True)
     except IntegrityError as error:
-        raise RequestRefused(_("You have asked for this qualification already.")) from error
+        raise RequestRefused(
+            _("You have asked for this qualification already."), code="request_waiting"
+        ) from error
     if qualification_type.auto_granted:
         _grant(request, value=qualification_type.auto_granted_value, at=now)
     return request
@@ -91,7 +99,7 @@ def submit_test(*, request: QualificationRequest, answer: str) -> QualificationR
         if request.status == Status.STARTED:
             _hand_in(request, answer, now=now)
     if request.status == Status.EXPIRED:
-        raise RequestRefused(_("The time for this test is over."))
+        raise RequestRefused(_("The time for this test is over."), code="test_over")
     return request
 
 
@@ -173,18 +181,19 @@ def _refusal_of_repetition(
     last: QualificationRequest | None,
     worker: WorkerAccount,
     now: datetime,
-) -> str | None:
+) -> CodedText | None:
     delay = qualification_type.retry_delay_seconds
     if last is None:
         qualification = Qualification.objects.filter(
             qualification_type=qualification_type, worker=worker, status="Granted"
         )
         has_it = delay is None and qualification.exists()
-        return _("You have this qualification already.") if has_it else None
+        text = _("You have this qualification already.")
+        return CodedText(text, "held_already") if has_it else None
     if delay is None:
-        return _("This qualification can be requested only once.")
+        return CodedText(_("This qualification can be requested only once."), "only_once")
     again_at = last.created_at + timedelta(seconds=delay)
     if again_at > now:
         text = _("You can request this qualification again from %(time)s UTC on.")
-        return text % {"time": f"{again_at:%Y-%m-%d %H:%M}"}
+        return CodedText(text % {"time": f"{again_at:%Y-%m-%d %H:%M}"}, "too_early")
     return None

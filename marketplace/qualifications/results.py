@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
 from marketplace.documents.answer_keys import KeyQuestion, parse_answer_key
 from marketplace.documents.explanations import read_explanations
 from marketplace.documents.given_answers import read_answers
@@ -103,7 +104,9 @@ def is_too_low(marks: Iterable[PassMark], value: int | None) -> bool:
     )
 
 
-def value_sentence(qualification_type: QualificationType, value: int | None, at: datetime) -> str:
+def value_sentence(
+    qualification_type: QualificationType, value: int | None, at: datetime
+) -> CodedText:
     """What a worker reads of a value of theirs: that they have the qualification only where the
     value is enough for work on offer."""
     marks = pass_marks(qualification_type, now=at)
@@ -113,9 +116,10 @@ def value_sentence(qualification_type: QualificationType, value: int | None, at:
             "In the qualification “%(name)s” you have the value %(value)s. Work on offer asks for "
             "%(mark)s."
         )
-        return text % {**names, "mark": "; ".join(mark.phrase for mark in marks)}
+        phrases = "; ".join(mark.phrase for mark in marks)
+        return CodedText(text % {**names, "mark": phrases}, "value_too_low")
     text = _("You now have the qualification “%(name)s”, with the value %(value)s.")
-    return text % names
+    return CodedText(text % names, "granted")
 
 
 def latest_result(

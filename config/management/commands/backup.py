@@ -30,5 +30,6 @@ class Command(BaseCommand):
         if faults := list(undecryptable_secrets()):
             raise BackupRefused(
                 " ".join(faults) + f" {file} has them, and asks for these keys when it is restored:"
-                " set the site's own and make another."
+                " set the site's own and make another.",
+                code="wrong_keys",
             )

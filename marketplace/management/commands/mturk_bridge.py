@@ -59,7 +59,7 @@ class Command(BaseCommand):
         except OSError as error:
             reason = str(error.strerror).partition(" (")[0]
             problem = f"The bridge cannot listen on port {options['port']}: {reason}."
-            raise BridgeUnfit(f"{problem} Give another --port.") from error
+            raise BridgeUnfit(f"{problem} Give another --port.", code="port_in_use") from error
         facts = {
             "marketplace": marketplace.url,
             "HTTPS_PROXY": bridge.url,

@@ -31,9 +31,10 @@ class AmountField(forms.CharField):
         try:
             amount_usd = parse_amount(text)
         except InvalidAmount as error:
-            raise forms.ValidationError(str(error)) from error
+            raise forms.ValidationError(str(error), code=error.code) from error
         if amount_usd < CENT:
-            raise forms.ValidationError(_("At least $%(amount)s.") % {"amount": CENT})
+            text = _("At least $%(amount)s.") % {"amount": CENT}
+            raise forms.ValidationError(text, code="too_small")
         return amount_usd
 
 
@@ -67,7 +68,8 @@ class DepositForm(forms.Form):
         name: str = self.cleaned_data["name"]
         if name.strip() != self.requester.name:
             raise forms.ValidationError(
-                _("This is the page of %(name)s.") % {"name": self.requester.name}
+                _("This is the page of %(name)s.") % {"name": self.requester.name},
+                code="other_requester",
             )
         return name
 
@@ -84,7 +86,7 @@ class DepositForm(forms.Form):
                 user=user,
             )
         except (DuplicateDeposit, InvalidAmount) as error:
-            self.add_error(None, str(error))
+            self.add_error(None, forms.ValidationError(str(error), code=error.code))
             return False
         return True
 
@@ -93,13 +95,13 @@ class ReversalForm(forms.Form):
     """Why a deposit is taken out again."""
 
     reason = forms.CharField(max_length=200)
-    problem = ""
+    problem: DepositSpent | None = None
 
     def reverse(self, *, deposit: Deposit, user: User) -> bool:
         """Take it out; False where that is refused, and then `problem` says why."""
         try:
             reverse_deposit(deposit=deposit, reason=self.cleaned_data["reason"], user=user)
         except DepositSpent as error:
-            self.problem = str(error)
+            self.problem = error
             return False
         return True

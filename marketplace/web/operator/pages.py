@@ -74,7 +74,8 @@ def requester(request: HttpRequest, user: User, requester_id: str) -> HttpRespon
     if form.is_valid() and form.deposit(user=user):
         amount_usd = form.cleaned_data["amount_usd"]
         text = _("$%(amount)s put into the account of %(name)s.")
-        messages.success(request, text % {"amount": f"{amount_usd:,.2f}", "name": account.name})
+        text %= {"amount": f"{amount_usd:,.2f}", "name": account.name}
+        messages.success(request, text, extra_tags="deposited")
         return redirect("marketplace:operator_requester", account.public_id)
     context = {
         "requester": account,
@@ -100,12 +101,14 @@ def reverse_deposit(
     deposit = get_object_or_404(Deposit, requester=account, public_id=deposit_id)
     form = ReversalForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Say why the deposit is taken out again."))
+        text = _("Say why the deposit is taken out again.")
+        messages.error(request, text, extra_tags="missing_reason")
     elif form.reverse(deposit=deposit, user=user):
         text = _("$%(amount)s taken out of the account.")
-        messages.success(request, text % {"amount": f"{deposit.amount_usd:,.2f}"})
-    else:
-        messages.error(request, form.problem)
+        text %= {"amount": f"{deposit.amount_usd:,.2f}"}
+        messages.success(request, text, extra_tags="taken_out")
+    elif form.problem is not None:
+        messages.error(request, str(form.problem), extra_tags=form.problem.code)
     return redirect("marketplace:operator_requester", account.public_id)
 
 
@@ -139,7 +142,8 @@ def make_payouts(request: HttpRequest, user: User) -> HttpResponse:
     Access: operators.
     """
     if payouts.make_batch(user=user) is None:
-        messages.info(request, _("Nobody has anything to be paid out."))
+        text = _("Nobody has anything to be paid out.")
+        messages.info(request, text, extra_tags="nothing_due")
     return redirect("marketplace:operator_payouts")
 
 
@@ -172,7 +176,7 @@ def mark_payouts_paid(request: HttpRequest, user: User, batch_id: int) -> HttpRe
         "%(n)d payouts of batch %(batch)d are marked as paid.",
         count,
     )
-    messages.success(request, text % {"n": count, "batch": batch.pk})
+    messages.success(request, text % {"n": count, "batch": batch.pk}, extra_tags="paid")
     return redirect("marketplace:operator_payouts")
 
 

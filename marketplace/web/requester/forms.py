@@ -41,11 +41,12 @@ class RequesterSignUpForm(UserCreationForm[User]):
         """Refuse a name that would be taken for another's."""
         name: str = self.cleaned_data["requester_name"].strip()
         if Requester.objects.filter(name__iexact=name).exists():
-            raise forms.ValidationError(_("There is a requester of this name already."))
+            text = _("There is a requester of this name already.")
+            raise forms.ValidationError(text, code="name_taken")
         try:
             check_name(name)
         except MarketplaceError as error:
-            raise forms.ValidationError(str(error)) from error
+            raise forms.ValidationError(str(error), code=error.code) from error
         return name
 
     @transaction.atomic
@@ -168,15 +169,18 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
         if cleaned.get("kind") == Kind.LINK_PANEL:
             for name in ("panel", "worker_parameter"):
                 if not cleaned.get(name):
-                    self.add_error(name, _("A panel needs this."))
+                    text = _("A panel needs this.")
+                    self.add_error(name, forms.ValidationError(text, code="required"))
             names = (f"{one}_parameter" for one in ("worker", "study", "session"))
             if error := repeated_parameter(*(cleaned.get(name) or "" for name in names)):
-                self.add_error("worker_parameter", error)
+                problem = forms.ValidationError(error, code="repeated_parameter")
+                self.add_error("worker_parameter", problem)
         if error := address_error(cleaned.get("redirect_url", "")):
-            self.add_error("redirect_url", error)
+            self.add_error("redirect_url", forms.ValidationError(error, code="invalid_address"))
         elif not self.is_owner and any(name in cleaned.get("redirect_url", "") for name in IDS):
             text = _("Only an owner may have participants' ids sent on: leave out %(names)s.")
-            self.add_error("redirect_url", text % {"names": ", ".join(IDS)})
+            text %= {"names": ", ".join(IDS)}
+            self.add_error("redirect_url", forms.ValidationError(text, code="owners_only"))
         return cleaned
 
     def values(self) -> StudyValues:
@@ -223,7 +227,7 @@ class WaysBackForm(forms.Form):
         cleaned: dict[str, str] = super().clean() or self.cleaned_data
         for outcome, address in list(cleaned.items()):
             if error := address_error(address):
-                self.add_error(outcome, error)
+                self.add_error(outcome, forms.ValidationError(error, code="invalid_address"))
         return cleaned
 
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required, login_required
 from django.contrib.auth.views import LogoutView
+from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -114,7 +115,7 @@ def issue_key(request: HttpRequest, requester: Requester) -> HttpResponse:
                 requester=requester, label=form.cleaned_data["label"], user=user_of(request)
             )
         except TooManyKeys as error:
-            form.add_error(None, str(error))
+            form.add_error(None, ValidationError(str(error), code=error.code))
     context = _overview(requester) | {"form": KeyForm() if issued else form, "issued": issued}
     return render(request, "marketplace/requester/overview.html", context)
 

@@ -174,12 +174,13 @@ def worker_data(
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> JsonResponse:
         worker = worker_of(request)
         if worker is None:
-            return JsonResponse({"error": _("You are signed out.")}, status=401)
+            text = _("You are signed out.")
+            return JsonResponse({"error": text, "code": "signed_out"}, status=401)
         try:
             return view(request, worker, *args, **kwargs)
         except (Missing, WorkRefused) as error:
             status = error.status if isinstance(error, WorkRefused) else 404
-            return JsonResponse({"error": str(error)}, status=status)
+            return JsonResponse({"error": str(error), "code": error.code}, status=status)
 
     return guarded
 
@@ -193,5 +194,5 @@ def explain(
 ) -> HttpResponse:
     """A page that says what happened and what to do."""
     status = error.status if isinstance(error, WorkRefused) else 404
-    context = {"explanation": str(error), "worker": worker_of(request)} | more
+    context = {"explanation": str(error), "code": error.code, "worker": worker_of(request)} | more
     return render(request, template, context, status=status)

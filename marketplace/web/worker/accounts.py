@@ -76,9 +76,9 @@ def profile(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     if form.is_valid():
         try:
             form.save()
-            messages.success(request, _("Your profile was saved."))
+            messages.success(request, _("Your profile was saved."), extra_tags="saved")
         except InvalidParameter as refused:  # stated in another window meanwhile
-            messages.error(request, str(refused))
+            messages.error(request, str(refused), extra_tags=refused.code)
         return redirect("marketplace:profile")
     return render(request, "marketplace/profile.html", {"form": form, "worker": worker})
 
@@ -94,7 +94,7 @@ def payout_method(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     form = PayoutMethodForm(request.POST if request.method == "POST" else None, worker=worker)
     if form.is_valid():
         form.save()
-        messages.success(request, _("Your payout method was saved."))
+        messages.success(request, _("Your payout method was saved."), extra_tags="saved")
         return redirect("marketplace:payout_method")
     chosen = PayoutMethod.objects.filter(worker=worker).first()
     context = {

@@ -108,7 +108,8 @@ def return_assignment(
         return render(request, "marketplace/return.html", context)
     writes.return_assignment(assignment=worker_assignment)
     title = worker_assignment.hit.hit_type.title
-    messages.info(request, _("You returned “%(title)s”.") % {"title": title})
+    text = _("You returned “%(title)s”.") % {"title": title}
+    messages.info(request, text, extra_tags="returned")
     return redirect("marketplace:groups")
 
 
@@ -131,7 +132,7 @@ def external_submit(request: HttpRequest) -> HttpResponse:
     except (Missing, WorkRefused) as error:
         if _wants_data(request):
             status = error.status if isinstance(error, WorkRefused) else 404
-            return JsonResponse({"error": str(error)}, status=status)
+            return JsonResponse({"error": str(error), "code": error.code}, status=status)
         return explain(request, error, template="marketplace/submission_refused.html")
     if _wants_data(request):
         return JsonResponse(_receipt(request, submitted, writes.answer_document(fields)))

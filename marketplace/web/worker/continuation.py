@@ -117,8 +117,7 @@ def _accept(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> H
     try:
         assignment = accept_next(worker=worker, hit_type=hit_type)
     except NoAssignmentsLeft:
-        messages.info(
-            request, _("No HITs of “%(title)s” are left for you.") % {"title": hit_type.title}
-        )
+        text = _("No HITs of “%(title)s” are left for you.") % {"title": hit_type.title}
+        messages.info(request, text, extra_tags="none_left")
         return redirect("marketplace:groups")
     return redirect("marketplace:assignment", assignment.public_id)

@@ -85,7 +85,9 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         """Their codes."""
         codes, errors = read_languages(self.cleaned_data["language_names"])
         if errors:
-            raise forms.ValidationError(errors)
+            raise forms.ValidationError(
+                [forms.ValidationError(error, code="unknown_language") for error in errors]
+            )
         return codes
 
     def clean(self) -> dict[str, Any]:
@@ -93,9 +95,10 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         cleaned = super().clean() or self.cleaned_data
         country, subdivision = cleaned.get("country", ""), cleaned.get("subdivision", "")
         if subdivision and not country:
-            self.add_error("subdivision", _("Choose the country it is part of, too."))
+            text = _("Choose the country it is part of, too.")
+            self.add_error("subdivision", forms.ValidationError(text, code="missing_country"))
         elif subdivision and (error := locale_error(country, subdivision)):
-            self.add_error("subdivision", error)
+            self.add_error("subdivision", forms.ValidationError(error, code="unknown_place"))
         return cleaned
 
     def save(self, commit: bool = True) -> WorkerAccount:
@@ -139,9 +142,9 @@ class ProofForm(forms.Form):
         proof: str = self.cleaned_data["proof"]
         if self.has_password:
             if not self.worker.user.check_password(proof):
-                raise forms.ValidationError(_("That is not your password."))
+                raise forms.ValidationError(_("That is not your password."), code="wrong_password")
         elif proof != self.worker.worker_id:
-            raise forms.ValidationError(_("That is not your Worker ID."))
+            raise forms.ValidationError(_("That is not your Worker ID."), code="wrong_worker_id")
         return proof
 
 

@@ -68,9 +68,8 @@ def group(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> Http
     require_preview(worker, hit_type)
     hit = find_next(worker=worker, hit_type=hit_type)
     if hit is None:
-        messages.info(
-            request, _("No HITs of “%(title)s” are left for you.") % {"title": hit_type.title}
-        )
+        text = _("No HITs of “%(title)s” are left for you.") % {"title": hit_type.title}
+        messages.info(request, text, extra_tags="none_left")
         return redirect("marketplace:groups")
     accept = reverse("marketplace:accept_next", args=[hit_type.public_id])
     return _preview(request, worker, hit, accept)

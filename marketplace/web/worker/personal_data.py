@@ -6,6 +6,7 @@ from allauth.decorators import rate_limit
 from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -96,7 +97,7 @@ def erase(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
         try:
             erase_worker(worker)
         except ErasureRefused as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             logout(request)
             return redirect("marketplace:erased")

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from error_codes import CodedText
 from marketplace import clock
 from marketplace.documents.form_answers import blank
 from marketplace.documents.question_forms import parse_question_form
@@ -129,9 +130,11 @@ def hand_in(request: HttpRequest, worker: WorkerAccount, request_id: str) -> Htt
     result = latest_result(worker, decided.qualification_type, now=clock.now())
     if decided.status == Status.GRANTED and result is not None:
         level = messages.WARNING if result.is_passed is False else messages.SUCCESS
-        messages.add_message(request, level, _graded(decided.qualification_type.name, result))
+        text = _graded(decided.qualification_type.name, result)
+        messages.add_message(request, level, text, extra_tags=text.code)
     else:
-        messages.success(request, _news(decided, worker))
+        news = _news(decided, worker)
+        messages.success(request, news, extra_tags=news.code)
     return redirect("marketplace:qualification", decided.qualification_type.public_id)
 
 
@@ -162,14 +165,16 @@ def _ask(
     )
     if qualification_request.status == Status.STARTED:
         return redirect("marketplace:qualification_test", qualification_request.public_id)
-    messages.success(request, _news(qualification_request, worker))
+    news = _news(qualification_request, worker)
+    messages.success(request, news, extra_tags=news.code)
     return redirect("marketplace:qualification", qualification_type.public_id)
 
 
-def _news(qualification_request: QualificationRequest, worker: WorkerAccount) -> str:
+def _news(qualification_request: QualificationRequest, worker: WorkerAccount) -> CodedText:
     name = qualification_request.qualification_type.name
     if qualification_request.status != Status.GRANTED:
-        return _("Your request for “%(name)s” waits for its requester's decision.") % {"name": name}
+        text = _("Your request for “%(name)s” waits for its requester's decision.")
+        return CodedText(text % {"name": name}, "request_waits")
     owned = Qualification.objects.get(
         worker=worker, qualification_type=qualification_request.qualification_type
     )
@@ -178,16 +183,19 @@ def _news(qualification_request: QualificationRequest, worker: WorkerAccount) ->
     )
 
 
-def _graded(name: str, result: GradedTest) -> str:
+def _graded(name: str, result: GradedTest) -> CodedText:
     if result.is_passed is None:
-        text = _("Your score in “%(name)s” is %(score)s.")
+        code, text = "graded", _("Your score in “%(name)s” is %(score)s.")
     elif result.is_passed:
+        code = "passed"
         text = _("Your score in “%(name)s” is %(score)s. Work on offer asks for %(mark)s: passed.")
     else:
+        code = "not_passed"
         text = _(
             "Your score in “%(name)s” is %(score)s. Work on offer asks for %(mark)s: not passed."
         )
-    return text % {"name": name, "score": result.grade, "mark": result.phrase}
+    values = {"name": name, "score": result.grade, "mark": result.phrase}
+    return CodedText(text % values, code)
 
 
 def _find_type(public_id: str) -> QualificationType:
@@ -204,9 +212,9 @@ def _find_test(worker: WorkerAccount, public_id: str) -> QualificationRequest:
     if test_request is None:
         raise QualificationRequestDoesNotExist(public_id)
     if test_request.status == Status.EXPIRED:
-        raise RequestRefused(_("The time for this test is over."))
+        raise RequestRefused(_("The time for this test is over."), code="test_over")
     if test_request.status != Status.STARTED:
-        raise RequestRefused(_("You have handed this test in already."))
+        raise RequestRefused(_("You have handed this test in already."), code="handed_in_already")
     return test_request
 
 

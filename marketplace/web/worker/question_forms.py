@@ -36,8 +36,9 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
     note_device_of(request, submitted)
     title = {"title": assignment.hit.hit_type.title}
     if submitted.answer == answer:
-        messages.success(request, _("Your work on “%(title)s” was received.") % title)
+        text = _("Your work on “%(title)s” was received.") % title
+        messages.success(request, text, extra_tags="received")
     else:
         text = _("Your work on “%(title)s” was received before, with other answers. Those stand.")
-        messages.warning(request, text % title)
+        messages.warning(request, text % title, extra_tags="received_before")
     return redirect("marketplace:next_hit", assignment.hit.hit_type.public_id)
