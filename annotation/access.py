@@ -66,7 +66,9 @@ def give_to_team(*, study: Study, team: Team, actor: User | None) -> None:
     """Make a study a team's, which then sees it; a study never leaves one team for another."""
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if locked.team_id not in (None, team.pk):
-        raise StudyUnfit(f"Study '{study.slug}' belongs to team '{locked.team}' already.")
+        raise StudyUnfit(
+            f"Study '{study.slug}' belongs to team '{locked.team}' already.", code="other_team"
+        )
     if actor and not (
         Permission.OWN in permissions_in(study, actor)
         and Permission.EDIT in permissions_in_team(team, actor)
@@ -86,7 +88,10 @@ def set_study_role(
     Who accepts an invitation does it by themselves, with the power of the inviter, the actor.
     """
     if role not in StudyMembership.ROLES:
-        raise StudyUnfit(f"A {role.label} of one study alone is not possible; choose another role.")
+        raise StudyUnfit(
+            f"A {role.label} of one study alone is not possible; choose another role.",
+            code="team_role",
+        )
     require_study_manager(study, actor)
     member, _is_new = StudyMembership.objects.update_or_create(
         study=study, user=user, defaults={"role": role}

@@ -20,11 +20,15 @@ def decide(
 ) -> Adjudication:
     """Write a decision down; it stands until the next one, and deciding the same again is none."""
     if candidate.item.study_id != question.study_id:
-        raise DecisionRefused(f"'{candidate}' and '{question}' are of different studies.")
+        raise DecisionRefused(
+            f"'{candidate}' and '{question}' are of different studies.", code="other_study"
+        )
     if (problem := question.validation_error(value)) is not None:
-        raise DecisionRefused(f"{problem[0].upper()}{problem[1:]}")
+        raise DecisionRefused(f"{problem[0].upper()}{problem[1:]}", code=problem.code)
     if not Submission.objects.of(question.study).accepted().filter(round=round).exists():
-        raise DecisionRefused(f"Study '{question.study}' was not judged in round {round}.")
+        raise DecisionRefused(
+            f"Study '{question.study}' was not judged in round {round}.", code="not_judged"
+        )
     subject = {"candidate": candidate, "question": question, "round": round}
     decision = {"value": value, "note": note.strip(), "decided_by_id": decided_by.pk}
     standing = Adjudication.objects.filter(**subject).standing().first()

@@ -55,7 +55,8 @@ def system_strengths(
     if question.kind not in COMPARED:
         raise StudyUnfit(
             f"Question '{question.name}' of study '{study.slug}' compares nothing. Strengths are "
-            "of preferences, best-worst choices and rankings."
+            "of preferences, best-worst choices and rankings.",
+            code="no_comparison",
         )
     frame = judgment_frame(study, question=question)
     table = wins(question, frame[frame["round"] == round])

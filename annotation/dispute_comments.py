@@ -26,7 +26,9 @@ def add_comment(
 ) -> DisputeComment:
     """Say something about a candidate under a question."""
     if candidate.item.study_id != question.study_id:
-        raise CommentRefused(f"'{candidate}' and '{question}' are of different studies.")
+        raise CommentRefused(
+            f"'{candidate}' and '{question}' are of different studies.", code="other_study"
+        )
     return DisputeComment.objects.create(
         candidate=candidate,
         question=question,
@@ -63,14 +65,18 @@ def delete_comment(*, comment: DisputeComment, actor: AbstractBaseUser) -> None:
 
 def _require_author(comment: DisputeComment, actor: AbstractBaseUser) -> None:
     if comment.written_by_id != actor.pk:
-        raise CommentRefused(_("Only who wrote a comment changes or deletes it."))
+        raise CommentRefused(
+            _("Only who wrote a comment changes or deletes it."), code="other_writer"
+        )
 
 
 def _checked(text: str) -> str:
     text = text.strip()
     if not 0 < len(text) <= LONGEST_COMMENT:
         message = _("A comment has 1 to {most} characters.")
-        raise CommentRefused(message.format(most=LONGEST_COMMENT))
+        raise CommentRefused(message.format(most=LONGEST_COMMENT), code="length")
     if not is_seen(text):
-        raise CommentRefused(_("Nothing of this comment would be seen: write it anew."))
+        raise CommentRefused(
+            _("Nothing of this comment would be seen: write it anew."), code="unseen"
+        )
     return text

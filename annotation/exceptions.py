@@ -18,13 +18,19 @@ AnnotationError
 └── InvitationVoid         a link that was used, revoked or made too long ago, or never was one
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
-from error_codes import CodedError
+from error_codes import CodedError, CodedText
+
+if TYPE_CHECKING:
+    from annotation.protocols.faults import Fault as ProtocolFault
 
 
 class AnnotationError(CodedError):
@@ -32,7 +38,8 @@ class AnnotationError(CodedError):
 
 
 class FileRefused(AnnotationError):
-    """A file was refused: where, and why."""
+    """A file was refused. The error has the line, the field and a code; a problem that is a
+    `CodedText` brings its code."""
 
     advice = ""
 
@@ -50,7 +57,8 @@ class FileRefused(AnnotationError):
         position = f"Line {line} of {name}" if line else name
         where = f"{position}, field {field}" if field else position
         self.statement = f"{where}: {problem}"
-        super().__init__(f"{self.statement}{self.advice}", code=code)
+        coded = problem.code if isinstance(problem, CodedText) else ""
+        super().__init__(f"{self.statement}{self.advice}", code=code or coded)
 
 
 class ImportRefused(FileRefused):
@@ -76,6 +84,7 @@ class StudyUnknown(AnnotationError):
     """No study has that slug."""
 
     def __init__(self, slug: str, known: list[str]) -> None:
+        self.slug, self.known = slug, known
         listed = ", ".join(known) if known else "none yet"
         super().__init__(f"There is no study '{slug}'. Studies: {listed}.")
 
@@ -88,6 +97,7 @@ class QuestionUnknown(AnnotationError):
     """The study asks no such question."""
 
     def __init__(self, study: str, name: str, known: list[str]) -> None:
+        self.study, self.name, self.known = study, name, known
         questions = (
             f"no question '{name}'. Questions: {', '.join(known)}" if known else "no question"
         )
@@ -98,6 +108,7 @@ class LabelSetUnknown(AnnotationError):
     """The study has no label set of that version."""
 
     def __init__(self, version: int, known: list[int]) -> None:
+        self.version, self.known = version, known
         listed = ", ".join(map(str, known)) if known else "none yet; make one with label_study"
         super().__init__(f"There are no labels of version {version}. Versions: {listed}.")
 
@@ -126,6 +137,7 @@ class ProtocolUnknown(AnnotationError):
     """The study has no version of that number."""
 
     def __init__(self, study: str, number: int, known: list[int]) -> None:
+        self.study, self.number, self.known = study, number, known
         listed = ", ".join(map(str, known)) if known else "none yet"
         super().__init__(
             f"Study '{study}' has no version {number} of its protocol. Versions: {listed}."
@@ -133,7 +145,11 @@ class ProtocolUnknown(AnnotationError):
 
 
 class ProtocolInvalid(AnnotationError):
-    """A protocol says what none may say."""
+    """A protocol has faults, each with its place, line and code."""
+
+    def __init__(self, message: str, faults: Sequence[ProtocolFault] = ()) -> None:
+        self.faults = tuple(faults)
+        super().__init__(message)
 
 
 class CommentRefused(AnnotationError):

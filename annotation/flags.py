@@ -21,7 +21,8 @@ def flag_submissions(
     reason = reason.strip()
     if not 0 < len(reason) <= LONGEST_REASON:
         raise AnnotationError(
-            f"Say why a submission is flagged, in 1 to {LONGEST_REASON} characters."
+            f"Say why a submission is flagged, in 1 to {LONGEST_REASON} characters.",
+            code="reason_length",
         )
     return _set_reason(submissions, reason, actor)
 

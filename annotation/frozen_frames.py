@@ -63,7 +63,10 @@ def read_frozen_frame(fingerprint: str) -> pd.DataFrame:
     """The frame of this fingerprint; FrameUnfit where it is not there, or is another."""
     name, storage = _name_of(fingerprint), _storage()
     if not storage.exists(name):
-        raise FrameUnfit(_("No frame is frozen as {fingerprint}.").format(fingerprint=fingerprint))
+        raise FrameUnfit(
+            _("No frame is frozen as {fingerprint}.").format(fingerprint=fingerprint),
+            code="unknown",
+        )
     with storage.open(name) as file:
         content = BytesIO(file.read())
     # Parquet's library refuses what is cut short by a ValueError, and some of it by an OSError.
@@ -72,7 +75,8 @@ def read_frozen_frame(fingerprint: str) -> pd.DataFrame:
         if frame_fingerprint(frame) == fingerprint:
             return frame
     raise FrameUnfit(
-        _("{name} was changed since it was frozen; freeze the study again.").format(name=name)
+        _("{name} was changed since it was frozen; freeze the study again.").format(name=name),
+        code="changed",
     )
 
 
@@ -103,7 +107,8 @@ def _name_of(fingerprint: str) -> str:
         raise FrameUnfit(
             _("'{fingerprint}' is not a fingerprint, of 64 hexadecimal digits.").format(
                 fingerprint=fingerprint
-            )
+            ),
+            code="not_fingerprint",
         )
     return f"{FOLDER}/{fingerprint[:2]}/{fingerprint}.parquet"
 

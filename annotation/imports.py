@@ -106,7 +106,9 @@ def import_study(
     if team is not None and study.team_id != team.pk:
         give_to_team(study=study, team=team, actor=None)
     if (n := len(draft.questions)) > MOST_POSITIONS:
-        raise ImportRefused(path, f"it has {n} questions; {MOST_POSITIONS} fit.")
+        raise ImportRefused(
+            path, f"it has {n} questions; {MOST_POSITIONS} fit.", code="too_many_questions"
+        )
     if draft.submissions or not study.protocols.exists():
         _write_questions(study, draft.questions, path)
     if protocol is not None:
@@ -147,7 +149,8 @@ def _study(*, draft: StudyDraft, slug: str, title: str, owner: AbstractBaseUser 
     except ValidationError:
         raise AnnotationError(
             f"'{slug}' is not a valid study name: use letters, digits, hyphens and underscores, "
-            "80 at most."
+            "80 at most.",
+            code="invalid_slug",
         ) from None
     defaults = {"title": (title or slug)[:128], "kind": draft.kind, "owner": owner}
     # Two imports into a study take turns.
@@ -155,7 +158,8 @@ def _study(*, draft: StudyDraft, slug: str, title: str, owner: AbstractBaseUser 
     if study.kind != draft.kind and not draft.items_only_named:
         raise AnnotationError(
             f"Study '{slug}' is a study of {study.kind}; this file holds {draft.kind}. "
-            "Nothing was imported."
+            "Nothing was imported.",
+            code="other_kind",
         )
     return study
 
@@ -183,6 +187,7 @@ def _require_categories(question: Question, draft: QuestionDraft, path: Path) ->
             path,
             f"question '{question.name}' of study '{question.study.slug}' has the categories "
             f"{', '.join(question.categories) or '(none)'}, and not '{unknown[0]}'.",
+            code="unknown_category",
         )
 
 
@@ -193,7 +198,7 @@ def _require_known(
     for draft in drafts:
         if draft.key not in known:
             message = f"study '{study.slug}' has no item '{draft.key}'."
-            raise ImportRefused(path, message, line=draft.line, field="item")
+            raise ImportRefused(path, message, line=draft.line, field="item", code="unknown_item")
 
 
 def _write_items(
@@ -203,7 +208,7 @@ def _write_items(
     for draft in drafts:
         if (n := len(draft.candidates)) > MOST_POSITIONS:
             message = f"item '{draft.key}' has {n} candidates; {MOST_POSITIONS} fit."
-            raise ImportRefused(path, message, line=draft.line)
+            raise ImportRefused(path, message, line=draft.line, code="too_many_candidates")
         if draft.key in known:
             _require_same(known[draft.key], draft, path)
     fresh = [draft for draft in drafts if draft.key not in known]
@@ -258,6 +263,7 @@ def _require_same(item: Item, draft: ItemDraft, path: Path) -> None:
                 f"candidate '{candidate.key}' of item '{draft.key}' is not in study "
                 f"'{item.study.slug}', or is another there.",
                 line=draft.line,
+                code="other_candidate",
             )
     for name in ("context", "reference", "condition"):
         if getattr(draft, name) not in ("", getattr(item, name)):
@@ -266,10 +272,14 @@ def _require_same(item: Item, draft: ItemDraft, path: Path) -> None:
                 f"item '{draft.key}' is in the study with another {name}.",
                 line=draft.line,
                 field=name,
+                code="differs",
             )
     if not _is_picture(item.picture, draft.picture):
         raise ImportRefused(
-            path, f"item '{draft.key}' is in the study with another picture.", line=draft.line
+            path,
+            f"item '{draft.key}' is in the study with another picture.",
+            line=draft.line,
+            code="other_picture",
         )
 
 

@@ -162,7 +162,9 @@ def _require_inviter(to: Team | Study | None, role: str, actor: User) -> None:
     elif to is not None:
         require_study_manager(to, actor)
         if role not in StudyMembership.ROLES:
-            raise StudyUnfit(_("Choose a role that is possible in one study alone."))
+            raise StudyUnfit(
+                _("Choose a role that is possible in one study alone."), code="team_role"
+            )
 
 
 def _require_address(email: str) -> None:

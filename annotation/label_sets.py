@@ -71,7 +71,8 @@ def make_label_set(
     if frame.empty and not decided:
         raise StudyUnfit(
             f"Question '{question.name}' of study '{study.slug}' has no judgments in "
-            f"round {rule.round}."
+            f"round {rule.round}.",
+            code="not_judged",
         )
     judged = judged_units(question, frame)
     aggregation = aggregate(
@@ -87,7 +88,8 @@ def _require_fit(question: Question, method: str) -> None:
     if method not in fit:
         raise StudyUnfit(
             f"Question '{question.name}' is {question.level}; {method} cannot label it. "
-            f"Use one of {', '.join(fit)}."
+            f"Use one of {', '.join(fit)}.",
+            code="unfit_method",
         )
 
 

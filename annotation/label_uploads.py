@@ -49,6 +49,7 @@ from annotation.uploads import (
     stored_file,
     write_upload,
 )
+from error_codes import CodedText
 
 if TYPE_CHECKING:
     from work.execution import RunningJob
@@ -108,30 +109,39 @@ class LabelSettings:
             written=frozenset(name for name, each in overrides.items() if each.level == WORDS),
         )
 
-    def problems(self) -> list[str]:
+    def problems(self) -> list[CodedText]:
         """What keeps the export from being read, in sentences."""
         chosen = Counter(self.uses.values())
         problems = [
-            _("Only one field can be “{use}”.").format(use=label_of_use(use))
+            CodedText(
+                _("Only one field can be “{use}”.").format(use=label_of_use(use)), "repeated_use"
+            )
             for use in uses_of(self.tool)
             if use not in SEVERAL and chosen[use] > 1
         ]
         if self.tool == TABLE:
             problems += [
-                _("Choose the column that is “{use}”.").format(use=label_of_use(use))
+                CodedText(
+                    _("Choose the column that is “{use}”.").format(use=label_of_use(use)),
+                    f"no_{use}",
+                )
                 for use in (LabelUse.ITEM, LabelUse.ANNOTATOR, LabelUse.VALUE)
                 if not chosen[use]
             ]
             if chosen[LabelUse.QUESTION] and chosen[LabelUse.VALUE] > 1:
                 problems.append(
-                    _(
-                        "Where a column names the question, one column holds all answers; choose "
-                        "one “Answer”, or no “Question”."
+                    CodedText(
+                        _(
+                            "Where a column names the question, one column holds all answers; "
+                            "choose one “Answer”, or no “Question”."
+                        ),
+                        "several_answers",
                     )
                 )
         parts = [self.answers.count(part) for part in ("{question}", "{system}")]
         if self.tool == MTURK and self.answers and parts != [1, 1]:
-            problems.append(_("The pattern of answers needs {question} and {system}, once each."))
+            text = _("The pattern of answers needs {question} and {system}, once each.")
+            problems.append(CodedText(text, "answers_pattern"))
         return problems
 
 
@@ -170,7 +180,7 @@ def read_labels(running: RunningJob) -> str:
             "labels of more than {n} MiB. Export them in parts, or ask the site's operator for "
             "the command import_judgments."
         ).format(n=MOST_MEGABYTES)
-        return _unread(upload, ImportRefused(Path(upload.file_name), problem))
+        return _unread(upload, ImportRefused(Path(upload.file_name), problem, code="too_large"))
     try:
         with _opened(upload, chosen.tool, faults) as export:
             first = profile_fields(export)
@@ -231,7 +241,7 @@ def _read_entries(export: OpenExport, chosen: LabelSettings, faults: Faults) -> 
         faults.add(fault)
     if not names and not faults.n:
         sentences = [_("nobody answered anything in it"), *source.left_out.sentences()]
-        faults.add(ImportRefused(export.path, "; ".join(sentences) + "."))
+        faults.add(ImportRefused(export.path, "; ".join(sentences) + ".", code="no_answers"))
     return read
 
 
@@ -367,7 +377,9 @@ def _require_none(upload: Upload, faults: Faults) -> None:
     if n := faults.n:
         note_faults(upload, faults)
         text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
-        raise AnnotationError(" ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")]))
+        raise AnnotationError(
+            " ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")]), code="faults"
+        )
 
 
 def _write(upload: Upload, draft: StudyDraft, running: RunningJob) -> tuple[Study, str]:

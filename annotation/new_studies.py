@@ -67,7 +67,9 @@ def rename_study(*, study: Study, title: str, actor: User | None) -> None:
     former, words = study.title, title.strip()
     most = Study._meta.get_field("title").max_length or 0
     if not words or len(words) > most:
-        raise StudyUnfit(_("A study's name has 1 to {n} characters.").format(n=most))
+        raise StudyUnfit(
+            _("A study's name has 1 to {n} characters.").format(n=most), code="title_length"
+        )
     if words != former:
         Study.objects.filter(pk=study.pk).update(title=words)
         study.title = words

@@ -15,7 +15,9 @@ def assign_owner(
     former = Study.objects.select_for_update().get(pk=study.pk).owner
     if former not in (None, owner) and not is_replacing:
         raise StudyUnfit(
-            f"Study '{study.slug}' belongs to '{former}'. Add --replace to give it to another user."
+            f"Study '{study.slug}' belongs to '{former}'. Add --replace to give it to another "
+            "user.",
+            code="has_owner",
         )
     Study.objects.filter(pk=study.pk).update(owner=owner.pk)
     study.refresh_from_db(fields=["owner"])

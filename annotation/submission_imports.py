@@ -85,6 +85,7 @@ def _write_batch(target: _Target, drafts: list[SubmissionDraft], counts: Counts)
                 draft.path or target.path,
                 f"annotator '{name}' has another submission for item '{draft.item}' in the study.",
                 line=draft.line,
+                code="other_submission",
             )
         elif there.status != draft.status:
             counts.n_changed += Submission.Status.REJECTED in (there.status, draft.status)

@@ -71,7 +71,9 @@ def uploaded_picture(upload: Upload, name: str) -> PictureDraft:
             source = Archive(archive, FileFormat.of(upload.form).table)
             picture = read_picture(Row(path, 1, {"": name}), "", source)
     except (zipfile.BadZipFile, UploadPart.DoesNotExist) as error:
-        raise ImportRefused(path, f"it cannot be read: {reason_of(error)}.") from None
+        raise ImportRefused(
+            path, f"it cannot be read: {reason_of(error)}.", code="unreadable"
+        ) from None
     if picture is None:
-        raise ImportRefused(path, "no picture is named.")
+        raise ImportRefused(path, "no picture is named.", code="no_picture")
     return picture

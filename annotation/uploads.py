@@ -115,12 +115,13 @@ def plain_file_name(name: str | None) -> str:
 def require_size(file: SentFile) -> None:
     """AnnotationError where a file is empty, or larger than the site takes."""
     if not file.size:
-        raise AnnotationError(_("The file is empty."))
+        raise AnnotationError(_("The file is empty."), code="empty_file")
     if file.size > settings.UPLOAD_MAX_MEGABYTES * 1024**2:
         raise AnnotationError(
             _(
                 "The file has more than {n} MiB. Send it in parts, or ask the site's operator."
-            ).format(n=settings.UPLOAD_MAX_MEGABYTES)
+            ).format(n=settings.UPLOAD_MAX_MEGABYTES),
+            code="too_large",
         )
 
 
@@ -133,7 +134,8 @@ def _require_room(user: User, n_bytes: int) -> None:
             _(
                 "Your files that wait to be imported have {n} MiB already. Import or delete one "
                 "of them first."
-            ).format(n=round(n_waiting / 1024**2))
+            ).format(n=round(n_waiting / 1024**2)),
+            code="no_room",
         )
 
 
@@ -273,7 +275,8 @@ def import_upload(running: RunningJob) -> str:
             raise AnnotationError(
                 " ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")])
                 if n
-                else _("The file makes no item. Nothing was imported.")
+                else _("The file makes no item. Nothing was imported."),
+                code="faults" if n else "no_items",
             )
         try:
             with transaction.atomic():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
@@ -43,7 +44,7 @@ class ColumnRow:
 class Preview:
     """What a mapping makes of the file's first rows, and of all of them in numbers."""
 
-    problems: list[str]
+    problems: Sequence[str]
     shown: Page[Any]
     faults: list[Fault]
     n_faults: int

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.cannot_judge import first_that_says_nothing
 from annotation.counts import counted
 from annotation.exceptions import QuestionUnknown, StudyUnknown
+from error_codes import CodedText
 from work.contents.field import ContentField
 
 if TYPE_CHECKING:
@@ -168,20 +169,23 @@ class Question(models.Model):
             return float(first_that_says_nothing(self.categories) - 1)
         return self.scale_max
 
-    def validation_error(self, value: float) -> str | None:
+    def validation_error(self, value: float) -> CodedText | None:
         """Why a value is none that this question can have, if it is not."""
         if not self.scale_min <= value <= self.scale_max:
-            return (
+            text = (
                 f"value {value:g} is outside the scale of '{self.name}', "
                 f"{self.scale_min:g} to {self.scale_max:g}."
             )
+            return CodedText(text, "off_scale")
         if self.level == self.Level.RATIO and value < 0:
-            return f"value {value:g} is below zero, where the ratio scale of '{self.name}' begins."
+            text = f"value {value:g} is below zero, where the ratio scale of '{self.name}' begins."
+            return CodedText(text, "below_zero")
         if self.categories and value != int(value):
-            return (
+            text = (
                 f"value {value:g} is not one of the categories of '{self.name}', "
                 f"0 to {len(self.categories) - 1}."
             )
+            return CodedText(text, "between_categories")
         return None
 
 

@@ -44,12 +44,12 @@ def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
         if check.cases:
             text = _("a %(kind)s check is made of a candidate of the page; it has no cases.")
             problem = text % {"kind": check.kind}
-            yield Fault((*path, "cases"), problem)
+            yield Fault((*path, "cases"), problem, code="needless_cases")
         return
     if not check.cases:
         text = _("nothing can be placed: say under 'cases' what a %(kind)s check shows.")
         problem = text % {"kind": check.kind}
-        yield Fault((*path, "cases"), problem)
+        yield Fault((*path, "cases"), problem, code="missing")
     for number, case in enumerate(check.cases):
         yield from _case_faults(check, case, question, (*path, "cases", number))
 
@@ -63,17 +63,17 @@ def _question_faults(
             "a candidate more would change the comparison that '%(name)s' asks for; "
             "checks need questions about single candidates."
         )
-        yield Fault((*path, "kind"), text % {"name": compared[0]})
+        yield Fault((*path, "kind"), text % {"name": compared[0]}, code="comparison")
     elif question.kind not in CHECKED_KINDS or question.about != CANDIDATE:
         text = _("'%(name)s' has no single value for a candidate, which a check needs.")
-        yield Fault((*path, "question"), text % {"name": question.name})
+        yield Fault((*path, "question"), text % {"name": question.name}, code="no_single_value")
     elif check.kind == "degraded" and question.kind not in ORDERED_KINDS:
         text = _("'%(name)s' has no higher and lower values, which a degraded check needs.")
-        yield Fault((*path, "question"), text % {"name": question.name})
+        yield Fault((*path, "question"), text % {"name": question.name}, code="unordered")
     elif check.kind in KNOWN_VALUES and question.kind not in TICKED_KINDS:
         text = _("'%(name)s' is neither a tick nor a yes or no, which a %(kind)s check needs.")
         problem = text % {"name": question.name, "kind": check.kind}
-        yield Fault((*path, "question"), problem)
+        yield Fault((*path, "question"), problem, code="not_ticked")
 
 
 def _is_compared(question: ProtocolQuestion) -> bool:
@@ -86,19 +86,19 @@ def _case_faults(
 ) -> Iterator[Fault]:
     if not case.candidate.strip() and not case.source_item:
         problem = _("shows nothing: give it a candidate, or the source_item whose it bears.")
-        yield Fault(path, problem)
+        yield Fault(path, problem, code="shows_nothing")
     if case.source_candidate and not case.source_item:
         problem = _("is missing: of which item is the source_candidate?")
-        yield Fault((*path, "source_item"), problem)
+        yield Fault((*path, "source_item"), problem, code="missing")
     if case.value is None:
         if check.kind not in KNOWN_VALUES:
-            yield Fault((*path, "value"), _("is missing: the right answer."))
+            yield Fault((*path, "value"), _("is missing: the right answer."), code="missing")
         return
     low, high = range_of(question)
     if not low <= case.value <= high:
         text = _("is %(value)g, outside the scale %(low)g to %(high)g of '%(name)s'.")
         values = {"value": case.value, "low": low, "high": high, "name": question.name}
-        yield Fault((*path, "value"), text % values)
+        yield Fault((*path, "value"), text % values, code="off_scale")
 
 
 def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
@@ -118,9 +118,13 @@ def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
     for path, case in cases:
         for name in ("item", "source_item"):
             if (key := getattr(case, name)) and key not in known:
-                yield Fault((*path, name), _("the study has no item '%(key)s'.") % {"key": key})
+                yield Fault(
+                    (*path, name),
+                    _("the study has no item '%(key)s'.") % {"key": key},
+                    code="unknown_item",
+                )
         source = (case.source_item, case.source_candidate)
         if case.source_candidate and case.source_item in known and source not in pairs:
             text = _("item '%(item)s' has no candidate '%(candidate)s'.")
             values = {"item": case.source_item, "candidate": case.source_candidate}
-            yield Fault((*path, "source_candidate"), text % values)
+            yield Fault((*path, "source_candidate"), text % values, code="unknown_candidate")

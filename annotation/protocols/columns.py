@@ -19,14 +19,16 @@ def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
     judged = _judged_questions(study) if changed else {}
     for index, name in changed:
         if name in judged:
-            yield Fault(("questions", index, "name"), _changed(name, judged[name]))
+            yield Fault(
+                ("questions", index, "name"), _changed(name, judged[name]), code="judged_otherwise"
+            )
     ticked = [n for n, each in enumerate(document.questions) if each.kind == "selection"]
     if study.kind == Study.Kind.ALTERNATIVES and len(ticked) != 1:
         problem = _("A study of alternatives asks exactly one question of the kind 'selection'.")
-        yield Fault(("questions",), problem)
+        yield Fault(("questions",), problem, code="not_one_selection")
     if study.kind == Study.Kind.RATING and ticked:
         problem = _("is 'selection', which only a study of alternatives asks; ask yes_no instead.")
-        yield Fault(("questions", ticked[0], "kind"), problem)
+        yield Fault(("questions", ticked[0], "kind"), problem, code="selection_of_ratings")
 
 
 def _changed_columns(study: Study, document: ProtocolDocument) -> Iterator[tuple[int, str]]:

@@ -64,7 +64,9 @@ def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Itera
     before = next((each for each in questions[:index] if each.name == question.when.question), None)
     if before is None:
         text = _("there is no question '%(name)s' before this one.")
-        yield Fault((*path, "question"), text % {"name": question.when.question})
+        yield Fault(
+            (*path, "question"), text % {"name": question.when.question}, code="unknown_question"
+        )
         return
     yield from _scope_faults(question, before, path)
     yield from _value_faults(question, before, path)
@@ -76,10 +78,10 @@ def _scope_faults(
     is_of_item = question.options.is_comparison or question.about == ITEM
     if is_of_item and before.about != ITEM:
         text = _("is asked once, but '%(name)s' has an answer for each candidate.")
-        yield Fault((*path, "question"), text % {"name": before.name})
+        yield Fault((*path, "question"), text % {"name": before.name}, code="asked_once")
     if before.kind not in {*OF_NUMBERS, *OF_LABELS}:
         text = _("'%(name)s' has no answers that a condition can name.")
-        yield Fault((*path, "question"), text % {"name": before.name})
+        yield Fault((*path, "question"), text % {"name": before.name}, code="no_answers")
 
 
 def _value_faults(
@@ -92,10 +94,10 @@ def _value_faults(
             known = ", ".join(labels) or _("none; use below or above")
             text = _("'%(label)s' is not one of its answers. Answers: %(known)s.")
             values = {"label": label, "known": known}
-            yield Fault((*path, "any_of", position), text % values)
+            yield Fault((*path, "any_of", position), text % values, code="unknown_answer")
     for name in ("below", "above"):
         if getattr(when, name) is not None and before.kind not in OF_NUMBERS:
             text = _("'%(name)s' has no numbers; use any_of.")
-            yield Fault((*path, name), text % {"name": before.name})
+            yield Fault((*path, name), text % {"name": before.name}, code="no_numbers")
     if not when.any_of and when.below is None and when.above is None:
-        yield Fault(path, _("says no answer: give any_of, below or above."))
+        yield Fault(path, _("says no answer: give any_of, below or above."), code="no_answer")

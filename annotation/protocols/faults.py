@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrPromise
 
 from annotation.protocols.kinds import KINDS, fields_of_kind
+from error_codes import CodedText
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -39,16 +40,37 @@ TYPES: dict[str, StrPromise] = {
     "array": gettext_lazy("a list"),
     "object": gettext_lazy("a block of settings"),
 }
+# The codes of what a rule of the schema finds.
+VALIDATOR_CODES = {
+    "type": "wrong_type",
+    "enum": "unknown_choice",
+    "const": "wrong_value",
+    "minLength": "empty",
+    "maxLength": "too_long",
+    "minimum": "too_low",
+    "maximum": "too_high",
+    "minItems": "too_few",
+    "maxItems": "too_many",
+    "uniqueItems": "repeated",
+    "pattern": "malformed",
+}
 RIGHT_VALUE = gettext_lazy("a number, or the label of an answer")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`line` is that of the file, where there is one."""
+    """One fault of a protocol. `line` is its line in the file, if there is a file; a message that
+    is a `CodedText` brings its code."""
 
     path: Path
     message: str
     line: int | None = None
+    code: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.code:
+            code = self.message.code if isinstance(self.message, CodedText) else "invalid"
+            object.__setattr__(self, "code", code)
 
     @property
     def place(self) -> str:
@@ -64,7 +86,12 @@ class Fault:
 
     def record(self) -> dict[str, Any]:
         """As plain values for JSON."""
-        return {"line": self.line, "path": self.place, "message": self.message}
+        return {
+            "line": self.line,
+            "path": self.place,
+            "message": self.message,
+            "code": self.code,
+        }
 
 
 def faults_of(error: ValidationError) -> list[Fault]:
@@ -77,17 +104,21 @@ def faults_of(error: ValidationError) -> list[Fault]:
         missing = [
             name for name in expected if name not in instance and f"'{name}'" in error.message
         ]
-        return [Fault((*path, name), _missing(name, instance)) for name in missing]
+        return [Fault((*path, name), _missing(name, instance), code="missing") for name in missing]
     if error.validator == "additionalProperties":
         known = list(schema["properties"])
         unknown = [name for name in instance if name not in known]
         known = _fields_of_kind(path, instance) or known
-        return [Fault((*path, name), _unknown(str(name), known)) for name in unknown]
+        return [
+            Fault((*path, name), _unknown(str(name), known), code="unknown_name")
+            for name in unknown
+        ]
     if "propertyNames" in error.absolute_schema_path:
         return _option_faults(error, path)
     if error.validator == "pattern" and not error.instance:
         return []  # which its least length says
-    return [Fault(path, _message(error))]
+    code = VALIDATOR_CODES.get(str(error.validator), "invalid")
+    return [Fault(path, _message(error), code=code)]
 
 
 def _missing(name: str, instance: Mapping[str, Any]) -> str:
@@ -123,7 +154,7 @@ def _option_faults(error: ValidationError, path: Path) -> list[Fault]:
     message = _("is not an option of this kind of question.")
     if near := _answers_of_kind(name, allowed):
         message += " " + _("Did you mean '%(near)s'?") % {"near": near[0]}
-    return [Fault((*path, name), message)]
+    return [Fault((*path, name), message, code="other_kinds_option")]
 
 
 def _fields_of_kind(path: Path, instance: Any) -> list[str]:

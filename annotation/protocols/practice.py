@@ -13,7 +13,7 @@ from annotation.models import Study
 from annotation.protocols.documents import plain_document
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.kinds import KINDS
-from annotation.protocols.qualification_tests import NOMINAL_KINDS, ONLY_RIGHT, TESTED_KINDS
+from annotation.protocols.qualification_tests import NOMINAL_KINDS, TESTED_KINDS, only_right
 from annotation.protocols.records import (
     Practice,
     PracticeCandidate,
@@ -22,6 +22,7 @@ from annotation.protocols.records import (
     ProtocolQuestion,
 )
 from annotation.protocols.scales import range_of, scale_problem
+from error_codes import CodedText
 
 PRACTISED_KINDS = (*TESTED_KINDS, "number")
 TERMS = ("reward_usd", "most_workers", "title")
@@ -80,17 +81,21 @@ def practice_faults(document: ProtocolDocument) -> Iterator[Fault]:
         return
     n_items = len(practice.items)
     if not n_items:
-        yield Fault((*PATH, "items"), _("is missing: at least one item with its right values."))
+        yield Fault(
+            (*PATH, "items"),
+            _("is missing: at least one item with its right values."),
+            code="missing",
+        )
     if practice.attempts and n_items and practice.attempts > n_items:
         text = _("is %(n)d, more than the items, %(n_items)d: each attempt is at another one.")
         values = {"n": practice.attempts, "n_items": n_items}
-        yield Fault((*PATH, "attempts"), text % values)
+        yield Fault((*PATH, "attempts"), text % values, code="too_many_attempts")
     if round(practice.reward_usd, 2) != practice.reward_usd:
-        yield Fault((*PATH, "reward_usd"), _("is not an amount in whole cents."))
+        yield Fault((*PATH, "reward_usd"), _("is not an amount in whole cents."), code="not_cents")
     for index, item in enumerate(practice.items):
         path: Path = (*PATH, "items", index)
         if item.item and item.item in [each.item for each in practice.items[:index]]:
-            yield Fault((*path, "item"), _("is another page's already."))
+            yield Fault((*path, "item"), _("is another page's already."), code="repeated")
         yield from _item_faults(document, practice, item, path)
 
 
@@ -99,11 +104,23 @@ def _item_faults(
 ) -> Iterator[Fault]:
     for name in ("context", "reference", "condition"):
         if item.item and getattr(item, name):
-            yield Fault((*path, name), _("is the study's own where 'item' names one. Take it out."))
+            yield Fault(
+                (*path, name),
+                _("is the study's own where 'item' names one. Take it out."),
+                code="of_the_study",
+            )
     if not item.item and not item.candidates:
-        yield Fault((*path, "candidates"), _("is missing: what is judged, with its right values."))
+        yield Fault(
+            (*path, "candidates"),
+            _("is missing: what is judged, with its right values."),
+            code="missing",
+        )
     if not item.scores and not any(each.scores for each in item.candidates):
-        yield Fault((*path, "candidates"), _("has no right value: nothing could be passed."))
+        yield Fault(
+            (*path, "candidates"),
+            _("has no right value: nothing could be passed."),
+            code="no_right_value",
+        )
     yield from _value_faults(document, practice, item, path, is_of_item=True)
     for number, candidate in enumerate(item.candidates):
         own: Path = (*path, "candidates", number)
@@ -111,7 +128,7 @@ def _item_faults(
         yield from _value_faults(document, practice, candidate, own, is_of_item=False)
     if not item.item and not item.condition and _names_condition(document):
         text = _("is missing: a question's wording names {condition}.")
-        yield Fault((*path, "condition"), text)
+        yield Fault((*path, "condition"), text, code="missing")
 
 
 def _names_condition(document: ProtocolDocument) -> bool:
@@ -122,16 +139,26 @@ def _candidate_faults(
     item: PracticeItem, candidate: PracticeCandidate, path: Path
 ) -> Iterator[Fault]:
     if item.item and not candidate.candidate:
-        yield Fault((*path, "candidate"), _("is missing: which candidate of the study's item?"))
+        yield Fault(
+            (*path, "candidate"),
+            _("is missing: which candidate of the study's item?"),
+            code="missing",
+        )
     if item.item and candidate.text:
-        yield Fault((*path, "text"), _("is the study's own where 'item' names one. Take it out."))
+        yield Fault(
+            (*path, "text"),
+            _("is the study's own where 'item' names one. Take it out."),
+            code="of_the_study",
+        )
     if not item.item and candidate.candidate:
-        yield Fault((*path, "candidate"), _("needs the 'item' of the study whose it is."))
+        yield Fault(
+            (*path, "candidate"), _("needs the 'item' of the study whose it is."), code="needs_item"
+        )
     if not item.item and not candidate.text.strip():
-        yield Fault((*path, "text"), _("is missing: what is judged."))
+        yield Fault((*path, "text"), _("is missing: what is judged."), code="missing")
     keys = [each.candidate for each in item.candidates if each.candidate]
     if candidate.candidate and keys.count(candidate.candidate) > 1:
-        yield Fault((*path, "candidate"), _("is there twice."))
+        yield Fault((*path, "candidate"), _("is there twice."), code="repeated")
 
 
 def _value_faults(
@@ -150,29 +177,31 @@ def _value_faults(
     for name in holder.feedback:
         if name not in holder.scores:
             text = _("has no right value under 'scores', so nobody would read it.")
-            yield Fault((*path, "feedback", name), text)
+            yield Fault((*path, "feedback", name), text, code="unread")
 
 
-def _no_practice(question: ProtocolQuestion | None, is_of_item: bool) -> str | None:
+def _no_practice(question: ProtocolQuestion | None, is_of_item: bool) -> CodedText | None:
     if question is None:
-        return _("is no question of this protocol.")
+        return CodedText(_("is no question of this protocol."), "unknown_question")
     if question.kind not in PRACTISED_KINDS:
         text = _("cannot be practised: feedback is on questions of the kinds %(kinds)s.")
-        return text % {"kinds": ", ".join(PRACTISED_KINDS)}
+        return CodedText(text % {"kinds": ", ".join(PRACTISED_KINDS)}, "not_practiced")
     is_about_item = question.about == "item" and not KINDS[question.kind].is_comparison
     if is_about_item and not is_of_item:
-        return _("is asked of the item: write it there.")
+        return CodedText(_("is asked of the item: write it there."), "asked_of_item")
     if is_of_item and not is_about_item:
-        return _("is asked of each candidate: write it there.")
+        return CodedText(_("is asked of each candidate: write it there."), "asked_of_candidate")
     return None
 
 
-def _no_answer(question: ProtocolQuestion | None, value: float, practice: Practice) -> str | None:
+def _no_answer(
+    question: ProtocolQuestion | None, value: float, practice: Practice
+) -> CodedText | None:
     if question is None:
         return None
     right = right_range(question, value, practice.tolerance_percent)
     is_all = (right.least, right.most) == range_of(question)
-    return scale_problem(question, value) or (str(ONLY_RIGHT) if is_all else None)
+    return scale_problem(question, value) or (only_right() if is_all else None)
 
 
 def practice_source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
@@ -183,13 +212,21 @@ def practice_source_faults(study: Study, document: ProtocolDocument) -> Iterator
     for index, item in items:
         path: Path = (*PATH, "items", index)
         if item.item and item.item not in known:
-            yield Fault((*path, "item"), _("the study has no item '%(key)s'.") % {"key": item.item})
+            yield Fault(
+                (*path, "item"),
+                _("the study has no item '%(key)s'.") % {"key": item.item},
+                code="unknown_item",
+            )
             continue
         for number, each in enumerate(item.candidates if item.item else ()):
             if each.candidate and each.candidate not in known[item.item]:
                 text = _("item '%(item)s' has no candidate '%(candidate)s'.")
                 values = {"item": item.item, "candidate": each.candidate}
-                yield Fault((*path, "candidates", number, "candidate"), text % values)
+                yield Fault(
+                    (*path, "candidates", number, "candidate"),
+                    text % values,
+                    code="unknown_candidate",
+                )
 
 
 def _keys_of(study: Study, keys: Sequence[str]) -> dict[str, set[str]]:

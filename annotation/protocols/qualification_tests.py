@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.records import (
@@ -16,11 +15,16 @@ from annotation.protocols.records import (
     QualificationTest,
 )
 from annotation.protocols.scales import range_of, scale_problem
+from error_codes import CodedText
 
 TESTED_KINDS = ("line", "likert", "category", "yes_no", "selection")
 NOMINAL_KINDS = ("category", "yes_no", "selection")
 LINE_STEPS = 10
-ONLY_RIGHT = gettext_lazy("has only right answers: lower tolerance_percent.")
+
+
+def only_right() -> CodedText:
+    """The problem of a tolerance that takes every answer for right."""
+    return CodedText(_("has only right answers: lower tolerance_percent."), "only_right")
 
 
 def choosable_values(question: ProtocolQuestion) -> list[float]:
@@ -60,10 +64,10 @@ def qualification_test_faults(document: ProtocolDocument) -> Iterator[Fault]:
         path: Path = ("qualifications", "tests", index)
         if test.title in [each.title for each in tests[:index]]:
             text = _("'%(title)s' is the title of another test already.")
-            yield Fault((*path, "title"), text % {"title": test.title})
+            yield Fault((*path, "title"), text % {"title": test.title}, code="repeated_title")
         if not test.cases:
             problem = _("is missing: at least one case with its right answers.")
-            yield Fault((*path, "cases"), problem)
+            yield Fault((*path, "cases"), problem, code="missing")
         for number, case in enumerate(test.cases):
             yield from _case_faults(document, test, case, (*path, "cases", number, "scores"))
 
@@ -72,29 +76,33 @@ def _case_faults(
     document: ProtocolDocument, test: QualificationTest, case: GradedCase, path: Path
 ) -> Iterator[Fault]:
     if not case.scores:
-        yield Fault(path, _("is missing: the right value under at least one question."))
+        yield Fault(
+            path, _("is missing: the right value under at least one question."), code="missing"
+        )
     for name, value in case.scores.items():
         question = document.question(name)
         if problem := _no_test(question, case) or _no_answer(question, value, test):
             yield Fault((*path, name), problem)
 
 
-def _no_test(question: ProtocolQuestion | None, case: GradedCase) -> str | None:
+def _no_test(question: ProtocolQuestion | None, case: GradedCase) -> CodedText | None:
     if question is None:
-        return _("is no question of this protocol.")
+        return CodedText(_("is no question of this protocol."), "unknown_question")
     if question.kind not in TESTED_KINDS:
         text = _("cannot be tested: an answer key grades questions of the kinds %(kinds)s.")
-        return text % {"kinds": ", ".join(TESTED_KINDS)}
+        return CodedText(text % {"kinds": ", ".join(TESTED_KINDS)}, "not_tested")
     if "{condition}" in question.wording:
-        return _("cannot be tested: its wording names {condition}, and a test has no items.")
+        text = _("cannot be tested: its wording names {condition}, and a test has no items.")
+        return CodedText(text, "names_condition")
     if "{reference}" in question.wording and not case.reference.strip():
-        return _("cannot be asked of this case: its wording names {reference}. Give the case one.")
+        text = _("cannot be asked of this case: its wording names {reference}. Give the case one.")
+        return CodedText(text, "names_reference")
     return None
 
 
 def _no_answer(
     question: ProtocolQuestion | None, value: float, test: QualificationTest
-) -> str | None:
+) -> CodedText | None:
     if question is None:
         return None
     if problem := scale_problem(question, value):
@@ -103,7 +111,7 @@ def _no_answer(
     if not right:
         choices = ", ".join(f"{each:g}" for each in choosable_values(question))
         text = _("is %(value)g, near none of the answers that can be chosen: %(choices)s.")
-        return text % {"value": value, "choices": choices}
+        return CodedText(text % {"value": value, "choices": choices}, "near_no_answer")
     if len(right) == len(choosable_values(question)):
-        return str(ONLY_RIGHT)
+        return only_right()
     return None

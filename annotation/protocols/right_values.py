@@ -79,7 +79,8 @@ def label_faults(
             text = _("'%(word)s' is not one of the answers. Answers: %(known)s.")
         else:
             text = _("is '%(word)s', where a number belongs.")
-        yield Fault(one.path, text % {"word": one.value[:60], "known": known})
+        code = "unknown_answer" if known else "not_number"
+        yield Fault(one.path, text % {"word": one.value[:60], "known": known}, code=code)
 
 
 def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:

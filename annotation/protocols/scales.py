@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from annotation.protocols.records import ProtocolQuestion
+from error_codes import CodedText
 
 LINE = (0.0, 100.0)
 # A candidate's value in a comparison: the share of the others it was placed above, ties as half.
@@ -62,11 +63,13 @@ def range_of(question: ProtocolQuestion) -> tuple[float, float]:
     return COMPARED
 
 
-def scale_problem(question: ProtocolQuestion, value: float) -> str | None:
+def scale_problem(question: ProtocolQuestion, value: float) -> CodedText | None:
     """What is wrong with a value that lies outside the question's scale."""
     low, high = range_of(question)
+    if low <= value <= high:
+        return None
     text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
-    return None if low <= value <= high else text % {"value": value, "low": low, "high": high}
+    return CodedText(text % {"value": value, "low": low, "high": high}, "off_scale")
 
 
 def _scale(question: ProtocolQuestion) -> Scale:

@@ -30,19 +30,27 @@ def protocol_source(name: str) -> Path:
     if name in template_names():
         return FOLDER / f"{name}.yaml"
     known = ", ".join(template_names())
-    raise FileRefused(path, f"there is no such file, and no such template. Templates: {known}.")
+    raise FileRefused(
+        path,
+        f"there is no such file, and no such template. Templates: {known}.",
+        code="unknown_template",
+    )
 
 
 def read_text(path: Path) -> str:
     """The text of a protocol's file; FileRefused where it is none."""
     try:
         if path.stat().st_size > 4 * MOST_CHARACTERS:
-            raise FileRefused(path, f"it is over {4 * MOST_CHARACTERS:,} bytes.")
+            raise FileRefused(path, f"it is over {4 * MOST_CHARACTERS:,} bytes.", code="too_large")
         return plain_file(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise FileRefused(path, f"it cannot be read: {error.strerror}.") from None
+        raise FileRefused(
+            path, f"it cannot be read: {error.strerror}.", code="unreadable"
+        ) from None
     except UnicodeDecodeError as error:
-        raise FileRefused(path, f"byte {error.start + 1} is not UTF-8. Save it as UTF-8.") from None
+        raise FileRefused(
+            path, f"byte {error.start + 1} is not UTF-8. Save it as UTF-8.", code="wrong_encoding"
+        ) from None
 
 
 def parse_protocol(path: Path, study: Study | None = None) -> ParsedFile:
@@ -62,5 +70,6 @@ def read_protocol(name: str, study: Study | None = None) -> ProtocolDocument:
     if parsed.faults:
         n = len(parsed.faults)
         head = f"{path.name} has {n} {'fault' if n == 1 else 'faults'}; nothing was changed."
-        raise ProtocolInvalid("\n".join([head, *(f"  {fault}" for fault in parsed.faults)]))
+        message = "\n".join([head, *(f"  {fault}" for fault in parsed.faults)])
+        raise ProtocolInvalid(message, parsed.faults)
     return read_document(parsed.values)

@@ -178,4 +178,4 @@ def require_no_faults(faults: Sequence[Fault]) -> None:
         n = len(faults)
         head = ngettext("The protocol has %(n)d fault:", "The protocol has %(n)d faults:", n)
         head %= {"n": n}
-        raise ProtocolInvalid("\n".join([head, *(f"  {fault}" for fault in faults)]))
+        raise ProtocolInvalid("\n".join([head, *(f"  {fault}" for fault in faults)]), faults)

@@ -33,6 +33,14 @@ TAGS = {
 PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in (*TAGS, "str", "map", "seq")}
 
 
+class _PartRefused(yaml.MarkedYAMLError):
+    """YAML that no protocol may use."""
+
+    def __init__(self, problem: str, mark: yaml.Mark, code: str) -> None:
+        super().__init__(problem=problem, problem_mark=mark)
+        self.code = code
+
+
 class _Loader(yaml.SafeLoader):
     """A loader that knows the words of JSON and no others."""
 
@@ -46,16 +54,14 @@ class _Loader(yaml.SafeLoader):
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         # Else a few lines could stand for gigabytes.
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(
-                problem=_("write it out instead of using *"), problem_mark=mark
-            )
+            raise _PartRefused(_("write it out instead of using *"), mark, "alias")
         self._n_parts += 1
         if self._n_parts > MOST_PARTS:
             problem = _("a protocol has at most %(n)s parts") % {"n": f"{MOST_PARTS:,}"}
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+            raise _PartRefused(problem, mark, "too_many_parts")
         self._depth += 1
         if self._depth > DEEPEST + 2:  # What lies only a little too deep is named by its path.
-            raise yaml.MarkedYAMLError(problem=_("it lies too deep"), problem_mark=mark)
+            raise _PartRefused(_("it lies too deep"), mark, "too_deep")
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node
@@ -99,16 +105,17 @@ def parse_yaml(text: str) -> ParsedFile:
     """The plain values of a protocol's YAML, and every fault with its line."""
     if len(text) > MOST_CHARACTERS:
         sizes = {"n": f"{len(text):,}", "most": f"{MOST_CHARACTERS:,}"}
-        return _refused(_("has %(n)s characters; %(most)s fit.") % sizes, 1)
+        return _refused(_("has %(n)s characters; %(most)s fit.") % sizes, 1, "too_long")
     try:
         root = _composed(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        return _refused(_not_yaml(error.problem), mark.line + 1 if mark else 1)
+        code = error.code if isinstance(error, _PartRefused) else "not_yaml"
+        return _refused(_not_yaml(error.problem), mark.line + 1 if mark else 1, code)
     except yaml.YAMLError as error:
-        return _refused(_not_yaml(str(error).splitlines()[0]), 1)
+        return _refused(_not_yaml(str(error).splitlines()[0]), 1, "not_yaml")
     if root is None:
-        return _refused(_("is empty. Begin with 'assay_protocol: 1'."), 1)
+        return _refused(_("is empty. Begin with 'assay_protocol: 1'."), 1, "empty")
     lines: dict[Path, int] = {}
     structure = list(_structure_faults(root, (), lines))
     if structure:
@@ -116,7 +123,7 @@ def parse_yaml(text: str) -> ParsedFile:
     try:
         values = _Loader("").construct_document(root)
     except (yaml.YAMLError, ValueError, KeyError) as error:  # such as !!int x
-        return _refused(_not_yaml(str(error).splitlines()[0]), 1)
+        return _refused(_not_yaml(str(error).splitlines()[0]), 1, "not_yaml")
     parsed = ParsedFile(values, (), lines)
     return replace(parsed, faults=tuple(parsed.at_lines(document_faults(values))))
 
@@ -136,8 +143,8 @@ def _not_yaml(problem: str | None) -> str:
     return _("is not YAML: %(problem)s.") % {"problem": problem}
 
 
-def _refused(problem: str, line: int) -> ParsedFile:
-    return ParsedFile(None, (Fault((), problem, line),))
+def _refused(problem: str, line: int, code: str) -> ParsedFile:
+    return ParsedFile(None, (Fault((), problem, line, code),))
 
 
 def _composed(text: str) -> yaml.Node | None:
@@ -154,11 +161,11 @@ def _structure_faults(node: yaml.Node, path: Path, lines: dict[Path, int]) -> It
     line = node.start_mark.line + 1
     lines.setdefault(path, line)
     if len(path) > DEEPEST:
-        yield Fault(path, _("lies too deep."), line)
+        yield Fault(path, _("lies too deep."), line, code="too_deep")
         return
     if node.tag not in PLAIN_TAGS:
         text = _("has the tag %(tag)s; a protocol has none.")
-        yield Fault(path, text % {"tag": node.tag}, line)
+        yield Fault(path, text % {"tag": node.tag}, line, code="has_tag")
         return
     if isinstance(node, yaml.SequenceNode):
         for index, each in enumerate(node.value):
@@ -172,12 +179,12 @@ def _mapping_faults(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) 
     for name, value in node.value:
         line = name.start_mark.line + 1
         if not isinstance(name, yaml.ScalarNode):
-            yield Fault(path, _("has a name that is not a word."), line)
+            yield Fault(path, _("has a name that is not a word."), line, code="not_word")
             continue
         inner = (*path, str(name.value))
         if name.value in seen:
             text = _("is said on line %(n)d already.")
-            yield Fault(inner, text % {"n": seen[name.value]}, line)
+            yield Fault(inner, text % {"n": seen[name.value]}, line, code="repeated")
             continue
         seen[name.value] = line
         lines[inner] = line

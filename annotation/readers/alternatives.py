@@ -42,7 +42,9 @@ def read_alternatives(
             _refuse_repeats(row, item)
         if item.key in items:
             raise row.refuse(
-                f"item '{item.key}' is on line {items[item.key].line} already.", "item"
+                f"item '{item.key}' is on line {items[item.key].line} already.",
+                "item",
+                code="repeated_item",
             )
         items[item.key] = item
     return StudyDraft(kind="alternatives", items=tuple(items.values()), questions=(ACCEPTABLE,))
@@ -52,13 +54,17 @@ def _item(row: Row) -> ItemDraft:
     target = _part(row, row.fields["target"], "target")
     pool = row.fields["candidates"]
     if not isinstance(pool, list) or not 1 <= len(pool) <= MOST_CANDIDATES:
-        raise row.refuse(f"expected a list of 1 to {MOST_CANDIDATES} objects.", "candidates")
+        raise row.refuse(
+            f"expected a list of 1 to {MOST_CANDIDATES} objects.", "candidates", code="not_pool"
+        )
     candidates: dict[str, CandidateDraft] = {}
     for index, entry in enumerate(pool):
         part = _part(row, entry, f"candidates[{index}]")
         candidate = _candidate(part)
         if candidate.key in candidates:
-            raise part.refuse(f"'{candidate.key}' is listed twice.", "key")
+            raise part.refuse(
+                f"'{candidate.key}' is listed twice.", "key", code="repeated_candidate"
+            )
         candidates[candidate.key] = candidate
     return ItemDraft(
         key=row.required("item"),
@@ -77,6 +83,7 @@ def _refuse_target(row: Row, item: ItemDraft) -> None:
                 f"'{candidate.key}' shows the target's own picture. Take it out of the pool, or "
                 "allow it with --allow-target-in-pool.",
                 f"candidates[{index}].image",
+                code="target_in_pool",
             )
 
 
@@ -90,6 +97,7 @@ def _refuse_repeats(row: Row, item: ItemDraft) -> None:
                 f"'{candidate.key}' shows the same picture as '{known[candidate.picture]}'. Take "
                 "one of them out, or allow it with --allow-same-pictures.",
                 f"candidates[{index}].image",
+                code="same_picture",
             )
         known[candidate.picture] = candidate.key
 
@@ -97,7 +105,7 @@ def _refuse_repeats(row: Row, item: ItemDraft) -> None:
 def _part(row: Row, value: Any, name: str) -> Row:
     """An object inside the row, which refuses itself with the row's line and its own name."""
     if not isinstance(value, dict):
-        raise row.refuse("expected a JSON object in braces.", name)
+        raise row.refuse("expected a JSON object in braces.", name, code="not_object")
     return Row(row.path, row.line, value, inside=name)
 
 

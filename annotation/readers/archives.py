@@ -25,6 +25,7 @@ from defusedxml.ElementTree import fromstring
 from annotation.exceptions import ImportRefused
 from annotation.readers.pictures import Archive, NoPictures, PictureSource
 from annotation.readers.tables import READ_AT_ONCE
+from error_codes import CodedText
 from presentation.files import plain_file, reason_of
 
 TABLES = (
@@ -40,10 +41,16 @@ TABLES = (
     ".parquet",
 )
 OF_OFFICE = {
-    "word/": "this is a Word document. Save the table in it as CSV or Excel.",
-    "ppt/": "this is a PowerPoint document. Save the table in it as CSV or Excel.",
-    "content.xml": "this is an OpenDocument file. Save it as .xlsx or CSV.",
-    "xl/workbook.bin": "this is a binary Excel file (.xlsb). Save it as .xlsx.",
+    "word/": CodedText("this is a Word document. Save the table in it as CSV or Excel.", "word"),
+    "ppt/": CodedText(
+        "this is a PowerPoint document. Save the table in it as CSV or Excel.", "powerpoint"
+    ),
+    "content.xml": CodedText(
+        "this is an OpenDocument file. Save it as .xlsx or CSV.", "open_document"
+    ),
+    "xl/workbook.bin": CodedText(
+        "this is a binary Excel file (.xlsb). Save it as .xlsx.", "binary_excel"
+    ),
 }
 EXCEL_BOOK = "xl/workbook.xml"
 ZIP, GZIP, PARQUET_MARK = b"PK", b"\x1f\x8b", b"PAR1"
@@ -131,7 +138,9 @@ def start_of(path: Path) -> bytes:
         with plain_file(path).open("rb") as content:
             return content.read(16)
     except OSError as error:
-        raise ImportRefused(path, f"it cannot be read: {error.strerror}.") from None
+        raise ImportRefused(
+            path, f"it cannot be read: {error.strerror}.", code="unreadable"
+        ) from None
 
 
 @contextmanager
@@ -146,19 +155,25 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
                 ):
                     raise ImportRefused(path, problem)
             if sum(member.file_size for member in members) > most_bytes:
-                problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
-                raise ImportRefused(path, problem)
+                text = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
+                raise ImportRefused(path, text, code="unpacked_too_large")
             if _texts_bytes(archive) > MOST_TEXTS_BYTES:
                 n = MOST_TEXTS_BYTES // 1024**2
-                raise ImportRefused(path, f"its texts have more than {n:,} MiB. Save it as CSV.")
+                raise ImportRefused(
+                    path,
+                    f"its texts have more than {n:,} MiB. Save it as CSV.",
+                    code="texts_too_large",
+                )
             if any(member.flag_bits & 1 for member in members):
-                raise ImportRefused(path, "it is locked with a password. Make it without one.")
+                raise ImportRefused(
+                    path, "it is locked with a password. Make it without one.", code="locked"
+                )
             yield archive
     except UNPACKING_ERRORS as error:
         if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
             raise
         raise ImportRefused(
-            path, f"it is not a zip that can be unpacked: {reason_of(error)}."
+            path, f"it is not a zip that can be unpacked: {reason_of(error)}.", code="not_zip"
         ) from None
 
 
@@ -183,7 +198,9 @@ def require_few_members(path: Path) -> None:
             n += (before + part).count(MEMBER)
             before = part[-(len(MEMBER) - 1) :]
     if n > MOST_MEMBERS:
-        raise ImportRefused(path, f"there are more than {MOST_MEMBERS:,} files in it.")
+        raise ImportRefused(
+            path, f"there are more than {MOST_MEMBERS:,} files in it.", code="too_many_files"
+        )
 
 
 def is_small(content: bytes, *, most_bytes: int) -> bool:
@@ -230,7 +247,9 @@ def _tables(path: Path, archive: zipfile.ZipFile) -> tuple[str, ...]:
     ]
     if not tables:
         raise ImportRefused(
-            path, "there is no table in it: put a CSV, Excel or JSON file beside the pictures."
+            path,
+            "there is no table in it: put a CSV, Excel or JSON file beside the pictures.",
+            code="no_table",
         )
     # The one nearest to the top first.
     return tuple(sorted(tables, key=lambda name: (name.count("/"), name)))
@@ -245,8 +264,8 @@ def _gunzip(path: Path, folder: Path, most_bytes: int) -> Path:
                 size += len(part)
                 if size > most_bytes:
                     problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
-                    raise ImportRefused(path, problem)
+                    raise ImportRefused(path, problem, code="unpacked_too_large")
                 target.write(part)
     except (EOFError, OSError, zlib.error):
-        raise ImportRefused(path, "it is not a file that gzip can read.") from None
+        raise ImportRefused(path, "it is not a file that gzip can read.", code="not_gzip") from None
     return copy

@@ -40,6 +40,6 @@ class BoundedLines:
             self.is_refused = True
             problem = _("it has more than {n} million characters up to the next row.")
             problem = problem.format(n=LONGEST_RECORD // 1_000_000)
-            raise ImportRefused(self._path, problem, line=self._line)
+            raise ImportRefused(self._path, problem, line=self._line, code="too_long")
         self._left -= len(text)
         return text

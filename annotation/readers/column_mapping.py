@@ -10,6 +10,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
+
 LONGEST_SYSTEM = 100
 
 
@@ -116,11 +118,14 @@ class ColumnMapping:
         )
 
 
-def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> list[str]:
+def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> list[CodedText]:
     """All that keeps a mapping from making items, in sentences."""
     faults = [
-        _("Only one column can be “{use}”: {columns}.").format(
-            use=label_of(use), columns=", ".join(mapping.columns(use))
+        CodedText(
+            _("Only one column can be “{use}”: {columns}.").format(
+                use=label_of(use), columns=", ".join(mapping.columns(use))
+            ),
+            "repeated_use",
         )
         for use in Use
         if use not in REPEATABLE and len(mapping.columns(use)) > 1
@@ -129,42 +134,50 @@ def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> lis
     of_pictures = mapping.columns(Use.CANDIDATE_PICTURE)
     if not responses and not of_pictures:
         faults.append(
-            _(
-                "Choose at least one column as “Response”. A file of labels or ratings goes by "
-                "“Labels that were collected elsewhere”, one page before."
+            CodedText(
+                _(
+                    "Choose at least one column as “Response”. A file of labels or ratings goes by "
+                    "“Labels that were collected elsewhere”, one page before."
+                ),
+                "no_response",
             )
         )
     if not mapping.is_wide and len(responses) > 1:
         faults.append(
-            _(
-                "Where a column names the system, a row is one response, and only one column "
-                "can be “Response”: {columns}."
-            ).format(columns=", ".join(responses))
+            CodedText(
+                _(
+                    "Where a column names the system, a row is one response, and only one column "
+                    "can be “Response”: {columns}."
+                ).format(columns=", ".join(responses)),
+                "several_responses",
+            )
         )
     if mapping.is_wide:
         faults += _wide_faults(mapping, responses, of_pictures)
     if not has_pictures and (mapping.columns(Use.PICTURE) or of_pictures):
         faults.append(
-            _("The pictures did not come with the file: put both into a zip, and upload that.")
+            CodedText(
+                _("The pictures did not come with the file: put both into a zip, and upload that."),
+                "no_pictures",
+            )
         )
     return faults
 
 
 def _wide_faults(
     mapping: ColumnMapping, responses: Sequence[str], of_pictures: Sequence[str]
-) -> Iterable[str]:
+) -> Iterable[CodedText]:
     systems = [mapping.system_of(column) for column in responses]
     if twice := sorted({name for name in systems if systems.count(name) > 1}):
-        yield _("Two columns of responses have the same system: {names}.").format(
-            names=", ".join(twice)
-        )
+        text = _("Two columns of responses have the same system: {names}.")
+        yield CodedText(text.format(names=", ".join(twice)), "repeated_system")
     for name in systems:
         if len(name) > LONGEST_SYSTEM:
-            yield _("A system's name has {n} characters at most: {name}…").format(
-                n=LONGEST_SYSTEM, name=name[:40]
-            )
+            text = _("A system's name has {n} characters at most: {name}…")
+            yield CodedText(text.format(n=LONGEST_SYSTEM, name=name[:40]), "system_too_long")
     if of_pictures:
-        yield _("Say which column is the system or the candidate that a picture is of.")
+        text = _("Say which column is the system or the candidate that a picture is of.")
+        yield CodedText(text, "no_system_of_picture")
 
 
 def guess_mapping(

@@ -87,7 +87,9 @@ def read_crs_arena(path: Path, level: Level) -> StudyDraft:
     for row in read_array(path, FIELDS):
         key = row.required("conv_id", longest=150)
         if key in lines:
-            raise row.refuse(f"'{key}' is on line {lines[key]} already.", "conv_id")
+            raise row.refuse(
+                f"'{key}' is on line {lines[key]} already.", "conv_id", code="repeated_item"
+            )
         lines[key] = row.line
         parts = _turns if level == "turns" else _dialogue
         for item, labels in parts(row, key, _utterances(row)):
@@ -106,17 +108,19 @@ def read_crs_arena(path: Path, level: Level) -> StudyDraft:
 def _utterances(row: Row) -> list[Row]:
     turns = row.fields["dialogue"]
     if not isinstance(turns, list) or not turns:
-        raise row.refuse("expected an array of turns.", "dialogue")
+        raise row.refuse("expected an array of turns.", "dialogue", code="not_turns")
     rows = [_inside(row, f"dialogue[{number}]", turn) for number, turn in enumerate(turns)]
     for turn in rows:
         if (role := turn.text("role")) not in SPEAKERS:
-            raise turn.refuse(f"'{role[:40]}' is neither USER nor ASST.", "role")
+            raise turn.refuse(
+                f"'{role[:40]}' is neither USER nor ASST.", "role", code="unknown_role"
+            )
     return rows
 
 
 def _inside(row: Row, name: str, value: Any) -> Row:
     if not isinstance(value, dict):
-        raise row.refuse("expected a JSON object in braces.", name)
+        raise row.refuse("expected a JSON object in braces.", name, code="not_object")
     return Row(row.path, row.line, value, inside=row.called(name))
 
 
@@ -124,7 +128,7 @@ def _system(row: Row, key: str) -> str:
     system, _, rest = key.rpartition("_")
     if not system or not rest:
         problem = f"'{key[:60]}' does not begin with a recommender's name and an underscore."
-        raise row.refuse(problem, "conv_id")
+        raise row.refuse(problem, "conv_id", code="no_system")
     return system
 
 
@@ -179,7 +183,7 @@ def _judgment(
     value = labels.number(question.name)
     if not 0 <= value <= question.scale_max:
         problem = f"{value:g} is outside the scale, 0 to {question.scale_max:g}."
-        raise labels.refuse(problem, question.name)
+        raise labels.refuse(problem, question.name, code="off_scale")
     return JudgmentDraft(
         candidate=item.candidates[0].key,
         question=question.name,

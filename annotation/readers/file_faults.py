@@ -19,10 +19,13 @@ class Fault:
     column: str
     value: str
     problem: str
+    code: str = "import_refused"  # of faults stored before they had codes
 
     @property
     def plain(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("line", "column", "value", "problem")}
+        return {
+            name: getattr(self, name) for name in ("line", "column", "value", "problem", "code")
+        }
 
 
 @dataclass
@@ -37,7 +40,8 @@ class Faults:
         if len(self.first) < MOST_FAULTS:
             excerpt = value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
             problem = refused.problem[:LONGEST_PROBLEM]
-            self.first.append(Fault(refused.line, refused.field or "", excerpt, problem))
+            column = refused.field or ""
+            self.first.append(Fault(refused.line, column, excerpt, problem, refused.code))
 
     @property
     def n_more(self) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import start_of
 from annotation.readers.tables import READ_AT_ONCE
+from error_codes import CodedText
 from presentation.files import reason_of
 
 CSV, EXCEL, JSON, JSON_LINES, PARQUET = "csv", "xlsx", "json", "jsonl", "parquet"
@@ -31,15 +32,21 @@ MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF
 LOOKED_AT = 256 * 1024
 RECORDS_LOOKED_AT = 50
 OTHERS = {
-    b"\xd0\xcf\x11\xe0": "this is an Excel file of before 2007 (.xls). Save it as .xlsx.",
-    b"%PDF": "this is a PDF. Save the table in it as CSV or Excel.",
-    b"<": "this is a web page or XML. Save the table in it as CSV or Excel.",
-    b"SQLite format 3": "this is a database. Export the table as CSV.",
-    b"7z\xbc\xaf": "this is a 7z archive. Make it a .zip.",
-    b"Rar!": "this is a RAR archive. Make it a .zip.",
-    b"BZh": "this is compressed with bzip2. Unpack it, or make it a .zip.",
-    b"\x89PNG": "this is a picture. Put it into a zip with the table that names it.",
-    b"\xff\xd8\xff": "this is a picture. Put it into a zip with the table that names it.",
+    b"\xd0\xcf\x11\xe0": CodedText(
+        "this is an Excel file of before 2007 (.xls). Save it as .xlsx.", "old_excel"
+    ),
+    b"%PDF": CodedText("this is a PDF. Save the table in it as CSV or Excel.", "pdf"),
+    b"<": CodedText("this is a web page or XML. Save the table in it as CSV or Excel.", "web_page"),
+    b"SQLite format 3": CodedText("this is a database. Export the table as CSV.", "database"),
+    b"7z\xbc\xaf": CodedText("this is a 7z archive. Make it a .zip.", "archive"),
+    b"Rar!": CodedText("this is a RAR archive. Make it a .zip.", "archive"),
+    b"BZh": CodedText("this is compressed with bzip2. Unpack it, or make it a .zip.", "archive"),
+    b"\x89PNG": CodedText(
+        "this is a picture. Put it into a zip with the table that names it.", "picture"
+    ),
+    b"\xff\xd8\xff": CodedText(
+        "this is a picture. Put it into a zip with the table that names it.", "picture"
+    ),
 }
 
 
@@ -75,7 +82,7 @@ def find_format(path: Path, chosen: FileFormat | None = None) -> FileFormat:
     chosen = chosen or FileFormat()
     start = start_of(path)
     if not start:
-        raise ImportRefused(path, "it is empty.")
+        raise ImportRefused(path, "it is empty.", code="empty_file")
     if start.startswith(b"PAR1"):
         return replace(chosen, kind=PARQUET)
     if start.startswith(b"PK"):
@@ -145,7 +152,9 @@ def _beginning(path: Path, encoding: str) -> str:
         decoder = codecs.getincrementaldecoder(text_encoding(encoding))(errors="replace")
         return decoder.decode(part)
     except UnicodeError as error:
-        raise ImportRefused(path, f"it cannot be read as {encoding}: {reason_of(error)}.") from None
+        raise ImportRefused(
+            path, f"it cannot be read as {encoding}: {reason_of(error)}.", code="wrong_encoding"
+        ) from None
 
 
 def _text_kind(text: str) -> str:

@@ -103,7 +103,7 @@ def _round(row: Row) -> int:
         return 1
     number = row.number("round")
     if number != int(number) or not 1 <= number <= 1000:
-        raise row.refuse("expected a whole number from 1.", "round")
+        raise row.refuse("expected a whole number from 1.", "round", code="not_round")
     return int(number)
 
 
@@ -112,16 +112,21 @@ def _refuse(cells: StagedCells, spans: dict[str, _Span], path: Path) -> None:
     if (repeat := cells.first_repeat()) is not None:
         cell, line = repeat
         raise cell.row.refuse(
-            f"annotator '{cell.annotator}' judged item '{cell.item}' on line {line} already."
+            f"annotator '{cell.annotator}' judged item '{cell.item}' on line {line} already.",
+            code="repeated_judgment",
         )
     for name, span in spans.items():
         if (n := len(span.categories)) > MOST_CATEGORIES:
             raise ImportRefused(
-                path, f"question '{name}' has {n} categories; {MOST_CATEGORIES} fit."
+                path,
+                f"question '{name}' has {n} categories; {MOST_CATEGORIES} fit.",
+                code="too_many_categories",
             )
     if (other := cells.first_other_condition()) is not None:
         cell, line = other
-        raise cell.row.refuse(f"differs from line {line} of the same item.", "condition")
+        raise cell.row.refuse(
+            f"differs from line {line} of the same item.", "condition", code="differs"
+        )
 
 
 def _question(

@@ -61,7 +61,11 @@ def read_labels(path: Path, columns: Columns, *, kind: Kind, repeats: bool = Fal
         )
     except ImportRefused as refused:
         raise FileRefused(
-            refused.path, refused.problem, line=refused.line, field=refused.field
+            refused.path,
+            refused.problem,
+            line=refused.line,
+            field=refused.field,
+            code=refused.code,
         ) from None
 
 
@@ -75,7 +79,9 @@ def _values(rows: list[Row], column: str, kind: Kind) -> list[str] | list[float]
     values = [row.number(column) for row in rows]
     for row, value in zip(rows, values, strict=True):
         if kind == "amount" and value < 0:
-            raise row.refuse(f"'{value:g}' is below zero, where a ratio scale begins.", column)
+            raise row.refuse(
+                f"'{value:g}' is below zero, where a ratio scale begins.", column, code="below_zero"
+            )
     return values
 
 
@@ -88,7 +94,8 @@ def _refuse_repeats(rows: list[Row], items: list[str], columns: Columns) -> None
             raise row.refuse(
                 f"annotator '{annotator}' labelled item '{item}' on line {first} already. "
                 "If more columns distinguish the items, name each with --item; "
-                "--where COLUMN=VALUE chooses rows."
+                "--where COLUMN=VALUE chooses rows.",
+                code="repeated_label",
             )
 
 
@@ -100,5 +107,7 @@ def _clusters(rows: list[Row], items: list[str], columns: Columns) -> list[str]:
     for row, item, cluster in zip(rows, items, clusters, strict=True):
         first = first_rows.setdefault(item, row)
         if first.optional(column, longest=LONGEST) != cluster:
-            raise row.refuse(f"differs from line {first.line} of the same item.", column)
+            raise row.refuse(
+                f"differs from line {first.line} of the same item.", column, code="differs"
+            )
     return clusters

@@ -25,6 +25,7 @@ from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
 from annotation.readers.rows import Row
+from error_codes import CodedText
 
 # Items whose candidates are in memory at once.
 ITEMS_AT_ONCE = 200
@@ -205,7 +206,12 @@ class MappedItems(Collection[ItemDraft]):
         }
         digest = self._checked_picture(row, picture)
         if self._is_pool and not shared["context"].strip():
-            self._note(row.refuse(_("a target needs a title: choose its column as “Context”.")), "")
+            self._note(
+                row.refuse(
+                    _("a target needs a title: choose its column as “Context”."), code="no_title"
+                ),
+                "",
+            )
         name = cells.required(self.mapping.column(Use.ITEM)) or named_by(shared)
         candidates = self._candidates(row, cells)
         if self.faults.n > before:
@@ -227,7 +233,9 @@ class MappedItems(Collection[ItemDraft]):
                 else:
                     self.n_empty += 1
             if not responses:
-                self._note(row.refuse(_("no system has a response in this row.")), "")
+                self._note(
+                    row.refuse(_("no system has a response in this row."), code="no_response"), ""
+                )
             return responses
         system = cells.required(mapping.column(Use.SYSTEM), longest=LONGEST_OF_SYSTEM)
         key = cells.required(mapping.column(Use.CANDIDATE)) or system
@@ -269,7 +277,7 @@ class MappedItems(Collection[ItemDraft]):
             if value != known:
                 column = self.mapping.column(Use(use))
                 problem = _("differs from line {line} of the same item.").format(line=line)
-                self._note(row.refuse(problem, column), value)
+                self._note(row.refuse(problem, column, code="differs"), value)
                 self._mark_faulty(name, row)
         return int(n)
 
@@ -290,7 +298,12 @@ class MappedItems(Collection[ItemDraft]):
             self.n_repeated += 1
             return
         problem = _("item '{item}' has another response of '{key}' on line {line}.")
-        self._note(row.refuse(problem.format(item=name, key=key, line=line), column), key)
+        self._note(
+            row.refuse(
+                problem.format(item=name, key=key, line=line), column, code="repeated_response"
+            ),
+            key,
+        )
         self._mark_faulty(name, row)
 
     def _mark_faulty(self, name: str, row: Row) -> None:
@@ -312,25 +325,27 @@ class MappedItems(Collection[ItemDraft]):
         for query, problem in (
             (
                 f"{of_candidates} WHERE candidate.digest <> '' AND candidate.digest = item.digest",
-                target,
+                CodedText(target, "target_in_pool"),
             ),
             (
                 f"{of_candidates} WHERE candidate.digest <> '' AND EXISTS (SELECT 1 FROM candidate"
                 " AS other WHERE other.item = candidate.item AND other.digest = candidate.digest"
                 " AND other.n < candidate.n)",
-                twice,
+                CodedText(twice, "same_picture"),
             ),
             (
                 "SELECT line, name, name FROM item WHERE (SELECT COUNT(*) FROM candidate"
                 f" WHERE item = item.n) > {MOST_CANDIDATES}",
-                many,
+                CodedText(many, "too_many_candidates"),
             ),
         ):
             column = self.mapping.column(Use.CANDIDATE_PICTURE)
             for line, key, name in self._database.execute(query).fetchall():
                 row = Row(self.path, line, {})
                 text = problem.format(key=key, n=MOST_CANDIDATES)
-                self._note(row.refuse(text, column if problem != many else None), "")
+                self._note(
+                    row.refuse(text, column if problem != many else None, code=problem.code), ""
+                )
                 self._mark_faulty(name, row)
 
 

@@ -68,7 +68,8 @@ def read_mturk_batch(
         if earlier.candidates != draft.candidates or earlier.context != draft.context:
             raise row.refuse(
                 f"item '{draft.key}' differs from line {earlier.line}; "
-                "name the columns that distinguish items with --item."
+                "name the columns that distinguish items with --item.",
+                code="differs",
             )
         _keep(_submission(row, layout, draft.key), submissions, repairs)
     questions = tuple(
@@ -94,7 +95,9 @@ def _layout(
     answers = [name.removeprefix("Answer.") for name in header if name.startswith("Answer.")]
     for name in (*item, *([condition] if condition else []), *([context] if context else [])):
         if name not in inputs:
-            raise ImportRefused(path, f"there is no column Input.{name}.", line=1)
+            raise ImportRefused(
+                path, f"there is no column Input.{name}.", line=1, code="missing_columns"
+            )
     pairs: dict[tuple[str, str], str] = {}
     for answer in answers:
         pair = _question_and_system(answer, inputs)
@@ -102,7 +105,10 @@ def _layout(
             pairs[pair] = answer
     if not pairs:
         raise ImportRefused(
-            path, "no Answer.* column ends in the name of an Input.* column.", line=1
+            path,
+            "no Answer.* column ends in the name of an Input.* column.",
+            line=1,
+            code="no_ratings",
         )
     _require_short_names(path, pairs)
     systems = {system for _, system in pairs}
@@ -111,7 +117,8 @@ def _layout(
         choice = ", ".join(contexts or inputs)
         raise AnnotationError(
             f"{path.name} does not say which column is the context: name it with --context "
-            f"(one of: {choice}). Nothing was imported."
+            f"(one of: {choice}). Nothing was imported.",
+            code="no_context",
         )
     return BatchLayout(context or contexts[0], item, condition, pairs)
 
@@ -134,6 +141,7 @@ def _require_short_names(path: Path, pairs: dict[tuple[str, str], str]) -> None:
                 f"column Answer.{answer[:40]} does not name a question of 1 to 64 characters "
                 "and a system of 1 to 100.",
                 line=1,
+                code="unfit_name",
             )
 
 
@@ -143,7 +151,9 @@ def _key(row: Row, layout: BatchLayout) -> str:
     key = "-".join(row.required(f"Input.{name}") for name in layout.item)
     if len(key) > 200:
         raise row.refuse(
-            f"the item's name has {len(key)} characters, where 200 fit.", f"Input.{layout.item[-1]}"
+            f"the item's name has {len(key)} characters, where 200 fit.",
+            f"Input.{layout.item[-1]}",
+            code="too_long",
         )
     return key
 
@@ -164,7 +174,11 @@ def _item(row: Row, layout: BatchLayout) -> ItemDraft:
 def _submission(row: Row, layout: BatchLayout, item: str) -> SubmissionDraft:
     status = row.required("AssignmentStatus")
     if status not in STATUSES:
-        raise row.refuse(f"'{status}' is not one of {', '.join(STATUSES)}.", "AssignmentStatus")
+        raise row.refuse(
+            f"'{status}' is not one of {', '.join(STATUSES)}.",
+            "AssignmentStatus",
+            code="unknown_status",
+        )
     answers = {name: value for name, value in row.fields.items() if name.startswith("Answer.")}
     return SubmissionDraft(
         item=item,
@@ -216,4 +230,4 @@ def time_of(row: Row, field: str) -> datetime | None:
             timestamp = datetime.fromisoformat(text)
         return timestamp.astimezone(UTC) if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise row.refuse(f"'{text[:40]}' is not a time.", field) from None
+        raise row.refuse(f"'{text[:40]}' is not a time.", field, code="not_time") from None

@@ -99,23 +99,27 @@ def read_picture(entry: Row, field: str, source: PictureSource) -> PictureDraft 
         return None
     if name.lower().startswith(("http://", "https://")):
         problem = "a picture at a web address is not fetched. Put it into a zip with the table."
-        raise entry.refuse(problem, field)
+        raise entry.refuse(problem, field, code="web_address")
     try:
         size = source.size(name)
         if size is None:
-            raise entry.refuse(f"there is no picture at {name}.", field)
+            raise entry.refuse(f"there is no picture at {name}.", field, code="no_picture")
         if size > MOST_BYTES:
-            raise entry.refuse(f"{name} is over 2 MiB.", field)
+            raise entry.refuse(f"{name} is over 2 MiB.", field, code="too_large")
         content = source.content(name)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise entry.refuse(f"{name[:40]} cannot be read: {reason}.", field) from None
+        raise entry.refuse(
+            f"{name[:40]} cannot be read: {reason}.", field, code="unreadable"
+        ) from None
     media_type = _media_type(content)
     if media_type is None:
-        raise entry.refuse(f"{name} is not a PNG, JPEG, GIF, WebP or SVG picture.", field)
+        raise entry.refuse(
+            f"{name} is not a PNG, JPEG, GIF, WebP or SVG picture.", field, code="not_picture"
+        )
     if (n := n_pixels(content)) > MOST_PIXELS:
         problem = f"{name} has {n / 1e6:,.0f} million pixels; {MOST_PIXELS // 10**6} million fit."
-        raise entry.refuse(problem, field)
+        raise entry.refuse(problem, field, code="too_many_pixels")
     return PictureDraft(media_type=media_type, content=content)
 
 

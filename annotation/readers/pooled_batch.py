@@ -36,9 +36,9 @@ def read_pooled_batch(path: Path) -> StudyDraft:
         other = submissions.setdefault((hit.target, draft.identity or draft.annotator), draft)
         if other is not draft:
             problem = f"this worker's answer for this target is on line {other.line} already."
-            raise hit.row.refuse(problem, TARGET)
+            raise hit.row.refuse(problem, TARGET, code="repeated_target")
     if not items:
-        raise ImportRefused(path, "none of its rows holds judgments.")
+        raise ImportRefused(path, "none of its rows holds judgments.", code="no_judgments")
     return StudyDraft(
         kind="alternatives",
         items=tuple(items.values()),
@@ -79,7 +79,7 @@ def _ticked(hit: PooledHit, repairs: _Repairs) -> dict[str, bool]:
     repairs.rows_merged += surplus > 0
     repairs.rows_self += ticked.pop(hit.target, None) is not None
     if not ticked:
-        raise hit.row.refuse("the target is its own only candidate.")
+        raise hit.row.refuse("the target is its own only candidate.", code="only_target")
     return ticked
 
 
@@ -93,10 +93,12 @@ def _require_same_target(hit: PooledHit, item: ItemDraft, pictures: list[str]) -
     if hit.line == item.line:
         return
     if not hit.worker:
-        raise hit.row.refuse(f"this target is on line {item.line} already.", TARGET)
+        raise hit.row.refuse(
+            f"this target is on line {item.line} already.", TARGET, code="repeated_target"
+        )
     if {candidate.key for candidate in item.candidates} != set(pictures):
         problem = f"this target is on line {item.line} already, with another pool."
-        raise hit.row.refuse(problem, TARGET)
+        raise hit.row.refuse(problem, TARGET, code="other_pool")
 
 
 def _submission(hit: PooledHit, ticked: dict[str, bool]) -> SubmissionDraft:
@@ -126,5 +128,5 @@ def _status(hit: PooledHit) -> str:
     status = hit.row.text("AssignmentStatus").strip()
     if status and status not in STATUSES:
         problem = f"'{status[:40]}' is not one of {', '.join(STATUSES)}."
-        raise hit.row.refuse(problem, "AssignmentStatus")
+        raise hit.row.refuse(problem, "AssignmentStatus", code="unknown_status")
     return STATUSES.get(status, "approved")

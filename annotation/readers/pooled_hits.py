@@ -87,7 +87,7 @@ def _slots(path: Path, row: Row) -> list[_Slot]:
             slots.append(_Slot(f"Input.{name}", tick))
     if missing or not names:
         problem = f"columns are missing: {', '.join(missing) or 'Input.top1 and top1'}."
-        raise ImportRefused(path, problem, line=1)
+        raise ImportRefused(path, problem, line=1, code="missing_columns")
     return slots
 
 
@@ -127,5 +127,5 @@ def _ticks(row: Row, marks: dict[str, str]) -> tuple[bool, ...] | None:
         return (False,) * len(marks) if was_submitted else None
     for name, mark in marks.items():
         if mark not in TICKS:
-            raise row.refuse(f"'{mark[:20]}' is neither True nor False.", name)
+            raise row.refuse(f"'{mark[:20]}' is neither True nor False.", name, code="not_tick")
     return tuple(TICKS[mark] for mark in marks.values())

@@ -51,7 +51,7 @@ def each_record(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
         is_empty = False
         yield row
     if is_empty:
-        raise ImportRefused(path, _("it holds no rows."))
+        raise ImportRefused(path, _("it holds no rows."), code="no_rows")
 
 
 def _csv_records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
@@ -76,13 +76,15 @@ def _next_record(reader: Any, path: Path, form: FileFormat, line: int) -> list[s
         problem = _("this is not CSV: {error}. Is a quotation mark missing?").format(
             error=reason_of(error)
         )
-        raise ImportRefused(path, problem, line=line) from None
+        raise ImportRefused(path, problem, line=line, code="not_csv") from None
     except UnicodeError:
         problem = _(
             "this is not {encoding} text; read it in another encoding, or save it as UTF-8."
         )
         problem = problem.format(encoding=form.encoding)
-        raise ImportRefused(path, problem, line=_undecodable(path, form, line)) from None
+        raise ImportRefused(
+            path, problem, line=_undecodable(path, form, line), code="wrong_encoding"
+        ) from None
     return record
 
 
@@ -101,11 +103,13 @@ def _header(path: Path, record: Sequence[object], line: int = 1) -> list[str]:
     ]
     if len(names) > MOST_COLUMNS:
         problem = _("it has {n} columns; {most} fit.").format(n=len(names), most=MOST_COLUMNS)
-        raise ImportRefused(path, problem, line=line)
+        raise ImportRefused(path, problem, line=line, code="too_many_columns")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         problem = _("columns appear twice: {names}. Give each a name of its own.")
-        raise ImportRefused(path, problem.format(names=", ".join(repeated)), line=line)
+        raise ImportRefused(
+            path, problem.format(names=", ".join(repeated)), line=line, code="repeated_columns"
+        )
     return names
 
 
@@ -119,7 +123,11 @@ def _fitted(
     if len(record) == n:
         return record
     problem = _("{n} fields, where the header has {n_columns}.")
-    note(ImportRefused(path, problem.format(n=len(record), n_columns=n), line=line))
+    note(
+        ImportRefused(
+            path, problem.format(n=len(record), n_columns=n), line=line, code="field_count"
+        )
+    )
     return None
 
 
@@ -132,7 +140,9 @@ def _excel_records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
         for line, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
             if line > MOST_ROWS:
                 problem = _("it has rows after row {n}, the last that Excel has.")
-                raise ImportRefused(path, problem.format(n=f"{MOST_ROWS:,}"), line=line)
+                raise ImportRefused(
+                    path, problem.format(n=f"{MOST_ROWS:,}"), line=line, code="too_many_rows"
+                )
             record = _without_empty_end(cells)
             if not record:
                 continue
@@ -141,7 +151,11 @@ def _excel_records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
                 continue
             if len(record) > len(header):
                 problem = _("there is a cell in column {n}, which has no name in the first row.")
-                note(ImportRefused(path, problem.format(n=len(record)), line=line))
+                note(
+                    ImportRefused(
+                        path, problem.format(n=len(record)), line=line, code="unnamed_column"
+                    )
+                )
                 continue
             record += [None] * (len(header) - len(record))
             values = [_text(cell) for cell in record]
@@ -149,7 +163,11 @@ def _excel_records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
             for name, value in row.fields.items():
                 if ERRORS_OF_CELLS.fullmatch(value):
                     note(
-                        row.refuse(_("the cell holds the error {error}.").format(error=value), name)
+                        row.refuse(
+                            _("the cell holds the error {error}.").format(error=value),
+                            name,
+                            code="cell_error",
+                        )
                     )
             yield row
 
@@ -171,10 +189,12 @@ class _workbook:  # noqa: N801
             problem = _(
                 "it is not an Excel file that can be read ({error}). Save it anew as .xlsx."
             )
-            raise ImportRefused(self._path, problem.format(error=type(error).__name__)) from None
+            raise ImportRefused(
+                self._path, problem.format(error=type(error).__name__), code="not_excel"
+            ) from None
         if not self._book.worksheets:
             self.__exit__()
-            raise ImportRefused(self._path, _("it holds no sheet with cells."))
+            raise ImportRefused(self._path, _("it holds no sheet with cells."), code="no_cells")
         return self._book
 
     def __exit__(self, *of_error: object) -> None:
@@ -214,7 +234,9 @@ def _lines(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
             except UnicodeError:
                 problem = _("this is not {encoding} text; save it as UTF-8.")
                 problem = problem.format(encoding=form.encoding)
-                raise ImportRefused(path, problem, line=_undecodable(path, form, line)) from None
+                raise ImportRefused(
+                    path, problem, line=_undecodable(path, form, line), code="wrong_encoding"
+                ) from None
 
 
 def _array(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
@@ -222,12 +244,12 @@ def _array(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
     if path.stat().st_size > MOST_ARRAY_BYTES:
         n = MOST_ARRAY_BYTES // 1024**2
         problem = _("a JSON array of more than {n} MiB; save it as JSON Lines, an object a line.")
-        raise ImportRefused(path, problem.format(n=n))
+        raise ImportRefused(path, problem.format(n=n), code="too_large")
     try:
         content = path.read_text(encoding=text_encoding(form.encoding))
     except UnicodeError:
         problem = _("this is not {encoding} text; save it as UTF-8.").format(encoding=form.encoding)
-        raise ImportRefused(path, problem) from None
+        raise ImportRefused(path, problem, code="wrong_encoding") from None
     for row in _objects(path, content):
         try:
             yield from _flattened(fit_row(row, ()))
@@ -243,7 +265,7 @@ def _objects(path: Path, content: str) -> Iterator[Row]:
     arrays = [value for value in fields.values() if _is_records(value)]
     if len(arrays) != 1:
         problem = _("expected an array of objects, or one object that holds one such array.")
-        raise ImportRefused(path, problem, line=1)
+        raise ImportRefused(path, problem, line=1, code="not_objects")
     for n, value in enumerate(arrays[0], start=1):
         yield Row(path, n, value)
 
@@ -263,7 +285,9 @@ def _parquet_records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row
                         note(refused)
     except (ArrowException, OSError) as error:
         problem = _("it is not a Parquet file that can be read: {error}.")
-        raise ImportRefused(path, problem.format(error=reason_of(error)[:200])) from None
+        raise ImportRefused(
+            path, problem.format(error=reason_of(error)[:200]), code="not_parquet"
+        ) from None
 
 
 def _plain(value: Any) -> Any:
@@ -284,7 +308,9 @@ def _flattened(row: Row) -> Iterator[Row]:
     pools: list[tuple[str, list[dict[str, Any]]]] = []
     _gather(row.fields, "", cells, pools)
     if len(cells) > MOST_COLUMNS:
-        raise row.refuse(_("it has more than {n} fields.").format(n=MOST_COLUMNS))
+        raise row.refuse(
+            _("it has more than {n} fields.").format(n=MOST_COLUMNS), code="too_many_columns"
+        )
     for name, pool in pools[1:]:
         cells[name] = json.dumps(pool, ensure_ascii=False)
     if not pools:

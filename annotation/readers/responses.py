@@ -36,7 +36,11 @@ def _item(key: str, rows: list[Row]) -> ItemDraft:
             _require_agreement(first, row)
         system = row.required("system", longest=100)
         if system in candidates:
-            raise row.refuse(f"item '{key}' has a response of '{system}' already.", "system")
+            raise row.refuse(
+                f"item '{key}' has a response of '{system}' already.",
+                "system",
+                code="repeated_response",
+            )
         candidates[system] = CandidateDraft(key=system, system=system, text=row.text("response"))
     return ItemDraft(
         key=key,
@@ -52,4 +56,6 @@ def _require_agreement(first: Row, row: Row) -> None:
     """Rows of one item show one page, so they share its context, reference and condition."""
     for field in SHARED:
         if row.text(field) != first.text(field):
-            raise row.refuse(f"differs from line {first.line} of the same item.", field)
+            raise row.refuse(
+                f"differs from line {first.line} of the same item.", field, code="differs"
+            )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import ImportRefused
+from error_codes import CodedText
 from presentation.spreadsheets import from_cell
 
 # Numbers up to here are exact, and have a next one.
@@ -46,7 +47,7 @@ class Row:
         if type(value) is str and not value:
             return value
         if not isinstance(value, str | int | float) or isinstance(value, bool):
-            raise self.refuse(f"expected text, not {type(value).__name__}.", field)
+            raise self.refuse(f"expected text, not {type(value).__name__}.", field, code="not_text")
         text = str(value)
         if (problem := unstorable(text)) is not None:
             raise self.refuse(problem, field)
@@ -57,7 +58,9 @@ class Row:
         text = self.required(field, longest=longest)
         if text.casefold() in NO_LABEL:
             raise self.refuse(
-                f"'{text}' is what programs write for no label. Leave such rows out.", field
+                f"'{text}' is what programs write for no label. Leave such rows out.",
+                field,
+                code="no_label",
             )
         return text
 
@@ -65,7 +68,7 @@ class Row:
         """A field that must hold something, without the space around it."""
         text = self.optional(field, longest=longest)
         if not text:
-            raise self.refuse("this field must not be empty.", field)
+            raise self.refuse("this field must not be empty.", field, code="empty")
         return text
 
     def optional(self, field: str, *, longest: int = 200) -> str:
@@ -77,7 +80,9 @@ class Row:
         text = self.text(field).strip()
         text = from_cell(text) if self.is_csv else text
         if len(text) > longest:
-            raise self.refuse(f"{len(text)} characters, where {longest} fit.", field)
+            raise self.refuse(
+                f"{len(text)} characters, where {longest} fit.", field, code="too_long"
+            )
         return text
 
     def number(self, field: str) -> float:
@@ -86,11 +91,11 @@ class Row:
         try:
             value = float("" if "_" in text else text)
         except ValueError:
-            raise self.refuse(f"'{text[:40]}' is not a number.", field) from None
+            raise self.refuse(f"'{text[:40]}' is not a number.", field, code="not_number") from None
         if not math.isfinite(value):
-            raise self.refuse(f"'{text[:40]}' is not a finite number.", field)
+            raise self.refuse(f"'{text[:40]}' is not a finite number.", field, code="not_finite")
         if abs(value) > MOST:
-            raise self.refuse(f"'{text[:40]}' is beyond {MOST:g}.", field)
+            raise self.refuse(f"'{text[:40]}' is beyond {MOST:g}.", field, code="out_of_range")
         return value
 
     def number_or_nan(self, field: str) -> float:
@@ -98,15 +103,15 @@ class Row:
         return self.number(field) if self.text(field).strip() else math.nan
 
 
-def unstorable(text: str) -> str | None:
+def unstorable(text: str) -> CodedText | None:
     """Why no database keeps this text, if none does."""
     # Most texts are plain, and every cell of a file comes here.
     if text.isascii() and "\x00" not in text:
         return None
     if "\x00" in text:
-        return "there is a NUL character in the text."
+        return CodedText("there is a NUL character in the text.", "nul")
     if SURROGATE.search(text):
-        return "there is half a surrogate pair in the text."
+        return CodedText("there is half a surrogate pair in the text.", "surrogate")
     return None
 
 

@@ -29,7 +29,10 @@ def _no_match(rows: Sequence[Row], column: str, values: Sequence[str]) -> Import
     more = f" and {len(present) - MOST_VALUES} more" if len(present) > MOST_VALUES else ""
     alternatives = " or ".join(f"'{value}'" for value in values)
     return ImportRefused(
-        rows[0].path, f"no row has {alternatives} here; there are {listed}{more}.", field=column
+        rows[0].path,
+        f"no row has {alternatives} here; there are {listed}{more}.",
+        field=column,
+        code="unknown_value",
     )
 
 
@@ -42,7 +45,8 @@ def unit_names(rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
         name = SEPARATOR.join(parts)
         if seen.setdefault(name, parts) != parts:
             raise row.refuse(
-                f"'{name}' could be two units, since values hold '{SEPARATOR}'; rename one."
+                f"'{name}' could be two units, since values hold '{SEPARATOR}'; rename one.",
+                code="ambiguous_unit",
             )
         names.append(name)
     return names

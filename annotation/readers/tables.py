@@ -50,14 +50,14 @@ def each_row(
             is_empty = False
             yield row
     if is_empty:
-        raise ImportRefused(path, "it holds no rows.")
+        raise ImportRefused(path, "it holds no rows.", code="no_rows")
 
 
 def read_array(path: Path, columns: Sequence[str] = ()) -> list[Row]:
     """All rows of a .json file that holds one array of objects with at least these fields."""
     rows = list(json_array(path, _content(path)))
     if not rows:
-        raise ImportRefused(path, "it holds no rows.")
+        raise ImportRefused(path, "it holds no rows.", code="no_rows")
     return [fit_row(row, columns) for row in rows]
 
 
@@ -77,9 +77,11 @@ def _refusing(path: Path) -> Iterator[None]:
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise ImportRefused(path, "it is not a file that gzip can read.") from None
+        raise ImportRefused(path, "it is not a file that gzip can read.", code="not_gzip") from None
     except OSError as error:
-        raise ImportRefused(path, f"it cannot be read: {error.strerror}.") from None
+        raise ImportRefused(
+            path, f"it cannot be read: {error.strerror}.", code="unreadable"
+        ) from None
 
 
 @contextmanager
@@ -89,14 +91,16 @@ def _refusing_other_encodings(path: Path) -> Iterator[None]:
     except UnicodeDecodeError:
         with _binary(path) as content:
             line = undecodable_line(content)
-        raise ImportRefused(path, "this is not UTF-8 text; save it as UTF-8.", line=line) from None
+        raise ImportRefused(
+            path, "this is not UTF-8 text; save it as UTF-8.", line=line, code="wrong_encoding"
+        ) from None
 
 
 def _require_file(path: Path) -> None:
     if not path.exists():
-        raise ImportRefused(path, f"there is no such file at {path}.")
+        raise ImportRefused(path, f"there is no such file at {path}.", code="no_file")
     if not path.is_file():
-        raise ImportRefused(path, f"{path} is not a file.")
+        raise ImportRefused(path, f"{path} is not a file.", code="not_file")
 
 
 def _binary(path: Path) -> BinaryIO:
@@ -166,7 +170,9 @@ def _next_record(reader: Any, path: Path, line: int) -> list[str] | None:
     try:
         return next(reader, None)
     except csv.Error as error:
-        raise ImportRefused(path, f"this is not CSV: {reason_of(error)}.", line=line) from None
+        raise ImportRefused(
+            path, f"this is not CSV: {reason_of(error)}.", line=line, code="not_csv"
+        ) from None
 
 
 def _header(path: Path, record: list[str], columns: Sequence[str]) -> list[str]:
@@ -175,17 +181,22 @@ def _header(path: Path, record: list[str], columns: Sequence[str]) -> list[str]:
         if (problem := unstorable(name)) is not None:
             raise ImportRefused(path, problem, line=1)
     if len(header) > MOST_COLUMNS:
-        problem = f"it has {len(header):,} columns, where {MOST_COLUMNS:,} are the most."
-        raise ImportRefused(path, problem, line=1)
+        text = f"it has {len(header):,} columns, where {MOST_COLUMNS:,} are the most."
+        raise ImportRefused(path, text, line=1, code="too_many_columns")
     counts = Counter(header)
     repeated = sorted(name or "(no name)" for name, n in counts.items() if n > 1)
     if repeated:
-        raise ImportRefused(path, f"columns appear twice: {_listed(repeated)}.", line=1)
+        raise ImportRefused(
+            path, f"columns appear twice: {_listed(repeated)}.", line=1, code="repeated_columns"
+        )
     missing = [name for name in columns if name not in counts]
     if missing:
         names = _listed(header) or "none"
         raise ImportRefused(
-            path, f"columns are missing: {', '.join(missing)} (found: {names}).", line=1
+            path,
+            f"columns are missing: {', '.join(missing)} (found: {names}).",
+            line=1,
+            code="missing_columns",
         )
     return header
 
@@ -200,7 +211,10 @@ def _listed(names: Sequence[str]) -> str:
 def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row:
     if len(record) != len(header):
         raise ImportRefused(
-            path, f"{len(record)} fields, where the header has {len(header)}.", line=line
+            path,
+            f"{len(record)} fields, where the header has {len(header)}.",
+            line=line,
+            code="field_count",
         )
     return Row(path, line, dict(zip(header, record, strict=True)), is_csv=True)
 

@@ -91,7 +91,8 @@ def aggregate_file(
     if repeats and method in OF_COMPARISONS:
         raise AnnotationError(
             f"{method} compares candidates and takes no --repeats: two may be compared again, "
-            "but none rated again. Leave the option out."
+            "but none rated again. Leave the option out.",
+            code="takes_no_repeats",
         )
     if repeats is None:
         repeats = "count" if method in WITH_REPEATS else "refuse"
@@ -103,7 +104,7 @@ def aggregate_file(
             table.items, table.annotators, table.values, method=method, **options
         )
     except ValueError as error:
-        raise FileRefused(path, f"{error}.") from None
+        raise FileRefused(path, f"{error}.", code=getattr(error, "code", "")) from None
     return FileAggregation(aggregation, len(set(table.annotators)), len(table.items))
 
 

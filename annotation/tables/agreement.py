@@ -86,7 +86,7 @@ def agree_on_file(
             rng=seed,
         )
     except ValueError as error:
-        raise FileRefused(path, f"{error}.") from None
+        raise FileRefused(path, f"{error}.", code=getattr(error, "code", "")) from None
     return FileAgreement(
         level=level,
         n_items=len(set(table.items)),

@@ -59,7 +59,9 @@ def read_dstc9(path: Path, ratings: Path | None = None) -> Published:
     """The dialogues with their ratings, and the scores of metrics where there are any."""
     if kind_of(path) == ".json":
         if ratings is not None:
-            raise ImportRefused(ratings, f"the ratings are in {path.name} already.")
+            raise ImportRefused(
+                ratings, f"the ratings are in {path.name} already.", code="needless_ratings"
+            )
         return Published(_last_turns(read_object(path, ("contexts", "responses", "scores"))))
     dialogues = _dialogues(path)
     rows = _ratings(ratings, dialogues) if ratings else []
@@ -82,7 +84,9 @@ def _dialogues(path: Path) -> dict[str, ItemDraft]:
         key, chatbot = row.required("dialog_id"), row.required("chatbot", longest=100)
         if key in dialogues:
             raise row.refuse(
-                f"this dialogue is on line {dialogues[key].line} already.", "dialog_id"
+                f"this dialogue is on line {dialogues[key].line} already.",
+                "dialog_id",
+                code="repeated_item",
             )
         response = CandidateDraft(key=chatbot, system=chatbot, text=row.text("text").strip())
         dialogues[key] = ItemDraft(key=key, line=row.line, candidates=(response,))
@@ -97,19 +101,19 @@ def _ratings(path: Path, dialogues: dict[str, ItemDraft]) -> list[Row]:
             problem = (
                 f"column '{name}' is neither a question ({', '.join(sorted(names))}) nor a metric."
             )
-            raise ImportRefused(path, problem, line=1)
+            raise ImportRefused(path, problem, line=1, code="unknown_column")
     slots: dict[tuple[str, str], int] = {}
     for row in rows:
         dialogue = dialogues.get(row.required("dialog_id"))
         if dialogue is None:
-            raise row.refuse("there is no such dialogue.", "dialog_id")
+            raise row.refuse("there is no such dialogue.", "dialog_id", code="unknown_item")
         if row.required("chatbot") != dialogue.candidates[0].key:
             problem = f"the dialogue was with '{dialogue.candidates[0].key}'."
-            raise row.refuse(problem, "chatbot")
+            raise row.refuse(problem, "chatbot", code="other_system")
         slot = row.required("dialog_id"), row.required("rater_slot", longest=20)
         if slots.setdefault(slot, row.line) != row.line:
             problem = f"line {slots[slot]} has a rating of dialogue '{slot[0]}' by it already."
-            raise row.refuse(problem, "rater_slot")
+            raise row.refuse(problem, "rater_slot", code="repeated_rating")
     return rows
 
 
@@ -129,7 +133,9 @@ def _metrics(rows: list[Row], path: Path) -> Iterator[ScoresDraft]:
                 continue
             key, value = (row.required("dialog_id"), row.required("chatbot")), row.number(metric)
             if values.setdefault(key, value) != value:
-                raise row.refuse("another row gives the dialogue another score.", metric)
+                raise row.refuse(
+                    "another row gives the dialogue another score.", metric, code="other_score"
+                )
         signature = f"imported|file:{path.name}"
         yield ScoresDraft(metric, signature, values, metric not in LOWER_IS_BETTER)
 
@@ -138,10 +144,12 @@ def _last_turns(data: Row) -> StudyDraft:
     lists = {name: _list(data, name) for name in data.fields}
     n = len(lists["responses"])
     if not n:
-        raise data.refuse("it holds none.", "responses")
+        raise data.refuse("it holds none.", "responses", code="empty")
     for name, values in lists.items():
         if len(values) != n:
-            raise data.refuse(f"{len(values)} entries, where responses have {n}.", name)
+            raise data.refuse(
+                f"{len(values)} entries, where responses have {n}.", name, code="other_length"
+            )
     turns = [
         _Turn(
             Row(data.path, 1, {name: lists[name][position] for name in lists}, f"[{position}]"),
@@ -160,7 +168,7 @@ def _last_turns(data: Row) -> StudyDraft:
 def _list(data: Row, name: str) -> list[object]:
     values = data.fields[name]
     if not isinstance(values, list):
-        raise data.refuse("expected a list.", name)
+        raise data.refuse("expected a list.", name, code="not_list")
     return values
 
 

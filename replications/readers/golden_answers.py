@@ -60,15 +60,19 @@ def _answers(path: Path, rows: list[Row]) -> Iterator[_Answer]:
     systems = () if is_long else tuple(name for name in fields if name not in OPTIONAL_COLUMNS)
     if not is_long and not systems:
         problem = "it has no column for any system, and neither `system` and `answer`."
-        raise ImportRefused(path, problem, line=1)
+        raise ImportRefused(path, problem, line=1, code="no_system")
     names: dict[str, str] = {}
     for row in rows:
         question = row.text("question").strip()
         if not question:
-            raise row.refuse("this field must not be empty.", "question")
+            raise row.refuse("this field must not be empty.", "question", code="empty")
         name = row.optional("id", longest=100) or str(len(names) + 1)
         if names.setdefault(question, name) != name and row.optional("id"):
-            raise row.refuse(f"this question is named '{names[question]}' already.", "id")
+            raise row.refuse(
+                f"this question is named '{names[question]}' already.",
+                "id",
+                code="repeated_question",
+            )
         prompt = row.optional("prompt", longest=64)
         item = f"{names[question]}/{prompt}" if prompt else names[question]
         if is_long:
@@ -85,10 +89,14 @@ def _item(key: str, answers: list[_Answer]) -> ItemDraft:
         for field in COLUMNS:
             if answer.row.text(field).strip() != first.row.text(field).strip():
                 problem = f"differs from line {first.row.line} of the same question and prompt."
-                raise answer.row.refuse(problem, field)
+                raise answer.row.refuse(problem, field, code="differs")
         if answer.system in candidates:
             problem = f"question '{key}' has an answer of '{answer.system}' already."
-            raise answer.row.refuse(problem, "system" if "system" in answer.row.fields else None)
+            raise answer.row.refuse(
+                problem,
+                "system" if "system" in answer.row.fields else None,
+                code="repeated_response",
+            )
         text = answer.text.strip()
         candidates[answer.system] = CandidateDraft(answer.system, answer.system, text)
     return ItemDraft(

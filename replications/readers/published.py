@@ -32,7 +32,7 @@ def require_short(metric: str, row: Row, field: str) -> None:
     """Refuse a metric's name that would have to be cut."""
     if len(metric) > LONGEST_METRIC:
         problem = f"the metric's name has {len(metric)} characters, where {LONGEST_METRIC} fit."
-        raise row.refuse(problem, field)
+        raise row.refuse(problem, field, code="too_long")
 
 
 def rating(name: str, wording: str, low: float, high: float) -> QuestionDraft:

@@ -72,7 +72,7 @@ def _dialogues(rows: Sequence[Row]) -> dict[str, list[Row]]:
         group = dialogues.setdefault(key, [])
         if group and texts != (group[0].text("source"), group[0].text("context")):
             problem = f"differs from line {group[0].line} of the same dialogue."
-            raise row.refuse(problem, "source")
+            raise row.refuse(problem, "source", code="differs")
         group.append(row)
     return dialogues
 
@@ -87,7 +87,11 @@ def _item(key: str, rows: Sequence[Row]) -> ItemDraft:
     for row in rows:
         system = _system(row)
         if system in candidates:
-            raise row.refuse(f"dialogue '{key}' has a response of '{system}' already.", "system_id")
+            raise row.refuse(
+                f"dialogue '{key}' has a response of '{system}' already.",
+                "system_id",
+                code="repeated_response",
+            )
         text = row.text("system_output").strip()
         candidates[system] = CandidateDraft(key=system, system=system, text=text)
     fact = first.text("context").strip()
@@ -113,10 +117,12 @@ def _numbers(row: Row, field: str) -> Row:
     """The object in a field, as a row of its own that refuses itself by the field's name."""
     inside = row.fields[field]
     if not isinstance(inside, dict):
-        raise row.refuse("expected an object of numbers.", field)
+        raise row.refuse("expected an object of numbers.", field, code="not_object")
     names = {question.name for question in QUESTIONS}
     if unknown := sorted(inside.keys() - names):
-        raise row.refuse(f"'{unknown[0]}' is none of {', '.join(sorted(names))}.", field)
+        raise row.refuse(
+            f"'{unknown[0]}' is none of {', '.join(sorted(names))}.", field, code="unknown_question"
+        )
     return Row(row.path, row.line, inside, inside=field)
 
 
@@ -141,12 +147,12 @@ def _geval(path: Path, rows: Sequence[Row], keys: dict[int, ResponseKey]) -> Ite
     by_id = {row.text("item_id"): keys[id(row)] for row in rows if row.text("item_id")}
     if not by_id:
         problem = "it names responses by item_id, which the file of dialogues has not."
-        raise ImportRefused(path, problem)
+        raise ImportRefused(path, problem, code="no_item_ids")
     by_name: dict[tuple[str, str], dict[ResponseKey, float]] = {}
     for row in read_rows(path, ("item_id", "mode", "dim", "scores")):
         key = by_id.get(row.required("item_id"))
         if key is None:
-            raise row.refuse("there is no response of that name.", "item_id")
+            raise row.refuse("there is no response of that name.", "item_id", code="unknown_item")
         name = row.required("mode", longest=40), row.required("dim", longest=40)
         samples = _samples(row)
         by_name.setdefault(name, {})[key] = _mean(samples)
@@ -158,7 +164,7 @@ def _geval(path: Path, rows: Sequence[Row], keys: dict[int, ResponseKey]) -> Ite
 def _samples(row: Row) -> list[float]:
     samples = row.fields["scores"]
     if not isinstance(samples, list):
-        raise row.refuse("expected a list of numbers.", "scores")
+        raise row.refuse("expected a list of numbers.", "scores", code="not_list")
     inside = Row(row.path, row.line, {f"[{n}]": each for n, each in enumerate(samples)}, "scores")
     return [inside.number(name) for name in inside.fields if inside.text(name).strip()]
 

@@ -28,7 +28,10 @@ class Command(PlainTableCommand):
 
     def handle(self, *args: Any, file: Path, output: Path | None, **options: Any) -> None:
         if output is not None and output.resolve() == file.resolve():
-            raise AnnotationError(f"{output} holds the labels themselves; name another --output.")
+            raise AnnotationError(
+                f"{output} holds the labels themselves; name another --output.",
+                code="output_is_input",
+            )
         aggregation = aggregate_file(
             file, self.columns(options), method=options["method"], repeats=options["repeats"]
         )

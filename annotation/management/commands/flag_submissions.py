@@ -45,7 +45,9 @@ class Command(BaseCommand):
 def _submissions(study: Study, filters: dict[str, Any]) -> SubmissionQuerySet:
     """Those that were asked for; StudyUnfit where no bound is given or nothing is within it."""
     if not filters:
-        raise StudyUnfit("Say which submissions: --annotator, --item, --round or --held.")
+        raise StudyUnfit(
+            "Say which submissions: --annotator, --item, --round or --held.", code="no_filter"
+        )
     submissions = Submission.objects.of(study).filter(**filters)
     if not submissions.exists():
         description = ", ".join(
@@ -54,5 +56,7 @@ def _submissions(study: Study, filters: dict[str, Any]) -> SubmissionQuerySet:
             else f"{field.split('__')[0]} '{value}'"
             for field, value in filters.items()
         )
-        raise StudyUnfit(f"Study '{study.slug}' has no submission of {description}.")
+        raise StudyUnfit(
+            f"Study '{study.slug}' has no submission of {description}.", code="no_submission"
+        )
     return submissions

@@ -145,6 +145,7 @@ def _fault_records(refused: FileFaults) -> list[dict[str, Any]]:
             "line": fault.line,
             "field": fault.field,
             "problem": fault.problem,
+            "code": fault.code,
         }
         for fault in refused.faults
     ]

@@ -84,7 +84,8 @@ class Command(BaseCommand):
         if (faults.n and not options["leave_out"]) or not len(items):
             counted = "1 fault" if faults.n == 1 else f"{faults.n:,} faults"
             raise AnnotationError(
-                f"{table.path.name} has {counted}; nothing was imported.\n{faults_as_text(faults)}"
+                f"{table.path.name} has {counted}; nothing was imported.\n{faults_as_text(faults)}",
+                code="faults",
             )
         summary = {
             "mapping": mapping.plain,

@@ -35,7 +35,8 @@ def _record(export: Export, row: Row) -> Iterator[Entry]:
     if "fields" not in row.fields or "responses" not in row.fields:
         raise row.refuse(
             "expected a record with 'fields' and 'responses', as dataset.records.to_json() "
-            "of Argilla 2 writes it."
+            "of Argilla 2 writes it.",
+            code="not_export",
         )
     displayed = inner(row, row.fields["fields"], "fields")
     metadata = inner(row, row.fields.get("metadata") or {}, "metadata")

@@ -53,11 +53,15 @@ def _members(path: Path, folder: Path) -> list[Path]:
         with zipfile.ZipFile(path) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
             if sum(info.file_size for info in infos) > MOST_BYTES:
-                raise ImportRefused(path, "what is in it is over 512 MiB; import its files singly.")
+                raise ImportRefused(
+                    path,
+                    "what is in it is over 512 MiB; import its files singly.",
+                    code="too_large",
+                )
             return [_unpacked(archive, info, folder) for info in infos]
     except (*UNREADABLE, OSError, EOFError) as error:
         raise ImportRefused(
-            path, f"it is not a zip that can be read: {reason_of(error)}."
+            path, f"it is not a zip that can be read: {reason_of(error)}.", code="not_zip"
         ) from None
 
 
@@ -100,7 +104,7 @@ def _labels(export: Export, row: Row, annotator: str) -> dict[str, list[str]]:
             export.left_out.add("spans")
             return {}
         there = ", ".join(row.fields)
-        raise row.refuse(f"there are no labels; there are {there}.", QUESTION)
+        raise row.refuse(f"there are no labels; there are {there}.", QUESTION, code="no_labels")
     value = row.fields[name]
     if isinstance(value, str):
         return {annotator: [one for one in value.split("#") if one]}
@@ -113,7 +117,7 @@ def _labels(export: Export, row: Row, annotator: str) -> dict[str, list[str]]:
 
 def _label(row: Row, name: str, value: Any) -> str:
     if not isinstance(value, str | int) or value == "":
-        raise row.refuse("expected a list of labels.", name)
+        raise row.refuse("expected a list of labels.", name, code="not_label")
     return str(value)
 
 

@@ -124,14 +124,14 @@ class Export:
 def inner(row: Row, value: Any, name: str) -> Row:
     """An object inside a record, which refuses itself with the record's line and its own name."""
     if not isinstance(value, dict):
-        raise row.refuse("expected a JSON object in braces.", name)
+        raise row.refuse("expected a JSON object in braces.", name, code="not_object")
     return Row(row.path, row.line, value, inside=row.called(name))
 
 
 def inner_list(row: Row, name: str) -> list[Any]:
     value = row.fields.get(name)
     if not isinstance(value, list):
-        raise row.refuse("expected a JSON list in brackets.", name)
+        raise row.refuse("expected a JSON list in brackets.", name, code="not_list")
     return value
 
 
@@ -141,7 +141,7 @@ def item_key(row: Row, names: Iterable[str]) -> str:
     key = "-".join(row.required(name) for name in names)
     if len(key) > 200:
         problem = f"the item's name has {len(key)} characters, where 200 fit."
-        raise row.refuse(problem, names[-1])
+        raise row.refuse(problem, names[-1], code="too_long")
     return key
 
 
@@ -165,7 +165,9 @@ def require_fields(row: Row, names: Iterable[str]) -> None:
     for name in names:
         if name and "{system}" not in name and name not in row.fields:
             there = ", ".join(map(str, row.fields)) or "none"
-            raise row.refuse(f"this field is missing; there are {there}.", name)
+            raise row.refuse(
+                f"this field is missing; there are {there}.", name, code="missing_field"
+            )
 
 
 def named_texts(fields: FieldNames) -> tuple[str, ...]:
@@ -186,7 +188,7 @@ def iso_time(row: Row, name: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise row.refuse(f"'{text[:40]}' is not a time.", name) from None
+        raise row.refuse(f"'{text[:40]}' is not a time.", name, code="not_time") from None
     return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 

@@ -39,7 +39,7 @@ def read_label_studio(export: Export) -> list[Entry]:
 
 def _task(export: Export, row: Row) -> Iterator[Entry]:
     if "data" not in row.fields or "annotations" not in row.fields:
-        raise row.refuse(NOT_THE_EXPORT)
+        raise row.refuse(NOT_THE_EXPORT, code="not_export")
     data = inner(row, row.fields["data"], "data")
     require_fields(data, named_texts(export.fields))
     # A task that shows one text shows what is judged.
@@ -112,7 +112,7 @@ def _strings(value: Row, name: str) -> list[str]:
     strings = value.fields.get(name)
     strings = [strings] if isinstance(strings, str) else strings
     if not isinstance(strings, list) or not all(isinstance(one, str) and one for one in strings):
-        raise value.refuse("expected a list of texts.", name)
+        raise value.refuse("expected a list of texts.", name, code="not_texts")
     return strings
 
 
@@ -121,7 +121,9 @@ def _add_preference(entry: Entry, result: Row, question: str, value: Row) -> Non
     pair = [name.strip() for name in result.required("to_name").split(",")]
     selected = value.required("selected")
     if len(pair) != 2 or selected not in ("left", "right"):
-        raise value.refuse("expected left or right, of two names in to_name.", "selected")
+        raise value.refuse(
+            "expected left or right, of two names in to_name.", "selected", code="not_side"
+        )
     entry.candidates = tuple(CandidateDraft(key=name, system=name) for name in pair)
     for name, side in zip(pair, ("left", "right"), strict=True):
         is_better = float(selected == side)

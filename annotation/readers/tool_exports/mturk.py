@@ -54,7 +54,8 @@ def _matcher(pattern: str) -> re.Pattern[str] | None:
     if not all(pattern.count(name) == 1 for name in ("{question}", "{system}")):
         raise AnnotationError(
             f"--answers '{pattern}' must hold {{question}} and {{system}} once each, as in "
-            "'Answer.{question}_{system}'."
+            "'Answer.{question}_{system}'.",
+            code="answers_pattern",
         )
     escaped = re.escape(pattern.removeprefix(ANSWER))
     for name in ("question", "system"):
@@ -83,7 +84,11 @@ def _in_full(fields: FieldNames, row: Row) -> FieldNames:
 def _entry(row: Row, fields: FieldNames, matcher: re.Pattern[str] | None) -> Entry:
     status = row.required("AssignmentStatus")
     if status not in STATUSES:
-        raise row.refuse(f"'{status}' is not one of {', '.join(STATUSES)}.", "AssignmentStatus")
+        raise row.refuse(
+            f"'{status}' is not one of {', '.join(STATUSES)}.",
+            "AssignmentStatus",
+            code="unknown_status",
+        )
     per_system = matcher is not None and "{system}" in fields.response
     about = texts(row, replace(fields, response="") if per_system else fields)
     entry = Entry(
@@ -116,7 +121,11 @@ def _candidates(
         column = fields.response.replace("{system}", name) if is_template else ""
         column = column if column in row.fields or not column else f"{INPUT}{column}"
         if column and column not in row.fields:
-            raise row.refuse(f"there is no column {column} of the response of '{name}'.", column)
+            raise row.refuse(
+                f"there is no column {column} of the response of '{name}'.",
+                column,
+                code="missing_columns",
+            )
         drafts.append(CandidateDraft(name, name, row.text(column) if column else ""))
     return tuple(drafts)
 
@@ -132,11 +141,12 @@ def _question(row: Row, name: str, matcher: re.Pattern[str] | None) -> tuple[str
         raise row.refuse(
             "the pattern of --answers does not fit this column; choose columns with --value.",
             f"{ANSWER}{name}",
+            code="no_match",
         )
     question, system = (match["question"], match["system"]) if match else (name, "")
     if len(question) > LONGEST_QUESTION or len(system) > 100:
         problem = "a question's name has 64 characters at most, and a system's 100."
-        raise row.refuse(problem, f"{ANSWER}{name}")
+        raise row.refuse(problem, f"{ANSWER}{name}", code="too_long")
     return question, system
 
 
@@ -169,7 +179,7 @@ def _form(row: Row, text: str) -> Iterator[tuple[str, str, str, Any]]:
         [form] = json.loads(text)
         answers = dict(form)
     except (ValueError, TypeError, RecursionError):
-        raise row.refuse("expected a JSON list of one object.", FORM) from None
+        raise row.refuse("expected a JSON list of one object.", FORM, code="not_form") from None
     for name, value in answers.items():
         if isinstance(value, dict) and all(isinstance(one, bool) for one in value.values()):
             yield name, FORM, "categories", _ticked(value)

@@ -22,11 +22,15 @@ def read_plain_table(export: Export) -> list[Entry]:
     for name in ("item", "annotator", "values"):
         if not getattr(fields, name):
             option = f"--{name.removesuffix('s')}"
-            raise AnnotationError(f"Name the column that holds each {option[2:]} with {option}.")
+            raise AnnotationError(
+                f"Name the column that holds each {option[2:]} with {option}.",
+                code=f"no_{option[2:]}",
+            )
     if fields.question and len(fields.values) > 1:
         raise AnnotationError(
             "--question names a column of questions, whose values stand in one column: give "
-            "--value once; or leave --question out, and each --value is a question."
+            "--value once; or leave --question out, and each --value is a question.",
+            code="several_values",
         )
     entries: list[Entry] = []
     for row in export.records():
@@ -61,7 +65,9 @@ def _question(row: Row, fields: FieldNames, column: str) -> str:
         return row.required(fields.question, longest=LONGEST_QUESTION)
     name = column.strip()
     if len(name) > LONGEST_QUESTION:
-        raise row.refuse(f"a question's name has {LONGEST_QUESTION} characters at most.", column)
+        raise row.refuse(
+            f"a question's name has {LONGEST_QUESTION} characters at most.", column, code="too_long"
+        )
     return name
 
 
@@ -70,5 +76,5 @@ def round_of(row: Row, column: str) -> int:
         return 1
     number = row.number(column)
     if number != int(number) or not 1 <= number <= 1000:
-        raise row.refuse("expected a whole number from 1 to 1000.", column)
+        raise row.refuse("expected a whole number from 1 to 1000.", column, code="not_round")
     return int(number)

@@ -41,7 +41,8 @@ class QuestionSettings:
         for name in (*self.levels, *self.scales, *self.wordings, *self.written):
             if name and name not in there:
                 raise AnnotationError(
-                    f"There are no answers to a question '{name}'. Questions: {', '.join(there)}."
+                    f"There are no answers to a question '{name}'. Questions: {', '.join(there)}.",
+                    code="unknown_question",
                 )
 
 
@@ -105,12 +106,12 @@ def _column(name: str, answers: Answers, settings: QuestionSettings, faults: Fau
     for entry, answer in answers:
         if answer.kind != kind:
             problem = f"question '{name}' is answered by {answer.kind} here, by {kind} before."
-            raise entry.row.refuse(problem, answer.field)
+            raise entry.row.refuse(problem, answer.field, code="other_kind")
     level = settings.level(name)
     if kind == "categories":
         if level not in ("", "nominal"):
             problem = f"question '{name}' is answered by categories, which are nominal."
-            raise answers[0][0].row.refuse(problem, answers[0][1].field)
+            raise answers[0][0].row.refuse(problem, answers[0][1].field, code="nominal")
         return _categories(name, answers, settings)
     if level == "nominal" or (kind == "plain" and not level and not _all_numbers(answers)):
         return _labels(name, answers, settings)
@@ -158,13 +159,13 @@ def _value(entry: Entry, answer: Answer, level: str, scale: tuple[float, float] 
             f"'{str(answer.value)[:40]}' is not a number. If '{answer.question}' has categories, "
             f"say --level {answer.question}=nominal; if words, --written {answer.question}."
         )
-        raise entry.row.refuse(problem, answer.field)
+        raise entry.row.refuse(problem, answer.field, code="not_number")
     if level == "ratio" and number < 0:
         problem = f"{number:g} is below zero, where a ratio scale begins."
-        raise entry.row.refuse(problem, answer.field)
+        raise entry.row.refuse(problem, answer.field, code="below_zero")
     if scale and not scale[0] <= number <= scale[1]:
         problem = f"{number:g} is outside the scale, {scale[0]:g} to {scale[1]:g}."
-        raise entry.row.refuse(problem, answer.field)
+        raise entry.row.refuse(problem, answer.field, code="off_scale")
     return number
 
 
@@ -186,7 +187,7 @@ def _labels(name: str, answers: Answers, settings: QuestionSettings) -> Column:
             f"question '{name}' has {n:,} different answers, where {MOST_CATEGORIES} categories "
             f"fit. If they are words, say --written {name}."
         )
-        raise entry.row.refuse(problem, answer.field)
+        raise entry.row.refuse(problem, answer.field, code="too_many_categories")
     draft = QuestionDraft(
         name=name,
         wording=settings.wordings.get(name, name),
@@ -215,7 +216,7 @@ def _parts(name: str, wording: str, labels: list[str], answers: Answers) -> Iter
                 f"'{part[:40]}...' would name a question, by {len(part)} characters, where "
                 f"{LONGEST_QUESTION} fit. Shorten the category."
             )
-            raise entry.row.refuse(problem, answer.field)
+            raise entry.row.refuse(problem, answer.field, code="too_long")
         yield QuestionDraft(
             name=part,
             wording=f"{wording}: {label}",

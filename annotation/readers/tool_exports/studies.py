@@ -61,7 +61,7 @@ class ReadExport:
         submissions = _submissions(self.passes, self.columns, keep_names)
         if not submissions:
             sentences = ["nobody answered anything in it", *self.export.left_out.sentences()]
-            raise ImportRefused(self.export.path, "; ".join(sentences) + ".")
+            raise ImportRefused(self.export.path, "; ".join(sentences) + ".", code="no_answers")
         return StudyDraft(
             kind="rating",
             items=self.items,
@@ -92,7 +92,7 @@ def read_tool_export(
                 "this batch shows targets and their pools, whose columns have names of their own, "
                 "and asks one question: leave out the options that name fields and questions."
             )
-            raise ImportRefused(path, problem)
+            raise ImportRefused(path, problem, code="other_options")
         return read_pools(path, keep_names=keep_names)
     export = Export(path, fields)
     entries = read_entries(export, tool, answers)
@@ -165,7 +165,7 @@ def _items(export: Export, entries: list[Entry]) -> list[ItemDraft]:
                         f"the {name} differs from line {first.row.line} of the same item; name "
                         "the fields that tell items apart with --item."
                     )
-                    raise entry.row.refuse(problem)
+                    raise entry.row.refuse(problem, code="differs")
             for candidate in entry.candidates:
                 if known.setdefault(candidate.key, candidate) != candidate:
                     problem = (
@@ -173,7 +173,7 @@ def _items(export: Export, entries: list[Entry]) -> list[ItemDraft]:
                         "earlier line; name the fields that tell items apart with --item, or the "
                         "system's with --system."
                     )
-                    raise entry.row.refuse(problem)
+                    raise entry.row.refuse(problem, code="differs")
     return [
         ItemDraft(
             key=key,
@@ -232,7 +232,7 @@ def _note_repeats(export: Export, group: list[Entry]) -> None:
                     f"'{entry.item}' twice (first on line {first.row.line}). Leave one out, or "
                     "name the fields that tell items apart with --item."
                 )
-                export.faults.add(entry.row.refuse(problem, answer.field))
+                export.faults.add(entry.row.refuse(problem, answer.field, code="repeated_answer"))
                 break
 
 
