@@ -5,7 +5,10 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
-from accounts.pages import account, password_links, passwords, second_factor, tokens
+from lazy_views import LazyPackage
+
+pages = LazyPackage("accounts.pages")
+
 
 sign_in = login_not_required(
     RedirectView.as_view(pattern_name=settings.LOGIN_URL, query_string=True)
@@ -13,36 +16,38 @@ sign_in = login_not_required(
 RESET_LINK = r"^reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$"
 
 of_passwords: list[URLPattern | URLResolver] = [
-    path("", passwords.change_password, name="account_change_password"),
-    path("reset/", passwords.reset_password, name="account_reset_password"),
-    path("reset/sent/", passwords.reset_password_sent, name="account_reset_password_done"),
-    path("reset/done/", passwords.password_set, name="account_reset_password_from_key_done"),
-    re_path(RESET_LINK, passwords.set_password, name="account_reset_password_from_key"),
+    path("", pages.passwords.change_password, name="account_change_password"),
+    path("reset/", pages.passwords.reset_password, name="account_reset_password"),
+    path("reset/sent/", pages.passwords.reset_password_sent, name="account_reset_password_done"),
+    path("reset/done/", pages.passwords.password_set, name="account_reset_password_from_key_done"),
+    re_path(RESET_LINK, pages.passwords.set_password, name="account_reset_password_from_key"),
 ]
 of_the_second_factor: list[URLPattern | URLResolver] = [
-    path("", second_factor.second_factor, name="mfa_index"),
-    path("sign-in/", second_factor.give_code_to_sign_in, name="mfa_authenticate"),
-    path("again/", second_factor.give_code, name="mfa_reauthenticate"),
-    path("set-up/", second_factor.set_up, name="mfa_activate_totp"),
-    path("remove/", second_factor.remove, name="mfa_deactivate_totp"),
-    path("codes/", second_factor.recovery_codes, name="mfa_view_recovery_codes"),
-    path("codes/new/", second_factor.new_recovery_codes, name="mfa_generate_recovery_codes"),
-    path("codes/file/", second_factor.recovery_codes_file, name="mfa_download_recovery_codes"),
+    path("", pages.second_factor.second_factor, name="mfa_index"),
+    path("sign-in/", pages.second_factor.give_code_to_sign_in, name="mfa_authenticate"),
+    path("again/", pages.second_factor.give_code, name="mfa_reauthenticate"),
+    path("set-up/", pages.second_factor.set_up, name="mfa_activate_totp"),
+    path("remove/", pages.second_factor.remove, name="mfa_deactivate_totp"),
+    path("codes/", pages.second_factor.recovery_codes, name="mfa_view_recovery_codes"),
+    path("codes/new/", pages.second_factor.new_recovery_codes, name="mfa_generate_recovery_codes"),
+    path(
+        "codes/file/", pages.second_factor.recovery_codes_file, name="mfa_download_recovery_codes"
+    ),
 ]
 of_the_account: list[URLPattern | URLResolver] = [
-    path("", account.account, name="account"),
+    path("", pages.account.account, name="account"),
     path("login/", sign_in, name="account_login"),
-    path("again/", passwords.reauthenticate, name="account_reauthenticate"),
+    path("again/", pages.passwords.reauthenticate, name="account_reauthenticate"),
     path("password/", include(of_passwords)),
-    path("password-links/", password_links.password_links, name="password_links"),
-    path("tokens/", tokens.tokens, name="api_tokens"),
-    path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
-    path("email/", account.email, name="account_email"),
-    path("email/sent/", account.confirmation_sent, name="account_email_verification_sent"),
-    path("email/confirm/<str:key>/", account.confirm_email, name="account_confirm_email"),
+    path("password-links/", pages.password_links.password_links, name="password_links"),
+    path("tokens/", pages.tokens.tokens, name="api_tokens"),
+    path("tokens/<int:token_id>/revoke/", pages.tokens.revoke, name="revoke_token"),
+    path("email/", pages.account.email, name="account_email"),
+    path("email/sent/", pages.account.confirmation_sent, name="account_email_verification_sent"),
+    path("email/confirm/<str:key>/", pages.account.confirm_email, name="account_confirm_email"),
     path("second-factor/", include(of_the_second_factor)),
-    path("sessions/", account.sessions, name="usersessions_list"),
-    path("sessions/<int:session_id>/end/", account.end_session, name="usersessions_end"),
+    path("sessions/", pages.account.sessions, name="usersessions_list"),
+    path("sessions/<int:session_id>/end/", pages.account.end_session, name="usersessions_end"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [path("account/", include(of_the_account))]

@@ -2,20 +2,19 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from config.documentation_pages import documentation, page_or_file
-from config.front_page import front_page
-from config.health import health, readiness
-from config.metrics import metrics
+from lazy_views import LazyPackage
+
+site = LazyPackage("config")
 
 handler400 = "config.bad_requests.bad_request"
 handler500 = "config.server_errors.server_error"
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", front_page, name="front_page"),
-    path("healthz", health, name="healthz"),
-    path("readyz", readiness, name="readyz"),
-    path("metrics", metrics, name="metrics"),
-    path("docs/", documentation, name="documentation"),
-    path("docs/<path:path>", page_or_file, name="documentation-page"),
+    path("", site.front_page.front_page, name="front_page"),
+    path("healthz", site.health.health, name="healthz"),
+    path("readyz", site.health.readiness, name="readyz"),
+    path("metrics", site.metrics.metrics, name="metrics"),
+    path("docs/", site.documentation_pages.documentation, name="documentation"),
+    path("docs/<path:path>", site.documentation_pages.page_or_file, name="documentation-page"),
     path("", include("accounts.urls")),
     path("", include("marketplace.urls")),
     path("", include("console.urls")),

@@ -5,14 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from django.urls import reverse
+from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import ApiToken, Team
-from console.api.authentication import token_of
+from console.api.authentication import BearerToken, token_of
 from console.api.endpoint import Endpoint
 from console.api.operations import reads
+
+
+class Schema(SpectacularAPIView):
+    """The OpenAPI document, without the version in a header: its address names the version."""
+
+    authentication_classes = [BearerToken, SessionAuthentication]
+    permission_classes = [IsAuthenticated]
 
 
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):

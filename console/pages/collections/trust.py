@@ -128,13 +128,6 @@ VIEWS: dict[str, type[ResultView]] = {
     Kind.AUDIT: AuditView,
     Kind.MACHINE: MachineView,
 }
-PICTURED = {
-    "trust": Kind.COMPARISON.value,
-    "reuse": Kind.REUSE.value,
-    "machine": Kind.MACHINE.value,
-    "audit": Kind.AUDIT.value,
-}
-"""The pages whose results have charts."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
