@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from annotation.frames import judgment_frame
 from annotation.models import Protocol, Question, Study, Submission
 from annotation.units import judged_units
 from presentation.records import plain_values
 from stats.agreement import Agreement
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 EVERY_CONDITION = ""
 # Items without a condition beside those of one; without any name it stands for all items.
@@ -165,6 +167,8 @@ def _coefficients(question: Question, part: pd.DataFrame) -> tuple[Agreement, ..
 
 
 def _pairs(questions: list[Question], frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
     tables = [(question.name, judged_units(question, frame).pairs()) for question in questions]
     named = [table.assign(question=name) for name, table in tables if len(table.columns)]
     if not named:

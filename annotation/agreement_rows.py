@@ -1,10 +1,11 @@
 """What was computed of a study's agreement, as the rows of a version."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from django.db import models
 
 from annotation.agreement import AgreementReport
@@ -24,6 +25,10 @@ from annotation.models import (
 from annotation.reassessment import RoundAgreement
 from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 AT_ONCE = 1000
 UNIT_COLUMNS = ["candidate_id", "n_judgments", "mean", "low", "high", "spread", "agreement"]

@@ -1,8 +1,10 @@
 """The agreement of a study's annotators, computed once for a state of its judgments."""
 
-from hashlib import sha256
+from __future__ import annotations
 
-import pandas as pd
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
 from django.db import transaction
 from django.db.models import Max
 
@@ -24,6 +26,10 @@ from annotation.frames import judgment_frame
 from annotation.models import AgreementVersion, Judgment, Question, Study, UnitAgreement
 from annotation.reassessment import round_agreement
 from presentation.progress import Progress, silently
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 FORM = 7
 """Of the rows; versions of another form are out of date."""
@@ -78,6 +84,8 @@ def _n_cannot_judge(question: Question, round: int) -> int:
 
 
 def _annotators(question: Question, round: int, rows: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
     if rows.empty:
         return pd.DataFrame(columns=ANNOTATOR_COLUMNS)
     return annotator_table(question, round=round, frame=rows)

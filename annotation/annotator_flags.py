@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from annotation.frames import judgment_frame
 from annotation.models import (
@@ -19,6 +17,10 @@ from annotation.models import (
 )
 from stats.quality import Evidence, annotator_flags, count_words
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 REJECTED = {"submission__status": Submission.Status.REJECTED}
 
 
@@ -31,6 +33,8 @@ def quality_evidence(study: Study) -> Evidence:
 
 def flag_rows(version: EvidenceVersion, evidence: Evidence) -> list[AnnotatorFlag]:
     """The flags as rows of a version, which are not stored yet."""
+    import pandas as pd
+
     ids = dict(version.study.annotators.values_list("pseudonym", "pk"))
     return [
         AnnotatorFlag(
@@ -56,6 +60,8 @@ def _checks(study: Study) -> pd.DataFrame:
 def _ratings(study: Study) -> pd.DataFrame:
     """Values as shares of their scales. Those among three categories and more are left out, since
     they are neither near each other nor apart."""
+    import pandas as pd
+
     frame = judgment_frame(study)
     scales = {
         question.name: (question.scale_min, question.scale_max - question.scale_min)
@@ -119,4 +125,6 @@ def _reasons(study: Study) -> pd.DataFrame:
 
 
 def _frame(rows: Any, columns: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame.from_records(list(rows), columns=columns)

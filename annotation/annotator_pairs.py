@@ -4,12 +4,16 @@ judged most."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from annotation.models import Question
 from annotation.units import KAPPA_WEIGHTS, judged_units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 # More would be cells too small to distinguish, on a page as in a paper.
 MOST_ANNOTATORS = 40
@@ -38,6 +42,8 @@ def pair_table(question: Question, frame: pd.DataFrame, kappas: pd.DataFrame) ->
 
     `kappas` is the table of `AgreementReport.pairs`, of which the question's rows are taken.
     """
+    import pandas as pd
+
     judgments = frame[frame["question"] == question.name]
     if judgments.empty:
         return PairTable("", False, 0, 0, pd.DataFrame(columns=COLUMNS))
@@ -58,6 +64,8 @@ def _kappas(question: Question, kappas: pd.DataFrame) -> pd.DataFrame:
 
 def _correlations(question: Question, judgments: pd.DataFrame, most: set[str]) -> pd.DataFrame:
     """Pearson's r of every two annotators over the candidates both rated."""
+    import pandas as pd
+
     judged = judged_units(question, judgments[judgments["annotator"].astype(str).isin(most)])
     wide = pd.DataFrame(
         {"unit": judged.units, "annotator": judged.annotators, "value": judged.values}

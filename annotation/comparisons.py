@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from annotation.exceptions import StudyUnfit
 from annotation.frames import judgment_frame
 from annotation.models import Question, Study
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.aggregation.result import Aggregation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 COMPARED = ("preference", "best_worst", "ranking")
 # What two equal values of a kind say: that neither is better, or nothing about the two.
@@ -25,6 +28,8 @@ COLUMNS = ["winner", "loser", "weight", "judgment", "item", "annotator"]
 def wins(question: Question, frame: pd.DataFrame) -> pd.DataFrame:
     """A row a win: `winner`, `loser`, `weight`, the `judgment` that it comes from, and of what and
     by whom that is; a tie is half a win each way."""
+    import pandas as pd
+
     rows = frame[frame["question"] == question.name]
     by_judgment = rows.groupby(["round", "item", "annotator"], observed=True, sort=False)
     records = [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Question, Submission
@@ -13,6 +12,10 @@ from annotation.units import JudgedUnits, Level, judged_units
 from stats.agreement import krippendorff_alpha
 from stats.annotators import annotator_quality
 from stats.arguments import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 # Neighbours on a scale of five steps are a quarter of it apart, and no dispute; two steps are.
 SCALE_SHARE = 0.25
@@ -103,6 +106,8 @@ def _judged(question: Question, round: int, frame: pd.DataFrame | None) -> Judge
 
 def _candidates(question: Question) -> pd.DataFrame:
     """The candidates of the study with their ids, in its order."""
+    import pandas as pd
+
     columns = {
         "item_id": "item",
         "item": "item__key",
@@ -129,6 +134,8 @@ def _order(question: Question, round: int, judged: JudgedUnits) -> list[float] |
 
 def _alpha_without_each(judged: JudgedUnits, annotators: Sequence[str]) -> list[float]:
     """Alpha of the others, for each of the annotators left out."""
+    import pandas as pd
+
     units, values = judged.units.to_numpy(), judged.values.to_numpy()
     who = pd.Index(annotators).get_indexer(pd.Index(judged.annotators))
     return [
@@ -143,6 +150,8 @@ def _alpha(units: Column, annotators: Column, values: Column, level: Level) -> f
 
 def _flagged(question: Question, round: int) -> dict[str, int]:
     """How many of each annotator's submissions are flagged."""
+    import pandas as pd
+
     submissions = Submission.objects.of(question.study).accepted().flagged().filter(round=round)
     names = submissions.values_list("annotator__pseudonym", flat=True)
     return dict(pd.Series(list(names), dtype=str).value_counts())

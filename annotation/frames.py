@@ -1,14 +1,19 @@
 """The way from the database to pandas: one long frame, a row per judgment."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 
 from annotation.bulk import batched
 from annotation.models import Candidate, Judgment, Protocol, Question, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 COLUMNS = (
     *("study", "round", "item", "condition", "candidate", "system"),
@@ -67,6 +72,8 @@ def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
 
 def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> pd.DataFrame:
     """The columns with their texts, by question, item, candidate, round and annotator."""
+    import pandas as pd
+
     questions = list(study.questions.order_by("position", "pk"))
     columns = _on_the_scale(questions, columns)
     candidates = Candidate.objects.filter(item__study=study)
@@ -118,11 +125,15 @@ def _whole_items(study: Study, about: np.ndarray[Any, Any]) -> list[tuple[int, s
 
 def _positions(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:
     """Where each key stands among the known ones."""
+    import pandas as pd
+
     return pd.Index(known, dtype="int64").get_indexer(pd.Index(keys))
 
 
 def _category(positions: np.ndarray[Any, Any], texts: list[str]) -> pd.Categorical:
     """The texts at these positions, as the sorted categories of those that are there."""
+    import pandas as pd
+
     present = np.zeros(len(texts), dtype=bool)
     present[positions] = True
     there = [text for text, is_there in zip(texts, present, strict=True) if is_there]
@@ -138,5 +149,7 @@ def candidate_frame(study: Study) -> pd.DataFrame:
 
 
 def _frame(rows: QuerySet[Any], columns: dict[str, str]) -> pd.DataFrame:
+    import pandas as pd
+
     values = rows.values_list(*columns.values()).iterator(chunk_size=10_000)
     return pd.DataFrame.from_records(list(values), columns=list(columns))

@@ -14,7 +14,6 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 from django.utils.translation import gettext as _
@@ -23,6 +22,7 @@ from annotation.exceptions import FrameUnfit
 from annotation.frames import judgment_frame
 
 if TYPE_CHECKING:
+    import pandas as pd
     from django.core.files.storage import Storage
 
     from annotation.models import Study
@@ -61,6 +61,8 @@ def freeze_frame(frame: pd.DataFrame) -> FrozenFrame:
 
 def read_frozen_frame(fingerprint: str) -> pd.DataFrame:
     """The frame of this fingerprint; FrameUnfit where it is not there, or is another."""
+    import pandas as pd
+
     name, storage = _name_of(fingerprint), _storage()
     if not storage.exists(name):
         raise FrameUnfit(
@@ -90,6 +92,8 @@ def _is_frozen(fingerprint: str) -> bool:
 
 def frame_fingerprint(frame: pd.DataFrame) -> str:
     """SHA-256 of the names of the columns and of their values, in their order."""
+    import pandas as pd
+
     digest = sha256(json.dumps([len(frame), *map(str, frame.columns)]).encode())
     for name in frame.columns:
         column = frame[name]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from django.db.models import Max
 
 from annotation.models import ItemSample, SampledItem, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 DESIGN = ("item", "batch", "probability")
 
@@ -37,6 +40,8 @@ def add_to_item_sample(*, sample: ItemSample, probabilities: Mapping[int, float 
 def sample_design(study: Study, round_: int = 1) -> pd.DataFrame:
     """Each item that was sent in a round by its key, with the first sample it was of and its
     probability there, missing where it was picked by hand."""
+    import pandas as pd
+
     rows = SampledItem.objects.filter(sample__study=study, sample__round=round_)
     values = rows.order_by("sample__number").values_list(
         "item__key", "sample__number", "probability"

@@ -1,13 +1,14 @@
 """Making one label of a candidate's judgments, and keeping the set of them under a version."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import Max
@@ -18,6 +19,10 @@ from annotation.frames import judgment_frame
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
 from annotation.units import JudgedUnits, judged_units
 from stats.aggregation import Aggregation, aggregate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 CATEGORICAL = ("majority", "dawid_skene", "one_coin", "mace", "glad")
 NUMERIC = ("mean", "trimmed_mean", "median", "bias_precision", "zscore")

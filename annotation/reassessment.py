@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal
 
 from annotation.agreement import rounds_of
 from annotation.frames import judgment_frame
@@ -15,6 +13,10 @@ from annotation.models import Question, Study
 from annotation.units import Level, categories_of
 from presentation.records import plain_values
 from stats.agreement import Agreement, coefficients_at_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 By = Literal["same annotator", "another annotator"]
 
@@ -91,6 +93,8 @@ def _crossed(judgments: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:
 
 def _coefficients(question: Question, pairs: pd.DataFrame) -> tuple[Agreement, ...]:
     """The two rounds as two annotators; each pair of judgments is a unit, an item a cluster."""
+    import pandas as pd
+
     values = pd.concat([pairs["value_earlier"], pairs["value_later"]], ignore_index=True)
     units = list(range(len(pairs)))
     level: Level = question.level  # type: ignore[assignment]

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
-import pandas as pd
 
 from stats.agreement import (
     Agreement,
@@ -24,6 +23,8 @@ from stats.agreement import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from annotation.models import Question
 
 NOUNS = {"clusters of items": "items", "clusters": "items", "items": "candidates"}
@@ -95,6 +96,8 @@ class JudgedUnits:
 
     def pairs(self) -> pd.DataFrame:
         """Kappa of every pair of annotators, where the level has one."""
+        import pandas as pd
+
         if self.level not in KAPPA_WEIGHTS:
             return pd.DataFrame()
         return pairwise_kappa(

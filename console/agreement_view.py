@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import pandas as pd
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy
 
@@ -24,6 +23,10 @@ from annotation.models import (
 )
 from console.glossary import COEFFICIENTS, Term, title_of
 from validation.models import HumanResults
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 WITH, WITHOUT = gettext_lazy("all submissions"), gettext_lazy("without flagged ones")
 # More rows would make the forest longer than a screen; then conditions are left to the table.
@@ -175,6 +178,8 @@ class AgreementView:
     @cached_property
     def forest(self) -> pd.DataFrame:
         """Alpha of every question and, where they fit, of every condition."""
+        import pandas as pd
+
         alphas = list(AgreementCoefficient.objects.of(self.version).alphas(self.round))
         if len({(row.question_id, row.by) for row in alphas}) > MOST_IN_FOREST:
             alphas = [row for row in alphas if not row.by]
@@ -224,6 +229,8 @@ class AgreementView:
 
 
 def _table(rows: QuerySet[Any], columns: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame.from_records(list(rows.values_list(*columns)), columns=columns)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from django.utils.translation import gettext as _
 
 from console.collections.evaluation_sentences import figure, interval_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MOST_NAMED = 8
 """Values that may be listened to one by one; of more, the ends are named."""
@@ -26,6 +29,8 @@ def values_in_words(frame: pd.DataFrame) -> str:
 
 
 def _with_interval(row: Mapping[Hashable, Any]) -> str:
+    import pandas as pd
+
     low, high = (None if pd.isna(row[name]) else row[name] for name in ("ci_low", "ci_high"))
     return f"{figure(row['value'])} {interval_text(low, high)}".strip()
 

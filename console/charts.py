@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -17,6 +17,9 @@ from annotation.charts.agreement import (
 from annotation.charts.descriptions import forest_in_words, matrix_in_words, scatter_in_words
 from console.agreement_view import AgreementView
 from presentation.theme import Picture
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

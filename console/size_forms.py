@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
-import pandas as pd
 from django import forms
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -26,6 +25,10 @@ from stats.inference.correlation_sizes import Method, power_for_correlation
 from stats.inference.metric_pair_sizes import metric_pair_power
 from stats.inference.sample_sizes import difference_power, whole_items
 from stats.inference.topic_sizes import systems_power, topics_for_width
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 POWER, WIDTH = "power", "width"
 # Of a curve: from a third of the answer to three times as many.
@@ -101,11 +104,15 @@ class SizeForm(forms.Form):
         return float(self.cleaned_data[self.of])
 
     def _powers(self, n: int, power: Callable[[int], float]) -> pd.DataFrame:
+        import pandas as pd
+
         steps = np.clip((STEPS * n).round(), min(n, 4), MOST_TOPICS)
         sizes = np.unique(np.append(steps, n).astype(int))
         return pd.DataFrame({"n": sizes, POWER: [power(int(one)) for one in sizes]})
 
     def _widths(self, most: float, n: Callable[[float], float]) -> pd.DataFrame:
+        import pandas as pd
+
         widths = [width for width in WIDTHS * self.wanted if width < most]
         return pd.DataFrame({"n": [n(width) for width in widths], WIDTH: widths})
 

@@ -1,9 +1,15 @@
 """A study's scores as one long frame, a row per candidate and metric."""
 
-import pandas as pd
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from annotation.models import Study
 from metrics.models import Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 COLUMNS = {
     "item": "candidate__item__key",
@@ -17,6 +23,8 @@ COLUMNS = {
 
 def score_frame(study: Study) -> pd.DataFrame:
     """Every score of a study; an undefined one is NaN beside its reason."""
+    import pandas as pd
+
     rows = Score.objects.filter(run__study=study).order_by(
         "run_id", "candidate__item__position", "candidate__position", "candidate_id"
     )

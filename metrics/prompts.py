@@ -5,12 +5,12 @@ item's condition, the question its context. An answer under one prompt is paired
 system's answer to the same question under another.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import nan
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from annotation.frames import candidate_frame
 from annotation.models import Study
@@ -20,6 +20,10 @@ from metrics.models import ScoringRun
 from presentation.records import plain_values
 from stats.significance.adjustments import holm
 from stats.significance.paired_differences import PairedDifference, paired_difference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 ALL = ""
 """Stands for every system, or every condition."""

@@ -1,11 +1,15 @@
 """Records of numbers as plain values, for JSON and pages."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def plain_values(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
-
-import altair as alt
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 Form = Literal["svg", "png", "pdf"]
-Picture: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
+if TYPE_CHECKING:
+    import altair as alt
+
+    Picture: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
+else:
+    Picture = Any
+# The page's width, and as much height as the rows need.
+FILLING: Any = {"type": "fit-x", "contains": "padding"}
 
 # Okabe and Ito's palette, distinguishable with any kind of colour vision.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"

@@ -13,9 +13,9 @@ from functools import partial
 from hashlib import sha256
 from math import nan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from annotation.readers.drafts import StudyDraft
 from replications.exceptions import DatasetIncomplete
@@ -28,6 +28,10 @@ from replications.readers.topical_chat import read_topical_chat
 from retrieval.audit.collection import audit_collection
 from stats.correlation import Coefficient, Level, correlation_at_level
 from validation.documents.signatures import plain_signature
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 DIGEST_CHARACTERS = 12
 COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
@@ -91,6 +95,8 @@ def _signed(paths: Sequence[Path], **fields: object) -> str:
 
 def _lmstyle(paths: Sequence[Path]) -> Iterator[Reproduced]:
     """Table 1: the mean over items of the correlation over four systems, by style."""
+    import pandas as pd
+
     folder = paths[0].parent
     means = pd.DataFrame(table_3(folder))
     for cell in table_1(folder):
@@ -191,6 +197,8 @@ def _cells(published: Published, question: str, metric: str) -> pd.DataFrame:
 
 
 def _ratings(study: StudyDraft, question: str) -> pd.DataFrame:
+    import pandas as pd
+
     rows = [
         {"item": one.item, "candidate": judgment.candidate, "value": judgment.value}
         for one in study.submissions

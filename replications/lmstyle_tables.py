@@ -4,17 +4,21 @@ Table 1 is the mean over items of the correlation, over systems, of a metric wit
 Table 2 the systems' mean scores; Table 3 the systems' mean human ratings.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from pathlib import Path
-from typing import Any, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal
 
 from annotation.readers.tables import read_rows
 from presentation.records import plain_records, plain_values
 from replications.lmstyle import QUESTION_OF, SCORES, data_file, read_batch
 from stats.correlation import Undefined, correlation_at_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 ALL_SCORES = "all_models_scores.csv.gz"
 OVERALL = "Overall"
@@ -114,6 +118,8 @@ def table_3(folder: Path) -> Cells:
 
 def _ratings(folder: Path) -> pd.DataFrame:
     """The judgments of approved assignments, a row each."""
+    import pandas as pd
+
     draft = read_batch(folder)
     contexts = {item.key: item.context.strip() for item in draft.items}
     return pd.DataFrame(
@@ -136,6 +142,8 @@ def _ratings(folder: Path) -> pd.DataFrame:
 
 def _scores(path: Path, metrics: Sequence[str]) -> pd.DataFrame:
     """The scores of a file, a row an output; an empty cell is a score that is missing."""
+    import pandas as pd
+
     rows = read_rows(path, ("dataset", "task", "model", *metrics))
     texts = {"dataset": "dataset", "task": "task", "system": "model", "input": "input"}
     names = {name: [row.text(column).strip() for row in rows] for name, column in texts.items()}

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from annotation.readers.rows import unstorable
 from presentation.files import plain_file, reason_of
@@ -23,6 +22,10 @@ from simulation.catalogue_files import UNREADABLE
 from simulation.critics import Critic
 from simulation.exceptions import CaptionsUnfit
 from stats.arguments import Floats, Integers
+
+if TYPE_CHECKING:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
 
 LEAST_CAPTIONS_OF_A_WORD = 3
 SHOES = ("ReferenceImageName", "ImageName", "RelativeCaption")
@@ -71,6 +74,8 @@ def read_captions(path: Path) -> list[RelativeCaption]:
 def caption_words(captions: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
     """Their words that a few captions have, and each caption's vector of length 1; all words where
     captions are few, or none of their words comes often."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     for least in (LEAST_CAPTIONS_OF_A_WORD, 1) if len(captions) > 100 else (1,):
         words = TfidfVectorizer(min_df=least, sublinear_tf=True)
         with suppress(ValueError):  # no word is left

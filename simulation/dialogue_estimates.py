@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from simulation.outcome_report import OutcomeResult, Share
 from simulation.outcome_study import COEFFICIENTS, Order
 from simulation.switching import CHOICES, SwitchingStudy, UserFit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 LONGEST_REASON = 300
 # The parts of a report.

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import textwrap
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import pandas as pd
 from django.utils.translation import gettext as _
 
-from presentation.theme import Picture, axis_title, height_of_rows
+from presentation.theme import FILLING, Picture, axis_title, height_of_rows
 
-FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
-TICKS = alt.Axis(tickCount=5)
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+TICKS: Any = {"tickCount": 5}
 # Choices tell users apart: each has a line of its own, and what is longer than a telephone is wide
 # goes on below.
 CHOICE_ENDS, LINE_ENDS = ", ", "\n"
 NAME_WIDTH = 24
 LINES = r"split(datum.label, '\n')"
-NAMES = alt.Axis(labelExpr=LINES, labelLimit=260)
-LEGEND = alt.Legend(orient="top", columns=1, labelExpr=LINES, labelLimit=260)
+NAMES: Any = {"labelExpr": LINES, "labelLimit": 260}
+LEGEND: Any = {"orient": "top", "columns": 1, "labelExpr": LINES, "labelLimit": 260}
 
 
 def in_lines(name: str) -> str:
@@ -29,6 +31,9 @@ def in_lines(name: str) -> str:
 
 def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = None) -> Picture:
     """A point with its interval for each `name`, in their order; a line at a `reference`."""
+    import altair as alt
+    import pandas as pd
+
     rows = rows.assign(name=rows["name"].map(in_lines))
     names = list(dict.fromkeys(rows["name"]))
     title = axis_title(axis)
@@ -48,6 +53,8 @@ def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = Non
 
 def outcomes_figure(rows: pd.DataFrame, whose: list[str]) -> Picture:
     """The outcome of each `recommender` with people and with simulated users, by `who`."""
+    import altair as alt
+
     rows = rows.assign(who=rows["who"].map(in_lines))
     whose = [in_lines(one) for one in whose]
     names = list(dict.fromkeys(rows["recommender"]))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import altair as alt
-import pandas as pd
 from django.utils.translation import gettext as _
 
 from presentation.theme import Picture
@@ -14,22 +12,30 @@ from simulation.experiments import Experiment
 from simulation.users import MetaUser
 from stats.ranking import Measure
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 # Recommenders side by side, of the width that a page has.
 N_COLUMNS = 3
 # Of the theme's colours; with more lines, twenty that are less far apart.
 N_COLOURS = 8
 # Names of users are long, and tell users apart by their end.
-LEGEND = alt.Legend(orient="bottom", columns=2, labelLimit=0, symbolOpacity=1)
+LEGEND: Any = {"orient": "bottom", "columns": 2, "labelLimit": 0, "symbolOpacity": 1}
 
 
 def by_turn(experiment: Experiment, measure: Measure) -> Picture:
     """A measure turn by turn, a line with its interval for each user, apart by recommender."""
+    import pandas as pd
+
     rows = pd.DataFrame([row.record() for row in experiment.rows() if row.measure == measure])
     return turns_figure(rows, measure.name, [user.name for user in experiment.users])
 
 
 def turns_figure(rows: pd.DataFrame, measure: str, names: list[str]) -> Picture:
     """The same of rows of recommender, user, turn, mean, ci_low and ci_high."""
+    import altair as alt
+
     colour = alt.Color("user:N", title=None, sort=names, legend=LEGEND, **_wider(len(names)))
     base = alt.Chart(rows).encode(x=alt.X("turn:O", title=_("Turn"), axis=alt.Axis(labelAngle=0)))
     band = base.mark_area(opacity=0.12).encode(
@@ -76,6 +82,8 @@ def pictures(experiment: Experiment) -> dict[str, Picture]:
 def _against(
     experiment: Experiment, measure: Measure, field: str, title: str, kinds: tuple[str, ...]
 ) -> Picture:
+    import pandas as pd
+
     users = {
         user.name: user
         for user in experiment.users
@@ -96,6 +104,8 @@ def _against(
 
 def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> Picture:
     """Rows of recommender, mean, ci_low and ci_high with a line's `kind`, against a field."""
+    import altair as alt
+
     axis = alt.Axis(tickMinStep=1, format="d") if field == "tolerance" else alt.Axis()
     base = alt.Chart(rows).encode(
         x=alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(padding=8)),
@@ -109,6 +119,8 @@ def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> 
 
 def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
     """Recommenders in the order that the rows, and so the tables, have them in."""
+    import altair as alt
+
     order = list(dict.fromkeys(rows["recommender"]))
     facet = alt.Facet("recommender:N", title=None, sort=order)
     picture: Picture = layered.facet(facet=facet, columns=N_COLUMNS)
@@ -117,6 +129,8 @@ def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
 
 def _wider(n_lines: int) -> dict[str, Any]:
     """The scale of so many lines, where the theme's colours would come twice."""
+    import altair as alt
+
     return {"scale": alt.Scale(scheme="tableau20")} if n_lines > N_COLOURS else {}
 
 

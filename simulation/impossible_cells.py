@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 Cells = Mapping[str, Mapping[str, float]]
 """For each row of a table its means by measure: nDCG, RR and Success, whatever their cutoffs."""
@@ -64,6 +63,8 @@ def _corners(cutoff: int, rr_cutoff: int | None, n_items: int) -> list[tuple[flo
 
 
 def _is_outside(corners: Sequence[tuple[float, float]], point: tuple[float, float]) -> bool:
+    from scipy.spatial import ConvexHull, QhullError
+
     try:
         planes = ConvexHull(np.array(corners)).equations
     except QhullError:

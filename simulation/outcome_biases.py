@@ -10,7 +10,6 @@ from math import nan
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from presentation.records import plain_values
 from simulation.outcome_study import N_DRAWS, SAME, plain_limits, require_outcomes
@@ -87,6 +86,8 @@ def _too_alike(gaps: Floats) -> str | None:
 
 
 def _t_limits(values: Floats, confidence: float) -> tuple[float, float, float]:
+    from scipy import stats
+
     mean, spread = float(values.mean()), float(values.std(ddof=1))
     if spread < SAME:
         return mean, nan, nan
@@ -96,6 +97,8 @@ def _t_limits(values: Floats, confidence: float) -> tuple[float, float, float]:
 
 def _equivalence(gaps: Floats, margin: float) -> float:
     """The larger p of two one-sided t tests (D. J. Schuirmann, 1987)."""
+    from scipy import stats
+
     below = stats.ttest_1samp(gaps, -margin, alternative="greater").pvalue
     above = stats.ttest_1samp(gaps, margin, alternative="less").pvalue
     return float(max(below, above))
@@ -183,6 +186,8 @@ def _root(square: float) -> float:
 
 def _jackknife_limits(values: Floats, confidence: float) -> tuple[float, float]:
     """Limits by Student's t of a value, which is the first, and it without each target."""
+    from scipy import stats
+
     without = values[1:]
     n = len(without)
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from django.utils.translation import gettext as _
 
 from annotation.frames import judgment_frame
@@ -21,6 +20,10 @@ from simulation.outcome_study import LEAST_TARGETS, N_DRAWS, Ceiling, Order, cei
 from simulation.recorded_dialogues import dialogues_of, origin_of
 from stats.arguments import Floats
 from stats.ranking.topic_means import TopicMean, mean_over_topics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 WOULD_DO = "would_do"
 FEW_RECOMMENDERS = 5
@@ -83,6 +86,8 @@ def outcomes_of(study: Study) -> PeoplesOutcomes:
 
 
 def _finals(study: Study) -> pd.DataFrame:
+    import pandas as pd
+
     dialogues = dialogues_of(study, DialogueStudy.Kind.OUTCOMES)
     rows = dialogues.final_items.values("item__key", "recommender", "shown", "is_target")
     return pd.DataFrame(list(rows)).rename(columns={"item__key": "target"})

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from scipy import stats
 
 from presentation.records import plain_values
 from simulation.users import MetaUser
@@ -30,6 +28,10 @@ from stats.inference.mixed_logistic import (
 )
 from stats.inference.sign_flips import sign_flip_test
 from stats.significance.adjustments import holm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 BY_MODEL, BY_SHARES = "the model", "shares of decisions"
 COLUMNS = ("worker", "target", "turn", "delta", "choice")
@@ -190,6 +192,8 @@ def _nearest_excess(decisions: pd.DataFrame, confidence: float) -> Share:
 
 def share_over_workers(workers: pd.Series[Any], values: Floats, confidence: float) -> Share:
     """A mean with Student's t interval, workers as clusters."""
+    from scipy import stats
+
     if not len(values):
         return Share(np.nan, np.nan, np.nan, 0, "no decisions")
     mean = float(values.mean())

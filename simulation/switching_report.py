@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from django.db.models import Count
 from django.utils.translation import gettext as _
 
@@ -22,6 +21,10 @@ from simulation.switching import (
     switching_study,
 )
 from simulation.users import MetaUser
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 DEFAULT_USERS = ("base", "prob:0:0.75", "prob:0:0.75,mode=released")
 DECISION, TAKEN = "decision", "taken"
@@ -43,6 +46,8 @@ def decisions_of(study: Study) -> pd.DataFrame:
 
 def _turns(study: Study) -> pd.DataFrame:
     """Where each item comes from, which its workers did not see."""
+    import pandas as pd
+
     dialogues = dialogues_of(study, DialogueStudy.Kind.SWITCHING)
     rows = dialogues.turns.annotate(n_alternatives=Count("item__candidates")).values(
         *("item__key", "target", "turn", "delta", "recommender", "nearest", "n_alternatives")

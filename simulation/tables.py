@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-from scipy import integrate, stats
-
 from presentation.records import plain_values
 from simulation.experiments import Experiment
 from simulation.impossible_cells import impossible_cells
@@ -126,6 +124,8 @@ def improvement(
 
 def expected_maximum(n: int) -> float:
     """Of n independent standard normal numbers: 1.163 of five."""
+    from scipy import integrate, stats
+
     if n == 1:
         return 0.0
     density = stats.norm.pdf

@@ -3,7 +3,6 @@
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from stats.arguments import Floats
 
@@ -53,6 +52,8 @@ def jackknife_limits(
     >>> round(low, 3), round(high, 3)
     (0.068, 0.802)
     """
+    from scipy import stats
+
     values, count = np.append(replicates, value), len(replicates)
     inside = (values < 1 - TINY) & (1 + (labels_per_item - 1) * values > TINY)
     if count < 2 or not inside.all():

@@ -1,13 +1,13 @@
 """How many more items, or annotators, would distinguish two metrics."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
-import pandas as pd
-from scipy.special import ndtri
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, numbers, require_one_of
@@ -18,6 +18,10 @@ from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import group_values
 from stats.correlation.estimates import pooled_replicate
 from stats.correlation.levels import require_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 COLUMNS = ["n_items", "n_annotators", "delta", "se", "power"]
 POOLED_PAIRS_UP_TO_CELLS = bootstrap.PAIRS_UP_TO_CELLS
@@ -111,6 +115,8 @@ def sample_size_curve(
     >>> curve["power"].is_monotonic_increasing
     True
     """
+    import pandas as pd
+
     require_level(level, coefficient, items, systems)
     require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
     _require_numbers(n_items, n_annotators, reliability, alpha, n_studies)
@@ -270,6 +276,8 @@ def _planned(
 def _power(
     n_items: int, n_annotators: float, more: MoreRatings, values: Floats, alpha: float
 ) -> tuple[float, ...]:
+    from scipy.special import ndtri
+
     deltas = values[0] - values[1]
     if len(deltas) < 2 or np.isnan(more.stretch):
         return n_items, n_annotators, nan, nan, nan

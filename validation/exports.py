@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pandas as pd
-
 from annotation.models import Study
 from metrics.exceptions import NothingToValidate
 from presentation.row_files import Kind, RowFile
@@ -33,6 +31,8 @@ def sampled_item_rows(study: Study) -> RowFile:
 
 
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
+    import pandas as pd
+
     settings = Settings()
     try:
         material = study_material(study, settings)

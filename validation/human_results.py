@@ -7,9 +7,8 @@ from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from django.db import models, transaction
 from django.db.models import Max
 
@@ -38,11 +37,15 @@ from validation.models import (
     LowestRated,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 FORM = 5
 """Of the rows, and how their numbers are reckoned; those of another form are out of date."""
 AT_ONCE = 500
 MOST_PARTS = 12
-Part = tuple[str, str, pd.DataFrame]
+Part = tuple[str, str, "pd.DataFrame"]
 
 
 def human_results_fingerprint(study: Study) -> str:
@@ -95,6 +98,8 @@ def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
 
 def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[Part]:
     """Without flagged work, by condition and by version of the protocol, where there is more."""
+    import pandas as pd
+
     flagged = Submission.objects.of(study).accepted().flagged().filter(round=round)
     names = list(flagged.values_list("annotator__pseudonym", "item__key"))
     if names:

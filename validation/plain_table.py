@@ -5,13 +5,14 @@ an empty cell is a missing value. Several rows of one item and system are severa
 values of it: their mean counts, and the metrics must not differ among them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.rows import Row
@@ -29,6 +30,10 @@ from stats.correlation import (
     correlation_at_level,
 )
 from stats.significance import Test, compare_by_resampling, compare_metrics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 WHOLE_TABLE = ""
 LEVELS: dict[str, Level] = {"sample": "item", "system": "system", "pooled": "pooled"}
@@ -164,6 +169,8 @@ def read_cells(path: Path, columns: Columns) -> pd.DataFrame:
 
 
 def _cells(rows: Sequence[Row], columns: Columns) -> pd.DataFrame:
+    import pandas as pd
+
     human: dict[tuple[str, str, str], list[float]] = {}
     clusters: dict[tuple[str, str], str] = {}
     scores: dict[tuple[str, str, str], tuple[list[float], int]] = {}
@@ -216,6 +223,8 @@ def _mean(values: Sequence[float]) -> float:
 
 def _parts(cells: pd.DataFrame, settings: Settings) -> list[_Part]:
     """The whole table, where items of different parts are different items, and each part."""
+    import pandas as pd
+
     signed = {_column(name): -cells[_column(name)] for name in settings.lower_is_better}
     items = pd.Series(list(zip(cells["by"], cells["item"], strict=True)), index=cells.index)
     cells = cells.assign(item=items, **signed)

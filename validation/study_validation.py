@@ -1,9 +1,10 @@
 """A study's judgments, or labels, beside its scores."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from annotation.frames import judgment_frame
 from annotation.item_samples import sample_design
@@ -18,6 +19,10 @@ from validation.analysis.report import ValidationReport, report_of
 from validation.analysis.settings import Settings
 from validation.exceptions import ClustersUnfit, LabelsUnfit, PrimaryUnknown
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 RUN = ["metric", "signature", "higher_is_better", "is_primary"]
 
 
@@ -29,6 +34,8 @@ def study_report(study: Study, settings: Settings | None = None) -> ValidationRe
 
 def study_material(study: Study, settings: Settings) -> Material:
     """A study's judgments and scores, coded; NothingToValidate where either is missing."""
+    import pandas as pd
+
     _require_both(study, settings)
     sets = _label_sets(study, settings)
     protocol = None if settings.protocol is None else numbered_version(study, settings.protocol)
@@ -52,6 +59,8 @@ def study_material(study: Study, settings: Settings) -> Material:
 
 def _design(study: Study, settings: Settings) -> Design | None:
     """How the study's items were sampled in the round; None where none of them was."""
+    import pandas as pd
+
     batches = sample_design(study, settings.round)
     if batches.empty:
         return None
@@ -125,6 +134,8 @@ def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
 
 
 def _labels(sets: list[LabelSet]) -> pd.DataFrame | None:
+    import pandas as pd
+
     if not sets:
         return None
     columns = ["question", "item", "candidate", "value"]

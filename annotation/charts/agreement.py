@@ -5,21 +5,22 @@ An undefined number is left out of a picture; the table beside it names it with 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import altair as alt
-import pandas as pd
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from presentation.matrix_cells import numbers, signed_colour
-from presentation.theme import BLUE, ORANGE, RED, Picture, axis_title, height_of_rows
+from presentation.theme import BLUE, FILLING, ORANGE, RED, Picture, axis_title, height_of_rows
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
 
 INTERVAL_TITLE = gettext_lazy("Krippendorff's alpha, with its 95\u00a0% interval")
 # Beyond so many annotators the numbers in the cells of a matrix would not fit.
 MOST_WITH_NUMBERS = 14
-# The page's width, and as much height as the rows need.
-FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
 X_TITLES = {
     "n_judgments": gettext_lazy("Judgments given"),
     "seconds": gettext_lazy("Median time for a judgment, s"),
@@ -32,6 +33,8 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
     `rows` has the columns label, part, value, ci_low, ci_high and n_items; `part` (with or
     without flagged submissions) distinguishes rows of one label.
     """
+    import altair as alt
+
     defined = rows[rows["value"].notna()]
     parts = list(defined["part"].unique())
     scale = alt.Scale(domain=_reach(defined), nice=False)
@@ -60,6 +63,8 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
 
 
 def _forest_tips() -> list[alt.Tooltip]:
+    import altair as alt
+
     return [
         alt.Tooltip("label:N", title=_("Of")),
         alt.Tooltip("part:N", title=_("With")),
@@ -82,6 +87,9 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
     `pairs` has the columns annotator_a, annotator_b, value and n_shared; a cell without a
     defined value stays empty. `statistic` names the value.
     """
+    import altair as alt
+    import pandas as pd
+
     defined = pairs[pairs["value"].notna()]
     turned = {"annotator_a": "annotator_b", "annotator_b": "annotator_a"}
     both = pd.concat([defined, defined.rename(columns=turned)], ignore_index=True)
@@ -114,6 +122,8 @@ def annotator_scatter(
     `annotators` has the columns annotator, agreement, n_judgments, seconds and n_flagged;
     who agrees least and who agrees most are named. `statistic` names the agreement.
     """
+    import altair as alt
+
     compared = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
     doubts = compared["n_flagged"].gt(0).map({True: "flagged", False: "not flagged"})
     compared = compared.assign(doubt=doubts)
@@ -159,6 +169,8 @@ def annotator_scatter(
 
 def _name(base: alt.Chart, of_one: pd.DataFrame, against: str, *, dy: int) -> alt.Chart:
     """The name of the annotator of one row, towards the middle of the picture."""
+    import altair as alt
+
     align = alt.expr(f"scale('x', datum.{against}) < width / 2 ? 'left' : 'right'")
     named: alt.Chart = base.properties(data=of_one).mark_text(align=align, dy=dy, fontSize=11)
     return named.encode(text="annotator:N")

@@ -1,11 +1,16 @@
 """Descriptions of charts in words: their text alternatives and captions."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MOST_LISTED = 6
 RANK_CORRELATIONS = {
@@ -75,6 +80,8 @@ def scatter_in_words(annotators: pd.DataFrame, against: str, statistic: str) -> 
 
 
 def _with_interval(row: Mapping[Any, Any]) -> str:
+    import pandas as pd
+
     limits = "" if pd.isna(row["ci_low"]) else f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
     return f"{row['label']} ({row['part']}) {row['value']:.2f}{limits}"
 

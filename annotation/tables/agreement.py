@@ -1,12 +1,12 @@
 """How well the annotators of a plain file of labels agree."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from math import isnan
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from annotation.exceptions import FileRefused
 from annotation.readers.labels import Columns, Kind, LabelTable, read_labels
@@ -15,6 +15,10 @@ from presentation.counts import count_of
 from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement, coefficients_at_level, pairwise_kappa
 from stats.agreement.intervals import CiChoice
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 KINDS: dict[Level, Kind] = {
     "nominal": "text",
@@ -99,6 +103,8 @@ def agree_on_file(
 
 def _pairs(table: LabelTable, level: Level) -> pd.DataFrame:
     """Kappas where equality of labels, or steps between them, mean something."""
+    import pandas as pd
+
     if level not in KAPPA_WEIGHTS or (level == "ordinal" and len(set(table.values)) > MOST_STEPS):
         return pd.DataFrame()
     weights = KAPPA_WEIGHTS[level]

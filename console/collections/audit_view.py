@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from itertools import groupby
 
-import pandas as pd
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
@@ -131,6 +130,8 @@ class AuditView(ResultView):
     @cached_property
     def charts(self) -> list[Chart]:
         """How often each kind of finding was found; what is refused first."""
+        import pandas as pd
+
         rows = [
             (one.severity, code_name(one.name), each.file.file_name, one.n)
             for part in ("refused", "defects", "notes")

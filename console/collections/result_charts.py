@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from presentation.theme import Picture
 from retrieval.charts.rankings import means_by_qrels, means_in_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MOST_DRAWN = 5
 """Qrels that a chart can tell apart."""
@@ -32,6 +35,8 @@ def means_chart(
     name: str, title: str, measure: str, rows: Sequence[tuple[Value, ...]]
 ) -> list[Chart]:
     """The runs' means under several qrels; none where there is no mean."""
+    import pandas as pd
+
     frame = pd.DataFrame(rows, columns=list(MEANS)).dropna(subset=["mean"])
     if frame.empty:
         return []

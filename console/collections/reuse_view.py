@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property, partial
 
-import pandas as pd
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
@@ -81,6 +80,8 @@ class ReuseView(ResultView):
         return [chart for chart in (self._forest(), self._curve()) if len(chart.frame)]
 
     def _forest(self) -> Chart:
+        import pandas as pd
+
         measure = self.main.measure
         rows = [
             (one.run, one.unit.unit, one.change, one.ci_low, one.ci_high)
@@ -97,6 +98,8 @@ class ReuseView(ResultView):
         )
 
     def _curve(self) -> Chart:
+        import pandas as pd
+
         rows = [tuple(getattr(one, name) for name in DEPTHS) for one in self.depths]
         frame = pd.DataFrame(rows, columns=list(DEPTHS))
         return Chart(

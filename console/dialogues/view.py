@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-import pandas as pd
 from django.utils.translation import gettext as _
 
 from console.chart_summaries import range_in_words, values_in_words
@@ -19,6 +19,9 @@ from simulation.dialogue_estimates import BIAS, FIT, ORDER, PEOPLE, SHARE
 from simulation.dialogue_figures import outcomes_figure, spans_figure
 from simulation.models import DialogueEstimate, DialogueStudy
 from validation.documents.documents import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ReportView:
@@ -98,6 +101,8 @@ class ReportView:
         ]
 
     def _outcomes(self) -> tuple[pd.DataFrame, list[str]]:
+        import pandas as pd
+
         people = _("people")
         rows = [
             {"recommender": row.recommender or _("an item at random"), "who": people}
@@ -140,5 +145,7 @@ def _numbers(row: DialogueEstimate) -> dict[str, float | None]:
 
 def _frame(rows: Iterable[tuple[str, DialogueEstimate]]) -> pd.DataFrame:
     """Named estimates, those that are defined."""
+    import pandas as pd
+
     named = [{"name": name} | _numbers(row) for name, row in rows if row.value is not None]
     return pd.DataFrame(named)

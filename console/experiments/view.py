@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import pandas as pd
 from django.utils.translation import gettext as _
 
 from console.chart_summaries import ranges_in_words
@@ -26,6 +25,10 @@ from presentation.theme import Picture
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import StoredCatalogue, TurnResult
 from validation.documents.documents import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 TURNS, TOLERANCE, P_SWITCH = "turns", "tolerance", "p-switch"
 FRAME = ("turn", "mean", "ci_low", "ci_high")
@@ -127,6 +130,8 @@ class ExperimentView:
         return {one.name: one for one in figures}
 
     def _turns(self) -> Figure:
+        import pandas as pd
+
         frame = pd.DataFrame([_plain(row) for row in self._rows])
         names = self.run.user_names
         words = _(
@@ -144,6 +149,8 @@ class ExperimentView:
         )
 
     def _against(self, name: str, field: str, title: str, axis: str) -> Figure:
+        import pandas as pd
+
         kinds = ("prob",) if field == "p_switch" else ("tol", "prob")
         frame = pd.DataFrame(
             [

@@ -4,14 +4,19 @@ Scores of one sentence changed between sacrebleu's versions (pairs with no commo
 exactly 0 now and were not in 2023), which is why its own signature is stored with them.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from error_codes import InvalidValue
 from metrics.scorers.scorer import Example, Score, Scorer, Scores
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
+
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 """Those of sacrebleu's tokenisers that need neither a download nor another package."""
@@ -81,6 +86,8 @@ class Bleu(SacreScorer):
     outputs = ("sacrebleu",)
 
     def __init__(self, *, tokenize: str = "13a", lowercase: bool = False) -> None:
+        from sacrebleu.metrics.bleu import BLEU
+
         if tokenize not in TOKENIZERS:
             raise InvalidValue(
                 f"tokenize must be one of {', '.join(TOKENIZERS)}, got {tokenize!r}",
@@ -125,6 +132,8 @@ class Chrf(SacreScorer):
     def __init__(
         self, *, char_order: int = 6, word_order: int = 0, beta: int = 2, lowercase: bool = False
     ) -> None:
+        from sacrebleu.metrics.chrf import CHRF
+
         for argument, value, least in (
             ("char_order", char_order, 1),
             ("word_order", word_order, 0),
@@ -174,6 +183,8 @@ class Ter(SacreScorer):
     def __init__(
         self, *, normalized: bool = False, no_punct: bool = False, case_sensitive: bool = False
     ) -> None:
+        from sacrebleu.metrics.ter import TER
+
         super().__init__(
             TER(normalized=normalized, no_punct=no_punct, case_sensitive=case_sensitive)
         )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from annotation.readers.pooled_hits import PooledHit
@@ -55,6 +54,8 @@ class JudgedPools:
     @cached_property
     def is_repeat(self) -> Flags:
         """Slots whose picture stands in an earlier slot of the row."""
+        import pandas as pd
+
         row, slot = np.nonzero(self.has_picture)
         pairs = pd.DataFrame({"row": row, "picture": self.picture[row, slot]})
         repeat = np.zeros(self.picture.shape, dtype=bool)

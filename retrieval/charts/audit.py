@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import altair as alt
-import pandas as pd
+from typing import TYPE_CHECKING
+
 from django.utils.translation import gettext as _
 
-from presentation.theme import BLUE, ORANGE, RED, Picture, axis_title, height_of_rows
+from presentation.theme import BLUE, FILLING, ORANGE, RED, Picture, axis_title, height_of_rows
 
-FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 COLOURS = {"refused": RED, "defect": ORANGE, "note": BLUE}
 
 
@@ -17,6 +20,8 @@ def counted_findings(rows: pd.DataFrame) -> Picture:
 
     `rows` has the columns severity, finding, file and n.
     """
+    import altair as alt
+
     names = {"refused": _("refused"), "defect": _("defects"), "note": _("notes")}
     drawn = rows.assign(part=[names[one] for one in rows["severity"]])
     there = [one for one in COLOURS if one in set(rows["severity"])]

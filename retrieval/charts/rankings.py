@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
-import altair as alt
-import pandas as pd
 from django.utils.translation import gettext as _
 
-from presentation.theme import BLUE, OKABE_ITO, ORANGE, Picture, axis_title, height_of_rows
+from presentation.theme import BLUE, FILLING, OKABE_ITO, ORANGE, Picture, axis_title, height_of_rows
 
-FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 LEGEND_WIDTH = 260
 LONGEST_NAME = 32
@@ -23,6 +25,8 @@ def means_by_qrels(rows: pd.DataFrame, *, measure: str) -> Picture:
 
     `rows` has the columns run, qrels, rank, mean, ci_low and ci_high.
     """
+    import altair as alt
+
     names = legend_names(list(dict.fromkeys(rows["qrels"])))
     rows = rows.assign(qrels=[names[name] for name in rows["qrels"]])
     qrels = list(names.values())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import altair as alt
-import pandas as pd
+from typing import TYPE_CHECKING
+
 from django.utils.translation import gettext as _
 
-from presentation.theme import BLUE, ORANGE, Picture, axis_title, height_of_rows
+from presentation.theme import BLUE, FILLING, ORANGE, Picture, axis_title, height_of_rows
 
-FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 HEIGHT = 220
 
 
@@ -17,6 +20,8 @@ def left_out_forest(rows: pd.DataFrame, *, measure: str) -> Picture:
 
     `rows` has the columns run, unit (system or group), change, ci_low and ci_high.
     """
+    import altair as alt
+
     names = {"system": _("The system left out"), "group": _("Its group left out")}
     drawn = rows.assign(part=[names[unit] for unit in rows["unit"]])
     parts = [name for unit, name in names.items() if unit in set(rows["unit"])]
@@ -52,6 +57,8 @@ def relevant_by_depth(rows: pd.DataFrame) -> Picture:
 
     `rows` has the columns depth, n_judged, n_relevant and n_new_relevant.
     """
+    import altair as alt
+
     tips = [
         alt.Tooltip("depth:Q", title=_("Pool depth")),
         alt.Tooltip("n_relevant:Q", format=",", title=_("Relevant documents")),

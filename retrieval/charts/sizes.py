@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import altair as alt
-import pandas as pd
+from typing import TYPE_CHECKING
+
 from django.utils.translation import gettext as _
 
-from presentation.theme import ORANGE, Picture, axis_title
+from presentation.theme import FILLING, ORANGE, Picture, axis_title
 
-FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 HEIGHT = 240
 
 
 def size_curve(rows: pd.DataFrame, *, of: str, wanted: float, n: int) -> Picture:
     """Power or width (`of`) of each number in `rows`; what is wanted as a line, the answer as a
     point on the curve's safe side."""
+    import altair as alt
+    import pandas as pd
+
     title = _("Power") if of == "power" else _("Width of the interval")
     scale = alt.Scale(domain=[0, 1]) if of == "power" else alt.Scale(zero=True)
     y = alt.Y(f"{of}:Q", title=axis_title(title), scale=scale)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import altair as alt
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from presentation.theme import BLUE, ORANGE, Picture, axis_title
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 HEIGHT = 260
 # Beyond so many bars some are thinner than a pixel: then as many of them, evenly spaced, are drawn.
@@ -17,6 +21,8 @@ MOST_BARS = 500
 
 def differences(a: dict[str, float], b: dict[str, float]) -> pd.DataFrame:
     """The topics that both runs have, by how much better the first is: topic, a, b, difference."""
+    import pandas as pd
+
     topics = [topic for topic in a if topic in b]
     frame = pd.DataFrame(
         {
@@ -32,6 +38,8 @@ def differences(a: dict[str, float], b: dict[str, float]) -> pd.DataFrame:
 
 def topic_differences(frame: pd.DataFrame, *, a: str, b: str, measure: str) -> Picture:
     """A bar for each topic, from the one in which `a` leads most to that in which `b` does."""
+    import altair as alt
+
     drawn = _thinned(frame)
     drawn = drawn.assign(
         place=np.arange(1, len(drawn) + 1),

@@ -11,10 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from django.db.models import F, QuerySet
 
 from annotation.exceptions import StudyUnfit
@@ -24,6 +23,10 @@ from presentation.files import write_whole
 from presentation.row_files import Kind, RowFile
 from retrieval.collection_sizes import CollectionSizes
 from retrieval.exports.grades import GRADE, RULES, Scale, is_graded, scale_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 QREL_KINDS: dict[str, Kind] = {"topic": "text", "docno": "text", "relevance": "integer"}
 # Python's white space, which not every database's \s has.
@@ -113,6 +116,8 @@ class Qrels:
 
     @property
     def sizes(self) -> CollectionSizes:
+        import pandas as pd
+
         codes, names = pd.factorize(self.table["topic"])
         grade = self.table["relevance"].to_numpy()
         counts = (
@@ -194,6 +199,8 @@ def label_source(
 
 def qrels_of(source: Source) -> Qrels:
     """All pairs of a source."""
+    import pandas as pd
+
     rows = [(pair.topic, pair.docno, _written_grade(pair.grade)) for pair in pairs_of(source)]
     table = pd.DataFrame(rows, columns=list(QREL_KINDS))
     return Qrels(source.rule, source.round, table, source.scale)

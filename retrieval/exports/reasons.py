@@ -7,9 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
 from django.db.models import Exists, OuterRef
 
 from annotation.bulk import batched
@@ -20,6 +19,10 @@ from presentation.row_files import Kind, RowFile
 from retrieval.exceptions import TermsUnfit
 from retrieval.exports.qrels import Source
 from stats.quality.reason_terms import reason_terms
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 TERMS = Path(__file__).with_name("reason_terms.csv")
 REASON_KINDS: dict[str, Kind] = {

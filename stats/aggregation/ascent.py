@@ -1,11 +1,12 @@
 """Expectation-maximisation that stops when the likelihood stands still, and says whether it did."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import Crowd, Repeats, Votes
@@ -21,6 +22,10 @@ from stats.aggregation.result import (
     sign,
 )
 from stats.arguments import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 CONTRADICTION = 0.5
 """Of a category's share: where a model departs further from the majority, a warning says so."""

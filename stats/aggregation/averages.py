@@ -1,9 +1,11 @@
 """What the averages of each item's ratings have in common: order, errors and limits."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from stats.aggregation.crowd import Ratings
 from stats.aggregation.result import (
@@ -16,6 +18,9 @@ from stats.aggregation.result import (
 )
 from stats.arguments import Floats, Integers
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def sorted_positions(ratings: Ratings) -> tuple[Integers, Integers, Integers]:
     """Rows by item and ascending value; where each item starts; how many rows it has."""
@@ -26,6 +31,8 @@ def sorted_positions(ratings: Ratings) -> tuple[Integers, Integers, Integers]:
 
 def student_margin(se: Floats, freedom: Floats, confidence: float) -> Floats:
     """Half the width of a t interval; NaN without a degree of freedom."""
+    from scipy import stats
+
     degrees = np.where(freedom > 0, freedom, np.nan)
     return np.asarray(stats.t.ppf(0.5 + confidence / 2, degrees) * se)
 

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse, stats
-from scipy.sparse import csgraph
 
 from error_codes import InvalidValue
 from stats.aggregation.ascent import Ascent, Estimates, fit
@@ -134,6 +132,8 @@ class _Model:
         return _Expectation(mean, self.usual / ratings.labels_per_item)
 
     def estimates(self, ascent: Ascent[_Expectation, _Parameters]) -> Estimates:
+        from scipy import stats
+
         ratings, parameters = self.ratings, ascent.parameters
         shift = float(parameters.bias.mean())
         label, se = ascent.expectation.mean + shift, np.sqrt(ascent.expectation.variance)
@@ -198,6 +198,9 @@ class _Model:
 
 def _island_warnings(ratings: Ratings) -> tuple[str, ...]:
     """The warning that some annotators share no item with the rest, not even through others."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
     n_items, n_annotators = len(ratings.items), len(ratings.annotators)
     ends = (ratings.item, n_items + ratings.annotator)
     shape = (n_items + n_annotators, n_items + n_annotators)

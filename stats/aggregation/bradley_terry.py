@@ -1,13 +1,12 @@
 """The Bradley-Terry model: how strong each candidate is, from who beat whom."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from scipy import sparse, stats
-from scipy.sparse import csgraph
-from scipy.special import expit, log_expit
 
 from error_codes import InvalidValue
 from stats.aggregation.ascent import convergence_warnings
@@ -25,6 +24,10 @@ from stats.arguments import (
 )
 from stats.groups import sum_by
 from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 HALVINGS = 40
 """A step halved so often is below 1e-12 of itself."""
@@ -131,6 +134,8 @@ def bradley_terry(
     0    a  0.549   3.0
     1    b -0.549   1.0
     """
+    import pandas as pd
+
     comparisons = _checked(winners, losers, weights, judgments)
     drawn = _drawn(len(comparisons.winner), items=items, annotators=annotators)
     comparisons = replace(comparisons, drawn=drawn)
@@ -236,6 +241,9 @@ def _drawn(n: int, **columns: Column | None) -> dict[str, Integers]:
 
 def _has_maximum(comparisons: Comparisons, n: int) -> bool:
     """Whether every candidate beats every other, if through others."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
     counted = comparisons.weight > 0
     ends = (comparisons.winner[counted], comparisons.loser[counted])
     graph = sparse.coo_array((np.ones(len(ends[0])), ends), shape=(n, n)).tocsr()
@@ -267,6 +275,8 @@ def _newton(
 
 
 def _log_likelihood(comparisons: Comparisons, value: Floats, smoothing: float) -> float:
+    from scipy.special import log_expit
+
     gap = value[comparisons.winner] - value[comparisons.loser]
     prior = smoothing * float((log_expit(value) + log_expit(-value)).sum())
     return float(comparisons.weight @ log_expit(gap)) + prior
@@ -276,6 +286,8 @@ def _derivatives(
     comparisons: Comparisons, value: Floats, smoothing: float
 ) -> tuple[Floats, Floats]:
     """The gradient and the information matrix (minus the Hessian)."""
+    from scipy.special import expit
+
     n = len(value)
     winner, loser = comparisons.winner, comparisons.loser
     surprise = expit(value[loser] - value[winner])
@@ -341,6 +353,9 @@ def _of_drawn(
 
 def _meat(comparisons: Comparisons, value: Floats, cluster: Integers) -> Floats:
     """The sum over clusters of the products of their scores."""
+    from scipy import sparse
+    from scipy.special import expit
+
     n, n_clusters = len(value), int(cluster.max()) + 1
     surprise = expit(value[comparisons.loser] - value[comparisons.winner])
     pull = comparisons.weight * surprise
@@ -352,6 +367,9 @@ def _meat(comparisons: Comparisons, value: Floats, cluster: Integers) -> Floats:
 
 
 def _table(comparisons: Comparisons, estimate: Strengths, confidence: float) -> pd.DataFrame:
+    import pandas as pd
+    from scipy import stats
+
     n = len(comparisons.candidates)
     wins = sum_by(comparisons.winner, comparisons.weight, n)
     se = np.sqrt(np.maximum(estimate.variance, 0))

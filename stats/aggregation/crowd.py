@@ -6,7 +6,6 @@ from math import prod
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -109,6 +108,8 @@ def code_ratings(items: Column, annotators: Column, values: Column, repeats: Rep
 
 
 def _code_crowd(items: Column, annotators: Column, values: Column, repeats: Repeats) -> Crowd:
+    import pandas as pd
+
     if repeats not in ("refuse", "count"):
         raise InvalidValue(
             f"repeats must be 'refuse' or 'count', not {repeats!r}", code="unknown_repeats"

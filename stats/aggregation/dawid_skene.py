@@ -1,11 +1,12 @@
 """Dawid and Skene's model: each annotator has a confusion matrix of their own."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
 
 from error_codes import InvalidValue
 from stats.aggregation.ascent import (
@@ -19,6 +20,11 @@ from stats.aggregation.ascent import (
 from stats.aggregation.crowd import Repeats, Votes, code_votes, require_table
 from stats.aggregation.result import Aggregation
 from stats.arguments import Column, Floats, Integers
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy import sparse
+
 
 FEW_LABELS = 5
 """Fewer labels of an annotator than this earn a warning."""
@@ -116,6 +122,8 @@ class _Parameters:
 
 class _Model:
     def __init__(self, votes: Votes, smoothing: float) -> None:
+        from scipy import sparse
+
         self.votes = votes
         self.smoothing = smoothing
         self.n_categories = n = votes.n_categories
@@ -132,10 +140,14 @@ class _Model:
 
     @cached_property
     def _by_pair(self) -> sparse.csr_array:
+        from scipy import sparse
+
         return sparse.csr_array(self.counts.T)
 
     @cached_property
     def _by_annotator(self) -> sparse.csr_array:
+        from scipy import sparse
+
         n_pairs = len(self.annotator)
         return sparse.csr_array(
             (np.ones(n_pairs), (self.annotator, np.arange(n_pairs))),
@@ -202,6 +214,8 @@ def _skill(confusion: Floats, prior: Floats) -> dict[str, Floats]:
 
 
 def _confusion_table(votes: Votes, confusion: Floats) -> pd.DataFrame:
+    import pandas as pd
+
     annotator, truth, label = (axis.ravel() for axis in np.indices(confusion.shape))
     categories = pd.Series(votes.categories)
     return pd.DataFrame(

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize
-from scipy.special import expit, log_expit
 
 from error_codes import InvalidValue
 from stats.aggregation.ascent import fitted, normalised, posterior_estimates
@@ -73,6 +71,8 @@ def glad(
     >>> result.labels["difficulty"].round(1).tolist()
     [0.9, 0.6, 0.9]
     """
+    from scipy import optimize
+
     if tolerance < 0:
         raise InvalidValue(
             f"tolerance must not be negative, not {tolerance}", code="tolerance_out_of_range"
@@ -134,6 +134,8 @@ class _Model:
         return np.concatenate([ability, np.zeros(len(self.votes.items))])
 
     def state(self, parameters: Floats) -> _State:
+        from scipy.special import log_expit
+
         votes = self.votes
         ability, log_ease = np.split(parameters, [self.n_annotators])
         logit = ability[votes.annotator] * np.exp(log_ease)[votes.item]
@@ -144,6 +146,8 @@ class _Model:
 
     def loss(self, parameters: Floats) -> tuple[float, Floats]:
         """The negative log posterior, up to a constant, and its gradient."""
+        from scipy.special import expit
+
         votes, state = self.votes, self.state(parameters)
         departure = state.ability - MEAN_ABILITY
         log_prior = -0.5 * float(departure @ departure + state.log_ease @ state.log_ease)

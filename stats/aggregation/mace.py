@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import digamma
 
 from error_codes import InvalidValue
 from stats.aggregation.ascent import fitted, normalised, posterior_estimates, safe_log
@@ -170,6 +169,8 @@ class _Model:
         return _Weights(either[:, 1], either[:, 0], habit)
 
     def _maximise(self, known: Floats) -> _Weights:
+        from scipy.special import digamma
+
         of_knowing = self.votes.per_annotator(known)
         total = digamma(self.n_labels + 2 * KNOWING_PRIOR)
         spam = sum_by(self.cell, 1 - known, self.shape[0] * self.shape[1]).reshape(self.shape)

@@ -1,7 +1,6 @@
 """The median rating of each item."""
 
 import numpy as np
-from scipy import stats
 
 from stats.aggregation.averages import averaged, few_label_reasons, sorted_positions
 from stats.aggregation.crowd import Repeats, code_ratings
@@ -81,6 +80,8 @@ def median(
 
 def _depth(size: Integers, confidence: float) -> Integers:
     """How many ratings lie outside the limits on each side; negative where there are none."""
+    from scipy import stats
+
     depth = np.asarray(stats.binom.ppf((1 - confidence) / 2, size, 0.5), dtype=np.intp)
     outside = stats.binom.cdf(depth, size, 0.5)
     return np.where(outside > (1 - confidence) / 2, depth - 1, depth)

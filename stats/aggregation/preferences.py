@@ -1,10 +1,12 @@
 """Preferences written in a long frame, read as comparisons of two candidates."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.aggregation.bradley_terry import Comparisons, aggregation_of
@@ -20,6 +22,10 @@ from stats.arguments import (
     series,
 )
 from stats.groups import pairs_within, sum_by
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 TIES = frozenset({"=", "tie"})
 Pair = tuple[str, str, float]
@@ -81,6 +87,8 @@ def preference_strengths(
     >>> shown.annotators["agreement"].tolist()
     [1.0, 0.0]
     """
+    import pandas as pd
+
     comparisons, annotator = _comparisons(items, annotators, values)
     row_annotator, names = coded_in_order(annotators, "annotators")
     result = aggregation_of(
@@ -104,6 +112,8 @@ def preference_strengths(
 
 def _comparisons(items: Column, annotators: Column, values: Column) -> tuple[Comparisons, Integers]:
     """The comparisons, and the annotator of each."""
+    import pandas as pd
+
     require_same_length(items=items, annotators=annotators, values=values)
     coded(items, "items")
     coded(values, "values")
@@ -123,7 +133,7 @@ def _comparisons(items: Column, annotators: Column, values: Column) -> tuple[Com
 
 
 def _from_ratings(
-    items: Column, annotators: Column, values: "pd.Series[float]"
+    items: Column, annotators: Column, values: pd.Series[float]
 ) -> tuple[Comparisons, Integers]:
     ratings = code_ratings(items, annotators, values, "count")
     if ratings.n_repeated:
@@ -151,8 +161,10 @@ def _from_ratings(
     return comparisons, comparisons.judgment
 
 
-def _from_text(rows: "pd.Series[str]", text: "pd.Series[str]") -> tuple[Integers, list[Pair]]:
+def _from_text(rows: pd.Series[str], text: pd.Series[str]) -> tuple[Integers, list[Pair]]:
     """The comparisons of all rows, and the row of each; each distinct judgment is read once."""
+    import pandas as pd
+
     keys = pd.MultiIndex.from_arrays([rows, text])
     code, distinct = pd.factorize(keys)
     read = [_read(item, value) for item, value in distinct]

@@ -1,9 +1,11 @@
 """The computation that percent agreement and the chance-corrected coefficients share."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from stats.agreement.design import Design
 from stats.agreement.intervals import Interval, Request, interval_of, linearised_t
@@ -12,6 +14,10 @@ from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import Sums, by_cluster, row_forms
 from stats.arguments import Floats
 from stats.groups import sum_by
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
 
 TINY = 1e-11
 """Expected agreement within this of 1 counts as 1; those of a million items err by 1e-15."""
@@ -92,12 +98,14 @@ class _Parts:
 
     agree: Floats
     paired: Floats
-    shares: "sparse.csr_array[np.float64]"
+    shares: sparse.csr_array[np.float64]
     cluster: np.ndarray
     n_clusters: int
 
     @staticmethod
-    def of(design: Design, weights: Floats | None, *, only_paired: bool) -> "_Parts":
+    def of(design: Design, weights: Floats | None, *, only_paired: bool) -> _Parts:
+        from scipy import sparse
+
         size, table = design.size, design.table
         if only_paired:
             is_paired = size >= 2
@@ -138,6 +146,8 @@ class _Parts:
         return float(chance.constant + chance.slope * (mean @ mean))
 
     def sums(self, chance: Chance) -> Sums:
+        from scipy import sparse
+
         ones = np.ones(len(self.agree))
         linear = by_cluster(self.cluster, self.n_clusters, ones, self.paired, self.agree)
 

@@ -4,7 +4,6 @@ from collections.abc import Hashable, Sequence
 from math import nan
 
 import numpy as np
-import pandas as pd
 
 from stats.agreement.cohen_sums import cohen_interval
 from stats.agreement.intervals import (
@@ -108,6 +107,8 @@ def cohen_kappa(
     >>> str(cohen_kappa(["y", "y"], ["y", "y"]).reason)
     'single_category'
     """
+    import pandas as pd
+
     request = Request(confidence, ci, n_resamples, rng)
     n = require_same_length(first=first, second=second)
     for column, name in ((first, "first"), (second, "second")):

@@ -1,9 +1,11 @@
 """Conger's kappa: Fleiss' kappa with chance drawn from each annotator's own labels."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from stats.agreement.chance import TINY
 from stats.agreement.cohen_sums import MAX_TABLED_CATEGORIES
@@ -13,6 +15,9 @@ from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import CHUNK, by_cluster, drawn, row_forms, table_of
 from stats.arguments import Floats
 from stats.groups import sum_by
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @Coefficient
@@ -70,13 +75,13 @@ class _Estimate:
     """
 
     linear: Floats
-    counts: "sparse.csr_array[np.float64]"
+    counts: sparse.csr_array[np.float64]
     n_annotators: int
     n_categories: int
     agree: Floats
 
     @staticmethod
-    def of(design: Design) -> "_Estimate":
+    def of(design: Design) -> _Estimate:
         size, n_categories = design.size, len(design.domain)
         paired = (size >= 2).astype(np.float64)
         pairs = np.maximum(size * (size - 1), 1)

@@ -1,15 +1,15 @@
 """A labelled design coded once, for all the coefficients computed from it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from inspect import cleandoc
 from math import nan
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
 
 from error_codes import InvalidValue
 from stats.agreement.intervals import (
@@ -33,6 +33,11 @@ from stats.agreement.result import (
 )
 from stats.agreement.sums import table_of
 from stats.arguments import Column, Floats, Integers, coded, require_same_length
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy import sparse
+
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio", "set")
 NUMERIC_LEVELS = ("ordinal", "interval", "ratio")
@@ -104,7 +109,7 @@ class Design:
         return counts.astype(np.float64)
 
     @cached_property
-    def table(self) -> "sparse.csr_array[np.float64]":
+    def table(self) -> sparse.csr_array[np.float64]:
         """How often each category was given to each item."""
         shape = (self.labels.n_items, len(self.domain))
         return table_of(self.labels.item, self.value, np.ones(len(self.value)), shape)
@@ -297,8 +302,10 @@ class Coefficient:
         return self.of_design(design, interval_request(options))
 
 
-def as_sets(values: Column) -> "pd.Series[Any]":
+def as_sets(values: Column) -> pd.Series[Any]:
     """The column as frozen sets."""
+    import pandas as pd
+
     sets = []
     for value in values:
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):

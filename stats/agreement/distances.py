@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from stats.agreement.labels import Cells, Units
 from stats.agreement.sums import row_forms, table_of
@@ -125,6 +124,8 @@ def _own_disagreement(units: Units, cells: Cells, clusters: Cells, ranks: Floats
 
 def _quadratic(units: Units) -> Floats:
     """The second-order effect on the distances of the shift in ranks that a deletion causes."""
+    from scipy import sparse
+
     n_bins = min(len(units.categories), RANK_BINS)
     binned = units.value * n_bins // len(units.categories)
     ones = np.ones(units.n_labels)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal, Unpack
 
 import numpy as np
-from scipy import sparse, stats
 
 from error_codes import InvalidValue
 from stats.agreement.design import Design, Options, design_of, interval_request
@@ -194,6 +193,8 @@ class _TwoWay:
 
 
 def _two_way(design: Design, model: Model) -> Sums:
+    from scipy import sparse
+
     units, r = design.units, len(design.labels.annotators)
     is_paired = design.size[design.labels.item] >= 2
     rows = units.cluster[units.unit]
@@ -239,6 +240,8 @@ def _by_f(design: Design, sums: Sums, model: Model, value: float, confidence: fl
 
 
 def _one_way_limits(totals: Floats, model: Model, confidence: float) -> tuple[float, float]:
+    from scipy import stats
+
     components, tail = _OneWay.of(*totals), (1 + confidence) / 2
     n, labels = totals[:2]
     ratio = components.between / components.within
@@ -256,6 +259,8 @@ def _from_f(low: float, high: float, k: float, *, average: bool) -> tuple[float,
 def _two_way_limits(
     totals: Floats, form: Floats, design: Design, model: Model, value: float, confidence: float
 ) -> tuple[float, float]:
+    from scipy import stats
+
     n, _, _, x, x2, t2 = totals
     k, tail = len(design.labels.annotators), (1 + confidence) / 2
     components = _TwoWay.of(k, n, x, x2, t2, form)

@@ -6,7 +6,6 @@ from math import nan
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.agreement.result import CiMethod
@@ -113,6 +112,8 @@ def jackknife_t(
     >>> round(interval.se, 4), interval.low, interval.high
     (1.1547, -1.0, 1.0)
     """
+    from scipy import stats
+
     count = len(replicates)
     if count < 2 or np.isnan(replicates).any():
         return NO_INTERVAL
@@ -156,6 +157,8 @@ def normal(value: float, se: float, confidence: float) -> Interval:
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.304, 0.696)
     """
+    from scipy import stats
+
     if se <= TINY:
         return NO_SPREAD
     quantile = float(stats.norm.ppf((1 + confidence) / 2))
@@ -177,6 +180,8 @@ def linearised_t(
     >>> round(interval.se, 4)
     0.0913
     """
+    from scipy import stats
+
     count = len(influence)
     if count < 2 or not np.isfinite(influence).all():
         return NO_INTERVAL

@@ -4,8 +4,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -55,6 +53,8 @@ def code_labels(
 
 def _repeated(codes: Integers, n_codes: int) -> int:
     """How many codes occurred before; by a table of flags where that is small."""
+    import pandas as pd
+
     if n_codes > FLAGS_A_LABEL * max(1, len(codes)):
         return int(pd.Series(codes).duplicated().sum())
     is_present = np.zeros(n_codes, dtype=np.bool_)
@@ -73,6 +73,8 @@ class Cells:
 
 def count_cells(row: Integers, value: Integers, n_rows: int, n_values: int) -> Cells:
     """How often each value occurs in each row."""
+    from scipy import sparse
+
     ones = np.ones(len(row))
     table = sparse.coo_array((ones, (row, value)), shape=(n_rows, n_values)).tocsr()
     table.sort_indices()
@@ -142,4 +144,6 @@ def pairable(labels: Labels, cluster_of_item: Integers) -> Units:
 
 def _renumbered(codes: Integers) -> Integers:
     """The same grouping with codes 0, 1, ... and none unused."""
+    import pandas as pd
+
     return np.asarray(pd.factorize(codes)[0], dtype=np.intp)

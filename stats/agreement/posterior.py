@@ -1,7 +1,6 @@
 """Intervals of agreement with few items: posteriors of a table's shares, never of zero width."""
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.agreement.intervals import NO_INTERVAL, Interval
@@ -119,6 +118,8 @@ def share_posterior(successes: float, n: float, *, confidence: float = 0.95) -> 
     >>> round(interval.low, 3), interval.high
     (0.783, 1.0)
     """
+    from scipy import stats
+
     require_confidence(confidence)
     if not 0 <= successes <= n:
         raise InvalidValue(

@@ -1,9 +1,11 @@
 """Agreement on each item, and on each category."""
 
+from __future__ import annotations
+
 from math import nan
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.agreement.alpha_sums import distance_table, masi, ratio_table, unit_table
@@ -14,6 +16,9 @@ from stats.agreement.result import Reason
 from stats.agreement.sums import row_forms
 from stats.arguments import Column, Floats
 from stats.groups import sum_by
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def item_agreement(
@@ -56,6 +61,8 @@ def item_agreement(
     0     1      0.333
     1     2      1.000
     """
+    import pandas as pd
+
     design = design_of(items, annotators, values, level=level)
     labels, size = design.labels, design.size
     paired = size >= 2
@@ -113,6 +120,8 @@ def category_agreement(items: Column, annotators: Column, values: Column) -> pd.
     0        x         3    0.5      0.667  0.333
     1        y         3    0.5      0.667  0.333
     """
+    import pandas as pd
+
     design = design_of(items, annotators, values)
     size, table = design.size, design.table
     item = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))

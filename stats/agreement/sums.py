@@ -6,15 +6,20 @@ cluster then follows from the totals, and bootstrap samples are products of matr
 that add the same are drawn together, as a multinomial.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
 
 CHUNK = 1 << 21
 """Floats handled at a time, 16 MB."""
@@ -42,7 +47,7 @@ class Sums:
 
     linear: Floats
     evaluate: Callable[..., Floats]
-    vector: "sparse.csr_array[np.float64] | None" = None
+    vector: sparse.csr_array[np.float64] | None = None
     form: Floats | None = None
 
     def value(self) -> float:
@@ -70,7 +75,7 @@ class Sums:
         )
 
     def _sampled(
-        self, weights: Floats, linear: Floats, vector: "sparse.csr_array[np.float64] | None"
+        self, weights: Floats, linear: Floats, vector: sparse.csr_array[np.float64] | None
     ) -> Floats:
         if vector is None:
             return self._at(weights @ linear, None)
@@ -118,7 +123,7 @@ def drawn(
         yield np.array([np.bincount(draw, minlength=n_clusters) for draw in draws], np.float64)
 
 
-def row_forms(rows: "sparse.csr_array[np.float64]", form: Floats | None) -> Floats:
+def row_forms(rows: sparse.csr_array[np.float64], form: Floats | None) -> Floats:
     """The quadratic form of every row."""
     row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     if form is None:
@@ -139,6 +144,8 @@ def by_cluster(cluster: Integers, n_clusters: int, *columns: Floats) -> Floats:
 
 def table_of(
     row: Integers, column: Integers, data: Floats, shape: tuple[int, int]
-) -> "sparse.csr_array[np.float64]":
+) -> sparse.csr_array[np.float64]:
     """A sparse table with the data of equal positions added up."""
+    from scipy import sparse
+
     return sparse.coo_array((data, (row, column)), shape=shape).tocsr()

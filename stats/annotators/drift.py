@@ -1,7 +1,6 @@
 """Whether an annotator changes over time."""
 
 import numpy as np
-from scipy import stats
 
 from stats.aggregation.crowd import Crowd
 from stats.arguments import Column, Floats, numbers, require_same_length, series
@@ -23,6 +22,8 @@ def drift(crowd: Crowd, position: Floats, departure: Floats) -> tuple[Floats, Fl
 
     Rows without a departure or a position do not count.
     """
+    from scipy import stats
+
     n = len(crowd.annotators)
     rho = group_values(position, departure, crowd.annotator, n, "spearman").value
     complete = ~(np.isnan(position) | np.isnan(departure))

@@ -5,7 +5,6 @@ from math import isnan
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import Crowd, Ratings, Votes
@@ -30,6 +29,8 @@ def gold_accuracy(votes: Votes, gold: Gold) -> tuple[Floats, Floats]:
 
 def gold_correlation(ratings: Ratings, gold: Gold) -> tuple[Floats, Floats, Floats]:
     """How many ratings of each annotator have a known value, Pearson's r and bias beside it."""
+    import pandas as pd
+
     truth = numbers(pd.Series(_answers(ratings, gold), dtype=object), "gold")[ratings.item]
     has_gold = ~np.isnan(truth)
     n = len(ratings.annotators)

@@ -1,9 +1,11 @@
 """How each annotator agrees or correlates with the others, themselves left out."""
 
+from __future__ import annotations
+
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from stats.aggregation.crowd import Ratings, Votes, code_ratings, code_votes
 from stats.aggregation.result import annotator_table
@@ -12,6 +14,9 @@ from stats.arguments import Column, Floats
 from stats.correlation.coefficients import Coefficient, group_values
 from stats.correlation.result import Reason as CorrelationReason
 from stats.groups import sum_by
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Reason(StrEnum):
@@ -76,6 +81,8 @@ def leave_one_out_agreement(items: Column, annotators: Column, values: Column) -
 
 def agreement_table(votes: Votes) -> pd.DataFrame:
     """Leave-one-out agreement from coded votes."""
+    import pandas as pd
+
     peers = equal_share(votes)
     shared = peers.count > 0
     n_shared = votes.per_annotator(shared.astype(np.float64))
@@ -159,6 +166,8 @@ def leave_one_out_correlation(
 
 def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFrame:
     """Leave-one-out correlation from coded ratings."""
+    import pandas as pd
+
     peers = peer_mean(ratings)
     shared = peers.count > 0
     n_annotators = len(ratings.annotators)

@@ -1,13 +1,18 @@
 """Pairs of annotators whose answers are too alike to be independent."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import code_votes
 from stats.arguments import Column
 from stats.groups import pairs_within, sum_by
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def near_duplicates(
@@ -68,6 +73,9 @@ def near_duplicates(
        annotator_a  annotator_b  n_equal
     0            0            4       30
     """
+    import pandas as pd
+    from scipy import stats
+
     if min_overlap < 1:
         raise InvalidValue(
             f"min_overlap must be at least 1, not {min_overlap}", code="min_overlap_out_of_range"

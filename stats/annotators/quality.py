@@ -1,9 +1,10 @@
 """Measures of annotator quality, one row per annotator."""
 
-from typing import Any, Literal, get_args
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import Crowd, code_ratings, code_votes
@@ -14,6 +15,10 @@ from stats.annotators.leave_one_out import Reason, agreement_table, correlation_
 from stats.annotators.peers import equal_share, peer_mean
 from stats.annotators.repeats import self_agreement, self_reliability
 from stats.arguments import Column, Floats, numbers, require_same_length
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 SMOOTHING = 0.1
@@ -159,6 +164,8 @@ def _change(crowd: Crowd, order: Column | None, departure: Floats) -> dict[str, 
 
 
 def _median_seconds(crowd: Crowd, seconds: Column | None) -> Any:
+    import pandas as pd
+
     if seconds is None:
         return np.nan
     require_same_length(items=crowd.item, seconds=seconds)

@@ -1,13 +1,14 @@
 """What the annotators' agreement with each other allows a metric to reach."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import isnan, nan
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, require_one_of
@@ -24,6 +25,10 @@ from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
 from stats.correlation.levels import require_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MOST_TIED = 0.1
 """The share of pairs of halves with a tie up to which pairwise accuracy, which counts ties as
@@ -80,7 +85,7 @@ class Ceiling:
     reliability: float
     attainable: float
     leave_one_out: float
-    by_annotator: "pd.Series[float]"
+    by_annotator: pd.Series[float]
     n_splits: int
     seed: int | None
     attainable_low: float = nan
@@ -88,7 +93,7 @@ class Ceiling:
     n_units: int = 0
     normal_reliability: float = nan
     reason: NoCeiling | None = None
-    moved_by: "pd.Series[float] | None" = field(default=None, repr=False, compare=False)
+    moved_by: pd.Series[float] | None = field(default=None, repr=False, compare=False)
 
     def share(self, value: float) -> float:
         """What share of the attainable a correlation is; NaN where nothing is attainable."""
@@ -229,6 +234,8 @@ def ceilings(
     >>> [round(one.leave_one_out, 2) for one in found]
     [0.8, 0.67]
     """
+    import pandas as pd
+
     for level, coefficient in measures:
         require_level(level, coefficient, items, systems)
         require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
@@ -277,9 +284,11 @@ def ceilings(
 
 
 def _units(
-    cells: pd.DataFrame, names: "pd.Index[Any]", clusters: Column | None, items: Column
+    cells: pd.DataFrame, names: pd.Index[Any], clusters: Column | None, items: Column
 ) -> Integers:
     """The cluster of each item that several annotators rated; itself where none is named."""
+    import pandas as pd
+
     if clusters is None:
         return np.arange(len(names))
     of_item = pd.Series(list(clusters), index=pd.Index(list(items), tupleize_cols=False))
@@ -290,11 +299,13 @@ def _units(
 def _with_limits(
     one: Ceiling,
     moved: Floats,
-    names: "pd.Index[Any]",
+    names: pd.Index[Any],
     unit: Integers,
     whole: AllRatings,
     confidence: float,
 ) -> Ceiling:
+    import pandas as pd
+
     n_units = len(np.unique(unit))
     # Halves that disagree as two annotators can have no whole, and nothing that it moves by.
     if len(moved) != len(names) or np.isnan(moved).any() or isnan(one.reliability):
@@ -311,7 +322,7 @@ def _with_limits(
     )
 
 
-def _reason(one: Ceiling, codes: RowCodes, ties: "_Ties") -> NoCeiling | None:
+def _reason(one: Ceiling, codes: RowCodes, ties: _Ties) -> NoCeiling | None:
     """Why there is no ceiling, the first that applies."""
     if not len(codes.item):
         return NoCeiling.NO_SECOND_RATING
@@ -324,9 +335,7 @@ def _reason(one: Ceiling, codes: RowCodes, ties: "_Ties") -> NoCeiling | None:
     return NoCeiling.NO_AGREEMENT if isnan(one.attainable) else None
 
 
-def _scale(
-    codes: RowCodes, level: Level, coefficient: RowCoefficient, ties: "_Ties"
-) -> NormalScale:
+def _scale(codes: RowCodes, level: Level, coefficient: RowCoefficient, ties: _Ties) -> NormalScale:
     """That of a level; means of systems are as good as never tied."""
     if level == "system":
         return NormalScale(coefficient, np.array([codes.n_systems]))
@@ -364,6 +373,8 @@ def _ceiling(
     n_splits: int,
     seed: int | None,
 ) -> Ceiling:
+    import pandas as pd
+
     reliability = whole.reliability(split_half)
     return Ceiling(
         level=level,

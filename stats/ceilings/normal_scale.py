@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from math import asin, isnan, nan, pi, sin
 
 import numpy as np
-from scipy.optimize import brentq
 
 from stats.arguments import Floats, Integers
 from stats.correlation import RowCoefficient
@@ -62,6 +61,8 @@ class NormalScale:
 
     def correlation(self, value: float) -> float:
         """Pearson's r of two halves of which the coefficient is expected to be this."""
+        from scipy.optimize import brentq
+
         if isnan(value) or self.coefficient == "pearson":
             return value
         if self.coefficient == "spearman":

@@ -1,11 +1,13 @@
 """Correlations over the same rows again and again, their items and systems coded once."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from stats.arguments import Floats, Integers
 from stats.correlation import Level
@@ -14,6 +16,9 @@ from stats.correlation.cells import renumbered
 from stats.correlation.coefficients import group_values
 from stats.correlation.item_limits import item_influences
 from stats.groups import sum_by
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class RowCodes:
     n_systems: int
 
     @classmethod
-    def of(cls, rows: pd.DataFrame) -> "RowCodes":
+    def of(cls, rows: pd.DataFrame) -> RowCodes:
         """Those of rows with columns `items` and `systems`."""
         item, system = (renumbered(rows[name].to_numpy()) for name in ("items", "systems"))
         return cls(*item, *system)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from stats.arguments import Floats, Integers
 from stats.correlation.coefficients import row_values
@@ -129,6 +128,8 @@ def system_means(
     x: Floats, y: Floats, item: Integers, system: Integers, shape: tuple[int, int]
 ) -> Callable[[Floats], tuple[Floats, Floats]]:
     """From item weights to the systems' means, NaN where a system has no cell in the resample."""
+    from scipy import sparse
+
     tables = [
         sparse.coo_array((column, (item, system)), shape=shape).tocsr()
         for column in (x, y, np.ones(len(x)))

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
@@ -99,6 +98,8 @@ def _clusters(
 
 
 def _refuse_repeats(item: Integers, system: Integers) -> None:
+    import pandas as pd
+
     repeated = int(pd.DataFrame({"item": item, "system": system}).duplicated().sum())
     if repeated:
         raise InvalidValue(
@@ -110,5 +111,7 @@ def _refuse_repeats(item: Integers, system: Integers) -> None:
 
 def renumbered(codes: Integers) -> tuple[Integers, int]:
     """The same grouping with codes 0, 1, ... and none unused, and how many there are."""
+    import pandas as pd
+
     new, distinct = pd.factorize(codes)
     return np.asarray(new, dtype=np.intp), len(distinct)

@@ -1,12 +1,13 @@
 """One correlation, or one for each group of a long frame."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from math import nan
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from stats.arguments import (
@@ -27,6 +28,10 @@ from stats.correlation.rows import (
     pearson_rows,
     spearman_rows,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Coefficient = Literal["pearson", "spearman", "kendall", "kendall_c", "acc_eq", "acc_star", "spa"]
 RowCoefficient = Literal["pearson", "spearman", "kendall", "kendall_c", "acc_eq"]
@@ -99,7 +104,7 @@ def correlate(x: Column, y: Column, *, coefficient: RowCoefficient) -> float:
 
 def grouped_correlation(
     x: Column, y: Column, groups: Column, *, coefficient: Coefficient
-) -> "pd.Series[float]":
+) -> pd.Series[float]:
     """The correlation of two columns within each group.
 
     Parameters
@@ -146,6 +151,8 @@ def grouped_correlation(
     b    NaN
     Name: spearman, dtype: float64
     """
+    import pandas as pd
+
     require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
     require_same_length(x=x, y=y, groups=groups)
     group, names = coded_in_order(groups, "groups")
@@ -153,7 +160,9 @@ def grouped_correlation(
     return pd.Series(values.value, index=_index(names), name=coefficient)
 
 
-def _index(names: list[Hashable]) -> "pd.Index[Any]":
+def _index(names: list[Hashable]) -> pd.Index[Any]:
+    import pandas as pd
+
     return pd.Index(names, tupleize_cols=False)
 
 

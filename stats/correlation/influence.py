@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from math import nan, tanh
 
 import numpy as np
-from scipy import stats
 
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
@@ -182,6 +181,8 @@ def z_t_limits(
     >>> round(low, 3), round(high, 3)
     (0.243, 0.692)
     """
+    from scipy import stats
+
     if not variance > 0 or freedom < 1 or not abs(value) < 1 - 1e-12:
         return nan, nan
     half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * variance**0.5 / (1 - value**2)

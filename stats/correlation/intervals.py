@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from stats.arguments import Floats
 from stats.correlation.result import CiMethod, NoInterval
@@ -97,6 +96,8 @@ def tail_of(confidence: float, n_units: int | None) -> float:
     >>> round(tail_of(0.9, None), 3), round(tail_of(0.9, 10), 3)
     (0.05, 0.027)
     """
+    from scipy import stats
+
     tail = (1 - confidence) / 2
     if n_units is None or not 2 <= n_units < FEW_UNITS:
         return tail
@@ -154,6 +155,8 @@ def fisher(value: float, n: int, coefficient: str, confidence: float, method: Ci
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.156, 0.736)
     """
+    from scipy import stats
+
     spare = n - (4 if coefficient == "kendall" else 3)
     if spare < 1 or not abs(value) < 1 - PERFECT_WITHIN:
         return NO_INTERVAL

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from math import isnan
 
 import numpy as np
-from scipy import stats
 
 from stats.arguments import Floats, Integers
 from stats.correlation.coefficients import group_values, row_values
@@ -37,6 +36,8 @@ def spearman_influences(x: Floats, y: Floats) -> Influences:
     >>> round(spearman_influences(np.array([1.0, 2, 3]), np.array([1.0, 2, 4])).value, 6)
     1.0
     """
+    from scipy import stats
+
     return pearson_influences(stats.rankdata(x), stats.rankdata(y))
 
 
@@ -166,6 +167,8 @@ def limits_of_system_means(
     >>> str(limits_of_system_means(x, y, item, system, (6, 4), 0.95).method)
     'jackknife-z-t-items'
     """
+    from scipy import stats
+
     n_units = shape[0]
     left_out = _without_each(x, y, unit, system, shape)
     if left_out is None:

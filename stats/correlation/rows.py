@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from stats.arguments import Floats
 
@@ -50,6 +49,8 @@ def spearman_rows(x: Floats, y: Floats) -> Floats:
 
 def _ranks(table: Floats) -> Floats:
     """Mid-ranks within each row, by comparing columns where they are few."""
+    from scipy import stats
+
     if table.shape[1] > PASSES_UP_TO:
         return np.asarray(stats.rankdata(table, axis=1), dtype=np.float64)
     columns = np.ascontiguousarray(table.T)
@@ -126,6 +127,8 @@ def accuracy_rows(x: Floats, y: Floats, threshold: float = 0.0) -> Floats:
 
 def _accuracy(x: Floats, y: Floats) -> float:
     """Of many cells: concordant pairs and pairs tied on both sides, from tau-b's parts."""
+    from scipy import stats
+
     n = len(x)
     codes = [np.unique(side, return_inverse=True)[1] for side in (x, y)]
     tied_x, tied_y = (_tied_pairs(code) for code in codes)
@@ -165,6 +168,8 @@ def _sum(pairs: Signs) -> Signs:
 
 
 def _by_scipy(x: Floats, y: Floats, variant: Literal["b", "c"]) -> Floats:
+    from scipy import stats
+
     pairs = zip(x, y, strict=True)
     taus = [stats.kendalltau(a, b, variant=variant, method="asymptotic") for a, b in pairs]
     return np.array([float(tau.statistic) for tau in taus])

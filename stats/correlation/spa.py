@@ -1,7 +1,6 @@
 """Soft pairwise accuracy: how sure metric and human ratings are of pairs of systems."""
 
 import numpy as np
-from scipy.special import ndtr
 
 from stats.arguments import Column, Floats, Integers
 from stats.correlation.cells import complete_cells, renumbered
@@ -112,6 +111,8 @@ def p_by_flips(differences: Floats, flips: Floats) -> Floats:
 
 def p_by_normal(total: Floats, squares: Floats) -> Floats:
     """The same with the flips' distribution taken as normal, which has mean 0 and this variance."""
+    from scipy.special import ndtr
+
     spread = np.sqrt(squares)
     z = total / np.where(spread > 0, spread, 1.0)
     return np.where(spread > 0, ndtr(-z), 1.0)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -83,6 +82,8 @@ def actively_labelled_mean(
     >>> round(mean.value, 2), mean.n_labelled
     (3.5, 2)
     """
+    from scipy import stats
+
     require_confidence(confidence)
     n = require_same_length(human=human, judge=judge, probability=probability)
     y, f = numbers(human, "human"), complete_numbers(judge, "judge")

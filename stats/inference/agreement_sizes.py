@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from math import log, sqrt
 
 import numpy as np
-from scipy import optimize, stats
 
 from error_codes import InvalidValue
 from stats.arguments import Floats
@@ -100,6 +99,8 @@ def items_for_kappa_of_margins(
     >>> round(items_for_kappa_of_margins(0.7, 0.5, margins=[0.2, 0.3, 0.5]), 2)
     97.55
     """
+    from scipy import stats
+
     require_shares(power=power, alpha=alpha)
     _require_kappas(kappa, null)
     shares = np.asarray(margins, dtype=np.float64)
@@ -148,6 +149,8 @@ def items_for_kappa_width(
     >>> round(items_for_kappa_width(0.87, 0.12, prevalence=0.17), 1)
     469.9
     """
+    from scipy import stats
+
     require_shares(prevalence=prevalence, confidence=confidence)
     if not 0 <= kappa < 1 or not 0 < width < 2:
         raise InvalidValue(
@@ -191,6 +194,8 @@ def items_for_icc(
     >>> round(items_for_icc(0.8, 0.6, raters=2), 2)
     38.61
     """
+    from scipy import stats
+
     require_shares(power=power, alpha=alpha)
     _require_raters(raters)
     if not 0 <= null < icc < 1:
@@ -249,6 +254,8 @@ def items_for_icc_width(
     >>> round(items_for_icc_width(0.9, 0.2, raters=2), 2)
     19.37
     """
+    from scipy import stats
+
     require_shares(confidence=confidence)
     _require_raters(raters)
     if not 0 <= icc < 1 or not 0 < width < 2:
@@ -274,6 +281,8 @@ def _common_correlation(kappa: float, prevalence: float) -> Floats:
 
 def _noncentrality(power: float, alpha: float) -> float:
     """Of a chi-square with one degree of freedom, at which its test has this power."""
+    from scipy import optimize, stats
+
     critical = float(stats.chi2.ppf(1 - alpha, 1))
     return float(optimize.brentq(lambda x: float(stats.ncx2.sf(critical, 1, x)) - power, 1e-9, 1e4))
 

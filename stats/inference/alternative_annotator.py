@@ -7,7 +7,6 @@ from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -234,6 +233,8 @@ def _nothing(
 def _annotator_test(
     name: Hashable, nearer: Floats, farther: Floats, ratings: AnnotatorLabels, rules: _Rules
 ) -> AnnotatorTest:
+    from scipy import stats
+
     known = ~np.isnan(nearer)
     difference = farther[known] - nearer[known]
     mean, se, n_clusters = _clustered_mean(difference, ratings.cluster[known])
@@ -266,6 +267,8 @@ def _clustered_mean(values: Floats, cluster: Integers) -> tuple[float, float, in
 
 
 def _p_below(mean: float, se: float, epsilon: float, freedom: int) -> float:
+    from scipy import stats
+
     if freedom < 1:
         return nan
     if not se > ROUNDING:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import Column, coded_in_order, complete_numbers, require_confidence
@@ -92,6 +91,8 @@ def clustered_share(
     >>> never.value, never.ci_low, round(never.ci_high, 3), never.effective_n
     (0.0, 0.0, 0.459, 6.0)
     """
+    from scipy import stats
+
     require_confidence(confidence)
     y = complete_numbers(outcome, "outcome")
     code, distinct = coded_in_order(cluster, "cluster")

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from math import isnan, nan
 
 import numpy as np
-from scipy import linalg, optimize
 
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
@@ -46,6 +45,8 @@ def _size(code: Integers) -> int:
 
 def by_likelihood(y: Floats, groups: Mapping[str, Integers]) -> dict[str, float]:
     """Restricted maximum likelihood over the ratios of the components to the residual."""
+    from scipy import linalg, optimize
+
     n, sizes = len(y), [_size(code) for code in groups.values()]
     design = np.zeros((n, sum(sizes)))
     offset = 0

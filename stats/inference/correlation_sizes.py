@@ -5,7 +5,6 @@ from math import exp, lgamma, log, pi, sqrt
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import integrate, optimize, special, stats
 
 from error_codes import InvalidValue
 from stats.arguments import require_one_of
@@ -124,6 +123,8 @@ def items_for_power(
     >>> round(items_for_power(-0.423, power=0.9), 2), round(items_for_power(-0.281, power=0.9), 2)
     (53.76, 128.13)
     """
+    from scipy import optimize
+
     require_shares(power=power)
     if rho == 0:
         raise InvalidValue("rho must not be 0", code="rho_out_of_range")
@@ -145,12 +146,16 @@ def items_for_power(
 
 def _cohen(rho: float, n: float, level: float) -> float:
     """The chance of a significant r above 0, by Fisher's z with its bias."""
+    from scipy import stats
+
     critical = float(np.arctanh(_critical_r(n, level)))
     shifted = float(np.arctanh(rho)) + rho / (2 * (n - 1))
     return float(stats.norm.cdf((shifted - critical) * sqrt(n - 3)))
 
 
 def _fisher(rho: float, n: float, level: float, factor: float = 1.0) -> float:
+    from scipy import stats
+
     z = float(stats.norm.ppf(1 - level))
     return float(stats.norm.cdf(float(np.arctanh(rho)) * sqrt((n - 3) / factor) - z))
 
@@ -164,12 +169,16 @@ def _fieller(rho: float, n: float, level: float) -> float:
 
 
 def _point_biserial(rho: float, n: float, level: float) -> float:
+    from scipy import stats
+
     shifted = rho / sqrt(1 - rho**2) * sqrt(n)
     return float(stats.nct.sf(stats.t.ppf(1 - level, n - 2), n - 2, shifted))
 
 
 def _exact(rho: float, n: float, level: float) -> float:
     """The integral of Hotelling's density above the critical r, on Fisher's scale."""
+    from scipy import integrate, special
+
     constant = log(n - 2) + lgamma(n - 1) - lgamma(n - 0.5) - log(2 * pi) / 2
     constant += (n - 1) / 2 * log(1 - rho**2)
 
@@ -187,6 +196,8 @@ def _exact(rho: float, n: float, level: float) -> float:
 
 
 def _critical_r(n: float, level: float) -> float:
+    from scipy import stats
+
     t = float(stats.t.ppf(1 - level, n - 2))
     return t / sqrt(t**2 + n - 2)
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -73,6 +72,8 @@ class MeanOfCells:
 
     def p_with(self, freedom: float) -> float:
         """The two-sided p of a mean of 0 with other degrees of freedom, as many or fewer."""
+        from scipy import stats
+
         if freedom == self.freedom or not self.se > 0:
             return self.p
         return float(2 * stats.t.sf(abs(self.t_against(0.0)), freedom))
@@ -219,6 +220,8 @@ def mean_with_limits(
 
     That differences of decimals are stored inexactly is no variation beside the `largest` value.
     """
+    from scipy import stats
+
     variance, freedom = spread.variance, spread.freedom
     se = float(np.sqrt(variance)) if variance > (ROUNDING * largest) ** 2 else nan
     skewness = spread.third_cumulant / se**3 if skewed and se > 0 else 0.0

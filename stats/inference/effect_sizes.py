@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from math import exp, log, pi, sqrt
 
-from scipy import stats
-
 from error_codes import InvalidValue
 
 LARGEST_D = 30
@@ -62,6 +60,8 @@ def effect_of_d(d: float) -> Effect:
     >>> round(effect.odds_ratio, 4), round(effect.probability, 4)
     (3.0788, 0.7548)
     """
+    from scipy import stats
+
     if not abs(d) <= LARGEST_D:
         raise InvalidValue(
             f"d must lie between -{LARGEST_D} and {LARGEST_D}, not {d}", code="d_out_of_range"

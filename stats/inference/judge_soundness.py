@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from math import inf, nan, sqrt
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -68,6 +67,8 @@ def position_bias(
     >>> bias.consistency, bias.first_share, round(bias.p, 2)
     (0.68, 0.6875, 0.21)
     """
+    from scipy import stats
+
     counts = (consistent, first_both_times, second_both_times)
     if min(counts) < 0 or not sum(counts):
         raise InvalidValue(
@@ -294,6 +295,8 @@ def _paired(
     difference: Floats, cluster: Integers, confidence: float, tolerance: float = 0.0
 ) -> _Paired:
     """A mean difference, whose residuals are summed by cluster."""
+    from scipy import stats
+
     n, mean = len(difference), float(difference.mean())
     count = int(cluster.max()) + 1
     sums = sum_by(cluster, difference - mean, count)

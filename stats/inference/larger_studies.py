@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from error_codes import InvalidValue
 from stats.arguments import Floats
@@ -259,6 +258,8 @@ def _components(mean: MeanOfCells, *, is_complete: bool) -> tuple[float, float, 
 
 def _reach(freedom: Floats, power: float, alpha: float) -> Floats:
     """So many standard errors a difference must be for the test to show it so often."""
+    from scipy.special import stdtrit
+
     of_test = stdtrit(freedom, 1 - alpha / 2)
     return np.asarray(np.where(freedom >= 1, of_test + stdtrit(freedom, power), np.inf))
 

@@ -4,7 +4,6 @@ from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import optimize, stats
 
 from error_codes import InvalidValue
 from stats.arguments import Floats, require_confidence, require_one_of
@@ -66,6 +65,8 @@ def confidence_at_look(
     >>> confidence_at_look(1, 1)
     0.95
     """
+    from scipy import stats
+
     require_confidence(confidence)
     require_one_of(spending=(spending, get_args(Spending)))
     if not 1 <= look <= looks:
@@ -118,6 +119,8 @@ def spent(share: float, alpha: float, spending: Spending) -> float:
     >>> round(spent(0.5, 0.05, "obrien_fleming"), 4), round(spent(1, 0.05, "pocock"), 4)
     (0.0031, 0.05)
     """
+    from scipy import stats
+
     if spending == "pocock":
         return float(alpha * np.log1p((np.e - 1) * share))
     return float(4 * stats.norm.sf(stats.norm.isf(alpha / 4) / np.sqrt(share)))
@@ -126,6 +129,8 @@ def spent(share: float, alpha: float, spending: Spending) -> float:
 @cache
 def _boundaries(looks: int, alpha: float, spending: Spending) -> tuple[float, ...]:
     """How many standard errors away each look's limits lie."""
+    from scipy import stats
+
     bounds: list[float] = []
     # the sum of increments of variance 1 so far, where no boundary was crossed: a density on a grid
     points, density = np.zeros(1), np.ones(1)
@@ -145,6 +150,7 @@ def _boundaries(looks: int, alpha: float, spending: Spending) -> tuple[float, ..
 
 def _crossed_by(share: float, points: Floats, density: Floats) -> float:
     """The distance from 0 beyond which that share of the next sums lies."""
+    from scipy import optimize, stats
 
     def beyond(edge: float) -> float:
         tails = stats.norm.sf(edge - points) + stats.norm.sf(edge + points)

@@ -3,8 +3,6 @@
 from math import atanh, sqrt
 from typing import Literal, get_args
 
-from scipy import optimize, stats
-
 from error_codes import InvalidValue
 from stats.arguments import require_one_of
 from stats.inference.sample_sizes import MOST_ITEMS, require_shares
@@ -61,6 +59,8 @@ def metric_pair_power(
     >>> round(metric_pair_power(0.4, 0.2, 0.5, 144, one_sided=True, null="first"), 3)
     0.801
     """
+    from scipy import stats
+
     require_shares(alpha=alpha)
     require_one_of(null=(null, get_args(Null)))
     _require_correlations(first, second, between)
@@ -113,6 +113,8 @@ def items_for_metric_pair(
     >>> round(items_for_metric_pair(0.4, 0.2, 0.5, one_sided=True, null="first"), 1)
     143.5
     """
+    from scipy import optimize
+
     require_shares(power=power, alpha=alpha)
     _require_correlations(first, second, between)
     if first == second:

@@ -8,8 +8,6 @@ from math import log, nan
 from typing import Any
 
 import numpy as np
-from scipy import optimize, stats
-from scipy.special import expit
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -207,6 +205,8 @@ def mixed_logistic(
     >>> model["loss"].ci_low < 2 < model["loss"].ci_high
     True
     """
+    from scipy import stats
+
     require_confidence(confidence)
     design, names, levels = _design(outcome, columns, groups)
     if design.outcome.min() == design.outcome.max():
@@ -277,6 +277,8 @@ def _fit(design: Design) -> tuple[Floats, Mode]:
     Over the logarithm of the deviations: the likelihood is even in each, so that a step which
     overshot to 0 would find no slope there that leads back.
     """
+    from scipy import optimize
+
     n_groups = len(design.codes)
     modes: dict[str, Mode] = {}
 
@@ -333,6 +335,8 @@ def _covariance(design: Design, parameters: Floats, mode: Mode) -> Floats:
 
 def _averaged(logits: Floats, spread: Floats) -> Floats:
     """The logistic function averaged over normal intercepts of these deviations."""
+    from scipy.special import expit
+
     shares = expit(logits[:, None] + spread[..., None] * NODES)
     return np.asarray(shares @ WEIGHTS / WEIGHTS.sum())
 

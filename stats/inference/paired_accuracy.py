@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from math import nan, sqrt
 
-from scipy import stats
-
 from error_codes import InvalidValue
 from stats.arguments import require_confidence
 
@@ -68,6 +66,8 @@ def mcnemar(
     >>> round(pair.difference, 2), round(pair.p, 3), round(pair.mid_p, 3)
     (0.09, 0.064, 0.041)
     """
+    from scipy import stats
+
     require_confidence(confidence)
     counts = (both_right, only_a_right, only_b_right, both_wrong)
     if min(counts) < 0 or not sum(counts):
@@ -124,6 +124,8 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, 
     >>> [round(limit, 3) for limit in wilson(34, 50)]
     [0.542, 0.792]
     """
+    from scipy import stats
+
     require_confidence(confidence)
     if not 0 <= successes <= n:
         raise InvalidValue(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit
 
 from stats.arguments import Floats, Integers
 
@@ -108,6 +106,9 @@ def _penalised(design: Design, theta: Floats, beta: Floats, standard: Floats) ->
 def _step(
     design: Design, theta: Floats, beta: Floats, standard: Floats, is_free: bool
 ) -> tuple[Floats, Floats]:
+    from scipy.linalg import cho_factor, cho_solve
+    from scipy.special import expit
+
     x = design.columns
     share = expit(x @ beta + design.intercepts(theta, standard))
     gap, weight = design.outcome - share, share * (1 - share)
@@ -123,6 +124,9 @@ def _step(
 
 
 def _mode(design: Design, theta: Floats, beta: Floats, standard: Floats, value: float) -> Mode:
+    from scipy.linalg import cho_factor, cho_solve
+    from scipy.special import expit
+
     x = design.columns
     share = expit(x @ beta + design.intercepts(theta, standard))
     weight = share * (1 - share)

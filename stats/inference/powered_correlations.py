@@ -5,7 +5,6 @@ from math import atanh, nan, tanh
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, complete_numbers, require_one_of, require_same_length
@@ -159,6 +158,8 @@ def _jackknifed(one: Floats, other: Floats, r: float, coefficient: PoweredCoeffi
     The items' own influences make an interval too narrow: with 20 items, r of .5 and normal
     values it held the truth in 91 % of samples, this one in 94 %.
     """
+    from scipy import stats
+
     n = len(one)
     sides = [stats.rankdata(side) for side in (one, other)] if coefficient == "spearman" else None
     a, b = ((side - side.mean()) / side.std() for side in sides or (one, other))

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers
@@ -151,6 +150,8 @@ class _Shares:
         self, values: Floats, variances: Floats, freedom: Floats, rules: Rules
     ) -> Estimate:
         """The least step that reaches the quantile, and those that might."""
+        from scipy import stats
+
         half = stats.t.ppf((1 + rules.confidence) / 2, freedom) * np.sqrt(variances)
         reached = np.flatnonzero(values >= self.quantile)
         first = reached[0] if len(reached) else len(self.steps) - 1

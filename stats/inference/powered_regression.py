@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length
@@ -252,6 +251,8 @@ def _least_squares(x: Floats, y: Floats) -> Floats:
 
 
 def _result(names: list[str], design: _Design, power: float, rules: Rules) -> PoweredRegression:
+    from scipy import stats
+
     freedom = float(design.count - len(names) - (power > 0)) if rules.small_sample else np.inf
     own = _estimates(design, power, freedom, rules)
     alone = _estimates(design, 0.0, freedom + (power > 0), rules)
@@ -275,6 +276,8 @@ def _result(names: list[str], design: _Design, power: float, rules: Rules) -> Po
 
 
 def _estimates(design: _Design, power: float, freedom: float, rules: Rules) -> list[Estimate]:
+    from scipy import stats
+
     t = float(stats.t.ppf((1 + rules.confidence) / 2, freedom))
     variances = np.diag(design.covariance(power, rules))
     return [

@@ -5,7 +5,6 @@ from enum import StrEnum
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from stats.arguments import Floats
 from stats.inference.powered_moments import Moments, Rules
@@ -138,6 +137,8 @@ def estimate_of(
     >>> round(estimate_of(2.0, 1.0, np.inf, Rules(None, True, 0.95), None).ci_high, 2)
     3.96
     """
+    from scipy import stats
+
     if reason is not None or not variance > 0 or freedom < 1:
         return Estimate(value=value, ci_low=nan, ci_high=nan, se=nan)
     se = float(np.sqrt(variance))

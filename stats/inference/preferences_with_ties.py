@@ -8,7 +8,6 @@ from math import nan
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -285,6 +284,8 @@ def _fitted(
     ends: tuple[Hashable, ...],
     confidence: float,
 ) -> Abilities:
+    from scipy import stats
+
     n_ties = int(((game.outcome == 0) & (game.weight > 0)).sum())
     terms = TieLikelihood(played, model, with_ties=n_ties > 0)
     value, log_likelihood, converged = maximum(terms)
@@ -336,6 +337,8 @@ def _notes(ends: tuple[Hashable, ...], single: tuple[str, ...], freedom: float) 
 def _pairs(
     systems: list[Hashable], value: Floats, covariance: Floats, freedom: float, confidence: float
 ) -> list[PairOfAbilities]:
+    from scipy import stats
+
     t = float(stats.t.ppf((1 + confidence) / 2, freedom))
     full = np.zeros((len(systems), len(systems)))
     full[1:, 1:] = covariance[: len(systems) - 1, : len(systems) - 1]

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import nan, sqrt
 
-from scipy import stats
-
 from error_codes import InvalidValue
 from stats.arguments import require_confidence
 
@@ -188,6 +186,8 @@ def calibration_sizes(
 def _uninformative(
     q1: float, q0: float, m1: int, m0: int, confidence: float
 ) -> Uninformative | None:
+    from scipy import stats
+
     if not (m1 and m0):
         return Uninformative.NO_CALIBRATION
     if q0 + q1 - 1 < LEAST_INFORMATION:
@@ -205,6 +205,8 @@ def _shrunk(share: float, n: int) -> float:
 def _limits(
     raw: float, n: int, q1: float, m1: int, q0: float, m0: int, confidence: float
 ) -> tuple[float, float]:
+    from scipy import stats
+
     z = float(stats.norm.ppf((1 + confidence) / 2))
     p, size = (n * raw + z**2 / 2) / (n + z**2), n + z**2
     sensitivity, specificity = _shrunk(q1, m1), _shrunk(q0, m0)

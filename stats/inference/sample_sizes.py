@@ -8,7 +8,6 @@ from math import ceil, sqrt
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import optimize, stats
 
 from error_codes import InvalidValue
 from stats.arguments import require_one_of
@@ -93,6 +92,8 @@ def correlation_power(rho: float, n: float, *, alpha: float = 0.05) -> float:
     >>> round(correlation_power(0.3, 50), 4)
     0.5716
     """
+    from scipy import stats
+
     require_shares(alpha=alpha)
     if not -1 < rho < 1:
         raise InvalidValue(f"rho must lie between -1 and 1, not {rho}", code="rho_out_of_range")
@@ -135,6 +136,8 @@ def items_for_correlation(rho: float, *, power: float = 0.8, alpha: float = 0.05
     >>> round(items_for_correlation(-0.423, power=0.9), 2)
     53.76
     """
+    from scipy import optimize
+
     require_shares(power=power, alpha=alpha)
     if rho == 0 or not -1 < rho < 1:
         raise InvalidValue(
@@ -189,6 +192,8 @@ def items_for_correlation_width(
     >>> items_for_correlation_width(0.5, 0.2)
     219
     """
+    from scipy import optimize, stats
+
     require_one_of(coefficient=(coefficient, get_args(Coefficient)))
     require_shares(confidence=confidence)
     if not -1 < value < 1 or not 0 < width < 2:
@@ -242,6 +247,8 @@ def items_for_difference(
     >>> round(items_for_difference(0.5, 1.0), 2)
     33.37
     """
+    from scipy import optimize, stats
+
     require_shares(power=power, alpha=alpha)
     _require_difference(difference, sd)
     normal = float(stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)) * sd / abs(difference)
@@ -286,6 +293,8 @@ def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0
     >>> round(difference_power(0.5, 1.0, 34), 3)
     0.808
     """
+    from scipy import stats
+
     require_shares(alpha=alpha)
     _require_difference(difference, sd)
     if not n >= 2:

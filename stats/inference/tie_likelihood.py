@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
 
 from stats.arguments import Floats, Integers
 
@@ -84,6 +83,8 @@ class TieLikelihood:
         return np.hstack(columns) * self.weight[:, None], information
 
     def _terms(self, value: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+        from scipy.special import expit, log_expit
+
         d = self.log_odds(value)
         if not self.with_ties:
             zero = np.zeros_like(d)
@@ -109,6 +110,8 @@ class TieLikelihood:
         self, d: Floats, tie: float
     ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
         """An ordered logit with thresholds of -tau and tau, tau the exponential of `tie`."""
+        from scipy.special import expit, log_expit
+
         tau = np.exp(tie)
         up, down = d - tau, -d - tau  # log odds of a win, and of a loss
         s_up, s_down = expit(up), expit(down)

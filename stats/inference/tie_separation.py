@@ -3,8 +3,6 @@
 from collections.abc import Hashable
 
 import numpy as np
-from scipy import optimize, sparse
-from scipy.sparse import csgraph
 
 from stats.arguments import Floats
 from stats.inference.tie_likelihood import Game
@@ -17,6 +15,9 @@ ENOUGH_ROWS = 2000
 
 def groups_that_met(game: Game) -> int:
     """How many groups of systems there are between which nothing was compared."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
     counted = game.weight > 0
     n = len(game.systems)
     edges = (game.first[counted], game.second[counted])
@@ -26,6 +27,9 @@ def groups_that_met(game: Game) -> int:
 
 def unbeaten(game: Game) -> list[Hashable]:
     """Systems outside the largest group that beat each other, ties counting both ways."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
     n = len(game.systems)
     counted = game.weight > 0
     won, lost = counted & (game.outcome >= 0), counted & (game.outcome <= 0)
@@ -89,6 +93,8 @@ def rising_direction(game: Game) -> Floats | None:
 
 def _direction(gains: Floats) -> Floats | None:
     """By linear programming: the direction whose gains, none below 0 or above 1, sum highest."""
+    from scipy import optimize
+
     found = optimize.linprog(
         -gains.sum(axis=0),
         A_ub=np.vstack([-gains, gains]),

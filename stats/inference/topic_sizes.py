@@ -2,8 +2,6 @@
 
 from math import exp, lgamma, sqrt
 
-from scipy import optimize, stats
-
 from error_codes import InvalidValue
 from stats.inference.sample_sizes import MOST_ITEMS, require_shares
 
@@ -98,6 +96,8 @@ def systems_power(
     >>> round(systems_power(0.1, 0.25, 10, 197), 3)
     0.801
     """
+    from scipy import stats
+
     require_shares(alpha=alpha)
     _require_spread(difference, sd)
     if n_systems < 2 or n_topics < 2:
@@ -140,6 +140,8 @@ def topics_for_width(width: float, sd: float, *, confidence: float = 0.95) -> fl
     >>> round(topics_for_width(0.1, 0.25), 1)
     98.0
     """
+    from scipy import optimize, stats
+
     require_shares(confidence=confidence)
     _require_spread(width, sd)
 

@@ -3,7 +3,6 @@
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -158,6 +157,8 @@ def equivalence(mean: MeanOfCells, *, margin: float, side: str = "equivalent") -
     >>> equivalence(mean, margin=0.5)[1]
     'equivalent'
     """
+    from scipy import stats
+
     if not margin > 0:
         raise InvalidValue(f"margin must be above 0, not {margin}", code="margin_out_of_range")
     if side not in ("equivalent", "not_worse"):

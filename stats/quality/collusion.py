@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import code_ratings
 from stats.arguments import Column, Floats, Integers
 from stats.groups import pairs_within, sum_by
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def colluding_pairs(
@@ -83,6 +86,9 @@ def colluding_pairs(
        annotator_a  annotator_b  n_near
     0            0            4      20
     """
+    import pandas as pd
+    from scipy import stats
+
     if min_overlap < 1 or tolerance < 0:
         raise InvalidValue(
             f"min_overlap must be at least 1 and tolerance at least 0, not {min_overlap} and "

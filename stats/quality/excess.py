@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, coded_in_order, require_same_length, series
 from stats.groups import sum_by
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MOST_PASSES = 5
 
@@ -74,6 +78,9 @@ def excess_hits(
       annotator   n  n_hits
     7         h  10      10
     """
+    import pandas as pd
+    from scipy import stats
+
     if not 0 < prior_rate < 1:
         raise InvalidValue(
             f"prior_rate must lie between 0 and 1, not {prior_rate}", code="prior_rate_out_of_range"

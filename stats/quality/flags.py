@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import code_ratings
@@ -16,6 +15,10 @@ from stats.quality.excess import excess_hits
 from stats.quality.late_change import late_change
 from stats.quality.pages import constant_pages, reading_seconds
 from stats.quality.reasons import machine_like, reason_similarity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 FAILED_CHECKS, STRAIGHT_LINES, TOO_FAST = "failed_checks", "straight_lines", "too_fast"
 COPIED_REASONS, MACHINE_LIKE, COLLUDING = "copied_reasons", "machine_like", "colluding"
@@ -51,6 +54,12 @@ LEAST_GROWTH = 1.5
 LEAST_AFTER = 5
 
 
+def _empty_frame(*columns: str) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=columns)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What there is about annotators; a table that is empty gives no flags.
@@ -62,19 +71,15 @@ class Evidence:
     """
 
     checks: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=["annotator", "check", "is_failed"])
+        default_factory=lambda: _empty_frame("annotator", "check", "is_failed")
     )
     ratings: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(
-            columns=["annotator", "page", "unit", "value", "order"]
-        )
+        default_factory=lambda: _empty_frame("annotator", "page", "unit", "value", "order")
     )
     pages: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=["annotator", "page", "seconds", "words"])
+        default_factory=lambda: _empty_frame("annotator", "page", "seconds", "words")
     )
-    reasons: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=["annotator", "text"])
-    )
+    reasons: pd.DataFrame = field(default_factory=lambda: _empty_frame("annotator", "text"))
 
 
 def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame:
@@ -114,6 +119,8 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
       annotator           flag   n  n_hits
     0         f  failed_checks  10      10
     """
+    import pandas as pd
+
     if not 0 <= alpha <= 1:
         raise InvalidValue(
             f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
@@ -137,6 +144,8 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
 
 def _excess(flag: str, annotators: Any, hits: Any, alpha: float, units: Any = None) -> pd.DataFrame:
     """The annotators with more hits than others explain, and with enough of them."""
+    import pandas as pd
+
     if not len(annotators):
         return pd.DataFrame(columns=COLUMNS)
     table = excess_hits(annotators, hits, units=units, prior_rate=PRIOR_RATES[flag], alpha=alpha)
@@ -178,6 +187,8 @@ def _of_reasons(evidence: Evidence, alpha: float) -> list[pd.DataFrame]:
 
 
 def _of_pairs(evidence: Evidence, alpha: float) -> pd.DataFrame:
+    import pandas as pd
+
     ratings = evidence.ratings
     pairs = colluding_pairs(ratings["unit"], ratings["annotator"], ratings["value"], alpha=alpha)
     n_expected = pairs["expected_share"] * pairs["n_shared"]
@@ -201,6 +212,8 @@ def _of_pairs(evidence: Evidence, alpha: float) -> pd.DataFrame:
 
 
 def _of_change(evidence: Evidence, alpha: float) -> pd.DataFrame:
+    import pandas as pd
+
     ratings = evidence.ratings
     if ratings.empty:
         return pd.DataFrame(columns=COLUMNS)

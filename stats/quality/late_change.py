@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
-from scipy.stats import rankdata
 
 from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def late_change(
@@ -54,6 +57,8 @@ def late_change(
       annotator  n_before  p_value
     0         a        10      0.0
     """
+    import pandas as pd
+
     require_same_length(annotators=annotators, order=order, departures=departures)
     who, names = coded_in_order(annotators, "annotators")
     when = complete_numbers(order, "order")
@@ -69,6 +74,8 @@ def late_change(
 
 
 def _change(own: np.ndarray, least_pages: int) -> tuple[int, float, float, float]:
+    from scipy.stats import rankdata
+
     ranks = rankdata(own)
     spread = ranks.std()
     if len(own) < least_pages or not spread:

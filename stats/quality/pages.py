@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
 from stats.groups import sum_by
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 WORDS_PER_MINUTE = 600.0
 """Faster than anybody reads with understanding; people read about 240 words a minute."""
@@ -117,6 +121,8 @@ def constant_pages(
     0         a         True
     1         b        False
     """
+    import pandas as pd
+
     if spread < 0:
         raise InvalidValue(
             f"spread must not be negative, and is {spread}", code="spread_out_of_range"

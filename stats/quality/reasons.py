@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
 
 from stats.arguments import Column, coded_in_order, require_same_length
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy import sparse
+
 
 LEAST_WORDS = 5
 ROWS_AT_ONCE = 500
@@ -62,6 +66,8 @@ def reason_similarity(annotators: Column, texts: Sequence[str]) -> pd.DataFrame:
     1         a  1.0     0.0
     2         b  0.0     0.0
     """
+    import pandas as pd
+
     require_same_length(annotators=annotators, texts=texts)
     who, names = coded_in_order(annotators, "annotators")
     words = [WORD.findall(text.lower()) for text in texts]
@@ -85,6 +91,8 @@ def reason_similarity(annotators: Column, texts: Sequence[str]) -> pd.DataFrame:
 
 def _incidence(words: list[list[str]]) -> tuple[sparse.csr_array, np.ndarray]:
     """Which text has which shingle, and how many shingles each has."""
+    from scipy import sparse
+
     codes: dict[tuple[str, ...], int] = {}
     columns: list[int] = []
     ends = [0]

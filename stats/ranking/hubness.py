@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import Column, coded
@@ -85,6 +84,8 @@ def hubness(
     >>> found.n_hubs, found.hub_slots, found.anti_hubs, round(found.skewness, 3)
     (1, 0.5, 0.2, 0.868)
     """
+    from scipy import stats
+
     if n_lists < 1:
         raise InvalidValue(f"n_lists must be positive, got {n_lists}", code="n_lists_out_of_range")
     if not 0 < hub_share <= 1:

@@ -8,7 +8,6 @@ from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Integers, complete_numbers, require_confidence
@@ -249,6 +248,8 @@ def share_over_topics(counted: Flags, topics: Integers, *, confidence: float = 0
     >>> share.value, share.ci_low
     (0.5, 0.0)
     """
+    from scipy import stats
+
     require_confidence(confidence)
     if not len(counted):
         return Share(nan, nan, nan, "no documents")
@@ -307,6 +308,8 @@ def expected_underestimate(drops: Column, *, confidence: float = 0.95) -> Outsid
     >>> round(estimate.value, 3), round(estimate.ci_low, 3), round(estimate.ci_high, 3)
     (0.04, -0.025, 0.105)
     """
+    from scipy import stats
+
     require_confidence(confidence)
     values = complete_numbers(drops, "drops")
     n = len(values)

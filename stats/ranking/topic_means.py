@@ -5,7 +5,6 @@ from math import nan
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -215,6 +214,8 @@ def _by_mcnemar(first: Floats, second: Floats, confidence: float) -> TopicDiffer
 
 
 def _t_limits(values: Floats, confidence: float) -> tuple[float, float, str | None]:
+    from scipy import stats
+
     n = len(values)
     if n < 2:
         return nan, nan, "fewer than two topics"
@@ -227,6 +228,8 @@ def _t_limits(values: Floats, confidence: float) -> tuple[float, float, str | No
 
 def _t_p(gaps: Floats) -> float:
     """Of Student's paired t; 1 where no topic differs, NaN where all do by the same."""
+    from scipy import stats
+
     if not gaps.any():
         return 1.0
     if np.ptp(gaps) < 1e-12:

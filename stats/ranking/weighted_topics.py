@@ -3,7 +3,6 @@
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import (
@@ -99,6 +98,8 @@ def weighted_mean_over_topics(
 def _limits(
     mean: float, residuals: Floats, stratum: Integers, confidence: float
 ) -> tuple[float, float, str | None]:
+    from scipy import stats
+
     sizes = np.bincount(stratum)
     if len(residuals) < 2:
         return nan, nan, "fewer than two topics"

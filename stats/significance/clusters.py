@@ -1,16 +1,20 @@
 """Metrics ranked, where those that do not differ significantly share a rank."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from math import isnan
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 from error_codes import InvalidValue
 
 
 def significance_clusters(
     values: Mapping[str, float], p: Mapping[tuple[str, str], float], *, alpha: float = 0.05
-) -> "pd.Series[int]":
+) -> pd.Series[int]:
     """Ranks of metrics, best first, a new one where a metric is worse than any of the last.
 
     Parameters
@@ -48,6 +52,8 @@ def significance_clusters(
     >>> significance_clusters({"a": 0.5, "b": 0.4, "c": 0.3}, p).to_dict()
     {'a': 1, 'b': 1, 'c': 2}
     """
+    import pandas as pd
+
     if not 0 < alpha < 1:
         raise InvalidValue(
             f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"

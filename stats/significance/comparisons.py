@@ -1,13 +1,14 @@
 """All pairs of metrics tested, with p-values adjusted for their number."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, require_one_of
@@ -22,6 +23,10 @@ from stats.significance.deltas import Swap
 from stats.significance.permutation import permutation_test, shared_cells
 from stats.significance.result import Comparison, Undecided
 from stats.significance.williams import williams_test
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Test = Literal["perm_both", "perm_items", "perm_systems", "williams"]
 SWAPS: dict[Test, Swap] = {"perm_both": "both", "perm_items": "items", "perm_systems": "systems"}
@@ -104,6 +109,8 @@ def compare_metrics(
     >>> found[["metric_a", "metric_b", "delta", "p"]].round(3).to_dict("records")
     [{'metric_a': 'good', 'metric_b': 'bad', 'delta': 0.881, 'p': 0.006}]
     """
+    import pandas as pd
+
     require_one_of(test=(test, get_args(Test)))
     require_level(level, coefficient, items, systems)
     one: Callable[..., Comparison]

@@ -4,7 +4,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from stats.arguments import Floats
 from stats.correlation.bootstrap import NEXT_TO_NOTHING, centred_ranks, standard
@@ -79,6 +78,8 @@ def _pooled_pearson(human: Floats, a: Floats, b: Floats, undefined: Undefined) -
 
 def _pooled_spearman(human: Floats, a: Floats, b: Floats, undefined: Undefined) -> Deltas:
     """All scores are sorted once; a draw's ranks are counts of those of them that it holds."""
+    from scipy import stats
+
     rank = stats.rankdata(human) - (len(human) + 1) / 2
     scale = np.sqrt(rank @ rank)
     both = np.concatenate([rank, rank])

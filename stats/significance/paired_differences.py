@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, numbers, require_confidence, require_same_length
@@ -134,6 +133,8 @@ def _mean(values: Floats) -> float:
 
 
 def _tested(difference: PairedDifference, differences: Floats) -> PairedDifference:
+    from scipy import stats
+
     if len(differences) < 2:
         return replace(difference, reason="fewer than two complete pairs")
     low, high = _interval(differences, difference)

@@ -1,12 +1,13 @@
 """The difference of two metrics' coefficients in the same resamples: interval, and p with it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import pandas as pd
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, numbers, require_confidence, require_one_of
@@ -18,6 +19,10 @@ from stats.correlation.result import Level, Resample, Undefined
 from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.difference_limits import difference_limits
 from stats.significance.result import Undecided
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 ESTIMANDS: dict[Resample, str] = {
     "items": "these systems",
@@ -130,6 +135,8 @@ def compare_by_resampling(
     >>> table[["metric_a", "estimand"]].to_dict("records")
     [{'metric_a': 'good', 'estimand': 'these systems'}]
     """
+    import pandas as pd
+
     require_coefficient(coefficient)
     require_level(level, coefficient, items, systems)
     require_confidence(confidence)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import sparse
 
 from stats.arguments import Floats, Integers
 from stats.correlation import spa
@@ -84,6 +83,8 @@ def values_of_groups(
 
 
 def _of_means(cells: Cells, coefficient: str, undefined: Undefined) -> Statistic:
+    from scipy import sparse
+
     assert cells.system is not None
     system, n_systems = renumbered(cells.system)
     count = sum_by(system, np.ones(cells.n_rows), n_systems)

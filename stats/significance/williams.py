@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from math import nan, sqrt
 
-from scipy import stats
-
 from error_codes import InvalidValue
 
 
@@ -54,6 +52,8 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> Williams:
     >>> round(test.t, 2), test.df, round(test.p, 2)
     (-0.89, 100, 0.37)
     """
+    from scipy import stats
+
     for name, r in {"r12": r12, "r13": r13, "r23": r23}.items():
         if abs(r) > 1:
             raise InvalidValue(

@@ -1,12 +1,12 @@
 """What the ratings themselves allow a metric to reach."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
-import pandas as pd
-from scipy import stats
 
 from presentation.records import plain_values
 from stats.ceilings import Ceiling, NoCeiling, ceilings, reliability
@@ -16,6 +16,10 @@ from stats.correlation.item_limits import item_influences
 from validation.analysis.panels import Panel
 from validation.analysis.records import CeilingRecord
 from validation.analysis.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 NO_SECOND_RATING = "no candidate has two ratings"
 OF_LABELS = "the human values are labels"
@@ -53,7 +57,7 @@ class PanelCeiling:
     n_splits: int
     seed: int | None
     reason: str | None
-    moved_by: "pd.Series[float] | None" = None
+    moved_by: pd.Series[float] | None = None
 
     def share(self, value: float) -> float:
         """What share of the attainable a correlation is; NaN where nothing is attainable."""
@@ -96,6 +100,9 @@ def share_limits(
     panel: Panel, number: int, value: float, ceiling: PanelCeiling, confidence: float
 ) -> tuple[float, float]:
     """The interval of a share of the ceiling, whose two sides rest on the same items."""
+    import pandas as pd
+    from scipy import stats
+
     moved = ceiling.moved_by
     part = panel.of_systems() if ceiling.level == "system" else panel
     known = ~np.isnan(part.scores[number])

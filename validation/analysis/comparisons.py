@@ -1,12 +1,12 @@
 """Every two metrics of a question tested against each other, and the ranks that come of it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan, nan
-from typing import Any, cast
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, cast
 
 from presentation.records import plain_values
 from stats.correlation import Coefficient
@@ -27,6 +27,10 @@ from validation.analysis.panels import Panel
 from validation.analysis.records import ComparisonRecord
 from validation.analysis.replicates import JOINT, is_of_too_many
 from validation.analysis.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 NO_RESAMPLES = "no_resamples"
 NO_SUCH_TEST = "no_such_test"

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import isnan, nan
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from scipy import stats
 
 from presentation.records import plain_values
 from stats.inference.looks import confidence_at_look, p_of_look
@@ -21,6 +20,10 @@ from validation.analysis.panels import Metric
 from validation.analysis.rated_systems import MOST_SYSTEMS, untested_pairs
 from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
 from validation.analysis.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 PLANNED_LOOKS = 5
 """A look a batch: the intervals after each of so many hold together at the level asked for."""
@@ -76,6 +79,8 @@ def _is_sample(rows: pd.DataFrame) -> bool:
 def paired_systems(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Every two systems, with the differences of their ratings and scores on the items of both;
     of more than thirty systems, the one with the highest scores and each other."""
+    import pandas as pd
+
     by_system = {str(name): part.set_index("item") for name, part in cells.groupby("system")}
     pairs = list(combinations(by_system, 2))
     if len(by_system) > MOST_SYSTEMS:
@@ -100,6 +105,8 @@ def paired_systems(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame
 
 def p_of_no_difference(one: PredictionPowered) -> float:
     """The two-sided p of a difference of 0; NaN where there is no interval."""
+    from scipy import stats
+
     if isnan(one.se):
         return nan
     return float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))

@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isnan
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
-from scipy.special import expit
 
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from validation.analysis.rated_systems import Scale, rated_records
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 Measure = Literal["mean", "share", "preferred", "counts"]
-Wins = Callable[[pd.DataFrame], pd.DataFrame]
+Wins = Callable[["pd.DataFrame"], "pd.DataFrame"]
 """Who beat whom in a frame of comparisons: winner, loser, weight, judgment, item, annotator."""
 MEAN, SHARE, PREFERRED, COUNTS = "mean", "share", "preferred", "counts"
 COMPARISONS = ("preference", "best_worst", "ranking")
@@ -230,6 +232,8 @@ def _best_first(records: list[RatedSystemRecord]) -> list[RatedSystemRecord]:
 
 
 def _chance(log_strength: float | None, apart: float) -> float | None:
+    from scipy.special import expit
+
     if log_strength is None or isnan(log_strength):
         return None
     return float(expit(apart * log_strength))

@@ -1,14 +1,15 @@
 """Judgments and scores, coded once, and the panels that are made of them."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from stats.aggregation import aggregate
 from stats.arguments import Floats, Integers
@@ -25,6 +26,10 @@ from validation.analysis.panels import (
 )
 from validation.analysis.records import Inputs, LabelSourceRecord, ScoreSetRecord
 from validation.analysis.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 # What judges say of replies that hold no grade, or one that is not on the scale.
 UNREAD = re.compile(r"unparsed|no (number|rating) in|not on the scale", re.IGNORECASE)
@@ -166,6 +171,8 @@ class Material:
             )
 
     def _panel(self, question: str, settings: Settings) -> Panel | None:
+        import pandas as pd
+
         codes, human = self._human(question, settings)
         if not len(codes):
             return None
@@ -209,6 +216,8 @@ class Material:
 
     def _coded(self, labels: pd.DataFrame) -> dict[str, tuple[Integers, Floats]]:
         """Labels by question, of the candidates that were judged."""
+        import pandas as pd
+
         index = pd.MultiIndex.from_frame(self.candidates[["item", "candidate"]])
         names = labels[["item", "candidate"]].astype(str)
         codes = index.get_indexer(pd.MultiIndex.from_frame(names))
@@ -246,6 +255,8 @@ class Material:
 
     def _code_candidates(self) -> None:
         """Number the judged candidates, and put the scores beside them."""
+        import pandas as pd
+
         names = self.judgments[["item", "candidate"]].drop_duplicates(ignore_index=True)
         index = pd.MultiIndex.from_frame(names)
         at = index.get_indexer(pd.MultiIndex.from_frame(self.judgments[["item", "candidate"]]))
@@ -288,6 +299,8 @@ def without_scales(rows: pd.DataFrame) -> pd.DataFrame:
 
 def digest(frame: pd.DataFrame) -> str:
     """SHA-256 of a table's rows, whatever their order."""
+    import pandas as pd
+
     plain = frame.astype(dict.fromkeys(frame.select_dtypes("category"), str))
     rows = pd.util.hash_pandas_object(plain.reindex(sorted(plain), axis=1), index=False)
     return sha256(np.sort(rows.to_numpy()).tobytes()).hexdigest()

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import isnan, nan
 
 import numpy as np
-from scipy import stats
 
 from stats.arguments import Floats, Integers
 from stats.correlation import Correlation, Level
@@ -119,6 +118,8 @@ def difference_for_new_systems(
     confidence: float,
 ) -> NewSystems:
     """The interval of a difference for new systems; its p from six systems on."""
+    from scipy import stats
+
     if isnan(delta):
         return NewSystems(reason=Undecided.UNDEFINED)
     variance, reason = _variance(drawn, without, n_units)

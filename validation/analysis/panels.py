@@ -4,15 +4,20 @@ A panel holds the judged candidates of all conditions or of one, a human value f
 row of scores a metric.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from stats.arguments import Floats, Integers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 EVERY_CONDITION = ""
 Scope = Literal["all", "condition", "mean_of_conditions"]
@@ -110,6 +115,8 @@ class Panel:
     @cached_property
     def repeats_cells(self) -> bool:
         """Whether an item has several candidates of a system, or of none."""
+        import pandas as pd
+
         return bool(pd.DataFrame({"item": self.item, "system": self.system}).duplicated().any())
 
     @cached_property
@@ -125,24 +132,28 @@ class Panel:
 
     def _items_of_one_score(self, number: int) -> int:
         """Items whose two or more scored candidates have the same score from a metric."""
+        import pandas as pd
+
         known = ~np.isnan(self.scores[number])
         by_item = pd.Series(self.scores[number][known]).groupby(self.item[known])
         spread = by_item.agg(["size", "min", "max"])
         return int(((spread["size"] > 1) & (spread["min"] == spread["max"])).sum())
 
-    def of_systems(self) -> "Panel":
+    def of_systems(self) -> Panel:
         """The candidates that are of a system."""
         return self if (self.system >= 0).all() else self.part(self.system >= 0)
 
     def cells(self, number: int) -> pd.DataFrame:
         """The candidates with their human values and a metric's scores as it gave them."""
+        import pandas as pd
+
         sign = 1 if self.metrics[number].higher_is_better else -1
         columns = {"human": self.human, "score": sign * self.scores[number]}
         return pd.DataFrame(columns).assign(
             **{name: self.candidates[name].to_numpy() for name in ("item", "candidate", "system")}
         )
 
-    def of_primary(self) -> "Panel":
+    def of_primary(self) -> Panel:
         """With the metrics alone that tests, corrections and ranks are of."""
         numbers = [number for number, metric in enumerate(self.metrics) if metric.is_primary]
         if len(numbers) == len(self.metrics):
@@ -154,8 +165,10 @@ class Panel:
             states=self.states[numbers],
         )
 
-    def part(self, chosen: NDArray[np.bool_], **named: Any) -> "Panel":
+    def part(self, chosen: NDArray[np.bool_], **named: Any) -> Panel:
         """Some of the candidates, with items and systems numbered anew."""
+        import pandas as pd
+
         return replace(
             self,
             candidates=self.candidates[chosen],
@@ -169,8 +182,10 @@ class Panel:
         )
 
 
-def system_codes(names: "pd.Series[Any]") -> Integers:
+def system_codes(names: pd.Series[Any]) -> Integers:
     """Codes of systems in order of appearance, -1 for no system."""
+    import pandas as pd
+
     texts = names.astype(str)
     codes, _ = pd.factorize(texts.where(texts != ""))
     return codes.astype(np.intp)

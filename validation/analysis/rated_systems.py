@@ -1,13 +1,14 @@
 """Which system people rate higher, with no metric: means, every two compared, what to buy."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, nan
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from presentation.counts import count_of
 from presentation.records import plain_values
@@ -28,6 +29,10 @@ from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
 from stats.inference.two_systems import difference_of_systems
 from validation.analysis.adjusted_pairs import ALPHA, adjusted_in_family
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MOST_SYSTEMS = 30
 """Of more, each is compared with the one rated highest only, and p is adjusted for all pairs."""
@@ -69,6 +74,8 @@ def compare_rated_systems(
     On an ordinal or binary scale two systems differ by how much oftener the same annotator rates
     one above the other on the same item, wherever annotators rated both.
     """
+    import pandas as pd
+
     skewed = _at_one_end(frame)
     means = {
         str(name): mean_over_items_and_annotators(
@@ -103,6 +110,8 @@ def rated_records(
     question: str, ratings: pd.DataFrame, scale: Scale = "interval"
 ) -> tuple[list[RatedSystemRecord], list[RatedPairRecord]]:
     """What a report holds of a question; nothing where ratings are of fewer than two systems."""
+    import pandas as pd
+
     rows = ratings[(ratings["system"].astype(str) != "") & ratings["value"].notna()]
     unit = "cluster" if "cluster" in rows else "item"
     columns = {name: rows[name].astype(str) for name in ("annotator", "system")}

@@ -1,11 +1,11 @@
 """The report: everything computed from judgments and scores, frozen, with its settings."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from validation.analysis.ceilings import PanelCeiling, panel_ceilings, share_limits
 from validation.analysis.comparisons import PairTest, pair_tests
@@ -40,6 +40,10 @@ from validation.analysis.sample_size import sample_size_records
 from validation.analysis.sensitivity import Variation, ranks, variations
 from validation.analysis.settings import Settings
 from validation.analysis.systems import disagreements, system_records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Ceilings = dict[tuple[str, str, str, str, str], PanelCeiling]
 

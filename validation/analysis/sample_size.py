@@ -7,13 +7,14 @@ the study's own), alpha, n_studies, seed; and items_needed, the least number of 
 curve that reaches `POWER` with that many annotators, None where none does.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import isnan
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 
 from presentation.records import plain_values
 from stats.ceilings import Reliability, level_reliability
@@ -24,6 +25,10 @@ from validation.analysis.panels import Panel
 from validation.analysis.records import PlanRecord
 from validation.analysis.replicates import is_of_too_many
 from validation.analysis.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 POWER = 0.8
 TIMES_AS_MANY = (0.25, 0.5, 1, 1.5, 2, 3, 5, 10)
@@ -137,4 +142,6 @@ def _key(n_annotators: float) -> float | None:
 
 
 def _integer(number: Any) -> int | None:
+    import pandas as pd
+
     return None if number is None or number is pd.NA or np.isnan(number) else int(number)

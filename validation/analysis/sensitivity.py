@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
-from scipy.stats import rankdata
 
 from presentation.records import plain_values
 from stats.arguments import Floats
@@ -98,6 +97,8 @@ def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
 
 def ranks(values: Sequence[float]) -> Floats:
     """1 for the greatest; the mean rank where values tie, NaN where there is none."""
+    from scipy.stats import rankdata
+
     numbers = np.asarray(values, dtype=np.float64)
     ranking = np.full(len(numbers), nan)
     known = ~np.isnan(numbers)

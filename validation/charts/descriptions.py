@@ -1,14 +1,19 @@
 """Descriptions of charts in words: their text alternatives and captions."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from validation.charts.sample_size import ratings_text
 from validation.charts.sizes import MOST_POINTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MOST_LISTED = 6
 
@@ -105,7 +110,7 @@ def ranks_in_words(ranks: pd.DataFrame) -> str:
     return f"{sentence}."
 
 
-def _nearness(moved: "pd.Series[float]") -> str:
+def _nearness(moved: pd.Series[float]) -> str:
     """Which metrics are nearest to an order and farthest from it, by the ranks that they move."""
     if moved.max() == 0:
         text = ngettext(". %(metrics)s has this order", ". %(metrics)s have this order", len(moved))
@@ -156,6 +161,8 @@ def _range(rows: pd.DataFrame) -> str:
 
 
 def _with_interval(row: Mapping[Any, Any]) -> str:
+    import pandas as pd
+
     part = f" ({row['part']})" if row["part"] else ""
     limits = "" if pd.isna(row["ci_low"]) else f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
     return f"{row['metric']}{part} {row['value']:.2f}{limits}"

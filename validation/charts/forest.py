@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import altair as alt
-import pandas as pd
+from typing import TYPE_CHECKING
+
 from django.utils.translation import gettext as _
 
-from presentation.theme import OKABE_ITO, RED, Picture, axis_title, height_of_rows
-from validation.charts.sizes import FILLING
+from presentation.theme import FILLING, OKABE_ITO, RED, Picture, axis_title, height_of_rows
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
 
 
 def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float = 0.95) -> Picture:
@@ -18,6 +21,8 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
     without a defined value keeps its row, with the reason instead of a point. `statistic`
     names the correlation, `confidence` is that of the intervals.
     """
+    import altair as alt
+
     drawn = rows.assign(
         explanation=[_explanation(reason) for reason in rows["reason"].fillna("").astype(str)]
     )
@@ -54,6 +59,8 @@ def _explanation(reason: str) -> str:
 
 
 def _metric_axis(rows: pd.DataFrame) -> alt.Y:
+    import altair as alt
+
     metrics = list(dict.fromkeys(rows["metric"]))
     return alt.Y("metric:N", title=None, sort=metrics, scale=alt.Scale(domain=metrics))
 
@@ -73,6 +80,8 @@ def _reach(rows: pd.DataFrame) -> list[float]:
 
 def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
     """A line from limit to limit, a point at the value, and words where there is none."""
+    import altair as alt
+
     tips = [
         alt.Tooltip("metric:N", title=_("Metric")),
         alt.Tooltip("part:N", title=_("In")),
@@ -96,6 +105,8 @@ def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
 
 def _ceilings(base: alt.Chart, rows: pd.DataFrame) -> list[alt.Chart]:
     """A tick at the ceiling of each row with a point, named above the first."""
+    import altair as alt
+
     known = rows[rows["ceiling"].notna() & rows["value"].notna()]
     if known.empty:
         return []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import altair as alt
-import pandas as pd
+from typing import TYPE_CHECKING
+
 from django.utils.translation import gettext as _
 
 from presentation.matrix_cells import numbers, signed_colour
 from presentation.theme import Picture
 from validation.charts.sizes import MOST_WITH_NUMBERS, column_axis
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
@@ -17,6 +20,8 @@ def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
     `rows` has the columns metric, question, value, ci_low, ci_high and reason, in the order to
     be drawn. `statistic` names the correlation.
     """
+    import altair as alt
+
     metrics = list(dict.fromkeys(rows["metric"]))
     questions = list(dict.fromkeys(rows["question"]))
     names = alt.Axis(ticks=False, domain=False)

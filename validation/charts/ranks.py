@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import altair as alt
-import pandas as pd
 from django.utils.translation import gettext as _
 
-from presentation.theme import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Picture
-from validation.charts.sizes import FILLING, MOST_COLOURS
+from presentation.theme import BLUE, FILLING, GREEN, ORANGE, PURPLE, RED, SKY, Picture
+from validation.charts.sizes import MOST_COLOURS
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
 
 HUMAN_RATINGS = "human ratings"
 COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
@@ -27,6 +30,8 @@ def system_rank_bump(ranks: pd.DataFrame) -> Picture:
     one) and mean, in the order to be drawn. Beyond six systems, colour is for those whose
     ranks differ most.
     """
+    import altair as alt
+
     columns = list(dict.fromkeys(ranks["by"]))
     bold = most_moved(ranks)
     rest = [name for name in dict.fromkeys(ranks["system"]) if name not in bold]
@@ -86,6 +91,8 @@ def _named_axis(
     ranks: pd.DataFrame, by: list[str], side: Literal["left", "right"]
 ) -> alt.Axis | None:
     """Each rank and the systems that have it by one of the two, at an end of their lines."""
+    import altair as alt
+
     of_one = ranks[ranks["by"].isin(by)]
     if of_one.empty:
         return None

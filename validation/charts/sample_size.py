@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import altair as alt
-import pandas as pd
+from typing import TYPE_CHECKING
+
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from presentation.theme import (
     BLUE,
+    FILLING,
     GREEN,
     ORANGE,
     PURPLE,
@@ -17,7 +18,10 @@ from presentation.theme import (
     Picture,
     axis_title,
 )
-from validation.charts.sizes import FILLING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
 HEIGHT = 280
@@ -30,6 +34,8 @@ def power_curve(
 
     `curve` is a frame of `stats.sample_size.sample_size_curve`; `power` is the one wished for.
     """
+    import altair as alt
+
     drawn = curve[curve["power"].notna()].assign(ratings=curve["n_annotators"].map(ratings_text))
     kinds = list(dict.fromkeys(drawn["ratings"]))
     base = alt.Chart(drawn).encode(
@@ -70,6 +76,8 @@ def power_curve(
 
 def ratings_text(n_annotators: float) -> str:
     """How many ratings each candidate has; nothing where that is unknown."""
+    import pandas as pd
+
     if pd.isna(n_annotators):
         return ""
     n = 1 if n_annotators == 1 else 2  # a mean, as 2.5, has the plural

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import altair as alt
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 from django.utils.translation import gettext as _
 
-from presentation.theme import Picture, axis_title
+from presentation.theme import FILLING, Picture, axis_title
 from stats.arguments import Floats
-from validation.charts.sizes import FILLING, MOST_POINTS, N_BINS
+from validation.charts.sizes import MOST_POINTS, N_BINS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 HEIGHT = 320
 
@@ -37,6 +41,8 @@ def points_or_parts(cells: pd.DataFrame) -> pd.DataFrame:
 
 def density(cells: pd.DataFrame, n_bins: int = N_BINS) -> pd.DataFrame:
     """How many candidates lie in each part: human_low, human_high, score_low, score_high, n."""
+    import pandas as pd
+
     known = cells.dropna(subset=["human", "score"])
     edges = [_edges(known[name].to_numpy(), n_bins) for name in ("human", "score")]
     n, human, score = np.histogram2d(known["human"], known["score"], bins=edges)
@@ -63,6 +69,8 @@ def _edges(values: Floats, n_bins: int) -> Floats:
 
 
 def _points(cells: pd.DataFrame, human: list[str], metric: list[str]) -> Picture:
+    import altair as alt
+
     names = [name for name in ("item", "candidate", "system") if name in cells]
     drawn: Picture = (
         alt.Chart(cells)
@@ -82,6 +90,8 @@ def _points(cells: pd.DataFrame, human: list[str], metric: list[str]) -> Picture
 
 def _counts(parts: pd.DataFrame, human: list[str], metric: list[str]) -> Picture:
     # The root lets the thin edge of a cloud show beside its heart.
+    import altair as alt
+
     shade = alt.Scale(type="sqrt", range=[0.12, 1], domainMin=0)
     drawn: Picture = (
         alt.Chart(parts)

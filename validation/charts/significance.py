@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import altair as alt
-import pandas as pd
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from presentation.theme import BLUE, SKY, Picture
 from validation.charts.sizes import MOST_WITH_NUMBERS, column_axis
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
 
 PALE = "#c6e3f5"
 DARK, LIGHT = "#1d2329", "#ffffff"
@@ -28,6 +32,8 @@ def significance_matrix(
     `comparisons` has the columns metric_a, metric_b, delta (a less b), reason and the one named
     by `p`; `order` names the metrics, the one that agrees best first.
     """
+    import altair as alt
+
     cells = upper_cells(comparisons, order=order, p=p)
     rows, columns = list(order[:-1]), list(order[1:])
     names = alt.Axis(ticks=False, domain=False)
@@ -76,6 +82,8 @@ ADJUSTED = {
 
 def upper_cells(comparisons: pd.DataFrame, *, order: Sequence[str], p: str) -> pd.DataFrame:
     """A row a pair: the metric earlier in the order, the later one, their difference and p."""
+    import pandas as pd
+
     position = {name: at for at, name in enumerate(order)}
     known = comparisons[
         comparisons["metric_a"].isin(position) & comparisons["metric_b"].isin(position)
@@ -94,10 +102,14 @@ def upper_cells(comparisons: pd.DataFrame, *, order: Sequence[str], p: str) -> p
 
 
 def _all(names: Sequence[str]) -> alt.Scale:
+    import altair as alt
+
     return alt.Scale(domain=list(names))
 
 
 def _degree(p: float) -> str:
+    import pandas as pd
+
     if pd.isna(p):
         return UNDEFINED
     return next((name for limit, name, *_ in DEGREES if p < limit), NOT)
@@ -105,6 +117,8 @@ def _degree(p: float) -> str:
 
 def p_text(p: float) -> str:
     """As papers print it; a dash where there is none."""
+    import pandas as pd
+
     if pd.isna(p):
         return "–"
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
@@ -116,6 +130,8 @@ def _kinds_of_text() -> list[tuple[str, str | None]]:
 
 def _texts(base: alt.Chart, kind: tuple[str, str | None]) -> alt.Chart:
     """The p of one degree; without an ink of its own, text has the theme's."""
+    import altair as alt
+
     degree, ink = kind
     chosen = base.transform_filter(alt.datum.degree == degree)
     mark = chosen.mark_text(fontSize=12, color=alt.Undefined if ink is None else ink)

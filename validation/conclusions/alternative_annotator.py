@@ -1,14 +1,15 @@
 """Whether a judge may stand in for the annotators of a plain file of labels."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from annotation.readers.labels import Columns
 from metrics.exceptions import ColumnsUnfit
@@ -24,6 +25,10 @@ from validation.conclusions.columns import (
     require_once,
     unusable,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MAY_REPLACE = "may_replace"
 CANNOT_TELL = "cannot_tell"
@@ -176,6 +181,8 @@ def _agreements(
     items: list[str], annotators: list[str], values: Any, judge: str, level: Level
 ) -> tuple[float, float]:
     """Mean kappa (or r) of the judge with each annotator, and of every two annotators."""
+    import pandas as pd
+
     frame = pd.DataFrame({"item": items, "annotator": annotators, "value": values})
     wide = frame.pivot(index="item", columns="annotator", values="value")
     people = [name for name in wide.columns if name != judge]
@@ -184,7 +191,7 @@ def _agreements(
     return _mean(with_judge), _mean(among)
 
 
-def _agreement(one: "pd.Series[Any]", other: "pd.Series[Any]", level: Level) -> float:
+def _agreement(one: pd.Series[Any], other: pd.Series[Any], level: Level) -> float:
     both = one.notna() & other.notna()
     if both.sum() < 2:
         return nan

@@ -1,13 +1,14 @@
 """Means, quantiles and correlations of systems, from few human ratings and a judge's scores."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from annotation.readers.selection import Where
 from presentation.records import plain_values
@@ -31,6 +32,9 @@ from validation.conclusions.columns import (
     unread,
     unusable,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,8 @@ def _read(path: Path, columns: PoweredColumns) -> Table:
 
 
 def _cells(table: Table, columns: PoweredColumns) -> pd.DataFrame:
+    import pandas as pd
+
     n = len(table.rows)
     frame = pd.DataFrame(
         {

@@ -6,8 +6,6 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from annotation.exceptions import ImportRefused
 from annotation.readers.rows import Row
 from annotation.readers.selection import Where
@@ -149,6 +147,8 @@ def rated_systems_of_file(
     path: Path, columns: RatingColumns, *, seed: int = 0, scale: Scale = "interval"
 ) -> RatingsReport:
     """The systems of a file of ratings compared over its items and annotators."""
+    import pandas as pd
+
     cluster = [columns.cluster] if columns.cluster else []
     table = read_table(
         path,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from django.utils.translation import gettext as _
 
 from validation.analysis.records import (
@@ -33,6 +32,10 @@ from validation.charts.significance import significance_matrix
 from validation.documents.documents import Figure
 from validation.documents.terms import reason_in_words, statistic
 from validation.results import ALL, CONDITION, Results, ScatterRows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 NUMBERS = ["value", "ci_low", "ci_high", "ceiling"]
 
@@ -158,6 +161,8 @@ def scatter_rows(question: str, metric: str, cells: pd.DataFrame) -> ScatterRows
 
 def scatter_figure(results: Results, question: str, metric: str, scatter: ScatterRows) -> Figure:
     """People's values of the candidates against a metric's."""
+    import pandas as pd
+
     titles = _scatter_titles(question, metric)
     return Figure(
         name=_name("scatter", results, question),
@@ -230,10 +235,14 @@ def _correlation_rows(
 
 def _frame(rows: list[Any], columns: list[str], numbers: list[str]) -> pd.DataFrame:
     """A frame with those columns even of no rows, whose numbers are NaN where undefined."""
+    import pandas as pd
+
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))
 
 
 def _plain(rows: pd.DataFrame) -> list[Mapping[str, Any]]:
+    import pandas as pd
+
     return [
         {str(name): None if pd.isna(value) else value for name, value in row.items()}
         for row in rows.to_dict(orient="records")

@@ -6,7 +6,6 @@ import gzip
 import re
 from base64 import b64encode
 
-import pandas as pd
 from django.template.loader import render_to_string
 
 from presentation.spreadsheets import frame_csv
@@ -55,5 +54,7 @@ def table_address(table: Table) -> str:
 
 def data_address(figure: Figure) -> str:
     """The rows of a figure, as a file within the file."""
+    import pandas as pd
+
     csv = frame_csv(pd.DataFrame(list(figure.rows))).encode()
     return f"data:text/csv;charset=utf-8;base64,{b64encode(csv).decode()}"

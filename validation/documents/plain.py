@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
 from presentation.spreadsheets import frame_csv
 from validation.documents.documents import Document, Table
 
@@ -22,6 +20,8 @@ def as_json(document: Document) -> str:
 
 def records_csv(records: list[Mapping[str, Any]]) -> str:
     """A row a record; what a record holds several of is JSON in one cell."""
+    import pandas as pd
+
     rows = [{name: _cell(value) for name, value in record.items()} for record in records]
     return frame_csv(pd.DataFrame(rows))
 

@@ -15,7 +15,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
-from openai import APIConnectionError, APIStatusError, Omit, OpenAI
 
 from metrics.scorers.errors import (
     EndpointRefusedError,
@@ -50,6 +49,8 @@ class Transport:
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
+        from openai import Omit, OpenAI
+
         self._key = endpoint.api_key
         # A request's own header, even if omitted, goes before OPENAI_API_KEY and its kin.
         self._headers = {"Authorization": f"Bearer {self._key}" if self._key else Omit()}
@@ -85,6 +86,8 @@ class Transport:
         PromptRefusedError
         EndpointRefusedError
         """
+        from openai import APIConnectionError, APIStatusError
+
         try:
             response = self._openai.post(
                 url,

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
-import torch
-
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.exceptions import CheckpointUnfit
@@ -48,6 +46,8 @@ class Checkpoint:
 
     def write(self, path: Path) -> None:
         """In one step, so that a killed process leaves the former one."""
+        import torch
+
         partial = path.with_name(f"{path.name}.partial")
         content = {name: getattr(self, name) for name in self.__dataclass_fields__}
         torch.save(content | {"settings": self.settings.record(), "format": FORMAT}, partial)
@@ -81,6 +81,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def _loaded(path: Path) -> Any:
     """What torch reads of a file, tensors and plain values alone."""
+    import torch
+
     unfit = f"{path.name} cannot be read as a checkpoint: "
     try:
         with path.open("rb") as file:
@@ -126,6 +128,8 @@ def read_recommender(
 
 def load_parameters(tracker: Tracker, parameters: dict[str, Any], problem: str) -> None:
     """Give a network its parameters; CheckpointUnfit where they are another's, or no numbers."""
+    import torch
+
     try:
         tracker.load_state_dict(parameters)
     except (RuntimeError, TypeError, AttributeError):

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.draws import SPLIT, uniform
 from stats.arguments import Floats, Integers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 TRAINING, VALIDATION = 0.8, 0.1
 LEAST_ITEMS = 50
@@ -32,12 +35,16 @@ class Items:
 
     def critiques(self, shown: Tensor, wanted: Tensor) -> Tensor:
         """Vectors of critiques of items by position."""
+        import torch
+
         vectors = self.critic.vectors(_numbers(shown), _numbers(wanted))
         return torch.as_tensor(vectors, dtype=self.features.dtype, device=self.features.device)
 
 
 def items_of(catalogue: Catalogue, critic: Critic, *, seed: int, device: str = "cpu") -> Items:
     """Four fifths of the items for training, a tenth each to validate and test, by seed and id."""
+    import torch
+
     if len(catalogue) < LEAST_ITEMS:
         raise ValueError(f"catalogue must have at least {LEAST_ITEMS} items to train on")
     draw = uniform(SPLIT, seed, catalogue.keys)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+import torch  # noqa: TID253
 
 from simulation.recommenders.trained.items import Items
 from simulation.recommenders.trained.settings import TrainingSettings
 from simulation.recommenders.trained.tracker import Tracker
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Trainer:
 
     def _supervised(self, batch: Batch) -> Tensor:
         """Nearer to the target than to any other item, by a margin."""
+        from torch.nn import functional
+
         dialogue, terms = self._begin(batch), []
         for _ in range(self.settings.n_turns):
             query, _critique = self._turn(dialogue, batch)
@@ -136,6 +140,8 @@ class Trainer:
 
     def _evaluated(self, batch: Batch) -> Tensor:
         """EGE: the policy's cross-entropy, and how far values are from reward and next value."""
+        from torch.nn import functional
+
         terms, rewards, queries, critiques = self._policy(batch, one_more=True)
         values = [
             self.tracker.worth(query, torch.stack(critiques[: turn + 1], dim=1))
@@ -156,6 +162,8 @@ class Trainer:
 
         With `one_more` there is a query and a critique beyond the last turn.
         """
+        from torch.nn import functional
+
         dialogue = self._begin(batch)
         terms, rewards, queries, critiques = [], [], [], []
         for turn in range(self.settings.n_turns + one_more):
@@ -200,6 +208,8 @@ def target_ranks(query: Tensor, points: Tensor, target: Tensor) -> Tensor:
 
 def _first_of(logits: Tensor) -> Tensor:
     """The cross-entropy of the first choice."""
+    from torch.nn import functional
+
     return functional.cross_entropy(logits, _zeros(logits))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
+import torch  # noqa: TID253
 
 from simulation.catalogue import Catalogue, on_grid
 from simulation.recommenders.nearest import nearest_items

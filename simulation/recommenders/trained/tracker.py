@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING
+
+from torch import nn  # noqa: TID253
 
 from simulation.recommenders.trained.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Tracker(nn.Module):
@@ -38,6 +42,8 @@ class Tracker(nn.Module):
 
     def step(self, state: Tensor, shown: Tensor, critique: Tensor) -> Tensor:
         """The state after a critique of the item shown, whose points are given."""
+        import torch
+
         said = self.critique(critique)
         joined = shown + said if self.join == "sum" else torch.cat([shown, said], dim=1)
         after: Tensor = self.cell(self.response(joined), state)

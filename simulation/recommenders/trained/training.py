@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
@@ -25,6 +25,10 @@ from simulation.targets import Targets, drawn_starts, filled
 from simulation.users import sim_base
 from stats.arguments import Integers
 from stats.ranking import measure
+
+if TYPE_CHECKING:
+    import torch
+
 
 MOST_VALIDATED = 200
 STEEPEST = 5.0
@@ -49,6 +53,8 @@ def train(
     GRU-RL starts from a supervised checkpoint, `start_from`. Each epoch's draws depend on the
     seed and its number alone.
     """
+    import torch
+
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     items = items_of(catalogue, critic, seed=settings.seed, device=device)
     checkpoint = _begin(items, settings, path, start_from)
@@ -126,6 +132,8 @@ def _first(checkpoint: Checkpoint, start_from: Path | None) -> dict[str, torch.T
 def _tracker(
     items: Items, settings: TrainingSettings, parameters: dict[str, torch.Tensor]
 ) -> Tracker:
+    import torch
+
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         tracker = Tracker(items.features.shape[1], items.critic.width, settings)
@@ -136,6 +144,8 @@ def _tracker(
 
 
 def _optimiser(tracker: Tracker, settings: TrainingSettings) -> torch.optim.Optimizer:
+    import torch
+
     if settings.freeze_items:
         tracker.item.requires_grad_(False)
     trained = [parameter for parameter in tracker.parameters() if parameter.requires_grad]
@@ -144,6 +154,8 @@ def _optimiser(tracker: Tracker, settings: TrainingSettings) -> torch.optim.Opti
 
 def _epoch(trainer: Trainer, optimiser: torch.optim.Optimizer, epoch: int) -> float:
     """Every training item once as a target; the mean loss."""
+    import torch
+
     losses = []
     for batch in _batches(trainer, epoch):
         optimiser.zero_grad()
@@ -156,6 +168,8 @@ def _epoch(trainer: Trainer, optimiser: torch.optim.Optimizer, epoch: int) -> fl
 
 
 def _batches(trainer: Trainer, epoch: int) -> Iterator[Batch]:
+    import torch
+
     settings, n = trainer.settings, len(trainer.training)
     rng = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
     order = torch.randperm(n, generator=rng)
