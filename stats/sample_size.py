@@ -162,6 +162,7 @@ def items_needed(curve: pd.DataFrame, power: float = 0.8) -> pd.DataFrame:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> curve = pd.DataFrame(
     ...     {"n_items": [50, 100], "n_annotators": [3.0, 3.0], "power": [0.6, 0.9]}
     ... )

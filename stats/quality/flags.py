@@ -112,6 +112,7 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
 
     Examples
     --------
+    >>> import pandas as pd
     >>> names = [name for name in "abcdef" for _ in range(10)]
     >>> checks = pd.DataFrame({"annotator": names, "check": list(range(10)) * 6,
     ...     "is_failed": [name == "f" for name in names]})
