@@ -91,7 +91,7 @@ class BertScore(Scorer):
     --------
     >>> BertScore(model="some/encoder")
     Traceback (most recent call last):
-    error_codes.InvalidValue: layer must be given for some/encoder: only for roberta-large, ... is one known
+    error_codes.InvalidValue: layer must be given for some/encoder: ...
     """
 
     name = "bertscore"
