@@ -39,7 +39,7 @@ def json_array(path: Path, content: str) -> Iterator[Row]:
         before = content[position : position + 1]
         if before not in {",", "]"}:
             raise ImportRefused(
-                path, "expected a comma or a bracket here.", line=line, code="not_array"
+                path, "expected a comma or a bracket here.", line=line, code="not_json"
             )
         position = _next_character(content, position + 1)
 

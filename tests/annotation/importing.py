@@ -1,28 +1,33 @@
-"""Importing in tests: files from a line or two, and what a refusal must look like."""
+"""Run import commands in tests, and check that a refusal changes nothing."""
 
 import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import pytest
 from django.apps import apps
 from django.core.management import call_command
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import AnnotationError, FileRefused
+from tests.codes import refused
 
 Snapshot = dict[str, list[tuple[object, ...]]]
 
 
 def command_output(command: str, *arguments: object, **options: Any) -> str:
-    """Run a management command and return what it says."""
+    """Run a management command and return its output."""
     output = StringIO()
     call_command(command, *map(str, arguments), stdout=output, **options)
     return output.getvalue()
 
 
+def numbers_in(output: str) -> list[int]:
+    """The numbers in what a command says, such as how many items were new and known."""
+    return [int(number.replace(",", "")) for number in re.findall(r"\b\d[\d,]*\b", output)]
+
+
 def everything() -> Snapshot:
-    """Every row of the annotation app, so that two moments can be compared."""
+    """Every row of the annotation app, to compare two moments."""
     return {
         model.__name__: sorted(model.objects.values_list(), key=repr)
         for model in apps.get_app_config("annotation").get_models()
@@ -32,23 +37,26 @@ def everything() -> Snapshot:
 def assert_refused(
     command: str,
     path: Path,
-    problem: str,
+    code: str,
     *,
     line: int | None = None,
     field: str | None = None,
+    value: str = "",
     study: str = "s",
     **options: Any,
-) -> ImportRefused:
-    """The import is refused at that line and field, says so, and leaves every row as it was."""
+) -> AnnotationError:
+    """The import is refused with this code at that line and field, and leaves every row as it was.
+
+    The message has the name of the file and the `value`, such as what is wrong or what there is.
+    """
     before = everything()
-    with pytest.raises(ImportRefused, match=problem) as caught:
+    with refused(AnnotationError, code) as caught:
         command_output(command, path, study=study, **options)
     assert everything() == before
-    error = caught.value
-    assert (error.line, error.field) == (line, field)
-    position = f"Line {line} of {path.name}" if line else path.name
-    where = f"{position}, field {field}: " if field else f"{position}: "
-    assert str(error).startswith(where)
-    assert str(error).endswith("Fix the file and import again; nothing was imported.")
+    error: AnnotationError = caught.value
+    if isinstance(error, FileRefused):
+        assert (error.line, error.field) == (line, field)
+        assert path.name in str(error)
+    assert value in str(error)
     assert not re.search(r"[Tt]raceback|Error\(|<class", str(error))
     return error

@@ -11,54 +11,42 @@ import pytest
 from annotation.exceptions import ImportRefused
 from annotation.frames import judgment_frame
 from annotation.models import Study, Submission
-from tests.annotation.importing import command_output
+from tests.annotation.importing import command_output, numbers_in
+from tests.codes import refused
+
+
+def turn(index: int, utterance: str, **labels: int) -> dict[str, Any]:
+    """The user speaks first; turns of the assistant have labels."""
+    role = "ASST" if index % 2 else "USER"
+    said = {"turn_ind": index, "role": role, "utterance": utterance}
+    return said | ({"turn_level_aggregated": labels} if index % 2 else {})
+
+
+def overall(understanding: int, interest: int, efficiency: int, whole: int) -> dict[str, int]:
+    return {
+        **{"understanding": understanding, "task_completion": 0, "interest_arousal": interest},
+        **{"efficiency": efficiency, "dialogue_overall": whole},
+    }
+
 
 DIALOGUES: list[dict[str, Any]] = [
     {
         "conv_id": "kbrd_redial_0a1b-22",
         "dialogue": [
-            {"turn_ind": 0, "role": "USER", "utterance": "A film to laugh about?"},
-            {
-                "turn_ind": 1,
-                "role": "ASST",
-                "utterance": "Try Airplane! (1980).",
-                "turn_level_aggregated": {"relevance": 3, "interestingness": 1},
-            },
-            {"turn_ind": 2, "role": "USER", "utterance": "Seen it."},
-            {
-                "turn_ind": 3,
-                "role": "ASST",
-                "utterance": "Hello.",
-                "turn_level_aggregated": {"interestingness": 0},
-            },
+            turn(0, "A film to laugh about?"),
+            turn(1, "Try Airplane! (1980).", relevance=3, interestingness=1),
+            turn(2, "Seen it."),
+            turn(3, "Hello.", interestingness=0),
         ],
-        "dial_level_aggregated": {
-            "understanding": 1,
-            "task_completion": 0,
-            "interest_arousal": 2,
-            "efficiency": 1,
-            "dialogue_overall": 4,
-            "explanation": 2,
-        },
+        "dial_level_aggregated": overall(1, 2, 1, 4) | {"explanation": 2},
     },
     {
         "conv_id": "chatgpt_opendialkg_3c4d-55",
         "dialogue": [
-            {"turn_ind": 0, "role": "USER", "utterance": "Hi"},
-            {
-                "turn_ind": 1,
-                "role": "ASST",
-                "utterance": "What do you like?",
-                "turn_level_aggregated": {"relevance": 2, "interestingness": 2},
-            },
+            turn(0, "Hi"),
+            turn(1, "What do you like?", relevance=2, interestingness=2),
         ],
-        "dial_level_aggregated": {
-            "understanding": 2,
-            "task_completion": 0,
-            "interest_arousal": 0,
-            "efficiency": 0,
-            "dialogue_overall": 3,
-        },
+        "dial_level_aggregated": overall(2, 0, 0, 3),
     },
 ]
 
@@ -72,9 +60,9 @@ def written(path: Path, dialogues: Any = DIALOGUES) -> Path:
 @pytest.mark.django_db
 def test_turns_become_items_with_what_was_said_before(tmp_path: Path) -> None:
     said = command_output("import_crsarena_eval", written(tmp_path), study="turns")
-    assert "3 items and 3 submissions imported" in said
-    assert "aggregate of several annotators" in said
-    assert "labels that the file lacks, of which there is no judgment: 1" in said
+    first, *repairs = said.splitlines()
+    assert numbers_in(first) == [3, 3]
+    assert [1] in [numbers_in(repair) for repair in repairs]
     study = Study.objects.get()
     [_, second, _] = study.items.order_by("position")
     assert second.key == "kbrd_redial_0a1b-22 3"
@@ -102,7 +90,7 @@ def test_turns_become_items_with_what_was_said_before(tmp_path: Path) -> None:
 def test_dialogues_become_items_of_their_own(tmp_path: Path) -> None:
     file = written(tmp_path)
     said = command_output("import_crsarena_eval", file, study="dialogues", level="dialogues")
-    assert "the layout does not document were left out: explanation" in said
+    assert "explanation" in said
     frame = judgment_frame(Study.objects.get())
     assert len(frame) == 10
     overall = frame[frame["question"] == "dialogue_overall"]
@@ -113,7 +101,7 @@ def test_dialogues_become_items_of_their_own(tmp_path: Path) -> None:
     candidate = Study.objects.get().items.order_by("position")[1].candidates.get()
     assert candidate.text == "User: Hi\nAssistant: What do you like?"
     again = command_output("import_crsarena_eval", file, study="dialogues", level="dialogues")
-    assert "0 items (2 more were there already)" in again
+    assert numbers_in(again.splitlines()[0]) == [0, 2, 0, 2]
 
 
 def _changed(path: str, value: Any) -> list[dict[str, Any]]:
@@ -126,27 +114,26 @@ def _changed(path: str, value: Any) -> list[dict[str, Any]]:
     return dialogues
 
 
+LABELS = "0/dialogue/1/turn_level_aggregated"
+REFUSALS: list[tuple[Any, str, str | None]] = [
+    ([], "no_rows", None),
+    ([{"conv_id": "a_b"}], "missing_field", "dialogue"),
+    (_changed("0/dialogue/1/role", "BOT"), "unknown_role", "dialogue[1].role"),
+    (_changed(f"{LABELS}/relevance", 4), "off_scale", "relevance"),
+    (_changed(f"{LABELS}/relevance", "good"), "not_number", "relevance"),
+    (_changed(LABELS, None), "not_object", "turn_level_aggregated"),
+    (_changed("0/dialogue", "Hello"), "not_turns", "dialogue"),
+    (_changed("0/conv_id", "nothing"), "no_system", "conv_id"),
+    (_changed("1/conv_id", "kbrd_redial_0a1b-22"), "repeated_item", "conv_id"),
+]
+
+
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("dialogues", "problem"),
-    [
-        ([], "it holds no rows"),
-        ([{"conv_id": "a_b"}], "field dialogue: this field is missing"),
-        (_changed("0/dialogue/1/role", "BOT"), "'BOT' is neither USER nor ASST"),
-        (
-            _changed("0/dialogue/1/turn_level_aggregated/relevance", 4),
-            "relevance: 4 is outside the scale, 0 to 3",
-        ),
-        (_changed("0/dialogue/1/turn_level_aggregated/relevance", "good"), "is not a number"),
-        (_changed("0/dialogue/1/turn_level_aggregated", None), "expected a JSON object"),
-        (_changed("0/dialogue", "Hello"), "expected an array of turns"),
-        (_changed("0/conv_id", "nothing"), "does not begin with a recommender's name"),
-        (_changed("1/conv_id", "kbrd_redial_0a1b-22"), "is on line 2 already"),
-    ],
-)
+@pytest.mark.parametrize(("dialogues", "code", "field"), REFUSALS)
 def test_another_layout_is_refused_with_its_field(
-    tmp_path: Path, dialogues: Any, problem: str
+    tmp_path: Path, dialogues: Any, code: str, field: str | None
 ) -> None:
-    with pytest.raises(ImportRefused, match=problem):
+    with refused(ImportRefused, code) as caught:
         command_output("import_crsarena_eval", written(tmp_path, dialogues), study="other")
+    assert (caught.value.field or "").endswith(field or "")
     assert not Study.objects.exists()

@@ -3,9 +3,9 @@
 import gzip
 import io
 import json
+import re
 import struct
 import zipfile
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
 from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping, mapping_faults
@@ -26,7 +26,8 @@ from annotation.readers.formats import FileFormat, find_format
 from annotation.readers.mapped_files import items_of, opened_table, profile_table
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.records import each_record
-from tests.annotation.importing import command_output, everything
+from tests.annotation.importing import assert_refused, command_output, everything
+from tests.codes import refused, refused_naming
 
 COLUMNS = ["dialog_id", "history", "model", "output"]
 ROWS = [
@@ -78,50 +79,39 @@ def as_zip(files: dict[str, bytes], compression: int = ZIP_STORED) -> bytes:
     return content.getvalue()
 
 
-KINDS: dict[str, tuple[str, Callable[[], bytes], FileFormat]] = {
-    "commas": ("a.csv", lambda: as_text(",", "utf-8"), FileFormat("csv", "utf-8", ",")),
-    "semicolons": ("a.csv", lambda: as_text(";", "utf-8-sig"), FileFormat("csv", "utf-8", ";")),
-    "tabs": ("a.tsv", lambda: as_text("\t", "utf-8"), FileFormat("csv", "utf-8", "\t")),
-    "bars": ("a.txt", lambda: as_text("|", "utf-8"), FileFormat("csv", "utf-8", "|")),
-    "Windows": ("a.csv", lambda: as_text(";", "cp1252"), FileFormat("csv", "windows-1252", ";")),
-    "UTF-16": ("a.csv", lambda: as_text("\t", "utf-16"), FileFormat("csv", "utf-16", "\t")),
-    "UTF-16 without a mark": (
-        "a.csv",
-        lambda: as_text(",", "utf-16-le"),
-        FileFormat("csv", "utf-16-le", ","),
-    ),
-    "gzip": (
-        "a.csv.gz",
-        lambda: gzip.compress(as_text(",", "utf-8"), mtime=0),
-        FileFormat("csv", "utf-8", ","),
-    ),
-    "Excel": (
-        "a.xlsx",
-        lambda: as_excel([COLUMNS, *ROWS]),
-        FileFormat("xlsx", sheet="Sheet", sheets=("Sheet",)),
-    ),
-    "JSON": (
+CSV = FileFormat("csv", "utf-8", ",")
+JSON = FileFormat("json", "utf-8")
+SHEET = FileFormat("xlsx", sheet="Sheet", sheets=("Sheet",))
+ZIPPED = FileFormat("csv", "utf-8", ",", table="in/a.csv", tables=("in/a.csv",))
+COMMAS = as_text(",", "utf-8")
+
+# kind, name, content, and the format that is found
+KINDS: list[tuple[str, str, bytes, FileFormat]] = [
+    ("commas", "a.csv", COMMAS, CSV),
+    ("semicolons", "a.csv", as_text(";", "utf-8-sig"), FileFormat("csv", "utf-8", ";")),
+    ("tabs", "a.tsv", as_text("\t", "utf-8"), FileFormat("csv", "utf-8", "\t")),
+    ("bars", "a.txt", as_text("|", "utf-8"), FileFormat("csv", "utf-8", "|")),
+    ("Windows", "a.csv", as_text(";", "cp1252"), FileFormat("csv", "windows-1252", ";")),
+    ("UTF-16", "a.csv", as_text("\t", "utf-16"), FileFormat("csv", "utf-16", "\t")),
+    ("UTF-16 bare", "a.csv", as_text(",", "utf-16-le"), FileFormat("csv", "utf-16-le", ",")),
+    ("gzip", "a.csv.gz", gzip.compress(COMMAS, mtime=0), CSV),
+    ("Excel", "a.xlsx", as_excel([COLUMNS, *ROWS]), SHEET),
+    ("JSON", "a.json", json.dumps(objects(), indent=1).encode(), JSON),
+    (
+        "JSON in an object",
         "a.json",
-        lambda: json.dumps(objects(), indent=1).encode(),
-        FileFormat("json", "utf-8"),
+        json.dumps({"version": 2, "data": objects()}, indent=1).encode(),
+        JSON,
     ),
-    "JSON in an object": (
-        "a.json",
-        lambda: json.dumps({"version": 2, "data": objects()}, indent=1).encode(),
-        FileFormat("json", "utf-8"),
-    ),
-    "JSON Lines": (
+    ("Parquet", "a.parquet", as_parquet(), FileFormat("parquet")),
+    ("a zip", "a.zip", as_zip({"in/a.csv": COMMAS, "__MACOSX/in/a.csv": b"?"}), ZIPPED),
+    (
+        "JSON Lines",
         "a.jsonl",
-        lambda: "\n".join(json.dumps(each) for each in objects()).encode(),
+        "\n".join(json.dumps(each) for each in objects()).encode(),
         FileFormat("jsonl", "utf-8"),
     ),
-    "Parquet": ("a.parquet", as_parquet, FileFormat("parquet")),
-    "a zip": (
-        "a.zip",
-        lambda: as_zip({"in/a.csv": as_text(",", "utf-8"), "__MACOSX/in/a.csv": b"?"}),
-        FileFormat("csv", "utf-8", ",", table="in/a.csv", tables=("in/a.csv",)),
-    ),
-}
+]
 
 
 def read(
@@ -138,13 +128,11 @@ def read(
         return list(items), faults
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_file_is_found_out_and_gives_the_same_items(
-    kind: str, tmp_path: Path
-) -> None:
-    name, make, form = KINDS[kind]
+@pytest.mark.parametrize("case", KINDS, ids=lambda case: case[0])
+def test_every_kind_of_file_gives_the_same_items(case: Any, tmp_path: Path) -> None:
+    _kind, name, content, form = case
     path = tmp_path / name
-    path.write_bytes(make())
+    path.write_bytes(content)
     with opened_table(path) as table:
         assert table.form == form
     items, faults = read(path)
@@ -222,19 +210,12 @@ def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path: Path) 
         [item] = items
     assert faults.n == 0
     assert (item.key, [each.system for each in item.candidates]) == ("d1", ["alpha", "beta"])
-    assert items.notes() == ["1 row repeats a response that another has, and counts once"]
+    assert items.n_repeated == 1
 
 
 def test_a_batch_of_mechanical_turk_with_a_column_for_each_system() -> None:
-    columns = [
-        "HITId",
-        "Input.context",
-        "Input.alpha",
-        "Input.beta",
-        "Answer.q_alpha",
-        "Answer.q_beta",
-    ]
-    mapping = guess_mapping(columns)
+    answers = ["Answer.q_alpha", "Answer.q_beta"]
+    mapping = guess_mapping(["HITId", "Input.context", "Input.alpha", "Input.beta", *answers])
     assert mapping.columns(Use.RESPONSE) == ["Input.alpha", "Input.beta"]
     assert mapping.column(Use.CONTEXT) == "Input.context"
     assert [mapping.system_of(name) for name in mapping.columns(Use.RESPONSE)] == ["alpha", "beta"]
@@ -272,126 +253,108 @@ def test_a_number_of_rows_names_no_items() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uses", "problem"),
+    ("uses", "code", "named"),
     [
-        ({}, "Choose at least one column as “Response”."),
-        ({"a": "item", "b": "item", "c": "response"}, "Only one column can be “Item”: a, b."),
-        (
-            {"a": "system", "b": "response", "c": "response"},
-            "only one column can be “Response”: b, c",
-        ),
-        ({"response_x": "response", "x_response": "response"}, "have the same system: x."),
-        ({"a": "picture", "c": "response"}, "put both into a zip"),
-        ({"x" * 101: "response"}, "100 characters at most"),
+        ({}, "no_response", ""),
+        ({"a": "item", "b": "item", "c": "response"}, "repeated_use", "a, b"),
+        ({"a": "system", "b": "response", "c": "response"}, "several_responses", "b, c"),
+        ({"response_x": "response", "x_response": "response"}, "repeated_system", "x"),
+        ({"a": "picture", "c": "response"}, "no_pictures", ""),
+        ({"x" * 101: "response"}, "system_too_long", "100"),
     ],
 )
-def test_a_mapping_that_makes_no_items_says_why(uses: dict[str, str], problem: str) -> None:
-    assert any(problem in fault for fault in mapping_faults(ColumnMapping.of({"uses": uses})))
+def test_a_mapping_that_makes_no_items_has_a_fault(
+    uses: dict[str, str], code: str, named: str
+) -> None:
+    faults = {fault.code: fault for fault in mapping_faults(ColumnMapping.of({"uses": uses}))}
+    assert named in faults[code]
 
 
 LONG = {"item": "item", "context": "context", "system": "system", "response": "response"}
 HEADER = b"item,context,system,response\n"
 
-# name, content, the mapping's uses; and each fault's line, column and words
+NO_SYSTEM = {"item": "item", "response": "response"}
+WIDE = {"item": "item", "alpha": "response", "beta": "response"}
+CONDITIONS = {**LONG, "condition": "condition"}
+DIFFERENT = b"item,condition,system,response\na,b,c,d\na,x,y,d\n"
+LONG_CONDITION = b"item,condition,response\na," + b"b" * 65 + b",c\n"
+LINE_OF_JSON = b'{"item": "a", "context": "b", "system": "c", "response": "d"}\n'
+CELL_ERROR = as_excel([["item", "response"], ["a", "#REF!"]])
+CELL_BEYOND = as_excel([["item", "response"], ["a", "b", "c"]])
+
+# name, content, the uses of its columns; and the line, column and code of each fault
 BAD_FILES: list[tuple[str, bytes, dict[str, str], list[tuple[int | None, str, str]]]] = [
-    ("a row too short", HEADER + b"a,b\nc,d,e,f\n", LONG, [(2, "", "2 fields, where the header has 4")]),
-    ("a row too long", HEADER + b"a,b,c,d,e\n", LONG, [(2, "", "5 fields")]),
+    ("a row too short", HEADER + b"a,b\nc,d,e,f\n", LONG, [(2, "", "field_count")]),
     (
         "rows of both kinds",
         HEADER + b"a,b\nc,d,e,f,g\n,x,y,z\n",
         LONG,
-        [(2, "", "2 fields"), (3, "", "5 fields"), (4, "item", "must not be empty")],
+        [(2, "", "field_count"), (3, "", "field_count"), (4, "item", "empty")],
     ),
-    ("an empty item", HEADER + b" ,b,c,d\n", LONG, [(2, "item", "must not be empty")]),
-    ("an empty system", HEADER + b"a,b,,d\n", LONG, [(2, "system", "must not be empty")]),
-    (
-        "both empty",
-        HEADER + b",b,,d\n",
-        LONG,
-        [(2, "item", "must not be empty"), (2, "system", "must not be empty")],
-    ),
-    ("a long item", HEADER + b"a" * 201 + b",b,c,d\n", LONG, [(2, "item", "201 characters, where 200")]),
-    ("a long system", HEADER + b"a,b," + b"c" * 101 + b",d\n", LONG, [(2, "system", "101 char")]),
-    ("a NUL", HEADER + b"a,b\x00b,c,d\n", LONG, [(2, "context", "NUL")]),
-    ("a system twice", HEADER + b"a,b,c,d\na,b,c,e\n", LONG, [(3, "system", "on line 2")]),
-    ("another context", HEADER + b"a,b,c,d\na,x,y,d\n", LONG, [(3, "context", "from line 2")]),
-    (
-        "another condition",
-        b"item,condition,system,response\na,b,c,d\na,x,y,d\n",
-        {**LONG, "condition": "condition"},
-        [(3, "condition", "differs from line 2")],
-    ),
+    ("spaces for an item", HEADER + b" ,b,c,d\n", LONG, [(2, "item", "empty")]),
+    ("both empty", HEADER + b",b,,d\n", LONG, [(2, "item", "empty"), (2, "system", "empty")]),
+    ("a long item", HEADER + b"a" * 201 + b",b,c,d\n", LONG, [(2, "item", "too_long")]),
+    ("a long system", HEADER + b"a,b," + b"c" * 101 + b",d\n", LONG, [(2, "system", "too_long")]),
+    ("a NUL", HEADER + b"a,b\x00b,c,d\n", LONG, [(2, "context", "nul")]),
+    ("a system twice", HEADER + b"a,b,c,d\na,b,c,e\n", LONG, [(3, "system", "repeated_response")]),
+    ("another context", HEADER + b"a,b,c,d\na,x,y,d\n", LONG, [(3, "context", "differs")]),
+    ("another condition", DIFFERENT, CONDITIONS, [(3, "condition", "differs")]),
     (
         "a long condition",
-        b"item,condition,response\na," + b"b" * 65 + b",c\n",
-        {"item": "item", "condition": "condition", "response": "response"},
-        [(2, "condition", "65 characters, where 64")],
+        LONG_CONDITION,
+        NO_SYSTEM | {"condition": "condition"},
+        [(2, "condition", "too_long")],
     ),
+    ("no response in a row", b"item,alpha,beta\na,, \n", WIDE, [(2, "", "no_response")]),
+    ("a quote left open", HEADER + b'a,b,c,d\ne,"f,g,h\n', LONG, [(3, "", "not_csv")]),
+    ("a quote in the open", HEADER + b'a,"b"b,c,d\n', LONG, [(2, "", "not_csv")]),
+    ("header only", HEADER, LONG, [(None, "", "no_rows")]),
+    ("a column twice", b"item,item,system\na,b,c\n", LONG, [(1, "", "repeated_columns")]),
     (
-        "no response in a row",
-        b"item,alpha,beta\na,, \n",
-        {"item": "item", "alpha": "response", "beta": "response"},
-        [(2, "", "no system has a response")],
-    ),
-    ("a quote left open", HEADER + b'a,b,c,d\ne,"f,g,h\n', LONG, [(3, "", "quotation mark missing")]),
-    ("a quote in the open", HEADER + b'a,"b"b,c,d\n', LONG, [(2, "", "this is not CSV")]),
-    ("header only", HEADER, LONG, [(None, "", "no rows")]),
-    ("a column twice", b"item,item,system\na,b,c\n", LONG, [(1, "", "appear twice: item")]),
-    ("too many columns", b"a," * 500 + b"b\n" + b"1," * 500 + b"2\n", LONG, [(1, "", "501 columns")]),
-    (
-        "half a line of JSON",
-        b'{"item": "a", "context": "b", "system": "c", "response": "d"}\n{"item": \n',
+        "too many columns",
+        b"a," * 500 + b"b\n" + b"1," * 500 + b"2\n",
         LONG,
-        [(2, "", "not JSON")],
+        [(1, "", "too_many_columns")],
     ),
-    ("an array among lines", b'{"item": "a", "system": "b"}\n[1]\n', LONG, [(2, "", "JSON object in braces")]),
-    ("JSON that ends", b'[{"item": "a"', LONG, [(1, "", "")]),
-    ("an array of numbers", b"[1, 2]", LONG, [(1, "", "JSON object in braces")]),
-    ("an object of nothing", b'{"a":\n1}', LONG, [(1, "", "one object that holds one such array")]),
-    ("deep JSON", b'{"item": ' + b"[" * 30 + b"]" * 30 + b"}\n", LONG, [(1, "item", "deep")]),
-    ("half a surrogate", b'{"item": "a", "context": "\\ud800"}\n', LONG, [(1, "context", "surrogate")]),
-    ("an error in a cell of Excel", as_excel([["item", "response"], ["a", "#REF!"]]),
-     {"item": "item", "response": "response"}, [(2, "response", "the error #REF!")]),
-    ("a cell beyond the header", as_excel([["item", "response"], ["a", "b", "c"]]),
-     {"item": "item", "response": "response"}, [(2, "", "column 3, which has no name")]),
-]  # fmt: skip
-
-
+    ("half a line of JSON", LINE_OF_JSON + b'{"item": \n', LONG, [(2, "", "not_json")]),
+    ("an array among lines", LINE_OF_JSON + b"[1]\n", LONG, [(2, "", "not_object")]),
+    ("JSON that ends", b'[{"item": "a"', LONG, [(1, "", "not_array")]),
+    ("an array of numbers", b"[1, 2]", LONG, [(1, "", "not_object")]),
+    ("an object of nothing", b'{"a":\n1}', LONG, [(1, "", "not_objects")]),
+    ("deep JSON", b'{"item": ' + b"[" * 30 + b"]" * 30 + b"}\n", LONG, [(1, "item", "too_deep")]),
+    ("half a pair", b'{"item": "a", "context": "\\ud800"}\n', LONG, [(1, "context", "surrogate")]),
+    ("an error in a cell of Excel", CELL_ERROR, NO_SYSTEM, [(2, "response", "cell_error")]),
+    ("a cell beyond the header", CELL_BEYOND, NO_SYSTEM, [(2, "", "unnamed_column")]),
+]
+MANY_FILES = {"a.csv": b"a,b\n1,2\n", "b.txt": archives.MEMBER * 100_001}
+BOMB = b"item\n" * 400_000
 BOOK_BOMB = as_zip({"xl/workbook.xml": b"<a/>", "xl/a.xml": b" " * 2_000_000}, ZIP_DEFLATED)
 REFUSED_FILES = [
-    ("empty", b"", "it is empty"),
-    ("an old Excel file", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, "Save it as .xlsx"),
-    ("a PDF", b"%PDF-1.7\n", "this is a PDF"),
-    ("a web page", b"<!doctype html><table>", "a web page or XML"),
-    ("a picture", PNG, "this is a picture"),
-    ("a broken zip", b"PK\x03\x04" + b"\0" * 40, "not a zip that can be unpacked"),
-    ("a broken gzip", b"\x1f\x8b\x08" + b"\0" * 40, "not a file that gzip can read"),
-    ("a zip without a table", as_zip({"a.png": PNG}), "there is no table in it"),
-    ("a Word document", as_zip({"word/document.xml": b"<a/>"}), "a Word document"),
-    ("an OpenDocument sheet", as_zip({"content.xml": b"<a/>"}), "an OpenDocument file"),
-    ("a broken workbook", as_zip({"xl/workbook.xml": b"<a/>"}), "not an Excel file"),
-    ("a bomb", as_zip({"a.csv": b"item\n" * 400_000}), "unpacked it has more than 1 MiB"),
-    (
-        "a zip of a hundred thousand files",
-        as_zip({"a.csv": b"a,b\n1,2\n", "b.txt": archives.MEMBER * 100_001}),
-        "more than 100,000 files in it",
-    ),
-    ("a workbook bomb in a zip", as_zip({"a.csv": BOOK_BOMB}), "unpacked it has more than 1 MiB"),
-    ("a gzip bomb", gzip.compress(b"item\n" * 400_000, mtime=0), "unpacked it has more than 1 MiB"),
-    ("a broken Parquet file", as_parquet()[:-20], "not a Parquet file"),
+    ("empty", b"", "empty_file"),
+    ("an old Excel file", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, "old_excel"),
+    ("a PDF", b"%PDF-1.7\n", "pdf"),
+    ("a web page", b"<!doctype html><table>", "web_page"),
+    ("a picture", PNG, "picture"),
+    ("a broken zip", b"PK\x03\x04" + b"\0" * 40, "not_zip"),
+    ("a broken gzip", b"\x1f\x8b\x08" + b"\0" * 40, "not_gzip"),
+    ("a zip without a table", as_zip({"a.png": PNG}), "no_table"),
+    ("a Word document", as_zip({"word/document.xml": b"<a/>"}), "word"),
+    ("an OpenDocument sheet", as_zip({"content.xml": b"<a/>"}), "open_document"),
+    ("a broken workbook", as_zip({"xl/workbook.xml": b"<a/>"}), "not_excel"),
+    ("a bomb", as_zip({"a.csv": BOMB}), "unpacked_too_large"),
+    ("a zip of a hundred thousand files", as_zip(MANY_FILES), "too_many_files"),
+    ("a workbook bomb in a zip", as_zip({"a.csv": BOOK_BOMB}), "unpacked_too_large"),
+    ("a gzip bomb", gzip.compress(BOMB, mtime=0), "unpacked_too_large"),
+    ("a broken Parquet file", as_parquet()[:-20], "not_parquet"),
 ]
 BAD_KINDS = [
     *BAD_FILES,
-    *((name, content, LONG, [(None, "", problem)]) for name, content, problem in REFUSED_FILES),
+    *((name, content, LONG, [(None, "", code)]) for name, content, code in REFUSED_FILES),
 ]
 
 
-def test_every_kind_of_bad_file_has_a_name_of_its_own() -> None:
-    assert len({name for name, *_ in BAD_KINDS}) == len(BAD_KINDS) == 44
-
-
 @pytest.mark.parametrize("case", BAD_KINDS, ids=lambda case: case[0])
-def test_all_that_is_wrong_with_a_file_is_said_at_its_cell(case: Any, tmp_path: Path) -> None:
+def test_each_fault_of_a_file_has_its_cell_and_code(case: Any, tmp_path: Path) -> None:
     _name, content, uses, expected = case
     path = tmp_path / "bad"
     path.write_bytes(content)
@@ -399,15 +362,10 @@ def test_all_that_is_wrong_with_a_file_is_said_at_its_cell(case: Any, tmp_path: 
     try:
         with opened_table(path, most_bytes=1024**2) as table:
             items_of(table, ColumnMapping.of({"uses": uses}), faults=faults, kind="rating")
-    except ImportRefused as refused:
-        faults.add(refused)
-    got = [(fault.line, fault.column, fault.problem) for fault in faults.first]
-    assert len(got) >= len(expected)
-    for (line, column, problem), (want_line, want_column, words) in zip(
-        got, expected, strict=False
-    ):
-        assert (line, column) == (want_line, want_column)
-        assert words in problem
+    except ImportRefused as refused_file:
+        faults.add(refused_file)
+    found = [(fault.line, fault.column, fault.code) for fault in faults.first]
+    assert found[: len(expected)] == expected
 
 
 def as_altered_workbook(old: bytes, new: bytes) -> bytes:
@@ -424,7 +382,7 @@ def test_a_sheet_that_says_it_has_a_row_far_down_is_not_read_to_there(tmp_path: 
     faults = Faults()
     with opened_table(path) as table:
         assert len(list(table.rows(faults))) == len(ROWS)
-    assert "rows after row 1,048,576" in faults.first[0].problem
+    assert faults.first[0].code == "too_many_rows"
 
 
 def test_the_texts_of_a_workbook_have_a_limit(
@@ -434,7 +392,7 @@ def test_the_texts_of_a_workbook_have_a_limit(
     part = b'<Override PartName="/xl/styles.xml" ContentType="%b"/></Types>'
     path = tmp_path / "a.xlsx"
     path.write_bytes(as_altered_workbook(b"</Types>", part % archives.TEXTS.encode()))
-    with pytest.raises(ImportRefused, match="Save it as CSV"), opened_table(path):
+    with refused(ImportRefused, "texts_too_large"), opened_table(path):
         pass
 
 
@@ -490,38 +448,31 @@ HUGE = 50_001
 PICTURES = {
     "png": PNG[:8] + b"\0\0\0\rIHDR" + struct.pack(">II", HUGE, 1000),
     "gif": b"GIF89a" + struct.pack("<HH", HUGE, 1000),
-    "webp, extended": b"RIFF\0\0\0\0WEBPVP8X" + b"\0" * 8 + b"\x50\xc3\0\xe7\x03\0",
-    "webp, lossless": b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f" + struct.pack("<I", 9999 | 5000 << 14),
+    "webp-extended": b"RIFF\0\0\0\0WEBPVP8X" + b"\0" * 8 + b"\x50\xc3\0\xe7\x03\0",
+    "webp-lossless": b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f" + struct.pack("<I", 9999 | 5000 << 14),
     "webp": b"RIFF\0\0\0\0WEBPVP8 " + b"\0" * 10 + struct.pack("<HH", 10_000, 5001),
     "jpeg": b"\xff\xd8\xff\xe0\0\x04ab\xff\xc2\0\x11\x08" + struct.pack(">HH", 1000, HUGE),
 }
 
 
-@pytest.mark.parametrize("kind", PICTURES)
-def test_a_picture_of_few_bytes_and_many_pixels_is_refused(tmp_path: Path, kind: str) -> None:
-    _items, faults = pool(
-        tmp_path, {"a.png": PICTURES[kind], "b.png": PNG}, "t1,Shoe,a.png,c1,b.png\n"
-    )
-    assert "a.png has 50 million pixels; 50 million fit" in faults.first[0].problem
+BAD_POOLS = [
+    *((f"t1,Shoe,{kind},c1,b.png\n", "too_many_pixels") for kind in PICTURES),
+    ("t1,Shoe,gone.png,c1,b.png\n", "no_picture"),
+    ("t1,Shoe,../../etc/passwd,c1,b.png\n", "no_picture"),
+    ("t1,Shoe,https://x.org/a.png,c1,b.png\n", "web_address"),
+    ("t1,Shoe,t.csv,c1,b.png\n", "not_picture"),
+    ("t1,Shoe,a.png,c1,a.png\n", "target_in_pool"),
+    ("t1,Shoe,a.png,c1,b.png\nt1,Shoe,a.png,c2,b.png\n", "same_picture"),
+    ("t1,,a.png,c1,b.png\n", "no_title"),
+    ("t1,Shoe,big.png,c1,b.png\n", "too_large"),
+]
 
 
-@pytest.mark.parametrize(
-    ("rows", "problem"),
-    [
-        ("t1,Shoe,gone.png,c1,b.png\n", "there is no picture at gone.png"),
-        ("t1,Shoe,../../etc/passwd,c1,b.png\n", "there is no picture at"),
-        ("t1,Shoe,https://x.org/a.png,c1,b.png\n", "at a web address is not fetched"),
-        ("t1,Shoe,t.csv,c1,b.png\n", "is not a PNG, JPEG"),
-        ("t1,Shoe,a.png,c1,a.png\n", "the target's own picture"),
-        ("t1,Shoe,a.png,c1,b.png\nt1,Shoe,a.png,c2,b.png\n", "a picture that the pool has already"),
-        ("t1,,a.png,c1,b.png\n", "a target needs a title"),
-        ("t1,Shoe,big.png,c1,b.png\n", "big.png is over 2 MiB"),
-    ],
-)
-def test_pictures_that_cannot_be_shown_are_faults(tmp_path: Path, rows: str, problem: str) -> None:
+@pytest.mark.parametrize(("rows", "code"), BAD_POOLS)
+def test_pictures_that_cannot_be_shown_are_faults(tmp_path: Path, rows: str, code: str) -> None:
     files = {"a.png": PNG + b"a", "b.png": PNG + b"b", "big.png": PNG + b"x" * 2 * 1024**2}
-    items, faults = pool(tmp_path, files, rows)
-    assert any(problem in fault.problem for fault in faults.first)
+    items, faults = pool(tmp_path, files | PICTURES, rows)
+    assert code in [fault.code for fault in faults.first]
     assert items == []
 
 
@@ -533,16 +484,15 @@ def test_a_command_maps_the_columns_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("n;who;said;heard\n1;alpha;Hello;Hi\n1;beta;Hey;Hi\n")
     maps = [f"--map={text}" for text in ("item=n", "system=who", "response=said", "context=heard")]
-    output = command_output("import_items", path, *maps, study="s")
-    assert output == "Study 's': 1 item imported.\n"
+    command_output("import_items", path, *maps, study="s")
     assert Item.objects.get().context == "Hi"
     assert list(Candidate.objects.values_list("system", "text")) == [
         ("alpha", "Hello"),
         ("beta", "Hey"),
     ]
-    assert command_output("import_items", path, *maps, study="s").startswith(
-        "Study 's': 0 items (1 "
-    )
+    before = everything()
+    command_output("import_items", path, *maps, study="s")
+    assert everything() == before
 
 
 @pytest.mark.django_db
@@ -572,32 +522,28 @@ def test_a_command_imports_nothing_of_a_bad_file_unless_told_to_leave_it_out(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER + b",b,c,d\ne,b,,d\nf,b,c,d\n")
-    before = everything()
-    with pytest.raises(AnnotationError, match="2 faults; nothing was imported") as refused:
-        command_output("import_items", path, study="s")
-    assert "line 2, column item: this field must not be empty." in str(refused.value)
-    assert "line 3, column system: this field must not be empty." in str(refused.value)
-    assert everything() == before
+    message = str(assert_refused("import_items", path, "faults"))
+    assert re.findall(r"line (\d), column (\w+)", message) == [("2", "item"), ("3", "system")]
     command_output("import_items", path, "--leave-out", study="s")
     assert list(Item.objects.values_list("key", flat=True)) == ["f"]
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("option", "problem"),
+    "option",
     [
-        ("--map=item", "not of the form"),
-        ("--map=item=gone", "there is no column 'gone'. Columns: item, context, system, response"),
-        ("--map=thing=item", "a use is one of item"),
-        ("--system=item", "not of the form"),
-        ("--encoding=latin-x", "none that is known"),
-        ("--delimiter=!", "is not one of"),
+        "--map=item",
+        "--map=item=gone",
+        "--map=thing=item",
+        "--system=item",
+        "--encoding=latin-x",
+        "--delimiter=!",
     ],
 )
-def test_options_that_mean_nothing_are_refused(tmp_path: Path, option: str, problem: str) -> None:
+def test_options_that_mean_nothing_are_refused(tmp_path: Path, option: str) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER + b"a,b,c,d\n")
-    with pytest.raises(CommandError, match=problem):
+    with refused_naming(CommandError, *re.split("=", option)[:2]):
         command_output("import_items", path, option, study="s")
 
 
@@ -624,6 +570,5 @@ def test_a_line_of_another_encoding_is_named_and_the_rest_taken_for_what_it_is(
     content = "\n".join(lines[:3]).encode() + b"\n" + lines[3].encode().replace(b"so", b"caf\xe9")
     path = tmp_path / name
     path.write_bytes(content + b"\n" + lines[4].encode())
-    with pytest.raises(ImportRefused, match="this is not utf-8 text") as refused:
+    with refused(ImportRefused, "wrong_encoding", line=4):
         list(each_record(path, find_format(path, form), pytest.fail))
-    assert refused.value.line == 4

@@ -7,16 +7,17 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.exceptions import AnnotationError
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Item, Judgment, Question, Study, Submission
 from retrieval.exports.qrels import study_qrels
-from tests.annotation.importing import assert_refused, command_output, everything
+from tests.annotation.importing import assert_refused, command_output, everything, numbers_in
 from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
+from tests.codes import refused_naming
 
 pytestmark = pytest.mark.django_db
 
 HEADER = "item,candidate,question,annotator,round,value,condition\n"
+OF_CANDIDATES = "item,candidate,question,annotator,value"
 FILE = (
     HEADER
     + "d0,alpha,wit,Ann,1,3,formal\n"
@@ -36,7 +37,7 @@ def judgments(tmp_path: Path) -> Path:
 
 def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
     output = command_output("import_judgments", judgments, study="wits")
-    assert output == "Study 'wits': 2 items and 3 submissions imported.\n"
+    assert numbers_in(output) == [2, 3]
     study = Study.objects.named("wits")
     assert study.kind == "rating"
     frame = judgment_frame(study)
@@ -84,9 +85,14 @@ def test_a_candidate_may_be_called_a_system(tmp_path: Path) -> None:
     assert Submission.objects.get().annotator.pseudonym == "7"
 
 
-def test_nominal_values_are_categories(tmp_path: Path) -> None:
+def labels(tmp_path: Path, *rows: str, header: str = "item,annotator,value") -> Path:
     path = tmp_path / "labels.csv"
-    path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\nd2,Ann,maybe\n")
+    path.write_text("\n".join([header, *rows, ""]))
+    return path
+
+
+def test_nominal_values_are_categories(tmp_path: Path) -> None:
+    path = labels(tmp_path, "d0,Ann,yes", "d1,Ann,no", "d2,Ann,maybe")
     command_output("import_judgments", path, study="s", level="nominal")
     question = Question.objects.get()
     assert (question.level, question.categories) == ("nominal", ["maybe", "no", "yes"])
@@ -96,27 +102,20 @@ def test_nominal_values_are_categories(tmp_path: Path) -> None:
 
 
 def test_each_question_has_its_own_categories(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("item,annotator,question,value\nd0,Ann,q1,b\nd0,Ann,q2,a\n")
+    header = "item,annotator,question,value"
+    path = labels(tmp_path, "d0,Ann,q1,b", "d0,Ann,q2,a", header=header)
     command_output("import_judgments", path, study="s", level="nominal")
     assert dict(Question.objects.values_list("name", "categories")) == {"q1": ["b"], "q2": ["a"]}
     assert set(Judgment.objects.values_list("value", flat=True)) == {0}
 
 
-def test_other_categories_than_the_study_has_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\n")
+def test_a_later_file_has_the_categories_of_the_study(tmp_path: Path) -> None:
+    path = labels(tmp_path, "d0,Ann,yes", "d1,Ann,no")
     command_output("import_judgments", path, study="s", level="nominal")
-    path.write_text("item,annotator,value\nd0,Bob,yes\nd1,Bob,perhaps\n")
-    problem = "question 'value' of study 's' has the categories no, yes, and not 'perhaps'"
-    assert_refused("import_judgments", path, problem, level="nominal")
-
-
-def test_categories_that_a_file_leaves_out_keep_their_position(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\n")
-    command_output("import_judgments", path, study="s", level="nominal")
-    path.write_text("item,annotator,value\nd0,Bob,yes\nd1,Bob,yes\n")
+    labels(tmp_path, "d0,Bob,yes", "d1,Bob,perhaps")
+    code, value = "unknown_category", "perhaps"
+    assert_refused("import_judgments", path, code, value=value, level="nominal")
+    labels(tmp_path, "d0,Bob,yes", "d1,Bob,yes")
     command_output("import_judgments", path, study="s", level="nominal")
     bob = Judgment.objects.filter(submission__annotator__pseudonym="Bob")
     assert Question.objects.get().categories == ["no", "yes"]
@@ -125,87 +124,61 @@ def test_categories_that_a_file_leaves_out_keep_their_position(tmp_path: Path) -
 
 def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path: Path) -> None:
     study = alternatives_study("pools")
-    path = tmp_path / "ticks.csv"
-    path.write_text("item,candidate,question,annotator,value\nboot,clog,acceptable,Ann,yes\n")
+    path = labels(tmp_path, "boot,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
     command_output("import_judgments", path, study="pools", level="nominal")
     assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
 
 
-def test_text_for_a_question_without_categories_is_refused(tmp_path: Path) -> None:
+def test_categories_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     rated_study("rated")
-    path = tmp_path / "labels.csv"
-    path.write_text("item,candidate,question,annotator,value\nd0,alpha,appropriateness,Cy,high\n")
-    problem = r"has the categories \(none\), and not 'high'"
-    assert_refused("import_judgments", path, problem, study="rated", level="nominal")
+    path = labels(tmp_path, "d0,alpha,appropriateness,Cy,high", header=OF_CANDIDATES)
+    options = {"study": "rated", "level": "nominal"}
+    assert_refused("import_judgments", path, "unknown_category", value="high", **options)
+    labels(tmp_path, *(f"d{n},Ann,label {n}" for n in range(1001)))
+    assert_refused("import_judgments", path, "too_many_categories", value="1001", level="nominal")
 
 
-def test_more_categories_than_a_question_keeps_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    rows = "".join(f"d{n},Ann,label {n}\n" for n in range(1001))
-    path.write_text("item,annotator,value\n" + rows)
-    problem = "question 'value' has 1001 categories; 1000 fit"
-    assert_refused("import_judgments", path, problem, level="nominal")
-
-
-REFUSALS = [
-    ("no number", "d0,a,q,Ann,1,good,\n", "value", "'good' is not a number"),
-    ("an empty value", "d0,a,q,Ann,1,,\n", "value", "'' is not a number"),
-    ("not a number", "d0,a,q,Ann,1,NaN,\n", "value", "'NaN' is not a finite number"),
-    ("infinity", "d0,a,q,Ann,1,-Infinity,\n", "value", "is not a finite number"),
-    ("no annotator", "d0,a,q,,1,1,\n", "annotator", "must not be empty"),
-    ("no item", ",a,q,Ann,1,1,\n", "item", "must not be empty"),
-    ("round zero", "d0,a,q,Ann,0,1,\n", "round", "a whole number from 1"),
-    ("round one and a half", "d0,a,q,Ann,1.5,1,\n", "round", "a whole number from 1"),
-    ("a round beyond counting", "d0,a,q,Ann,1001,1,\n", "round", "a whole number from 1"),
-    ("a round in words", "d0,a,q,Ann,first,1,\n", "round", "'first' is not a number"),
-    ("a long candidate", f"d0,{'c' * 101},q,Ann,1,1,\n", "candidate", "101 characters"),
-    ("a long question", f"d0,a,{'q' * 65},Ann,1,1,\n", "question", "65 characters"),
-    ("a long annotator", f"d0,a,q,{'A' * 101},1,1,\n", "annotator", "101 characters"),
-    ("a long condition", f"d0,a,q,Ann,1,1,{'c' * 65}\n", "condition", "65 characters"),
+# name, row, field, code and, if it matters, data in the message
+REFUSALS: list[tuple[str, ...]] = [
+    ("no number", "d0,a,q,Ann,1,good,\n", "value", "not_number", "good"),
+    ("an empty value", "d0,a,q,Ann,1,,\n", "value", "not_number"),
+    ("not a number", "d0,a,q,Ann,1,NaN,\n", "value", "not_finite", "NaN"),
+    ("infinity", "d0,a,q,Ann,1,-Infinity,\n", "value", "not_finite"),
+    ("no annotator", "d0,a,q,,1,1,\n", "annotator", "empty"),
+    ("no item", ",a,q,Ann,1,1,\n", "item", "empty"),
+    ("round zero", "d0,a,q,Ann,0,1,\n", "round", "not_round"),
+    ("round one and a half", "d0,a,q,Ann,1.5,1,\n", "round", "not_round"),
+    ("a round beyond counting", "d0,a,q,Ann,1001,1,\n", "round", "not_round"),
+    ("a round in words", "d0,a,q,Ann,first,1,\n", "round", "not_number", "first"),
+    ("a long candidate", f"d0,{'c' * 101},q,Ann,1,1,\n", "candidate", "too_long", "101"),
+    ("a long question", f"d0,a,{'q' * 65},Ann,1,1,\n", "question", "too_long", "65"),
+    ("a long annotator", f"d0,a,q,{'A' * 101},1,1,\n", "annotator", "too_long", "101"),
+    ("a long condition", f"d0,a,q,Ann,1,1,{'c' * 65}\n", "condition", "too_long", "65"),
+    ("another condition", "d9,b,q,Ann,1,1,casual\n", "condition", "differs"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("row", "field", "problem"),
-    [case[1:] for case in REFUSALS],
-    ids=[case[0] for case in REFUSALS],
-)
-def test_a_judgment_that_is_not_whole_is_refused(
-    tmp_path: Path, row: str, field: str, problem: str
-) -> None:
+@pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
+def test_a_judgment_that_is_not_whole_is_refused(tmp_path: Path, case: Any) -> None:
+    _name, row, field, code, *values = case
     path = tmp_path / "judgments.csv"
     path.write_text(HEADER + "d9,a,q,Ann,1,1,\n" + row)
-    assert_refused("import_judgments", path, problem, line=3, field=field)
+    assert_refused("import_judgments", path, code, line=3, field=field, value="".join(values))
 
 
-def test_conditions_that_differ_within_an_item_are_refused(tmp_path: Path) -> None:
+def test_a_judgment_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "judgments.csv"
-    path.write_text(HEADER + "d0,a,q,Ann,1,1,formal\nd0,b,q,Ann,1,1,casual\n")
-    problem = "differs from line 2 of the same item"
-    assert_refused("import_judgments", path, problem, line=3, field="condition")
-
-
-@pytest.mark.parametrize(
-    "repeat", ["d0,alpha,wit,Ann,1,3,formal\n", "d0,alpha,wit,Ann,,4,formal\n"]
-)
-def test_a_judgment_twice_is_refused(tmp_path: Path, repeat: str) -> None:
-    path = tmp_path / "judgments.csv"
-    path.write_text(FILE + repeat)
-    assert_refused("import_judgments", path, "'Ann' judged item 'd0' on line 2 already", line=7)
+    for repeat in ("d0,alpha,wit,Ann,1,3,formal\n", "d0,alpha,wit,Ann,,4,formal\n"):
+        path.write_text(FILE + repeat)
+        assert_refused("import_judgments", path, "repeated_judgment", line=7, value="line 2")
 
 
 def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:
     study = rated_study("rated")
-    path = tmp_path / "more.csv"
-    path.write_text(
-        "item,candidate,question,annotator,value\n"
-        "d0,alpha,appropriateness,Cyd,100\n"
-        "d0,beta,appropriateness,Cyd,0\n"
-    )
+    rows = ("d0,alpha,appropriateness,Cyd,100", "d0,beta,appropriateness,Cyd,0")
+    path = labels(tmp_path, *rows, header=OF_CANDIDATES)
     output = command_output("import_judgments", path, study="rated")
-    assert (
-        output == "Study 'rated': 0 items (1 more was there already) and 1 submission imported.\n"
-    )
+    assert numbers_in(output) == [0, 1, 1]
     cyd = Judgment.objects.of(study).filter(submission__annotator__pseudonym="Cyd")
     assert sorted(cyd.values_list("candidate__key", "value")) == [("alpha", 100), ("beta", 0)]
     assert study.items.count() == 3
@@ -226,66 +199,52 @@ def test_a_second_round_joins_a_study_of_alternatives(tmp_path: Path) -> None:
 
 
 UNFIT = [
-    ("an unknown item", "d7,alpha,appropriateness,Cyd,1\n", 3, "item", "'rated' has no item 'd7'"),
-    ("an unknown candidate", "d1,gamma,appropriateness,Cyd,1\n", 3, None, "'gamma' of item 'd1'"),
-    (
-        "a value too high",
-        "d1,alpha,appropriateness,Cyd,101\n",
-        3,
-        "value",
-        "101 is outside the sca",
-    ),
-    ("a value too low", "d1,alpha,appropriateness,Cyd,-1\n", 3, "value", "'appropriateness', 0 to"),
+    ("an unknown item", "d7,alpha,appropriateness,Cyd,1", "item", "unknown_item", "d7"),
+    ("an unknown candidate", "d1,gamma,appropriateness,Cyd,1", None, "other_candidate", "gamma"),
+    ("too high", "d1,alpha,appropriateness,Cyd,101", "value", "off_scale", "101"),
+    ("too low", "d1,alpha,appropriateness,Cyd,-1", "value", "off_scale", "appropriateness"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("row", "line", "field", "problem"),
-    [case[1:] for case in UNFIT],
-    ids=[case[0] for case in UNFIT],
+    ("row", "field", "code", "value"), [case[1:] for case in UNFIT], ids=[case[0] for case in UNFIT]
 )
 def test_judgments_that_do_not_fit_the_study_are_refused(
-    tmp_path: Path, row: str, line: int, field: str | None, problem: str
+    tmp_path: Path, row: str, field: str | None, code: str, value: str
 ) -> None:
     rated_study("rated")
-    path = tmp_path / "more.csv"
-    path.write_text(
-        "item,candidate,question,annotator,value\nd0,alpha,appropriateness,Cyd,1\n" + row
-    )
-    assert_refused("import_judgments", path, problem, line=line, field=field, study="rated")
+    path = labels(tmp_path, "d0,alpha,appropriateness,Cyd,1", row, header=OF_CANDIDATES)
+    options = {"field": field, "value": value, "study": "rated"}
+    assert_refused("import_judgments", path, code, line=3, **options)
 
 
 def test_a_value_between_two_categories_is_refused(tmp_path: Path) -> None:
     alternatives_study("pools")
-    path = tmp_path / "more.csv"
-    path.write_text("item,candidate,question,annotator,value\nboot,clog,acceptable,Ann,0.5\n")
-    problem = "0.5 is not one of the categories of 'acceptable', 0 to 1"
-    assert_refused("import_judgments", path, problem, line=2, field="value", study="pools")
+    path = labels(tmp_path, "boot,clog,acceptable,Ann,0.5", header=OF_CANDIDATES)
+    options = {"field": "value", "value": "0.5", "study": "pools"}
+    assert_refused("import_judgments", path, "between_categories", line=2, **options)
 
 
 def test_the_same_judgments_again_change_nothing(judgments: Path) -> None:
     command_output("import_judgments", judgments, study="wits")
     before = everything()
     output = command_output("import_judgments", judgments, study="wits")
-    assert output == (
-        "Study 'wits': 0 items (2 more were there already) and 0 submissions "
-        "(3 more were there already) imported.\n"
-    )
+    assert numbers_in(output) == [0, 2, 0, 3]
     assert everything() == before
 
 
 def test_another_judgment_of_the_same_candidate_is_refused(judgments: Path) -> None:
     command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE.replace("beta,wit,Ann,,5", "beta,wit,Ann,,4"))
-    problem = "annotator 'Ann' has another submission for item 'd0' in the study"
-    assert_refused("import_judgments", judgments, problem, line=2, study="wits")
+    options = {"value": "Ann", "study": "wits"}
+    assert_refused("import_judgments", judgments, "other_submission", line=2, **options)
 
 
 def test_more_rounds_and_annotators_are_added(judgments: Path) -> None:
     command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE + "d1,alpha,wit,Cyd,1,2,casual\nd1,alpha,wit,Ann,2,2,casual\n")
     output = command_output("import_judgments", judgments, study="wits")
-    assert output.endswith("and 2 submissions (3 more were there already) imported.\n")
+    assert numbers_in(output) == [0, 2, 2, 3]
     assert Submission.objects.count() == 5
 
 
@@ -316,36 +275,29 @@ def test_the_number_of_queries_does_not_grow_with_the_judgments(tmp_path: Path) 
         assert few <= many <= few + 2 <= 26
 
 
-def test_an_annotator_of_one_study_is_another_in_the_next(judgments: Path, tmp_path: Path) -> None:
-    command_output("import_judgments", judgments, study="one")
-    command_output("import_judgments", judgments, study="two")
-    names: Any = Submission.objects.values_list("annotator__study__slug", "annotator__pseudonym")
-    assert set(names) == {("one", "Ann"), ("one", "Bob"), ("two", "Ann"), ("two", "Bob")}
-    assert len(set(Submission.objects.values_list("annotator", flat=True))) == 4
-
-
 def test_a_study_without_items_takes_them_from_the_judgments(judgments: Path) -> None:
     rating_study("wits", n_items=0, questions=())
     command_output("import_judgments", judgments, study="wits")
     assert Item.objects.count() == 2
+    command_output("import_judgments", judgments, study="two")
+    names: Any = Submission.objects.values_list("annotator__study__slug", "annotator__pseudonym")
+    assert set(names) == {(slug, name) for slug in ("wits", "two") for name in ("Ann", "Bob")}
+    assert len(set(Submission.objects.values_list("annotator", flat=True))) == 4
 
 
 def test_ratings_joining_alternatives_need_its_items(judgments: Path) -> None:
     alternatives_study("pools")
-    before = everything()
-    with pytest.raises(AnnotationError, match="study 'pools' has no item 'd0'"):
-        command_output("import_judgments", judgments, study="pools")
-    assert everything() == before
+    options = {"field": "item", "value": "d0", "study": "pools"}
+    assert_refused("import_judgments", judgments, "unknown_item", line=2, **options)
 
 
 @pytest.mark.parametrize(("column", "line"), [("question", None), ("candidate", 2)])
 def test_more_than_a_position_can_count_is_refused(
     tmp_path: Path, column: str, line: int | None
 ) -> None:
-    path = tmp_path / "judgments.csv"
-    lines = "".join(f"d0,Ann,1,{n}\n" for n in range(32_768))
-    path.write_text(f"item,annotator,value,{column}\n{lines}")
-    assert_refused("import_judgments", path, f"has 32768 {column}s; 32767 fit", line=line)
+    rows = (f"d0,Ann,1,{n}" for n in range(32_768))
+    path = labels(tmp_path, *rows, header=f"item,annotator,value,{column}")
+    assert_refused("import_judgments", path, f"too_many_{column}s", line=line, value="32767")
 
 
 def test_the_number_of_queries_does_not_grow_with_the_questions(tmp_path: Path) -> None:
@@ -362,7 +314,7 @@ def test_the_number_of_queries_does_not_grow_with_the_questions(tmp_path: Path) 
 
 @pytest.mark.parametrize("scale", [(1, 1), (7, 1), (float("nan"), 1), (0, float("inf")), (0, 2e15)])
 def test_a_scale_that_is_none_is_refused(judgments: Path, scale: tuple[float, float]) -> None:
-    with pytest.raises(CommandError, match="--scale: LOW must be below HIGH"):
+    with refused_naming(CommandError, "--scale"):
         command_output("import_judgments", judgments, study="wits", scale=scale)
     assert not Study.objects.exists()
 
