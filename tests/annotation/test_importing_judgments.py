@@ -7,6 +7,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from annotation import imports
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Item, Judgment, Question, Study, Submission
 from retrieval.exports.qrels import study_qrels
@@ -293,11 +294,12 @@ def test_ratings_joining_alternatives_need_its_items(judgments: Path) -> None:
 
 @pytest.mark.parametrize(("column", "line"), [("question", None), ("candidate", 2)])
 def test_more_than_a_position_can_count_is_refused(
-    tmp_path: Path, column: str, line: int | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, line: int | None
 ) -> None:
-    rows = (f"d0,Ann,1,{n}" for n in range(32_768))
+    monkeypatch.setattr(imports, "MOST_POSITIONS", 50)
+    rows = (f"d0,Ann,1,{n}" for n in range(51))
     path = labels(tmp_path, *rows, header=f"item,annotator,value,{column}")
-    assert_refused("import_judgments", path, f"too_many_{column}s", line=line, value="32767")
+    assert_refused("import_judgments", path, f"too_many_{column}s", line=line, value="50")
 
 
 def test_the_number_of_queries_does_not_grow_with_the_questions(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`agreement` and `aggregate`: plain files in, numbers out, and no database anywhere."""
+"""`agreement` and `aggregate` compute numbers from plain files without a database."""
 
 import csv
 import json
@@ -15,6 +15,7 @@ import krippendorff
 import pytest
 
 from stats.aggregation import METHODS
+from tests.annotation.importing import numbers_in
 from tests.annotation.test_commands import ROOT, exit_code
 
 NAMED = ("--item", "item", "--annotator", "annotator", "--value", "label")
@@ -94,19 +95,18 @@ class TestAggregate:
     def test_ties_are_reported(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "x"), ("a", "bob", "y"), ("b", "ann", "x")])
         assert exit_code("aggregate", path, *NAMED, "--method", "majority") == 0
-        line = "2 items labelled by majority from 3 labels of 2 annotators; 1 tie."
-        assert capsys.readouterr().out.strip() == line
+        assert numbers_in(capsys.readouterr().out) == [2, 3, 2, 1]
 
     def test_what_is_said_again_counts_where_it_is_asked_to(
         self, tmp_path: Path, run: Run, capsys: Captured
     ) -> None:
         path = table(tmp_path / "l.csv", [*SMALL, ("a", "ann", "no"), ("a", "bob", "no")])
         message = refusal(capsys, "aggregate", path, "--method", "majority")
-        assert "annotator 'ann' labelled item 'a' on line 2 already" in message
+        assert all(named in message for named in ("'ann'", "'a'", "line 2"))
         answer = run("aggregate", path, "--method", "majority", "--repeats", "count")
         assert answer["labels"]["a"] == "no"
         assert "repeats:count" in answer["signature"]
-        assert any("2 labels repeat" in warning for warning in answer["warnings"])
+        assert [2] in [numbers_in(warning) for warning in answer["warnings"]]
         assert refusal(capsys, "aggregate", path, "--method", "dawid_skene", "--repeats", "refuse")
 
     def test_an_iterative_method_says_whether_it_converged(
@@ -117,7 +117,7 @@ class TestAggregate:
         assert answer["converged"] is True
         assert answer["iterations"] >= 1
         exit_code("aggregate", path, *NAMED, "--method", "dawid_skene")
-        assert f"; converged after {answer['iterations']} iter" in capsys.readouterr().out
+        assert numbers_in(capsys.readouterr().out) == [3, 7, 3, answer["iterations"]]
 
     @pytest.mark.parametrize("name", ["found.csv", "found.json"])
     def test_labels_are_written_to_a_file(
@@ -126,7 +126,7 @@ class TestAggregate:
         path, output = table(tmp_path / "l.csv", SMALL), tmp_path / name
         options = ("--method", "majority", "--output", output)
         assert exit_code("aggregate", path, *NAMED, *options) == 0
-        assert capsys.readouterr().out.startswith(f"{output}: 3 items labelled by majority")
+        assert capsys.readouterr().out.startswith(f"{output}: 3 ")
         content = output.read_text()
         if name == "found.json":
             assert json.loads(content)["labels"] == {"a": "yes", "b": "no", "c": "yes"}
@@ -140,7 +140,7 @@ class TestAggregate:
         path = table(tmp_path / "l.csv", SMALL)
         output = str(tmp_path / "none" / "l.csv")
         message = refusal(capsys, "aggregate", path, "--method", "majority", "--output", output)
-        assert message == f"{output} cannot be written: No such file or directory.\n"
+        assert output in message
 
     @pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
     def test_other_kinds_of_file_are_read_the_same(
@@ -174,28 +174,23 @@ class TestAggregate:
     ) -> None:
         path = table(tmp_path / "l.csv", [("a|b", "ann", "a"), ("a|b", "bob", "c")])
         message = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
-        assert (
-            message == "l.csv: values must name a candidate of their item: 'c' is not in 'a|b'.\n"
-        )
+        assert all(named in message for named in ("l.csv", "'c'", "'a|b'"))
 
     def test_an_unknown_method_ends_with_2(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", SMALL)
         assert exit_code("aggregate", path, *NAMED, "--method", "most") == 2
-        assert "invalid choice: 'most'" in capsys.readouterr().err
+        assert "'most'" in capsys.readouterr().err
 
 
+# The content, and what the message names of it.
 BAD_FILES = {
-    "item,annotator,label\n": "l.csv: it holds no rows.",
-    "": "l.csv: it holds no rows.",
-    "item,annotator\na,b\n": "Line 1 of l.csv: columns are missing: label",
-    "item,annotator,label\na,ann,1\nb,,2\n": "Line 3 of l.csv, field annotator: this field must",
-    "item,annotator,label\na,ann,1\nb,ann,\n": "Line 3 of l.csv, field label:",
-    "item,annotator,label\na,ann,1\nb,ann,2\n\na,ann,3\n": (
-        "Line 5 of l.csv: annotator 'ann' labelled item 'a' on line 2 already."
-    ),
-    "item,annotator,label\na,ann,1\nb,ann,many\n": (
-        "Line 3 of l.csv, field label: 'many' is not a number."
-    ),
+    "item,annotator,label\n": ["l.csv"],
+    "": ["l.csv"],
+    "item,annotator\na,b\n": ["Line 1 of l.csv", "label"],
+    "item,annotator,label\na,ann,1\nb,,2\n": ["Line 3 of l.csv", "annotator"],
+    "item,annotator,label\na,ann,1\nb,ann,\n": ["Line 3 of l.csv", "label"],
+    "item,annotator,label\na,ann,1\nb,ann,2\n\na,ann,3\n": ["Line 5 of l.csv", "ann", "line 2"],
+    "item,annotator,label\na,ann,1\nb,ann,many\n": ["Line 3 of l.csv", "label", "'many'"],
 }
 COMMANDS = [("aggregate", "--method", "mean"), ("agreement", "--level", "interval")]
 
@@ -209,14 +204,14 @@ class TestBadInput:
         path = tmp_path / "l.csv"
         path.write_text(content)
         message = refusal(capsys, command[0], path, *command[1:])
-        assert message.startswith(BAD_FILES[content])
+        assert all(named in message for named in BAD_FILES[content])
         assert "imported" not in message
 
     def test_a_file_that_is_not_there_ends_with_2(
         self, tmp_path: Path, capsys: Captured, command: tuple[str, ...]
     ) -> None:
         message = refusal(capsys, command[0], tmp_path / "none.csv", *command[1:])
-        assert "there is no such file" in message
+        assert "none.csv" in message
 
     def test_no_database_is_asked(self, tmp_path: Path, command: tuple[str, ...]) -> None:
         path = table(tmp_path / "l.csv", RATED)
@@ -303,31 +298,86 @@ class TestAgreement:
         rows = [("a", "ann", "1", "p"), ("a", "bob", "1", "q")]
         path = table(tmp_path / "l.csv", rows, "item,annotator,label,page")
         message = refusal(capsys, "agreement", path, "--level", "nominal", "--cluster", "page")
-        assert message == "Line 3 of l.csv, field page: differs from line 2 of the same item.\n"
+        assert all(named in message for named in ("Line 3 of l.csv", "page", "line 2"))
 
     def test_an_amount_below_zero_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("a", "bob", "-2")])
         message = refusal(capsys, "agreement", path, "--level", "ratio")
-        assert message.startswith("Line 3 of l.csv, field label: '-2' is below zero")
+        assert all(named in message for named in ("Line 3 of l.csv", "label", "'-2'"))
 
     def test_a_person_reads_a_table_with_reasons(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", SMALL)
         assert exit_code("agreement", path, *NAMED, "--level", "nominal") == 0
         lines = capsys.readouterr().out.splitlines()
-        assert lines[0] == "7 labels of 3 items by 3 annotators, nominal"
+        assert numbers_in(lines[0]) == [7, 3, 3]
         [alpha] = [line for line in lines if line.startswith("krippendorff_alpha")]
         assert "[" in alpha
-        assert f"{'icc1':24} undefined: needs numbers" in lines
-        assert lines[-1] == "3 pairs of annotators share items; --json lists their kappas."
+        [icc] = [line for line in lines if line.startswith("icc1 ")]
+        assert not numbers_in(icc)
+        assert numbers_in(lines[-1]) == [3]
         assert not re.search(r"\bnan\b", " ".join(lines))
 
     def test_a_file_of_many_rows_is_read(self, tmp_path: Path, run: Run) -> None:
         rows = [
-            (f"i{n}", f"w{(n + k) % 200}", str((n * k) % 3)) for n in range(5000) for k in (1, 2)
+            (f"i{n}", f"w{(n + k) % 200}", str((n * k) % 3)) for n in range(1000) for k in (1, 2)
         ]
         answer = run("agreement", table(tmp_path / "l.csv", rows), "--level", "nominal")
-        assert answer["n_judgments"] == 10_000
+        assert answer["n_judgments"] == 2000
         assert len(answer["pairs"]) == 200
+
+
+class TestRefusedOptions:
+    @pytest.mark.parametrize("name", ["l.csv", "link.csv"])
+    def test_the_labels_are_not_written_over(
+        self, tmp_path: Path, capsys: Captured, name: str
+    ) -> None:
+        path = table(tmp_path / "l.csv", SMALL)
+        (tmp_path / "link.csv").symlink_to(path)
+        before, output = path.read_text(), tmp_path / name
+        options = ("--method", "majority", "--output", str(output))
+        assert all(named in refusal(capsys, "aggregate", path, *options) for named in (name, "--"))
+        assert path.read_text() == before
+
+    def test_where_nothing_was_compared_a_table_without_rows_is_written(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("b", "bob", "2")])
+        output = tmp_path / "found.csv"
+        options = ("--method", "bradley_terry", "--output", str(output))
+        assert exit_code("aggregate", path, *NAMED, *options) == 0
+        assert output.read_text() == "item,label,n_labels\n"
+
+    def test_a_candidate_rated_again_is_refused_with_advice_that_helps(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("a", "ann", "2"), ("b", "ann", "2")])
+        message = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
+        assert message.startswith("l.csv:")
+        assert "repeats" not in message
+
+    @pytest.mark.parametrize("repeats", ["count", "refuse"])
+    def test_an_option_that_comparisons_do_not_have_is_refused(
+        self, tmp_path: Path, capsys: Captured, repeats: str
+    ) -> None:
+        options = ("--method", "bradley_terry", "--repeats", repeats)
+        message = refusal(capsys, "aggregate", table(tmp_path / "l.csv", SMALL), *options)
+        assert "--repeats" in message
+
+    @pytest.mark.parametrize("method", ["majority", "dawid_skene"])
+    def test_free_text_is_not_taken_for_categories(
+        self, tmp_path: Path, capsys: Captured, method: str
+    ) -> None:
+        path = table(tmp_path / "l.csv", [(f"i{n}", "ann", f"text {n}") for n in range(10_001)])
+        assert "10,001" in refusal(capsys, "aggregate", path, "--method", method)
+
+    @pytest.mark.parametrize("seed", ["-1", "1.5", "x"])
+    def test_a_seed_that_is_no_whole_number_is_not_blamed_on_the_file(
+        self, tmp_path: Path, capsys: Captured, seed: str
+    ) -> None:
+        path = table(tmp_path / "l.csv", SMALL)
+        assert exit_code("agreement", path, *NAMED, "--level", "nominal", "--seed", seed) == 2
+        message = capsys.readouterr().err
+        assert f"--seed: '{seed}'" in message
 
 
 @pytest.mark.shared_data
