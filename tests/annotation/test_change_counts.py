@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from annotation.exceptions import ImportRefused
 from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Study, Submission
 from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study
 from tests.annotation.studies import rated_study
+from tests.codes import refused
 from tests.metrics.counting import Counting
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +46,7 @@ def test_an_import_that_is_refused_counts_nothing(judgments: Path, tmp_path: Pat
     call_command("import_judgments", judgments, study="wits", scale=(1, 5))
     beyond = tmp_path / "beyond.csv"
     beyond.write_text(ROWS + "d1,alpha,Cyd,9\n")
-    with pytest.raises(Exception, match="Line 5"):
+    with refused(ImportRefused, "off_scale", line=5):
         call_command("import_judgments", beyond, study="wits")
     assert versions(Study.objects.named("wits")) == (1, 0)
 

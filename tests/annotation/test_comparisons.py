@@ -18,6 +18,7 @@ from annotation.protocols.versions import freeze, save_draft
 from stats.agreement import krippendorff_alpha
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
+from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
 SYSTEMS = ("a", "b", "c")
@@ -94,7 +95,7 @@ def test_strengths_are_those_of_an_independent_library() -> None:
 
 def test_ratings_have_no_strengths() -> None:
     study = rating_study()
-    with pytest.raises(StudyUnfit, match="compares nothing"):
+    with refused(StudyUnfit, "no_comparison"):
         system_strengths(study, question=study.questions.get())
 
 

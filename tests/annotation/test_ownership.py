@@ -6,6 +6,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.exceptions import StudyUnfit, StudyUnknown
 from annotation.models import Study
+from tests.codes import refused, refused_naming
 
 pytestmark = pytest.mark.django_db
 RESPONSES = "item,system,context,response\nd0,alpha,Hello?,Hi.\nd0,beta,Hello?,Yo.\n"
@@ -33,34 +34,30 @@ def run(command, *arguments, **options):
 def test_an_import_that_names_no_owner_says_how_to_give_one(responses, users):
     grace, _ = users
     _, errors = run("import_responses", str(responses), study="orphan")
-    assert "Study 'orphan' has no owner" in errors
-    assert "`python manage.py assign_owner orphan USER`" in errors
+    assert "assign_owner orphan USER" in errors
     assert not Study.objects.visible_to(grace).exists()
-    output, _ = run("assign_owner", "orphan", "grace")
-    assert output == "Study 'orphan' belongs to 'grace' now.\n"
+    run("assign_owner", "orphan", "grace")
     assert Study.objects.visible_to(grace).get().slug == "orphan"
     assert run("import_responses", str(responses), study="orphan")[1] == ""
-
-
-def test_an_import_that_names_its_owner_warns_of_nothing(responses, users):
     assert run("import_responses", str(responses), study="hers", owner="grace")[1] == ""
 
 
 def test_an_owner_is_replaced_only_when_that_is_said(users):
     grace, ada = users
     Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING, owner=grace)
-    with pytest.raises(StudyUnfit, match=r"belongs to 'grace'\. Add --replace"):
+    with refused(StudyUnfit, "has_owner") as caught:
         run("assign_owner", "s", "ada")
+    assert all(named in str(caught.value) for named in ("'grace'", "--replace"))
     assert Study.objects.get().owner == grace
     run("assign_owner", "s", "grace")
     output, _ = run("assign_owner", "s", "ada", replace=True)
-    assert output == "Study 's' belongs to 'ada' now instead of 'grace'.\n"
+    assert all(named in output for named in ("'ada'", "'grace'"))
     assert Study.objects.get().owner == ada
 
 
 def test_a_study_or_a_user_that_is_not_there_is_named(users):
-    with pytest.raises(StudyUnknown, match="none"):
+    with refused(StudyUnknown, slug="none"):
         run("assign_owner", "none", "grace")
     Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING)
-    with pytest.raises(CommandError, match="There is no user 'nobody'"):
+    with refused_naming(CommandError, "'nobody'"):
         run("assign_owner", "s", "nobody")

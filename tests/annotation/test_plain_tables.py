@@ -117,7 +117,7 @@ class TestAggregate:
         assert answer["converged"] is True
         assert answer["iterations"] >= 1
         exit_code("aggregate", path, *NAMED, "--method", "dawid_skene")
-        assert numbers_in(capsys.readouterr().out) == [3, 7, 3, answer["iterations"]]
+        assert numbers_in(capsys.readouterr().out)[:4] == [3, 7, 3, answer["iterations"]]
 
     @pytest.mark.parametrize("name", ["found.csv", "found.json"])
     def test_labels_are_written_to_a_file(
@@ -335,7 +335,8 @@ class TestRefusedOptions:
         (tmp_path / "link.csv").symlink_to(path)
         before, output = path.read_text(), tmp_path / name
         options = ("--method", "majority", "--output", str(output))
-        assert all(named in refusal(capsys, "aggregate", path, *options) for named in (name, "--"))
+        message = refusal(capsys, "aggregate", path, *options)
+        assert all(named in message for named in (str(output), "--output"))
         assert path.read_text() == before
 
     def test_where_nothing_was_compared_a_table_without_rows_is_written(
