@@ -1,5 +1,7 @@
 """What a protocol says of practice: right values, faults at their line, what makes it another."""
 
+import json
+
 import pytest
 from django.core.management import call_command
 
@@ -78,18 +80,22 @@ qualifications:
           - {text: Three., candidate: alpha}
 """
 BROKEN_AT = {
-    (9, "reward_usd", "is not an amount in whole cents."),
-    (10, "attempts", "is 9, more than the items, 3: each attempt is at another one."),
-    (14, "items[1].candidates[1].scores.fit", "is 101, outside the scale 0 to 100."),
-    (14, "items[1].candidates[1].scores.fitt", "is no question of this protocol."),
-    (14, "items[1].candidates[1].scores.pace", "is asked of the item: write it there."),
-    (15, "items[1].candidates[2].text", "is missing: what is judged."),
-    (17, "items[1].scores.fit", "is asked of each candidate: write it there."),
-    (21, "items[2].candidates[1].candidate", "is missing: which candidate of the study's item?"),
-    (23, "items[2].candidates[2].candidate", "is there twice."),
-    (24, "items[2].candidates[3].candidate", "is there twice."),
-    (25, "items[3].candidates", "has no right value: nothing could be passed."),
-    (26, "items[3].candidates[1].candidate", "needs the 'item' of the study whose it is."),
+    (9, "reward_usd", "not_cents"),
+    (10, "attempts", "too_many_attempts"),
+    (14, "items[1].candidates[1].scores.fit", "off_scale"),
+    (14, "items[1].candidates[1].scores.fitt", "unknown_question"),
+    (14, "items[1].candidates[1].scores.pace", "asked_of_item"),
+    (14, "items[1].candidates[1].scores.why", "not_practiced"),
+    (15, "items[1].candidates[2].text", "missing"),
+    (16, "items[1].candidates[2].feedback.fit", "unread"),
+    (17, "items[1].scores.fit", "asked_of_candidate"),
+    (19, "items[2].context", "of_the_study"),
+    (21, "items[2].candidates[1].candidate", "missing"),
+    (21, "items[2].candidates[1].text", "of_the_study"),
+    (23, "items[2].candidates[2].candidate", "repeated"),
+    (24, "items[2].candidates[3].candidate", "repeated"),
+    (25, "items[3].candidates", "no_right_value"),
+    (26, "items[3].candidates[1].candidate", "needs_item"),
 }
 
 
@@ -109,14 +115,8 @@ def test_a_whole_practice_is_read_and_written_without_loss():
 def test_every_fault_is_said_at_its_line():
     start = "qualifications.practice."
     faults = parse_yaml(BROKEN).faults
-    rows = {(each.line, each.place.removeprefix(start), each.message) for each in faults}
-    assert rows >= BROKEN_AT
-    others = {place for _line, place, _message in rows - BROKEN_AT}
-    assert others == {
-        "items[1].candidates[1].scores.why",  # whose words nobody grades
-        "items[1].candidates[2].feedback.fit",
-        *("items[2].context", "items[2].candidates[1].text"),
-    }
+    rows = {(each.line, each.place.removeprefix(start), each.code) for each in faults}
+    assert rows == BROKEN_AT
 
 
 @pytest.mark.django_db
@@ -126,17 +126,17 @@ def test_what_the_study_does_not_have_is_said_at_its_line_with_all_else(tmp_path
     path = tmp_path / "protocol.yaml"
     path.write_text(text)
     line = 1 + text.splitlines().index("      - item: d9")
-    unknown = f"Line {line}, qualifications.practice.items[2].item: the study has no item 'd9'."
+    place = "qualifications.practice.items[2].item"
     with pytest.raises(ProtocolInvalid) as refused:
         call_command("import_protocol", "ratings", str(path))
-    faults = str(refused.value).splitlines()[1:]
-    assert any("Line 10, questions[2].kind" in fault for fault in faults)
-    assert f"  {unknown}" in faults
+    faults = refused.value.faults
+    assert (10, "questions[2].kind", "unknown_choice") in {
+        (fault.line, fault.place, fault.code) for fault in faults
+    }
+    assert (line, place, "unknown_item") == (faults[-1].line, faults[-1].place, faults[-1].code)
     with pytest.raises(SystemExit):
-        call_command("validate_protocol", str(path), study="ratings")
-    assert [each.strip() for each in capsys.readouterr().out.splitlines()[1:]] == [
-        fault.strip() for fault in faults
-    ]
+        call_command("validate_protocol", str(path), "--json", study="ratings")
+    assert json.loads(capsys.readouterr().out)["faults"] == [fault.record() for fault in faults]
 
 
 @pytest.mark.parametrize(
@@ -146,29 +146,26 @@ def test_what_the_study_does_not_have_is_said_at_its_line_with_all_else(tmp_path
 @pytest.mark.parametrize("other", ["options", "choices"])
 def test_the_list_of_answers_is_named_as_this_kind_of_question_has_it(kind, named, other):
     text = WHOLE.replace("kind: yes_no", f"kind: {kind}\n    {other}: [a, b]")
-    faults = [each.message for each in parse_yaml(text).faults if each.path[-1:] == (other,)]
-    assert faults == [f"is not known. Did you mean '{named}'?"]
+    [fault] = [each for each in parse_yaml(text).faults if each.path[-1:] == (other,)]
+    assert fault.code == "unknown_name"
+    assert f"'{named}'" in fault.message
 
 
 def test_points_of_a_category_are_its_categories():
     text = WHOLE.replace("kind: yes_no", "kind: category\n    points: [a, b]")
-    assert "is not an option of this kind of question. Did you mean 'categories'?" in [
-        each.message for each in parse_yaml(text).faults
-    ]
+    [fault] = [each for each in parse_yaml(text).faults if each.code == "other_kinds_option"]
+    assert "'categories'" in fault.message
 
 
 @pytest.mark.django_db
 def test_what_the_study_does_not_have_is_a_fault():
     study = rating_study()
     document = read_document(parse_yaml(WHOLE.replace("item: d0", "item: d9")).values)
-    assert "the study has no item 'd9'." in [
-        each.message for each in freezing_faults(study, document)
-    ]
+    assert "unknown_item" in [each.code for each in freezing_faults(study, document)]
     document = read_document(parse_yaml(WHOLE.replace("candidate: alpha", "candidate: x")).values)
     (fault,) = freezing_faults(study, document)
-    assert str(fault) == (
-        "qualifications.practice.items[2].candidates[1].candidate: item 'd0' has no candidate 'x'."
-    )
+    assert fault.code == "unknown_candidate"
+    assert fault.place == "qualifications.practice.items[2].candidates[1].candidate"
 
 
 def test_an_answer_within_the_tolerance_is_right_and_of_categories_only_itself():

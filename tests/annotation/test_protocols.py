@@ -26,6 +26,7 @@ from annotation.protocols.versions import (
 )
 from annotation.protocols.yaml_files import parse_yaml, write_yaml
 from tests.annotation.studies import rated_study
+from tests.codes import refused
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "protocol.schema.json"
 
@@ -95,32 +96,32 @@ def test_the_schema_is_one_and_the_committed_file_is_it() -> None:
 def test_every_fault_of_a_file_is_given_at_once_with_its_line() -> None:
     faults = parse_yaml(BROKEN).faults
     assert {(fault.line, fault.place) for fault in faults} == BROKEN_AT
-    assert all(fault.message for fault in faults)
+    assert all(fault.message and fault.code != "invalid" for fault in faults)
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "problem"),
+    ("text", "line", "code"),
     [
-        ("a: b: c", 1, "not YAML"),
-        ("title: x\nquestions: [1,", 2, "not YAML"),
-        ("- 1", 1, "not a block of settings"),
-        ("title: &x 1\nlanguage: *x", 2, "write it out"),
-        ("title: !!python/object:os.system 1", 1, "has the tag"),
-        ("title: !!binary aGk=", 1, "has the tag"),
-        ("title: a\ntitle: b", 2, "on line 1 already"),
-        ("title: !!int x", 1, "not YAML"),
-        ("", 1, "is empty"),
-        ("\0", 1, "not YAML"),
-        ("? [a, b]\n: c", 1, "a name that is not a word"),
-        ("a: " + "[" * 30 + "]" * 30, 1, "too deep"),
-        ("a: " + "[" * 21 + "]" * 21, 1, "too deep"),
-        ("a: " + "[" * 3000, 1, "too deep"),
-        ("title: x\na: [" + "1," * 20_000 + "1]", 2, "at most 20,000 parts"),
+        ("a: b: c", 1, "not_yaml"),
+        ("title: x\nquestions: [1,", 2, "not_yaml"),
+        ("- 1", 1, "not_settings"),
+        ("title: &x 1\nlanguage: *x", 2, "alias"),
+        ("title: !!python/object:os.system 1", 1, "has_tag"),
+        ("title: !!binary aGk=", 1, "has_tag"),
+        ("title: a\ntitle: b", 2, "repeated"),
+        ("title: !!int x", 1, "not_yaml"),
+        ("", 1, "empty"),
+        ("\0", 1, "not_yaml"),
+        ("? [a, b]\n: c", 1, "not_word"),
+        ("a: " + "[" * 30 + "]" * 30, 1, "too_deep"),
+        ("a: " + "[" * 21 + "]" * 21, 1, "too_deep"),
+        ("a: " + "[" * 3000, 1, "too_deep"),
+        ("title: x\na: [" + "1," * 20_000 + "1]", 2, "too_many_parts"),
     ],
 )
-def test_what_is_no_plain_yaml_is_refused_at_its_line(text: str, line: int, problem: str) -> None:
+def test_what_is_no_plain_yaml_is_refused_at_its_line(text: str, line: int, code: str) -> None:
     fault = parse_yaml(text).faults[0]
-    assert (fault.line, problem in fault.message) == (line, True), str(fault)
+    assert (fault.line, fault.code) == (line, code)
 
 
 def test_words_that_older_yaml_takes_for_values_stay_words() -> None:
@@ -148,7 +149,7 @@ TEXT = st.text(
 NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(
     instructions=TEXT,
     wording=TEXT.filter(str.strip),
@@ -174,10 +175,10 @@ def test_any_protocol_comes_back_from_yaml_without_loss(
 def test_a_score_of_an_example_lies_on_its_questions_scale() -> None:
     values = plain_document(document())
     values["examples"] = [{"verdict": "good", "candidate": "x", "scores": {"a": 101, "b": 1}}]
-    places = [(fault.place, fault.message) for fault in document_faults(values)]
-    assert [place for place, _ in places] == ["examples[1].scores.a", "examples[1].scores.b"]
-    assert "outside the scale" in places[0][1]
-    assert "no question 'b'" in places[1][1]
+    assert [(fault.place, fault.code) for fault in document_faults(values)] == [
+        ("examples[1].scores.a", "off_scale"),
+        ("examples[1].scores.b", "unknown_question"),
+    ]
 
 
 def test_a_question_of_the_item_cannot_wait_for_an_answer_about_a_candidate() -> None:
@@ -206,11 +207,12 @@ def test_markdown_makes_no_html_of_html_and_runs_no_script() -> None:
 
 
 def test_a_file_that_is_not_there_names_the_templates(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match=r"Templates: alternatives, best_worst"):
+    with refused(FileRefused, "unknown_template") as caught:
         protocol_source(str(tmp_path / "none.yaml"))
+    assert all(name in str(caught.value) for name in template_names())
     latin = tmp_path / "latin.yaml"
     latin.write_bytes("title: caf\xe9".encode("latin-1"))
-    with pytest.raises(FileRefused, match="not UTF-8"):
+    with refused(FileRefused, "wrong_encoding"):
         read_protocol(str(latin))
 
 
@@ -222,17 +224,19 @@ def study(db: None) -> Study:
     return Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING)
 
 
+def freezing_codes(study: Study) -> set[tuple[object, str]]:
+    """The field and code of each fault that keeps the draft from being frozen."""
+    with pytest.raises(ProtocolInvalid) as caught:
+        freeze(study=study)
+    return {(fault.path[-1], fault.code) for fault in caught.value.faults}
+
+
 def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study: Study) -> None:
     Question.objects.create(study=study, name="q", wording="W", scale_max=5, level="ordinal")
     question = current_document(study).questions[0]
-    assert (question.kind, question.maximum, question.level, question.low_label) == (
-        "line",
-        5,
-        "ordinal",
-        "",
-    )
-    with pytest.raises(ProtocolInvalid, match="what the least value means"):
-        freeze(study=study)
+    assert (question.kind, question.maximum, question.level) == ("line", 5, "ordinal")
+    assert question.low_label == ""
+    assert freezing_codes(study) == {("low_label", "missing"), ("high_label", "missing")}
     study.questions.update(low_label="bad", high_label="good")
     version = freeze(study=study)
     assert version.number == 1
@@ -265,7 +269,7 @@ def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study: Study
     save_draft(study=study, document=document())
     frozen = freeze(study=study)
     frozen.document = {}
-    with pytest.raises(ProtocolFrozen, match="never changes"):
+    with pytest.raises(ProtocolFrozen):
         frozen.save()
     with pytest.raises(ProtocolFrozen):
         Protocol.objects.filter(pk=frozen.pk).update(document={})
@@ -287,8 +291,7 @@ def test_the_database_holds_one_draft_and_no_frozen_one_without_a_fingerprint(
 
 def test_an_unfinished_draft_is_kept_and_not_frozen(study: Study) -> None:
     save_draft(study=study, document=document(line(high_label="")))
-    with pytest.raises(ProtocolInvalid, match="greatest value means"):
-        freeze(study=study)
+    assert freezing_codes(study) == {("high_label", "missing")}
     assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
 
 
@@ -299,8 +302,7 @@ def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db: None) ->
     assert freeze(study=study).number == 1
     assert study.questions.get(name=name).low_label == "other"
     save_draft(study=study, document=document(line(name, maximum=7)))
-    with pytest.raises(ProtocolInvalid, match="cannot change"):
-        freeze(study=study)
+    assert freezing_codes(study) == {("name", "judged_otherwise")}
 
 
 def test_of_any_of_several_categories_each_is_a_column(study: Study) -> None:

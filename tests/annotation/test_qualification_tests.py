@@ -13,20 +13,17 @@ WHY = {"name": "why", "kind": "long_text", "wording": "Why?"}
 
 
 def protocol(*tests, questions=(LINE, POINTS, WHY)):
-    return {
-        "assay_protocol": 1,
-        "title": "Rate replies",
-        "questions": list(questions),
-        "qualifications": {"tests": list(tests)},
-    }
+    about = {"assay_protocol": 1, "title": "Rate replies", "questions": list(questions)}
+    return about | {"qualifications": {"tests": list(tests)}}
 
 
 def case(**scores):
     return {"candidate": "I like trains.", "scores": scores}
 
 
-def messages(*tests, **options):
-    return [str(fault) for fault in document_faults(protocol(*tests, **options))]
+def faults_of(*tests, **options):
+    faults = document_faults(protocol(*tests, **options))
+    return [(fault.place.removeprefix("qualifications.tests[1]."), fault.code) for fault in faults]
 
 
 def test_a_line_is_asked_in_eleven_points_of_which_the_near_ones_are_right():
@@ -72,23 +69,23 @@ def test_a_right_value_may_be_the_label_of_an_answer():
 
 
 @pytest.mark.parametrize(
-    ("score", "problem"),
+    ("name", "value", "code"),
     [
-        ({"polite": "maybe"}, "polite: 'maybe' is not one of the answers. Answers: no, yes."),
-        ({"fit": "good"}, "fit: is 'good', where a number belongs."),
-        ({"polite": True}, "polite: must be a number, or the label of an answer, not true."),
+        ("polite", "maybe", "unknown_answer"),
+        ("fit", "good", "not_number"),
+        ("polite", True, "wrong_type"),
     ],
 )
-def test_a_word_that_is_no_answer_is_refused_with_those_that_are(score, problem):
-    (message,) = messages({"cases": [case(**score)]}, questions=[POLITE, LINE])
-    assert message == f"qualifications.tests[1].cases[1].scores.{problem}"
+def test_a_word_that_is_no_answer_is_refused(name, value, code):
+    faults = faults_of({"cases": [case(**{name: value})]}, questions=[POLITE, LINE])
+    assert faults == [(f"cases[1].scores.{name}", code)]
 
 
 def test_a_wording_may_name_the_reference_that_its_case_has():
     question = LINE | {"wording": "How near is it to {reference}?"}
-    (message,) = messages({"cases": [case(fit=80)]}, questions=[question])
-    assert "its wording names {reference}. Give the case one." in message
-    assert messages({"cases": [case(fit=80) | {"reference": "A."}]}, questions=[question]) == []
+    faults = faults_of({"cases": [case(fit=80)]}, questions=[question])
+    assert faults == [("cases[1].scores.fit", "names_reference")]
+    assert faults_of({"cases": [case(fit=80) | {"reference": "A."}]}, questions=[question]) == []
 
 
 def test_a_good_test_is_kept_whole():
@@ -99,32 +96,35 @@ def test_a_good_test_is_kept_whole():
 
 
 @pytest.mark.parametrize(
-    ("test", "problem"),
+    ("test", "place", "code"),
     [
-        ({"cases": []}, "cases: has 0; at least 1 are needed."),
-        ({"pass_percent": 50}, "cases: is missing: at least one case"),
-        ({"cases": [case()]}, "is missing: the right value under at least one question."),
-        ({"cases": [case(fot=1)]}, "scores.fot: is no question of this protocol."),
-        ({"cases": [case(why=1)]}, "scores.why: cannot be tested: an answer key grades"),
-        ({"cases": [case(fit=120)]}, "scores.fit: is 120, outside the scale 0 to 100."),
-        ({"cases": [case(fit=35)], "tolerance_percent": 4}, "near none of the answers"),
-        ({"cases": [case(fit=50)], "tolerance_percent": 50}, "has only right answers"),
-        ({"cases": [case(fit=50)], "pass_percent": 0}, "pass_percent: is 0; the least is 1."),
+        ({"cases": []}, "cases", "too_few"),
+        ({"pass_percent": 50}, "cases", "missing"),
+        ({"cases": [case()]}, "cases[1].scores", "missing"),
+        ({"cases": [case(fot=1)]}, "cases[1].scores.fot", "unknown_question"),
+        ({"cases": [case(why=1)]}, "cases[1].scores.why", "not_tested"),
+        ({"cases": [case(fit=120)]}, "cases[1].scores.fit", "off_scale"),
+        (
+            {"cases": [case(fit=35)], "tolerance_percent": 4},
+            "cases[1].scores.fit",
+            "near_no_answer",
+        ),
+        ({"cases": [case(fit=50)], "tolerance_percent": 50}, "cases[1].scores.fit", "only_right"),
+        ({"cases": [case(fit=50)], "pass_percent": 0}, "pass_percent", "too_low"),
     ],
 )
-def test_a_test_that_cannot_be_taken_is_refused_where_it_is_wrong(test, problem):
-    (message,) = messages(test)
-    assert message.startswith("qualifications.tests[1]")
-    assert problem in message
+def test_a_test_that_cannot_be_taken_is_refused_where_it_is_wrong(test, place, code):
+    assert faults_of(test) == [(place, code)]
 
 
 def test_two_tests_of_a_title_are_refused():
-    (message,) = messages({"cases": [case(fit=5)]}, {"cases": [case(fit=90)]})
-    assert "'Test' is the title of another test already." in message
+    [(_place, code)] = faults_of({"cases": [case(fit=5)]}, {"cases": [case(fit=90)]})
+    assert code == "repeated_title"
 
 
 def test_practice_items_by_key_are_refused_with_what_to_write_instead():
     values = protocol()
     values["qualifications"] = {"practice_items": ["dialogue-3"]}
     (fault,) = document_faults(values)
-    assert "practice on the study's own page is 'practice' with its 'items'" in fault.message
+    assert fault.code == "unknown_name"
+    assert "'practice'" in fault.message
