@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
+TOO_LONG = "the prompt is too long"
+
 
 class Completions:
     """The answers of a model: the echoed prompt with log-probabilities, and one token more."""
@@ -59,7 +61,7 @@ def serving(completions: Completions, *, echoes: bool = True, busy: int = 0) -> 
             if self.headers.get("Authorization") != "Bearer secret":
                 return self.reply(401, {"error": "no key"})
             if len(request["prompt"]) > completions.longest:
-                return self.reply(400, {"error": "the prompt is too long"})
+                return self.reply(400, {"error": TOO_LONG})
             choice = completions.answer(request)
             if not echoes:
                 choice = {"text": choice["text"][len(request["prompt"]) :], "logprobs": None}

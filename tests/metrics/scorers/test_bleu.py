@@ -3,8 +3,10 @@ import math
 import pytest
 import sacrebleu
 
+from error_codes import InvalidValue
 from metrics.scorers.bleu import Bleu, Chrf, Ter
 from metrics.scorers.scorer import Score
+from tests.codes import refused
 from tests.metrics.scorers.conftest import HOSTILE_PAIRS, LONG_PAIRS
 from tests.metrics.scorers.examples import example, examples
 
@@ -30,9 +32,9 @@ THREE = pytest.mark.parametrize(
 
 @THREE
 def test_the_scores_are_sacrebleus_on_lmstyle(scorer, oracle, lmstyle_pairs):
-    scores = scorer.score(examples(lmstyle_pairs))
-    values = [one[scorer.name].value for one in scores]
-    assert values == pytest.approx([oracle(*pair) for pair in lmstyle_pairs], abs=1e-9)
+    pairs = lmstyle_pairs[:: 1 if scorer.name == "sacrebleu" else 8]  # the others are slow
+    values = [one[scorer.name].value for one in scorer.score(examples(pairs))]
+    assert values == pytest.approx([oracle(*pair) for pair in pairs], abs=1e-9)
 
 
 @THREE
@@ -58,7 +60,7 @@ def test_an_empty_response_scores_zero_and_a_blank_reference_is_undefined(scorer
     empty, blank = scorer.score([example("", "so"), example("so", " ")])
     assert empty[scorer.name] == Score(0.0)
     assert math.isnan(blank[scorer.name].value)
-    assert blank[scorer.name].reason == "no reference"
+    assert blank[scorer.name].reason.code == "missing_field"
 
 
 def test_ter_counts_errors_so_lower_is_better_and_an_empty_response_has_a_hundred():
@@ -69,12 +71,6 @@ def test_ter_counts_errors_so_lower_is_better_and_an_empty_response_has_a_hundre
     assert math.isnan(blank["ter"].value)
     assert long["ter"].value == 400.0
     assert not Ter().higher_is_better
-
-
-def test_the_parameters_of_ter_are_in_its_signature():
-    assert "case:mixed" in Ter(case_sensitive=True).signature
-    assert "punct:no" in Ter(no_punct=True).signature
-    assert "norm:yes" in Ter(normalized=True).signature
 
 
 def test_scores_do_not_depend_on_what_was_scored_before():
@@ -97,15 +93,20 @@ def test_the_parameters_are_in_the_signature():
     assert "case:lc" in Bleu(lowercase=True).signature
     assert Chrf(word_order=2, beta=1).signature.startswith("chrF1++|")
     assert "nc:4" in Chrf(char_order=4).signature
+    assert "case:mixed" in Ter(case_sensitive=True).signature
+    assert "punct:no" in Ter(no_punct=True).signature
+    assert "norm:yes" in Ter(normalized=True).signature
 
 
-def test_a_tokenizer_that_needs_a_download_is_refused():
-    with pytest.raises(ValueError, match="tokenize must be one of 13a"):
-        Bleu(tokenize="flores200")
-
-
-@pytest.mark.parametrize("parameter", [{"char_order": 0}, {"word_order": -1}, {"beta": 0}])
-def test_chrf_names_the_parameter_that_is_out_of_range(parameter):
-    (name,) = parameter
-    with pytest.raises(ValueError, match=name):
-        Chrf(**parameter)
+@pytest.mark.parametrize(
+    ("scorer", "parameter", "code"),
+    [
+        (Bleu, {"tokenize": "flores200"}, "unknown_tokenize"),  # it needs a download
+        (Chrf, {"char_order": 0}, "char_order_out_of_range"),
+        (Chrf, {"word_order": -1}, "word_order_out_of_range"),
+        (Chrf, {"beta": 0}, "beta_out_of_range"),
+    ],
+)
+def test_a_parameter_that_is_out_of_range_is_named(scorer, parameter, code):
+    with refused(InvalidValue, code):
+        scorer(**parameter)

@@ -1,6 +1,6 @@
-import pytest
-
+from error_codes import InvalidValue
 from metrics.scorers.device import available, chosen_device
+from tests.codes import refused
 
 
 def test_the_fastest_there_is_comes_first_and_the_processor_is_always_there():
@@ -9,14 +9,9 @@ def test_the_fastest_there_is_comes_first_and_the_processor_is_always_there():
     assert chosen_device("cpu") == "cpu"
 
 
-def test_a_device_this_machine_has_not_is_refused_by_name():
+def test_a_device_this_machine_has_not_and_an_unknown_one_are_refused():
     absent = {"cuda", "mps"} - set(available())
-    for kind in absent:
-        with pytest.raises(ValueError, match=f"device '{kind}:0' is not on this machine"):
-            chosen_device(f"{kind}:0")
     assert absent
-
-
-def test_an_unknown_device_is_refused():
-    with pytest.raises(ValueError, match="device must be one of cuda, mps, cpu, got 'tpu'"):
-        chosen_device("tpu")
+    for device, code in ((f"{absent.pop()}:0", "device_absent"), ("tpu", "unknown_device")):
+        with refused(InvalidValue, code):
+            chosen_device(device)

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
 from metrics.scorers.nll import Nll, system_score
 from metrics.scorers.scorer import Example
-from tests.metrics.scorers.conftest import HOSTILE
+from tests.codes import refused
+from tests.metrics.scorers.conftest import HOSTILE, cut_to
 from tests.metrics.scorers.examples import example
 
 TEMPLATES = ["lmstyle-paper", "lmstyle-code", "context", "Q: {context}\nIn a {condition} way:"]
@@ -97,10 +99,11 @@ def test_the_score_is_a_hundred_over_the_loss_and_only_the_loss_is_better_low(ti
 
 def test_the_templates_of_paper_and_code_differ_by_the_style():
     one = example(" Hello.", None, context="Good {day}.", condition="Formal")
-    assert Nll().prompt(one) == "###Speaker: Good {day}. ###Response:"
-    code = Nll(template="lmstyle-code")
-    assert code.prompt(one) == "###Speaker: Good {day}. ###Formal Response:"
-    assert Nll().needs == {"context"}
+    paper, code = Nll(), Nll(template="lmstyle-code")
+    parts = ["###Speaker:", one.context, "###Response:"]
+    assert paper.prompt(one) == " ".join(parts)
+    assert code.prompt(one) == " ".join([*parts[:2], f"###{one.condition}", "Response:"])
+    assert paper.needs == {"context"}
     assert code.needs == {"context", "condition"}
 
 
@@ -114,19 +117,15 @@ def test_the_leading_space_of_a_response_counts_unless_it_is_set(tiny_llama):
 
 
 @pytest.mark.parametrize("response", ["", " \n"])
-def test_an_empty_response_scores_0_and_counts_a_hundred_nats_as_in_the_released_code(
+def test_an_empty_response_counts_a_hundred_nats_as_in_the_released_code_or_is_undefined(
     response, tiny_llama
 ):
-    (scores,) = Nll(model=tiny_llama).score([example(response, None, context="Hi.")])
-    assert scores["nll"].value == 100
-    assert scores["nll_score"].value == 0
-
-
-def test_an_empty_response_may_be_left_undefined(tiny_llama):
-    scorer = Nll(model=tiny_llama, empty="undefined")
-    (scores,) = scorer.score([example("", None, context="Hi.")])
+    one = example(response, None, context="Hi.")
+    (scores,) = Nll(model=tiny_llama).score([one])
+    assert (scores["nll"].value, scores["nll_score"].value) == (100, 0)
+    (scores,) = Nll(model=tiny_llama, empty="undefined").score([one])
     assert math.isnan(scores["nll"].value)
-    assert scores["nll_score"].reason == "empty response"
+    assert scores["nll_score"].reason.code == "empty"
 
 
 def test_a_systems_figure_is_a_hundred_over_the_mean_loss():
@@ -157,22 +156,20 @@ def test_a_text_longer_than_the_window_is_read_in_overlapping_windows(folder):
     before = tokenizer(scorer.prompt(long))["input_ids"]
     ids = before + tokenizer(long.response)["input_ids"]
     assert len(ids) - len(before) > 32
-    with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than the 32 tokens"):
+    with pytest.warns(TruncatedTextWarning) as caught:
         values = nats(scorer, [long, example(" So.", None, context="Hi.")])
+    assert cut_to(caught) == [1, 2, 32]
     assert values[0] == pytest.approx(windowed_nats(folder, ids, len(before), 32), abs=1e-5)
 
 
-def test_the_window_is_that_of_the_models_settings(tiny_llama):
+def test_the_window_is_that_of_the_models_settings_and_longer_texts_may_be_undefined(tiny_llama):
     long = example(" Hey" * 300, None, context="Hi.")
-    with pytest.warns(TruncatedTextWarning, match="longer than the 256 tokens which tiny-llama"):
+    with pytest.warns(TruncatedTextWarning) as caught:
         assert nats(Nll(model=tiny_llama), [long])[0] > 0
-
-
-def test_a_text_longer_than_the_window_may_be_left_undefined(tiny_llama):
-    long = example(" Hey" * 300, None, context="Hi.")
-    scorer = Nll(model=tiny_llama, overflow="undefined")
-    (scores, short) = scorer.score([long, EXAMPLES[0]])
-    assert scores["nll"].reason == "longer than the 256 tokens which the model reads"
+    assert cut_to(caught) == [1, 1, 256]
+    (scores, short) = Nll(model=tiny_llama, overflow="undefined").score([long, EXAMPLES[0]])
+    assert math.isnan(scores["nll"].value)
+    assert "256" in scores["nll"].reason
     assert short["nll"].value > 0
 
 
@@ -204,32 +201,29 @@ def test_the_signature_says_what_changes_the_numbers_and_only_that(tiny_llama, t
 
 
 @pytest.mark.parametrize(
-    ("parameters", "complaint"),
+    ("parameters", "code"),
     [
-        ({"template": "no field"}, "template must be one of lmstyle-paper"),
-        ({"template": "{context} {reference}"}, "template"),
-        ({"lead": "tab"}, "lead must be one of verbatim, space"),
-        ({"empty": "0"}, "empty"),
-        ({"boundary": "none"}, "boundary must be one of separate, joint"),
-        ({"padding": "both"}, "padding"),
-        ({"dtype": "int8"}, "dtype"),
-        ({"overflow": "cut"}, "overflow"),
-        ({"window": 1}, "window must be at least 2"),
-        ({"endpoint": "localhost"}, "endpoint must begin with http"),
-        ({"endpoint": "http://localhost", "boundary": "separate"}, "boundary must be 'joint'"),
+        ({"template": "no field"}, "unknown_template"),
+        ({"template": "{context} {reference}"}, "unknown_template"),
+        ({"lead": "tab"}, "unknown_lead"),
+        ({"empty": "0"}, "unknown_empty"),
+        ({"boundary": "none"}, "unknown_boundary"),
+        ({"padding": "both"}, "unknown_padding"),
+        ({"dtype": "int8"}, "unknown_dtype"),
+        ({"overflow": "cut"}, "unknown_overflow"),
+        ({"window": 1}, "window_out_of_range"),
+        ({"endpoint": "localhost:8000"}, "endpoint_scheme"),
+        ({"endpoint": "http://localhost", "boundary": "separate"}, "boundary_not_joint"),
     ],
 )
-def test_a_parameter_out_of_range_is_named(parameters, complaint):
-    with pytest.raises(ValueError, match=complaint):
+def test_a_parameter_out_of_range_is_named(parameters, code):
+    with refused(InvalidValue, code):
         Nll(**parameters)
 
 
-def test_a_model_that_is_not_here_is_not_fetched(tmp_path):
-    scorer = Nll(cache_folder=str(tmp_path))
-    with pytest.raises(ModelUnavailableError, match="bigscience/bloom-7b1"):
-        scorer.score(EXAMPLES[:1])
-
-
-def test_a_sentence_encoder_is_no_language_model(bag_of_words):
-    with pytest.raises(ModelUnavailableError, match="cannot be loaded"):
+def test_a_model_that_is_not_here_or_no_language_model_is_refused(tmp_path, bag_of_words):
+    with refused(ModelUnavailableError, "absent") as raised:
+        Nll(cache_folder=str(tmp_path)).score(EXAMPLES[:1])
+    assert "bigscience/bloom-7b1" in str(raised.value)
+    with refused(ModelUnavailableError, "unloadable"):
         Nll(model=bag_of_words).score(EXAMPLES[:1])

@@ -1,17 +1,20 @@
 import math
+import re
 import warnings
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import UntokenisedTextWarning
 from metrics.scorers.lcs import lcs_indices, lcs_length, positions
 from metrics.scorers.rouge import Overlap, Rouge, rouge_l, rouge_lsum, rouge_n
 from metrics.scorers.scorer import Score
 from metrics.scorers.tokenization import characters, unicode_words
+from tests.codes import refused
 from tests.metrics.scorers.conftest import HOSTILE, HOSTILE_PAIRS, LONG, LONG_PAIRS
 from tests.metrics.scorers.examples import example, examples
 
@@ -38,20 +41,18 @@ def test_rouge_equals_rouge_score_bit_for_bit_on_lmstyle(lmstyle_pairs):
         assert ours(response, reference) == ORACLE.score(reference, response)
 
 
-@pytest.mark.parametrize(("response", "reference"), HOSTILE_PAIRS)
-def test_rouge_equals_rouge_score_bit_for_bit_on_hostile_texts(response, reference):
-    assert ours(response, reference) == ORACLE.score(reference, response)
+@pytest.mark.parametrize(
+    "pairs", [LONG_PAIRS, *([(text, reference) for reference in HOSTILE] for text in HOSTILE)]
+)
+def test_rouge_equals_rouge_score_bit_for_bit_on_hostile_texts(pairs):
+    for response, reference in pairs:
+        assert ours(response, reference) == ORACLE.score(reference, response)
 
 
 def test_stemmed_rouge_equals_rouge_score_with_its_stemmer_on_lmstyle(lmstyle_pairs):
-    for response, reference in lmstyle_pairs:
+    for response, reference in lmstyle_pairs[::4]:
         score = ours(response, reference, "google-stemmed")
         assert score == STEMMING.score(reference, response)
-
-
-@pytest.mark.parametrize(("response", "reference"), LONG_PAIRS)
-def test_rouge_equals_rouge_score_on_ten_thousand_words(response, reference):
-    assert ours(response, reference) == ORACLE.score(reference, response)
 
 
 def test_two_texts_of_ten_thousand_words_are_compared_in_a_moment():
@@ -65,6 +66,7 @@ def test_rouge_equals_rouge_score_on_any_tokens(response, reference):
     assert ours(*texts) == ORACLE.score(texts[1], texts[0])
 
 
+@settings(max_examples=40)
 @given(st.text(), st.text())
 def test_rouge_equals_rouge_score_on_any_text(response, reference):
     assert ours(response, reference) == ORACLE.score(reference, response)
@@ -97,16 +99,14 @@ def test_a_scorer_gives_f_under_the_plain_name_precision_recall_and_hallucinatio
 
 def test_hallucination_is_what_the_reference_has_not_and_lower_is_better():
     scorer = Rouge("1")
-    (scores,) = scorer.score([example("the cat ran off", "the cat sat down")])
+    scores, wordless = scorer.score(
+        [example("the cat ran off", "the cat sat down"), example("?!", "the cat")]
+    )
     assert scores["rouge1_hallucination"].value == 0.5
     assert not scorer.higher_is_better_for("rouge1_hallucination")
     assert scorer.higher_is_better_for("rouge1_precision")
-
-
-def test_a_response_without_words_hallucinates_nothing_that_could_be_counted():
-    (scores,) = Rouge("1").score([example("?!", "the cat")])
-    assert math.isnan(scores["rouge1_hallucination"].value)
-    assert scores["rouge1_hallucination"].reason == "no words in the response"
+    assert math.isnan(wordless["rouge1_hallucination"].value)
+    assert wordless["rouge1_hallucination"].reason.code == "no_words"
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,14 @@ def test_an_empty_response_has_rouge_zero_and_a_blank_reference_is_undefined():
     empty, blank = Rouge("L").score([example("", "so"), example("so", " ")])
     assert empty["rougeL"] == Score(0.0)
     assert math.isnan(blank["rougeL"].value)
-    assert blank["rougeL"].reason == "no reference"
+    assert blank["rougeL"].reason.code == "missing_field"
 
 
 def test_the_google_tokenizer_warns_where_it_cannot_read_a_text():
     russian = example("Привет, мир", "Привет, мир")
-    with pytest.warns(UntokenisedTextWarning, match="1 texts of 2 pairs"):
+    with pytest.warns(UntokenisedTextWarning) as caught:
         scores = Rouge("1").score([russian, example("a café", "the café")])
+    assert re.findall(r"\d+", str(caught[0].message))[:2] == ["1", "2"]  # texts of pairs
     assert scores[0]["rouge1"].value == 0.0
 
 
@@ -158,16 +159,9 @@ def test_the_other_tokenizers_read_every_script(text, tokenizer):
     assert scores["rouge1"].value == 1.0
 
 
-def test_unicode_words_keep_marks_and_drop_pictures():
-    assert unicode_words("नमस्ते दुनिया ❤️ e\u0301t\u00e9, Straße") == [
-        "नमस्ते",
-        "दुनिया",
-        "été",
-        "strasse",
-    ]
-
-
-def test_characters_keep_their_marks():
+def test_unicode_words_and_characters_keep_marks_and_words_drop_pictures():
+    text = "नमस्ते दुनिया ❤️ e\u0301t\u00e9, Straße"
+    assert unicode_words(text) == ["नमस्ते", "दुनिया", "été", "strasse"]
     assert characters("นี่ 你好") == ["นี่", "你", "好"]
 
 
@@ -178,21 +172,15 @@ def test_the_tokenizer_is_part_of_the_signature():
     assert "|tokenizer:google|stemmer:porter|" in stemmed
 
 
-@pytest.mark.parametrize("variant", ["0", "10", "l", ""])
-def test_an_unknown_variant_is_refused(variant):
-    with pytest.raises(ValueError, match="variant"):
-        Rouge(variant)
-
-
-def test_an_unknown_tokenizer_is_refused_by_name():
-    with pytest.raises(
-        ValueError, match="tokenizer must be one of google, google-stemmed, unicode"
-    ):
-        Rouge("1", tokenizer="moses")
-    with pytest.raises(ValueError, match="tokenizer"):
-        rouge_l("a", "a", tokenizer="moses")
-
-
-def test_rouge_0_is_refused():
-    with pytest.raises(ValueError, match="n must be at least 1"):
-        rouge_n("a", "a", 0)
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        *[(partial(Rouge, variant), "unknown_variant") for variant in ("0", "10", "l", "")],
+        (partial(Rouge, "1", tokenizer="moses"), "unknown_tokenizer"),
+        (partial(rouge_l, "a", "a", tokenizer="moses"), "unknown_tokenizer"),
+        (partial(rouge_n, "a", "a", 0), "n_out_of_range"),
+    ],
+)
+def test_unknown_variants_and_tokenizers_are_refused(call, code):
+    with refused(InvalidValue, code):
+        call()

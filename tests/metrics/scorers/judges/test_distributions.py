@@ -2,8 +2,10 @@ import math
 
 import pytest
 
+from error_codes import InvalidValue
 from metrics.scorers.judges.distributions import from_samples, from_tokens
 from metrics.scorers.judges.replies import Token
+from tests.codes import refused
 
 
 def test_samples_with_one_mean_have_one_score_to_the_last_digit():
@@ -23,11 +25,6 @@ def test_samples_that_were_not_read_lessen_the_mass_and_not_the_score():
     assert math.isnan(from_samples([math.nan]).expectation)
 
 
-def test_no_samples_are_a_callers_mistake():
-    with pytest.raises(ValueError, match="values"):
-        from_samples([])
-
-
 def token(text: str, *alternatives: tuple[str, float]) -> Token:
     return Token(text, math.log(0.5), tuple((name, math.log(p)) for name, p in alternatives))
 
@@ -45,6 +42,8 @@ def test_the_chosen_token_counts_where_the_alternatives_leave_it_out():
     assert from_tokens([token("1", ("3", 0.5))], range(1, 4)).expectation == pytest.approx(2)
 
 
-def test_levels_of_two_digits_are_refused():
-    with pytest.raises(ValueError, match="one digit"):
+def test_no_samples_and_levels_of_two_digits_are_refused():
+    with refused(InvalidValue, "values_empty"):
+        from_samples([])
+    with refused(InvalidValue, "levels_of_two_digits"):
         from_tokens([], range(11))

@@ -1,9 +1,11 @@
 import json
 import math
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
+from error_codes import InvalidValue
 from metrics.scorers.errors import BudgetSpentError, EndpointRefusedError
 from metrics.scorers.judges.budget import Budget, Prices
 from metrics.scorers.judges.capabilities import probe
@@ -13,6 +15,7 @@ from metrics.scorers.judges.grade import Grade, GradeSettings
 from metrics.scorers.judges.presets import PRESETS
 from metrics.scorers.registry import build
 from metrics.scorers.scorer import Example
+from tests.codes import refused
 from tests.metrics.scorers.judges.foreign import Says, chat, error
 
 TURN = Example(item="1", system="a", context="How are you?", response="Fine, $5 {x}.")
@@ -45,11 +48,17 @@ def test_a_grade_is_asked_for_with_the_published_prompt(foreign):
     foreign.says(chat("Appropriateness Score: [85]"))
     (scores,) = Grade(client=foreign.client()).score([TURN])
     assert scores["judge"].value == 85
-    system, user = foreign.bodies[0]["messages"]
-    assert "with 100 being extremely appropriate" in system["content"]
-    assert user["content"] == (
-        "\nSpeaker: [How are you?] \nResponse: [Fine, $5 {x}.] \nAppropriateness Score: "
-    )
+    settings = GradeSettings()
+    assert settings.fingerprint == "434a9041a42d"  # of the published texts
+    assert foreign.bodies[0]["messages"] == [
+        {"role": "system", "content": settings.system},
+        {
+            "role": "user",
+            "content": settings.user.replace("$context", TURN.context).replace(
+                "$response", TURN.response
+            ),
+        },
+    ]
     assert foreign.bodies[0]["temperature"] == 0.6
 
 
@@ -57,12 +66,9 @@ def test_a_reply_without_a_grade_is_nan_and_kept_verbatim(foreign):
     foreign.says(chat("  Lovely!\n"))
     (scores,) = Grade(client=foreign.client()).score([TURN])
     assert math.isnan(scores["judge"].value)
-    assert scores["judge"].reason == "no number in the reply"
+    assert scores["judge"].reason.code == "no_number"
     assert raw(scores["judge"])["replies"] == ["  Lovely!\n"]
-
-
-def test_lmstyles_released_reading_is_another_metric(foreign):
-    foreign.says(chat("Lovely!"))
+    # LMStyle's released reading is another metric.
     released = Grade(GradeSettings(lmstyle_released=True), client=foreign.client())
     assert released.score([TURN])[0]["judge"].value == 50
     assert released.signature != Grade(client=foreign.client()).signature
@@ -72,18 +78,19 @@ def test_an_example_without_a_context_is_not_asked_about(foreign):
     foreign.says(chat("85"))
     gap = Example(item="2", system="a", response="Fine.")
     scores = Grade(client=foreign.client()).score([gap, TURN])
-    assert scores[0]["judge"].reason == "no context"
+    assert scores[0]["judge"].reason.code == "missing_field"
     assert len(foreign.bodies) == 1
 
 
 def test_a_text_that_is_refused_is_nan_and_the_others_are_scored(foreign):
     foreign.answer = lambda number, body: (
-        error(400, "too long") if "long" in body["messages"][1]["content"] else chat("70")
+        error(400, "E17") if "long" in body["messages"][1]["content"] else chat("70")
     )
     long = Example(item="2", system="a", context="long", response="Fine.")
     scores = Grade(client=foreign.client()).score([TURN, long, TURN])
     assert [score["judge"].value for score in scores][::2] == [70, 70]
-    assert "too long" in scores[1]["judge"].reason
+    assert scores[1]["judge"].reason.code == "prompt_refused"
+    assert "E17" in scores[1]["judge"].reason
 
 
 @pytest.mark.parametrize(
@@ -109,12 +116,9 @@ def test_samples_that_cannot_be_read_are_left_out_and_kept(foreign):
     assert record["replies"] == ["3", "1", "3", "Good"]
     assert record["probabilities"] == {"1": pytest.approx(1 / 3), "3": pytest.approx(2 / 3)}
     assert record["mass"] == 0.75
-
-
-def test_without_any_rating_the_score_is_nan(foreign):
     foreign.says(chat("Good", "Fair", "4", ""))
     (scores,) = GEval(TONE, client=foreign.client()).score([TURN])
-    assert scores["geval"].reason == "no rating in any of 4 replies"
+    assert scores["geval"].reason.code == "no_rating"
     assert raw(scores["geval"])["replies"] == ["Good", "Fair", "4", ""]
 
 
@@ -126,16 +130,14 @@ def test_an_endpoint_that_ignores_n_is_asked_for_n_once(foreign):
 
 def test_seeds_differ_where_each_sample_takes_a_request(foreign):
     foreign.says(chat("2"))
-    settings = GEvalSettings(aspect="Tone", criteria="Kind?", low=1, high=3, n=3, seed=7)
+    settings = replace(TONE, n=3, seed=7)
     GEval(settings, client=foreign.client()).score([TURN])
     assert [body["seed"] for body in foreign.bodies] == [7, 8, 9]
 
 
 def test_log_probabilities_weigh_the_levels_of_one_reply(foreign):
     foreign.says(chat("3", logprobs=top(("3", 0.4), (" 3", 0.1), ("1", 0.3), ("Good", 0.1))))
-    settings = GEvalSettings(
-        aspect="Tone", criteria="Kind?", low=1, high=3, distribution="logprobs"
-    )
+    settings = replace(TONE, n=20, distribution="logprobs")
     (scores,) = GEval(settings, client=foreign.client()).score([TURN])
     assert scores["geval"].value == pytest.approx((3 * 0.5 + 1 * 0.3) / 0.8)
     record = raw(scores["geval"])
@@ -146,19 +148,15 @@ def test_log_probabilities_weigh_the_levels_of_one_reply(foreign):
 
 def test_a_distribution_over_too_little_is_nan(foreign):
     foreign.says(chat("3", logprobs=top(("3", 0.1), ("Good", 0.9))))
-    settings = GEvalSettings(
-        aspect="Tone", criteria="Kind?", low=1, high=3, distribution="logprobs", least_mass=0.5
-    )
+    settings = replace(TONE, n=20, distribution="logprobs", least_mass=0.5)
     (scores,) = GEval(settings, client=foreign.client()).score([TURN])
-    assert scores["geval"].reason == "the scale holds 0.1 of the distribution, under 0.5"
+    assert scores["geval"].reason.code == "too_little_mass"
 
 
 def test_log_probabilities_that_do_not_come_stop_the_run(foreign):
     foreign.says(chat("3"))
-    settings = GEvalSettings(
-        aspect="Tone", criteria="Kind?", low=1, high=3, distribution="logprobs"
-    )
-    with pytest.raises(EndpointRefusedError, match="set distribution to samples"):
+    settings = replace(TONE, n=20, distribution="logprobs")
+    with refused(EndpointRefusedError, "no_logprobs"):
         GEval(settings, client=foreign.client()).score([TURN])
 
 
@@ -174,14 +172,14 @@ def test_steps_are_written_once_and_used_from_the_settings(foreign, tmp_path):
     assert again.signature != GEval(TONE, client=client).signature
     again.score([TURN, TURN])
     instructions, *forms = [body["messages"][0]["content"] for body in foreign.bodies]
-    assert "Tone (1-3): Is it kind?" in instructions
+    assert all(str(part) in instructions for part in (TONE.aspect, TONE.criteria, 1, 3))
     assert len(forms) == 2
     assert all("1. Read.\n2. Rate. $\n" in form for form in forms)
 
 
 def test_steps_that_are_blank_are_none(foreign):
     foreign.says(chat("  "))
-    with pytest.raises(EndpointRefusedError, match="wrote no evaluation steps"):
+    with refused(EndpointRefusedError, "no_steps"):
         with_steps(TONE, foreign.client())
 
 
@@ -191,8 +189,8 @@ def test_a_whole_dialogue_needs_no_context_and_shows_both(foreign):
     dialogue = Example(item="1", system="a", response="A: Hi.\nB: Hello.")
     assert [score["geval"].value for score in judge.score([dialogue, TURN])] == [4, 4]
     forms = " ".join(body["messages"][0]["content"] for body in foreign.bodies)
-    assert "How are you?\nFine, $5 {x}." in forms
-    assert "A: Hi.\nB: Hello." in forms
+    assert f"{TURN.context}\n{TURN.response}" in forms
+    assert dialogue.response in forms
 
 
 def test_groundedness_has_a_zero(foreign):
@@ -212,7 +210,7 @@ def test_the_cost_is_estimated_before_and_the_cap_keeps_what_was_scored(foreign)
     batches = judge.batches([TURN] * 20)
     scored = [scores["judge"].value for scores in next(batches)[1]]
     assert scored == [80] * 8
-    with pytest.raises(BudgetSpentError, match="8 were sent"):
+    with refused(BudgetSpentError, "requests_spent"):
         next(batches)
     assert len(foreign.bodies) == 8
 
@@ -243,36 +241,36 @@ def test_a_full_endpoint_is_probed_as_such(foreign):
     seen = probe(foreign.client())
     assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (True, 3, True)
     assert seen.distribution == "logprobs"
-    assert dict(seen.evidence)["chat, n=2"].startswith("2 replies ('3', '3')")
+    assert dict(seen.evidence)["chat, n=2"].count("'3'") == 2
 
 
 def test_what_an_endpoint_refuses_it_cannot_do(foreign):
     def poor(number: int, body: dict) -> Says:
         if "prompt" in body:
             return error(404, "no such path")
-        return error(400, "unknown field") if {"n", "logprobs"} & body.keys() else chat("3")
+        return error(400, "E17") if {"n", "logprobs"} & body.keys() else chat("3")
 
     foreign.answer = poor
     seen = probe(foreign.client())
     assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 0, False)
-    assert "unknown field" in dict(seen.evidence)["chat, n=2"]
+    assert "E17" in dict(seen.evidence)["chat, n=2"]
 
 
 @pytest.mark.parametrize(
-    ("changed", "complaint"),
+    ("changed", "code"),
     [
-        ({"low": 3}, "high must be over low"),
-        ({"form": "$answer"}, r"form uses \$answer"),
-        ({"form": "costs $ 5"}, r"write '\$\$'"),
-        ({"n": 0}, "n must be at least 1"),
-        ({"temperature": 3.0}, "temperature must be"),
-        ({"high": 100, "distribution": "logprobs"}, "single digits"),
-        ({"unit": "turn"}, "unit must be"),
-        ({"least_mass": 2.0}, "least_mass must be"),
+        ({"low": 3}, "high_out_of_range"),
+        ({"form": "$answer"}, "unknown_field"),
+        ({"form": "costs $ 5"}, "stray_dollar"),
+        ({"n": 0}, "n_out_of_range"),
+        ({"temperature": 3.0}, "temperature_out_of_range"),
+        ({"high": 100, "distribution": "logprobs"}, "levels_of_two_digits"),
+        ({"unit": "turn"}, "unknown_unit"),
+        ({"least_mass": 2.0}, "least_mass_out_of_range"),
     ],
 )
-def test_settings_out_of_range_are_refused_when_they_are_made(changed, complaint):
-    with pytest.raises(ValueError, match=complaint):
+def test_settings_out_of_range_are_refused_when_they_are_made(changed, code):
+    with refused(InvalidValue, code):
         GEvalSettings(**{"aspect": "Tone", "criteria": "Kind?", "low": 1, "high": 3, **changed})
 
 
@@ -282,32 +280,28 @@ def test_settings_survive_json(judge_settings):
 
 
 @pytest.mark.parametrize(
-    ("changed", "complaint"),
+    ("changed", "code"),
     [
-        ({"aspect": 5}, "aspect must be text, got 5"),
-        ({"n": 2.5}, "n must be a whole number, got 2.5"),
-        ({"seed": "x"}, "seed must be a whole number or null, got 'x'"),
-        ({"released": 1}, "released must be true or false, got 1"),
-        ({"unit": 1}, "unit must be"),
-        ({"steps": "\x00"}, "steps holds NUL"),
-        ({"criteria": "\ud800"}, "criteria holds NUL or half a surrogate pair"),
+        ({"aspect": 5}, "wrong_kind"),
+        ({"n": 2.5}, "wrong_kind"),
+        ({"seed": "x"}, "wrong_kind"),
+        ({"released": 1}, "wrong_kind"),
+        ({"unit": 1}, "wrong_kind"),
+        ({"steps": "\x00"}, "unstorable_text"),
+        ({"criteria": "\ud800"}, "unstorable_text"),
     ],
 )
-def test_settings_of_another_kind_are_refused_when_they_are_read(changed, complaint):
-    with pytest.raises(ValueError, match=complaint):
+def test_settings_of_another_kind_are_refused_when_they_are_read(changed, code):
+    with refused(InvalidValue, code) as raised:
         GEvalSettings.from_json(json.dumps(json.loads(TONE.to_json()) | changed))
+    assert str(raised.value).startswith(*changed)
 
 
 @pytest.mark.parametrize("text", ["[1]", "[" * 100_000, "{", '{"aspect": "Tone"}'])
 def test_what_are_no_settings_is_refused(text):
-    with pytest.raises(ValueError, match=r"settings|Expecting"):
+    with pytest.raises(ValueError) as raised:  # noqa: PT011
         GEvalSettings.from_json(text)
-
-
-def test_a_mark_before_the_settings_is_no_part_of_them(tmp_path):
-    path = tmp_path / "tone.json"
-    path.write_text(TONE.to_json(), encoding="utf-8-sig")
-    assert GEvalSettings.from_file(str(path)) == TONE
+    assert isinstance(raised.value, InvalidValue | json.JSONDecodeError)
 
 
 def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
@@ -315,13 +309,15 @@ def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
     path = tmp_path / "grade.json"
     path.write_text(GradeSettings(temperature=0.0).to_json())
     assert "temperature:0|" in build("judge", settings=str(path)).signature
-    with pytest.raises(ValueError, match="must be one of coherence"):
+    with refused(InvalidValue, "unknown_settings"):
         build("geval", settings="no such thing")
     path.write_text('{"colour": 1}')
-    with pytest.raises(ValueError, match="do not fit"):
+    with refused(InvalidValue, "settings_unfit"):
         build("judge", settings=str(path))
+    path.write_text(TONE.to_json(), encoding="utf-8-sig")  # with a byte order mark
+    assert GEvalSettings.from_file(str(path)) == TONE
 
 
 def test_without_an_endpoint_scoring_says_what_to_set():
-    with pytest.raises(EndpointRefusedError, match="set JUDGE_BASE_URL and JUDGE_MODEL"):
+    with refused(EndpointRefusedError, "no_endpoint"):
         build("judge").score([TURN])

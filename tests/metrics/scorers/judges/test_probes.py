@@ -5,17 +5,12 @@ from tests.metrics.scorers.judges.foreign import chat
 PROBES = 6
 
 
-def test_an_endpoint_is_probed_once_for_each_model(foreign, tmp_path):
+def test_an_endpoint_is_probed_once_for_each_model_or_anew_if_asked_to(foreign, tmp_path):
     foreign.says(chat("2"))
     seen = capabilities_of(foreign.client(), tmp_path)
     assert capabilities_of(foreign.client(), tmp_path) == seen
     assert len(foreign.bodies) == PROBES
     assert stored_capabilities(Endpoint(base_url=foreign.base_url, model="other"), tmp_path) is None
-
-
-def test_it_is_probed_anew_if_asked_to(foreign, tmp_path):
-    foreign.says(chat("2"))
-    capabilities_of(foreign.client(), tmp_path)
     foreign.says(chat("2", "3"))
     assert capabilities_of(foreign.client(), tmp_path, anew=True).several_replies
     assert capabilities_of(foreign.client(), tmp_path).several_replies

@@ -14,6 +14,7 @@ from metrics.scorers.judges.geval_settings import GEvalSettings, with_steps
 from metrics.scorers.judges.grade import Grade, GradeSettings
 from metrics.scorers.scorer import Example
 from tests.metrics.scorers.judges import servers, tiny_gguf, tiny_hub_model
+from tests.codes import refused
 
 TURNS = [
     Example(item=str(number), system="a", context="How are you?", response=f"Fine {number}.")
@@ -95,7 +96,7 @@ def test_where_n_is_ignored_or_refused_samples_take_n_calls(server, request):
 
 
 def test_log_probabilities_that_transformers_leaves_out_are_not_made_up(without_logprobs):
-    with pytest.raises(EndpointRefusedError, match="gives no log-probabilities"):
+    with refused(EndpointRefusedError, "no_logprobs"):
         GEval(WEIGHTED, client=without_logprobs).score(TURNS[:1])
 
 
