@@ -5,7 +5,7 @@ from math import nan
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import Column, Floats, numbers, require_confidence, require_same_length
 
 CELLS_AT_ONCE = 2_000_000
@@ -136,17 +136,22 @@ def _tested(difference: PairedDifference, differences: Floats) -> PairedDifferen
     from scipy import stats
 
     if len(differences) < 2:
-        return replace(difference, reason="fewer than two complete pairs")
+        return replace(
+            difference, reason=CodedText("fewer than two complete pairs", code="too_few_pairs")
+        )
     low, high = _interval(differences, difference)
     difference = replace(difference, ci_low=low, ci_high=high)
     if not differences.any():
-        return replace(difference, reason="all differences are 0")
+        return replace(difference, reason=CodedText("all differences are 0", code="no_difference"))
     ranked = stats.wilcoxon(differences, zero_method="pratt")
     difference = replace(
         difference, wilcoxon=float(ranked.statistic), wilcoxon_p=float(ranked.pvalue)
     )
     if np.ptp(differences) == 0:
-        return replace(difference, reason="all differences are the same, so t is undefined")
+        reason = CodedText(
+            "all differences are the same, so t is undefined", code="equal_differences"
+        )
+        return replace(difference, reason=reason)
     test = stats.ttest_1samp(differences, 0)
     return replace(difference, t=float(test.statistic), t_p=float(test.pvalue))
 

@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 
 
+class SwitchedOff(OSError):
+    """The machine was switched off."""
+
+
 class Counting(Scorer):
     """Characters and words of a response; undefined where there is none."""
 
@@ -24,7 +28,7 @@ class Counting(Scorer):
     def measure(self, examples: Sequence[Example]) -> Sequence[Scores]:
         self.n_batches += 1
         if self.n_batches == self.fails_at_batch:
-            raise OSError("the machine was switched off")
+            raise SwitchedOff("E17")
         self.seen += [(example.item, example.system) for example in examples]
         return [_counts(example.response) for example in examples]
 

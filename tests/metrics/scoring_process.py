@@ -16,7 +16,7 @@ from typing import Any
 import django
 
 SLUG = "killed"
-BATCH_SIZE = 1000
+BATCH_SIZE = 150
 
 
 def wait_to_be_killed() -> None:

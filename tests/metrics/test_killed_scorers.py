@@ -17,13 +17,13 @@ from tests.metrics.scoring_process import BATCH_SIZE, SLUG
 
 pytestmark = pytest.mark.long
 N_OUTPUTS = len(build("rouge1").outputs)
-N_ITEMS, SYSTEMS = 5000, ("alpha", "beta", "gamma", "delta")
+N_ITEMS, SYSTEMS = 750, ("alpha", "beta", "gamma", "delta")
 LEASE_SECONDS = 1
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 def large_study():
-    """20,000 candidates; the first two systems say the same about every tenth item."""
+    """3,000 candidates; the first two systems say the same about every tenth item."""
     study = Study.objects.create(slug=SLUG, title="Killed", kind=Study.Kind.RATING)
     items = Item.objects.bulk_create(
         Item(study=study, key=f"d{n}", context=f"Q{n}", reference=f"answer {n} is {n}", position=n)
@@ -36,8 +36,7 @@ def large_study():
             )
             for item in items
             for position, system in enumerate(SYSTEMS)
-        ),
-        batch_size=5000,
+        )
     )
     return study
 
@@ -116,7 +115,7 @@ def lines(log):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_run_of_20000_candidates_that_is_killed_twice_scores_nothing_twice(tmp_path):
+def test_a_run_that_is_killed_twice_scores_nothing_twice(tmp_path):
     study = large_study()
     database = Database(tmp_path)
     logs = [tmp_path / name for name in ("first", "second", "third")]
@@ -135,18 +134,19 @@ def test_a_run_of_20000_candidates_that_is_killed_twice_scores_nothing_twice(tmp
     with started(database, logs[2]) as last:
         output = last.communicate()[0]
     assert last.returncode == 0
-    assert f"{len(after_second) // N_OUTPUTS:,} were scored already" in output
+    assert f" {len(after_second) // N_OUTPUTS:,} " in output
     scores = database.scores()
     assert after_second.items() < scores.items()
 
     # Each content is computed once, but for the one batch that each kill took with it.
-    assert [len(lines(log)) for log in logs] == [8000, 5000, 8500]
-    assert len(set(lines(logs[0])[:7000] + lines(logs[1])[:4000] + lines(logs[2]))) == 19_500
-    assert lines(logs[0])[7000:] == lines(logs[1])[:1000]
-    assert lines(logs[1])[4000:] == lines(logs[2])[:1000]
+    first, second, third = map(lines, logs)
+    assert [len(first), len(second), len(third)] == [1200, 750, 1275]
+    assert len(set(first[:1050] + second[:600] + third)) == 2925
+    assert first[1050:] == second[:150]
+    assert second[600:] == third[:150]
 
     Score.objects.all().delete()
     score_study(study=study, scorer=build("rouge1"))
     undisturbed = Score.objects.values_list("candidate_id", "run__metric", "value", "content")
     assert sorted(scores.values()) == sorted(undisturbed)
-    assert len(scores) == N_OUTPUTS * 20_000
+    assert len(scores) == N_OUTPUTS * N_ITEMS * len(SYSTEMS)

@@ -13,10 +13,14 @@ def run():
     return ScoringRun.objects.create(study=rating_study(), metric="nll", signature="nll|v:1")
 
 
-def test_a_score_without_a_value_must_have_a_reason(run):
+@pytest.mark.parametrize("values", [[None], [1, 2]])
+def test_a_candidate_has_one_score_in_a_run_with_a_value_or_a_reason(run, values):
     candidate = Candidate.objects.first()
-    with pytest.raises(IntegrityError, match="undefined_has_a_reason"):
-        Score.objects.create(run=run, candidate=candidate)
+    *before, last = values
+    for value in before:
+        Score.objects.create(run=run, candidate=candidate, value=value)
+    with pytest.raises(IntegrityError):
+        Score.objects.create(run=run, candidate=candidate, value=last)
 
 
 def test_a_score_of_zero_needs_no_reason(run):
@@ -24,24 +28,14 @@ def test_a_score_of_zero_needs_no_reason(run):
     assert str(score).endswith("= 0")
 
 
-def test_a_candidate_has_one_score_in_a_run(run):
-    candidate = Candidate.objects.first()
-    Score.objects.create(run=run, candidate=candidate, value=1)
-    with pytest.raises(IntegrityError):
-        Score.objects.create(run=run, candidate=candidate, value=2)
-
-
 def test_a_study_has_one_run_of_a_metric_and_signature(run):
     with pytest.raises(IntegrityError):
         ScoringRun.objects.create(study=run.study, metric=run.metric, signature=run.signature)
 
 
-def test_runs_are_those_of_the_study_asked_for(run):
+def test_runs_are_those_of_the_study_asked_for_and_counted_as_zero_without_scores(run):
     assert [str(stored) for stored in ScoringRun.objects.of(run.study)] == ["nll"]
     assert not ScoringRun.objects.of(rating_study("other")).exists()
-
-
-def test_counting_a_run_without_scores_gives_zeros(run):
     [counted] = ScoringRun.objects.of(run.study).counted()
     assert (counted.n_scores, counted.n_undefined) == (0, 0)
 

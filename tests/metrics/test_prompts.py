@@ -15,6 +15,7 @@ from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
+from tests.codes import refused, refused_naming
 from tests.metrics.golden import SAMPLE, golden_study
 
 pytestmark = pytest.mark.django_db
@@ -22,8 +23,8 @@ pytestmark = pytest.mark.django_db
 SYSTEMS = ("terse", "careful", "cheerful")
 
 
-@pytest.fixture
-def sample():
+@pytest.fixture(scope="module")
+def sample(stored_for_module):
     """The sample golden answers, scored with ROUGE-1."""
     study = golden_study()
     score_study(study=study, scorer=build("rouge1"))
@@ -50,6 +51,12 @@ def of_prompt(rouge, system, prompt):
     return [value for (s, p, _), value in rouge.items() if (s, p) == (system, prompt)]
 
 
+def effect(study, system):
+    effects = prompt_effects(study, n_resamples=200)
+    [found] = [one for one in effects if (one.metric, one.system) == ("rouge1", system)]
+    return found
+
+
 def mean(values):
     return sum(values) / len(values)
 
@@ -71,11 +78,7 @@ def test_each_systems_mean_is_reported_over_all_prompts_and_under_each(sample, r
 
 
 def test_a_systems_answers_are_compared_question_by_question(sample, rouge):
-    [row] = [
-        effect
-        for effect in prompt_effects(sample, n_resamples=500)
-        if (effect.metric, effect.system) == ("rouge1", "careful")
-    ]
+    row = effect(sample, "careful")
     standard, enhanced = (of_prompt(rouge, "careful", name) for name in ("standard", "enhanced"))
     assert row.difference.n_pairs == 20
     assert row.difference.mean == pytest.approx(mean(enhanced) - mean(standard), abs=1e-9)
@@ -87,11 +90,7 @@ def test_a_systems_answers_are_compared_question_by_question(sample, rouge):
 
 
 def test_over_all_systems_a_question_counts_once(sample, rouge):
-    [row] = [
-        effect
-        for effect in prompt_effects(sample, n_resamples=10)
-        if (effect.metric, effect.system) == ("rouge1", "")
-    ]
+    row = effect(sample, "")
     means = {
         prompt: [
             mean(values)
@@ -102,12 +101,8 @@ def test_over_all_systems_a_question_counts_once(sample, rouge):
     oracle = stats.wilcoxon(means["enhanced"], means["standard"], zero_method="pratt")
     assert row.difference.n_pairs == 20
     assert row.difference.wilcoxon_p == pytest.approx(oracle.pvalue)
-
-
-def test_the_order_of_the_prompts_turns_the_difference_round(sample):
-    one = prompt_effects(sample, n_resamples=10)[0].difference
-    other = prompt_effects(sample, prompts=("enhanced", "standard"), n_resamples=10)[0].difference
-    assert one.mean == pytest.approx(-other.mean)
+    other = prompt_effects(sample, prompts=("enhanced", "standard"), n_resamples=10)[0]
+    assert row.difference.mean == pytest.approx(-other.difference.mean)
 
 
 def two_prompts(values):
@@ -130,49 +125,43 @@ def test_an_answer_without_a_score_leaves_its_pair_out_and_is_counted():
     assert (differences["alpha"].n_pairs, differences["alpha"].n_missing) == (2, 0)
     assert differences["alpha"].mean == ((1 - 0) + (9 - 4)) / 2
     assert (differences["beta"].n_pairs, differences["beta"].n_missing) == (0, 2)
-    assert differences["beta"].reason == "fewer than two complete pairs"
+    assert differences["beta"].reason.code == "too_few_pairs"
     assert (differences[""].n_pairs, differences[""].mean) == (2, differences["alpha"].mean)
 
 
-def test_conditions_that_are_not_there_are_refused_with_those_that_are(sample):
-    with pytest.raises(NotPaired, match=r"no condition 'long'. Conditions: standard, enhanced"):
+def test_conditions_that_are_not_there_and_studies_without_scores_are_refused(sample):
+    with refused(NotPaired, "unknown_condition") as raised:
         prompt_effects(sample, prompts=("standard", "long"))
-    with pytest.raises(NotPaired, match="cannot be compared with itself"):
+    assert all(name in str(raised.value) for name in ("long", "standard", "enhanced"))
+    with refused(NotPaired, "same_condition"):
         prompt_effects(sample, prompts=("standard", "standard"))
-
-
-def test_a_study_without_scores_has_nothing_to_compare():
-    with pytest.raises(NotPaired, match="'ratings' has no scores; score it first"):
+    with refused(NotPaired, "no_scores"):
         prompt_effects(rating_study())
 
 
 def test_two_answers_to_one_question_under_one_prompt_are_no_pair():
     study = two_prompts({(f"d{number}", "alpha"): float(number) for number in range(4)})
     study.items.update(context="the same question")
-    with pytest.raises(NotPaired, match="'alpha' has two answers to the same question under"):
+    with refused(NotPaired, "two_answers"):
         prompt_effects(study, prompts=("plain", "long"))
 
 
 def test_the_command_reports_means_and_differences(sample):
-    output = command_output("compare_prompts", "golden", "--resamples=100")
-    assert "rouge1               terse                standard" in output
-    assert "rouge1               all                  +0." in output
-
-
-def test_a_program_may_read_the_comparison(sample):
-    report = json.loads(
-        command_output("compare_prompts", "golden", "--resamples=100", "--seed=3", "--json")
-    )
+    command = ("compare_prompts", "golden", "--resamples=100", "--seed=3")
+    report = json.loads(command_output(*command, "--json"))
     assert {row["system"] for row in report["systems"]} == set(SYSTEMS)
     first = report["prompts"][0]
     assert (first["metric"], first["system"], first["n_pairs"]) == ("rouge1", "", 20)
     assert (first["n_resamples"], first["seed"]) == (100, 3)
     assert first["signature"].startswith("rouge|")
+    cells = [line.split()[:3] for line in command_output(*command).splitlines()]
+    assert ["rouge1", "terse", "standard"] in cells
+    assert any(row[0] == "rouge1" and row[2].startswith("+0.") for row in cells if len(row) > 2)
 
 
 @pytest.mark.parametrize("option", ["--resamples=0", "--resamples=many", "--seed=-1"])
 def test_a_number_that_makes_no_comparison_is_refused_before_anything_is_read(option):
-    with pytest.raises(CommandError, match=f"argument {option.partition('=')[0]}"):
+    with refused_naming(CommandError, option.partition("=")[0]):
         command_output("compare_prompts", "golden", option)
 
 

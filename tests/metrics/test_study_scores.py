@@ -3,6 +3,7 @@ import math
 import pytest
 
 from annotation.models import Candidate
+from error_codes import InvalidValue
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
@@ -11,7 +12,8 @@ from metrics.scorers.registry import build
 from metrics.stored_scores import write_scores
 from metrics.study_scores import named_scorer, score_study
 from tests.annotation.studies import alternatives_study, rating_study
-from tests.metrics.counting import Counting
+from tests.codes import refused, refused_naming
+from tests.metrics.counting import Counting, SwitchedOff
 
 pytestmark = pytest.mark.django_db
 
@@ -24,26 +26,32 @@ def values(study):
     }
 
 
-def test_every_candidate_gets_every_output_of_a_scorer():
+def test_every_candidate_gets_every_output_of_a_scorer_once():
     study = rating_study(n_items=2)
     result = score_study(study=study, scorer=Counting())
     assert (result.n_scored, result.n_known) == (4, 0)
     assert values(study) == {
-        ("counting", "d0", "alpha"): len("alpha on d0"),
-        ("counting", "d0", "beta"): len("beta on d0"),
-        ("counting", "d1", "alpha"): len("alpha on d1"),
-        ("counting", "d1", "beta"): len("beta on d1"),
-        ("counting_words", "d0", "alpha"): 3,
-        ("counting_words", "d0", "beta"): 3,
-        ("counting_words", "d1", "alpha"): 3,
-        ("counting_words", "d1", "beta"): 3,
+        (metric, item, name): value
+        for item in ("d0", "d1")
+        for name in ("alpha", "beta")
+        for metric, value in (("counting", len(f"{name} on {item}")), ("counting_words", 3))
     }
+    before = list(Score.objects.order_by("pk").values_list())
+    again = Counting()
+    result = score_study(study=study, scorer=again)
+    assert (result.n_scored, result.n_known, again.seen) == (0, 4, [])
+    assert list(Score.objects.order_by("pk").values_list()) == before
+    # Candidates that came later are scored then.
+    item = study.items.first()
+    Candidate.objects.create(item=item, key="gamma", system="gamma", text="late")
+    assert score_study(study=study, scorer=again).n_scored == 1
+    assert again.seen == [("d0", "gamma")]
 
 
 def test_scoring_that_broke_off_goes_on_where_it_stopped():
     broken, complete = rating_study("broken", n_items=5), rating_study("whole", n_items=5)
     first = Counting(batch_size=3, fails_at_batch=3)
-    with pytest.raises(OSError, match="switched off"):
+    with pytest.raises(SwitchedOff):
         score_study(study=broken, scorer=first)
     assert len(first.seen) == 6
     assert Score.objects.filter(run__study=broken).count() == 12
@@ -51,7 +59,7 @@ def test_scoring_that_broke_off_goes_on_where_it_stopped():
     second = Counting(batch_size=3)
     result = score_study(study=broken, scorer=second)
     assert (result.n_scored, result.n_known) == (4, 6)
-    assert "6 were scored already" in str(result)
+    assert ", 6 " in str(result)
     assert not set(first.seen) & set(second.seen)
 
     score_study(study=complete, scorer=Counting(batch_size=100))
@@ -65,28 +73,9 @@ def test_a_batch_that_could_not_be_written_whole_leaves_nothing():
         def measure(self, examples):
             return [{"counting": scores["counting"]} for scores in super().measure(examples)]
 
-    with pytest.raises(ValueError, match="counting"):
+    with refused(InvalidValue, "wrong_outputs"):
         score_study(study=study, scorer=Careless())
     assert not Score.objects.exists()
-
-
-def test_scoring_again_under_the_same_signature_computes_nothing():
-    study = rating_study(n_items=2)
-    score_study(study=study, scorer=Counting())
-    before = list(Score.objects.order_by("pk").values_list())
-    again = Counting()
-    result = score_study(study=study, scorer=again)
-    assert (result.n_scored, result.n_known, again.seen) == (0, 4, [])
-    assert list(Score.objects.order_by("pk").values_list()) == before
-
-
-def test_candidates_that_came_later_are_scored_then():
-    study = rating_study(n_items=1)
-    score_study(study=study, scorer=Counting())
-    Candidate.objects.create(item=study.items.get(), key="gamma", system="gamma", text="late")
-    scorer = Counting()
-    assert score_study(study=study, scorer=scorer).n_scored == 1
-    assert scorer.seen == [("d0", "gamma")]
 
 
 def test_each_signature_has_a_run_of_its_own():
@@ -114,12 +103,6 @@ def test_an_undefined_score_keeps_its_reason():
     assert (run.n_scores, run.n_undefined) == (2, 1)
 
 
-def test_a_study_without_references_has_reasons_instead_of_scores():
-    study = alternatives_study()
-    score_study(study=study, scorer=build("rouge1"))
-    assert set(values(study).values()) == {"no reference"}
-
-
 def test_what_a_reference_based_metric_gets_is_the_items_reference():
     study = rating_study(n_items=1)
     study.items.update(reference="alpha on d0")
@@ -127,27 +110,29 @@ def test_what_a_reference_based_metric_gets_is_the_items_reference():
     scores = values(study)
     assert scores["rouge1", "d0", "alpha"] == 1
     assert 0 < scores["rouge1", "d0", "beta"] < 1
+    without = alternatives_study()
+    score_study(study=without, scorer=build("rouge1"))
+    [reason] = set(values(without).values())
+    assert "reference" in reason
 
 
-def test_an_empty_study_cannot_be_scored():
+def test_an_empty_study_or_an_unknown_metric_cannot_be_scored():
     study = rating_study(n_items=0)
-    with pytest.raises(NothingToScore, match="'ratings' has no candidates; import some first"):
+    with refused_naming(NothingToScore, "ratings"):
         score_study(study=study, scorer=Counting())
     assert not ScoringRun.objects.exists()
+    with refused(MetricUnknown, "unknown_metric"):
+        named_scorer("bleurt")
 
 
 def test_a_missing_model_is_reported_to_the_person_who_asked():
     class Missing(Counting):
         def measure(self, examples):
-            raise ModelUnavailableError("the model is not on this machine; fetch it first")
+            raise ModelUnavailableError("E17", code="absent")
 
-    with pytest.raises(ModelUnfit, match="fetch it first"):
+    with refused(ModelUnfit, "absent") as raised:
         score_study(study=rating_study(), scorer=Missing())
-
-
-def test_an_unknown_metric_is_refused_with_those_there_are():
-    with pytest.raises(MetricUnknown, match=r"rouge1, rouge2, rougeL.*got 'bleurt'"):
-        named_scorer("bleurt")
+    assert "E17" in str(raised.value)
 
 
 def test_progress_is_reported_by_candidates():
@@ -162,49 +147,29 @@ def test_progress_is_reported_by_candidates():
     assert steps == [(10, 4)] * 4 + [(10, 8)] * 4 + [(10, 10)] * 2
 
 
-def test_scores_from_elsewhere_are_kept_by_item_and_candidate():
-    study = rating_study(n_items=2)
-    scores = {("d0", "alpha"): 0.5, ("d1", "beta"): math.nan}
-    write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
-    assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d1", "beta"): "not computed"}
-
-
 def test_scores_written_again_replace_those_they_name_and_no_others():
     study = rating_study(n_items=1)
-    first = {("d0", "alpha"): 0.5, ("d0", "beta"): 0.25}
-    for scores in (first, {("d0", "beta"): 1.5}):
+    for scores in ({("d0", "alpha"): 0.5, ("d0", "beta"): 0.25}, {("d0", "beta"): 1.5}):
         write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
     assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d0", "beta"): 1.5}
-    assert ScoringRun.objects.count() == 1
-
-
-def test_the_better_direction_is_the_one_last_given():
-    study = rating_study(n_items=1)
-    for higher_is_better in (True, False):
-        write_scores(
-            study=study,
-            metric="nll",
-            signature="nll|v:1",
-            values={("d0", "alpha"): 0.5},
-            higher_is_better=higher_is_better,
-        )
+    # The better direction is the one last given; NaN and infinity are undefined.
+    scores = {("d0", "alpha"): math.nan, ("d0", "beta"): math.inf}
+    write_scores(
+        study=study, metric="nll", signature="nll|v:1", values=scores, higher_is_better=False
+    )
+    assert set(Score.objects.values_list("value")) == {(None,)}
+    assert "inf" in values(study)["nll", "d0", "beta"]
+    assert values(study)["nll", "d0", "alpha"]
     assert not ScoringRun.objects.get().higher_is_better
 
 
 def test_scores_of_candidates_the_study_has_not_are_refused():
     study = rating_study(n_items=1)
     scores = {("d0", "alpha"): 0.5, ("d7", "alpha"): 0.5}
-    with pytest.raises(ValueError, match="values holds 'alpha' of 'd7', which study 'ratings'"):
+    with refused_naming(InvalidValue, "alpha", "d7", "ratings"):
         write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
     assert not Score.objects.exists()
     assert not ScoringRun.objects.exists()
-
-
-def test_an_infinite_score_is_undefined_and_says_so():
-    study = rating_study(n_items=1)
-    scores = {("d0", "alpha"): 0.5, ("d0", "beta"): math.inf}
-    write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
-    assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d0", "beta"): "not finite: inf"}
 
 
 def test_a_scorer_that_gives_infinity_leaves_a_reason():
@@ -218,4 +183,5 @@ def test_a_scorer_that_gives_infinity_leaves_a_reason():
 
     study = rating_study(n_items=1)
     score_study(study=study, scorer=Boundless())
-    assert set(values(study).values()) == {"not finite: inf"}
+    [reason] = set(values(study).values())
+    assert "inf" in reason
