@@ -9,6 +9,7 @@ from annotation.imports import import_study
 from metrics.stored_scores import write_scores
 from replications.lmstyle import BATCH, QUESTION_OF, SCORES, read_batch
 from validation.analysis import Settings
+from validation.analysis.ceilings import NO_SECOND_RATING
 from validation.study_validation import study_report
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.django_db]
@@ -73,4 +74,4 @@ def test_the_report_holds_table_1_and_says_what_moves_it(report, folder):
     # In one more item it is people who tell nothing apart.
     assert overall.n_undefined == 77
     assert report.inputs.n_rejected > 0
-    assert {one.reason for one in report.ceilings} == {"no candidate has two ratings"}
+    assert {one.reason for one in report.ceilings} == {NO_SECOND_RATING}

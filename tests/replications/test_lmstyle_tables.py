@@ -8,6 +8,7 @@ from django.core.management import call_command
 
 from replications.exceptions import DatasetIncomplete
 from replications.lmstyle_tables import OVERALL, table_1, table_2, table_3
+from tests.codes import refused_naming
 
 
 @pytest.fixture
@@ -142,5 +143,5 @@ def test_an_undefined_correlation_keeps_its_place_and_is_null_in_json(constant_b
 
 
 def test_a_folder_without_the_data_is_refused(tmp_path):
-    with pytest.raises(DatasetIncomplete, match="There is no all_models_scores"):
+    with refused_naming(DatasetIncomplete, "all_models_scores"):
         table_2(tmp_path)
