@@ -97,7 +97,31 @@ class StillUnfinished(AssayError):
 
 
 class LaunchHeld(AssayError):
-    """A launch has faults, or its amount was not confirmed."""
+    """A launch has faults, or its amount was not confirmed.
+
+    Attributes
+    ----------
+    code : str
+        "faults", or "unconfirmed_amount".
+    """
+
+    def __init__(self, text: str, *, code: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class NoResult(AssayError, LookupError):
+    """What was asked for was not computed yet.
+
+    Attributes
+    ----------
+    code : str
+        "not_run", or "unfinished" where a run has begun.
+    """
+
+    def __init__(self, text: str, *, code: str = "not_run") -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class RequestRefused(AssayError):
@@ -108,7 +132,9 @@ class RequestRefused(AssayError):
     status : int
         The HTTP status.
     code : str
-        What is wrong in a word, for programs.
+        The kind of error, for programs.
+    reason : str
+        Which case of this kind it is, for programs; the code if there is only one.
     errors : dict of str to list of str
         Messages by the field that they are about.
     """
@@ -116,6 +142,7 @@ class RequestRefused(AssayError):
     def __init__(self, status: int, body: Mapping[str, Any]) -> None:
         super().__init__(str(body.get("detail") or f"The server answered {status}."))
         self.status, self.code = status, str(body.get("code", ""))
+        self.reason = str(body.get("reason") or self.code)
         self.errors: dict[str, list[str]] = dict(body.get("errors") or {})
 
     @property
@@ -729,10 +756,10 @@ class Study:
             An idempotency key of one's own; the same preview is one batch without it too.
         """
         if preview.faults:
-            raise LaunchHeld(" ".join(preview.faults))
+            raise LaunchHeld(" ".join(preview.faults), code="faults")
         if preview.needs_amount and confirm_usd is None:
             text = f"This spends money elsewhere: pass confirm_usd={str(preview.total_usd)!r}."
-            raise LaunchHeld(text)
+            raise LaunchHeld(text, code="unconfirmed_amount")
         content = preview.terms | {"total_usd": preview.total_usd}
         if confirm_usd is not None:
             content["confirm_usd"] = confirm_usd
@@ -970,7 +997,7 @@ class Collection:
         if number is None:
             newest = self.client.get(f"{self.address}{kind}/", limit=1)["results"]
             if not newest:
-                raise LookupError(f"{self.slug} has no {kind} yet.")
+                raise NoResult(f"{self.slug} has no {kind} yet.")
             number = newest[0]["number"]
         record: Record = self.client.get(f"{self.address}{kind}/{number}/")
         return record
@@ -1086,7 +1113,8 @@ class Experiment:
         `improvements`."""
         run = self.result(number)
         if not run["is_finished"]:
-            raise LookupError(f"Run {run['number']} of {self.slug} is not finished yet.")
+            text = f"Run {run['number']} of {self.slug} is not finished yet."
+            raise NoResult(text, code="unfinished")
         return pd.DataFrame.from_records(run["tables"][name])
 
     def turns(self, number: int | None = None) -> pd.DataFrame:
@@ -1110,7 +1138,7 @@ class Experiment:
             return number
         newest = self.client.get(self.address, limit=1)["results"]
         if not newest:
-            raise LookupError(f"{self.slug} was not run yet.")
+            raise NoResult(f"{self.slug} was not run yet.")
         return int(newest[0]["number"])
 
 

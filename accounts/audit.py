@@ -22,6 +22,7 @@ from accounts.audit_seals import (
     seal_of_entry,
 )
 from accounts.models import AuditChain, AuditEntry, Team, User, chain_of
+from error_codes import CodedText
 
 
 def name_for_good(user: User) -> str:
@@ -79,24 +80,27 @@ def record(
     return entry
 
 
-def chain_faults(chain: AuditChain) -> Iterator[str]:
+def chain_faults(chain: AuditChain) -> Iterator[CodedText]:
     """What is wrong with a chain, the first fault at most of each kind; nothing where it holds."""
     previous_hash, position = "", 0
     entries = AuditEntry.objects.filter(chain=chain.name).order_by("position")
     for entry in entries.iterator():
         position += 1
         if entry.position != position:
-            yield f"Entry {position} of {chain.name} is missing."
+            text = f"Entry {position} of {chain.name} is missing."
+            yield CodedText(text, "missing_entry")
             return
         if entry.previous_hash != previous_hash or entry.hash != _hash(entry):
-            yield f"Entry {position} of {chain.name} was changed after it was written."
+            text = f"Entry {position} of {chain.name} was changed after it was written."
+            yield CodedText(text, "changed_entry")
             return
         previous_hash = entry.hash
     if (position, previous_hash) != (chain.length, chain.last_hash):
-        yield (
+        text = (
             f"The last entries of {chain.name} are missing: {position} are there, and "
             f"{chain.length} were written."
         )
+        yield CodedText(text, "missing_end")
     yield from seal_faults(chain)
 
 

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from accounts.models import AuditChain, AuditEntry
 from encryption import is_sealed, seal
+from error_codes import CodedText
 
 PURPOSE = "audit log"
 CHUNK = 1000
@@ -61,25 +62,28 @@ def move_seal(chain: AuditChain) -> None:
     chain.seal = seal_of_end(chain.name, chain.length, chain.last_hash)
 
 
-def seal_faults(chain: AuditChain) -> Iterator[str]:
+def seal_faults(chain: AuditChain) -> Iterator[CodedText]:
     """What is wrong with the seals of a chain whose hashes hold, the first fault of each kind."""
     keys = "one of the ENCRYPTION_KEYS was taken away before `reseal_audit_log`"
     for entry in AuditEntry.objects.filter(chain=chain.name).order_by("position").iterator():
         if not is_entry_sealed(entry):
-            yield (
+            text = (
                 f"Entry {entry.position} of {chain.name} was not sealed by this site: it was "
                 f"written anew past it, or {keys}."
             )
+            yield CodedText(text, "unsealed_entry")
             break
     if not is_end_sealed(chain):
-        yield (
+        text = (
             f"The end of {chain.name} was not sealed by this site: entries were cut off, or {keys}."
         )
+        yield CodedText(text, "unsealed_end")
     elif chain.sealed_length != chain.length:
-        yield (
+        text = (
             f"{chain.name} goes on after its sealed end, at entry {chain.sealed_length}: entries "
             "were written while its key was away. `reseal_audit_log` seals them."
         )
+        yield CodedText(text, "unsealed_rest")
 
 
 @transaction.atomic

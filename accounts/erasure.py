@@ -17,6 +17,7 @@ from accounts.audit import record
 from accounts.exceptions import ErasureRefused
 from accounts.models import Membership, User
 from accounts.roles import Role
+from error_codes import CodedText
 
 # Whose account it is decides there: a worker's has books, and a page of its own for this.
 MARKETPLACE = "marketplace"
@@ -37,7 +38,7 @@ def erase_user(user: User) -> None:
     """Erase who a user is; ErasureRefused where somebody else must act first."""
     locked = User.objects.select_for_update().get(pk=user.pk)
     if reasons := erasure_obstacles(locked):
-        raise ErasureRefused(" ".join(reasons))
+        raise ErasureRefused(" ".join(reasons), code=reasons[0].code)
     for session in UserSession.objects.filter(user=locked):
         session.end()
     for relation in _relations():
@@ -52,21 +53,23 @@ def erase_user(user: User) -> None:
     record(team=None, actor=None, action="erase user", subject=locked.username)
 
 
-def erasure_obstacles(user: User) -> list[str]:
+def erasure_obstacles(user: User) -> list[CodedText]:
     """What must be done before, in sentences."""
-    reasons = []
+    reasons: list[CodedText] = []
     for relation in _relations():
         if relation.related_model._meta.app_label == MARKETPLACE and _rows(relation, user).exists():
-            reasons.append(
+            text = (
                 f"{user.username} has an account at the marketplace too, as a worker or a "
                 "requester. Workers erase theirs under Your data, or `erase_worker` does; take a "
                 "requester's user away from the requester first."
             )
+            reasons.append(CodedText(text, "marketplace_account"))
             break
     for membership in Membership.objects.filter(user=user, role=Role.OWNER).select_related("team"):
         others = Membership.objects.filter(team=membership.team, role=Role.OWNER)
         if not others.exclude(user=user).exists():
-            reasons.append(f"{membership.team.name} has no other owner: make somebody its owner.")
+            text = f"{membership.team.name} has no other owner: make somebody its owner."
+            reasons.append(CodedText(text, "last_owner"))
     return reasons
 
 

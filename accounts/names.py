@@ -18,7 +18,8 @@ def require_visible(name: str) -> None:
         if not character.isprintable() or character in BLANK:
             raise ValidationError(
                 _("The name holds an invisible character (U+%(code)s). Type it anew without it.")
-                % {"code": f"{ord(character):04X}"}
+                % {"code": f"{ord(character):04X}"},
+                code="invisible",
             )
 
 

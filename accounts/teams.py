@@ -35,15 +35,16 @@ def create_team(*, name: str, owner: User) -> Team:
     try:
         require_visible(name.strip())
     except ValidationError as error:
-        raise InvalidTeam(error.message) from error
+        raise InvalidTeam(error.message, code=error.code or "") from error
     slug = slugify(name)[:80]
     if not slug:
-        raise InvalidTeam(_("A team's name needs a letter or a digit."))
+        raise InvalidTeam(_("A team's name needs a letter or a digit."), code="no_letters")
     try:
         with transaction.atomic():
             team = Team.objects.create(name=name.strip(), slug=slug)
     except IntegrityError as error:
-        raise InvalidTeam(_("There is a team named “{name}” already.").format(name=name)) from error
+        text = _("There is a team named “{name}” already.").format(name=name)
+        raise InvalidTeam(text, code="taken") from error
     Membership.objects.create(team=team, user=owner, role=Role.OWNER)
     record(team=team, actor=owner, action="team.create", subject=team.name)
     return team
@@ -63,7 +64,9 @@ def set_role(
     former = member.role if member else ""
     _require_power(team, actor, former, role)
     if actor == user and former and not PERMISSIONS[role] <= PERMISSIONS[Role(former)]:
-        raise RoleTooSmall(_("Nobody gives themselves a larger role; ask another owner."))
+        raise RoleTooSmall(
+            _("Nobody gives themselves a larger role; ask another owner."), code="own_role"
+        )
     if member and former == role:
         return member
     if member and member.role == Role.OWNER != role:
@@ -126,9 +129,11 @@ def _require_power(team: Team, actor: User | None, *roles: str) -> None:
         return
     allowed = appointable_roles(permissions_in_team(team, actor))
     if not allowed:
-        raise RoleTooSmall(_("Only owners and managers of a team change who is in it."))
+        text = _("Only owners and managers of a team change who is in it.")
+        raise RoleTooSmall(text, code="not_manager")
     if any(role and role not in allowed for role in roles):
-        raise RoleTooSmall(_("Only an owner appoints owners, or changes an owner's role."))
+        text = _("Only an owner appoints owners, or changes an owner's role.")
+        raise RoleTooSmall(text, code="not_owner")
 
 
 def _require_another_owner(member: Membership) -> None:

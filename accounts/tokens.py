@@ -53,7 +53,8 @@ def create_team_token(
     """A token that acts for a team in a role, which is none that its maker could not give."""
     require_appointable(team, created_by, role)
     if role == Role.OWNER:
-        raise InvalidToken(_("A team's token cannot be an owner; choose another role."))
+        text = _("A team's token cannot be an owner; choose another role.")
+        raise InvalidToken(text, code="owner_role")
     acts_as = User(username=f"{team.slug}-token-{token_urlsafe(6)}")
     acts_as.set_unusable_password()
     acts_as.save()
@@ -114,12 +115,13 @@ def _create(
     created_by: User,
 ) -> NewToken:
     if days not in DAYS:
-        raise InvalidToken(_("A token is for 7, 30, 90 or 365 days."))
+        raise InvalidToken(_("A token is for 7, 30, 90 or 365 days."), code="days")
     # Every token may read what its role may read.
     chosen = [scope.value for scope in Scope if scope in scopes or scope == Scope.READ]
     siblings = ApiToken.objects.filter(team=team) if team else ApiToken.objects.personal(user)
     if siblings.standing().count() >= MOST_TOKENS:
-        raise InvalidToken(_("There are too many tokens. Revoke those that are not needed."))
+        text = _("There are too many tokens. Revoke those that are not needed.")
+        raise InvalidToken(text, code="too_many")
     text = PREFIX + token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user,

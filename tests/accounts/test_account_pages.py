@@ -123,10 +123,8 @@ def test_mail_waits_for_a_server_that_is_away_and_is_then_forgotten(
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     send_later(subject="Hello", body="A link.", to="rosa@example.org")
     job = Job.objects.get(kind="send_mail")
-    assert (job.state, job.message) == (
-        "queued",
-        "The mail server did not take it: ConnectionRefusedError.",
-    )
+    assert job.state == "queued"
+    assert "ConnectionRefusedError" in job.message
     assert "A link" not in str(job.arguments)
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     run_job(job.pk)
@@ -147,7 +145,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_in_a_mail(rosa, with_mail):
     assert not sign_in()
     assert elsewhere.get("/").status_code == 302
     # The link holds no longer.
-    assert "does not hold" in Client().get(link, follow=True).content.decode()
+    assert Client().get(link, follow=True).context["token_fail"]
 
 
 def test_a_link_goes_only_to_an_address_that_was_confirmed(rosa, with_mail):
@@ -172,8 +170,10 @@ def test_links_are_not_asked_for_without_end(rosa, with_mail):
     assert statuses == [302] * 5 + [429]
 
 
-def test_without_a_mail_server_the_page_says_who_can_make_a_link(rosa):
-    assert "manager of your team" in Client().get(RESET).content.decode()
+def test_without_a_mail_server_the_page_has_no_form(rosa):
+    page = Client().get(RESET)
+    assert 'name="email"' not in page.content.decode()
+    assert not page.context["sends_mail"]
     assert Client().post(RESET, {"email": "rosa@example.org"}).status_code == 403
 
 
@@ -193,8 +193,7 @@ def test_a_link_that_does_not_hold_sets_no_password(rosa, change, settings):
         settings.PASSWORD_RESET_TIMEOUT = -1
     before = User.objects.values_list("password", flat=True).order_by("pk")
     stored = list(before)
-    page = Client().get(link, follow=True)
-    assert "does not hold" in page.content.decode()
+    assert Client().get(link, follow=True).context["token_fail"]
     assert list(before.all()) == stored
 
 

@@ -10,10 +10,12 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from accounts.audit import _hash, record
+from accounts.audit import _hash, chain_faults, record
 from accounts.audit_seals import reseal
 from accounts.models import AuditChain, AuditEntry, Team, User
 from accounts.teams import create_team
+from tests.annotation.importing import command_output, numbers_in
+from tests.codes import refused_naming
 
 pytestmark = pytest.mark.django_db
 
@@ -30,15 +32,15 @@ def three_more(team):
     return AuditEntry.objects.of(team)
 
 
-def check() -> str:
-    output = StringIO()
-    call_command("check_audit_log", stdout=output)
-    return output.getvalue()
+def faults() -> list[str]:
+    """The codes of all that is wrong with the log."""
+    return [fault.code for chain in AuditChain.objects.all() for fault in chain_faults(chain)]
 
 
 def test_a_log_that_nobody_touched_holds(three_more):
     record(team=None, actor=None, action="team.create", details={"zahl": 1.5, "wort": "ä"})
-    assert check().startswith("5 entries in 2 chains")
+    assert numbers_in(command_output("check_audit_log")) == [5, 2]
+    assert faults() == []
 
 
 @pytest.mark.parametrize(
@@ -53,20 +55,23 @@ def test_a_log_that_nobody_touched_holds(three_more):
 )
 def test_a_changed_entry_is_noticed(three_more, change):
     three_more.filter(position=2).update(**change)
-    with pytest.raises(CommandError, match=r"Entry 2 of team:.* was changed"):
-        check()
+    assert faults()[0] == "changed_entry"
+    with refused_naming(CommandError, "Entry 2 of team:"):
+        command_output("check_audit_log")
 
 
 def test_a_missing_entry_is_noticed(three_more):
     three_more.filter(position=2).delete()
-    with pytest.raises(CommandError, match=r"Entry 2 of team:.* is missing"):
-        check()
+    assert faults()[0] == "missing_entry"
+    with refused_naming(CommandError, "Entry 2 of team:"):
+        command_output("check_audit_log")
 
 
 def test_a_cut_off_end_is_noticed(three_more):
     three_more.filter(position__gt=2).delete()
-    with pytest.raises(CommandError, match="2 are there, and 4 were written"):
-        check()
+    assert faults()[0] == "missing_end"
+    with refused_naming(CommandError, 2, 4):
+        command_output("check_audit_log")
 
 
 def rewrite(entries, **change):
@@ -83,18 +88,16 @@ def rewrite(entries, **change):
 
 def test_a_rewritten_chain_is_noticed_without_its_key(three_more):
     rewrite(three_more, subject="another")
-    with pytest.raises(CommandError) as faults:
-        check()
-    assert "Entry 2" in str(faults.value)
-    assert "not sealed by this site" in str(faults.value)
+    assert faults()[0] == "unsealed_entry"
 
 
 def test_a_rewritten_chain_is_not_made_good_by_what_is_appended_or_sealed_anew(team, three_more):
     rewrite(three_more, subject="another")
     record(team=team, actor=None, action="batch.launch")
     call_command("reseal_audit_log", stdout=StringIO())
-    with pytest.raises(CommandError, match=r"Entry 2 of team:.* was not sealed by this site"):
-        check()
+    assert faults()[0] == "unsealed_entry"
+    with refused_naming(CommandError, "Entry 2 of team:"):
+        command_output("check_audit_log")
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
@@ -105,16 +108,14 @@ def test_a_cut_off_end_is_noticed_though_the_chain_says_it_ends_there(team, thre
     if goes_on:
         record(team=team, actor=None, action="batch.launch")
         call_command("reseal_audit_log", stdout=StringIO())
-    with pytest.raises(CommandError, match=r"The end of team:.* was not sealed by this site"):
-        check()
+    assert faults() == ["unsealed_end"]
 
 
 def test_the_seal_of_one_entry_holds_for_no_other(three_more):
     seals = list(three_more.order_by("position").values_list("seal", flat=True))
     assert len(set(seals)) == 4
     three_more.filter(position=2).update(seal=seals[2])
-    with pytest.raises(CommandError, match="Entry 2"):
-        check()
+    assert faults() == ["unsealed_entry"]
 
 
 @pytest.fixture
@@ -127,10 +128,10 @@ def new_key(settings):
 
 def test_after_a_change_of_keys_older_seals_hold(team, three_more, new_key, settings):
     record(team=team, actor=None, action="batch.launch")
-    assert check().startswith("5 entries")
+    assert faults() == []
     call_command("reseal_audit_log", stdout=StringIO())
     settings.ENCRYPTION_KEYS = [new_key]
-    assert check().startswith("5 entries")
+    assert faults() == []
 
 
 def test_a_key_that_was_taken_away_too_early_is_missed_and_put_back(
@@ -139,13 +140,11 @@ def test_a_key_that_was_taken_away_too_early_is_missed_and_put_back(
     both = settings.ENCRYPTION_KEYS
     settings.ENCRYPTION_KEYS = [new_key]
     record(team=team, actor=None, action="batch.launch")
-    with pytest.raises(CommandError, match="ENCRYPTION_KEYS was taken away"):
-        check()
+    assert faults() == ["unsealed_entry", "unsealed_end"]
     settings.ENCRYPTION_KEYS = both
-    with pytest.raises(CommandError, match="goes on after its sealed end, at entry 4"):
-        check()
+    assert faults() == ["unsealed_rest"]
     assert reseal(AuditChain.objects.get()) == 4
-    assert check().startswith("5 entries")
+    assert faults() == []
 
 
 def test_entries_from_before_there_were_seals_are_sealed_as_they_stand(three_more):
@@ -153,14 +152,14 @@ def test_entries_from_before_there_were_seals_are_sealed_as_they_stand(three_mor
     AuditChain.objects.update(seal="", sealed_length=0)
     migration = import_module("accounts.migrations.0003_audit_seals")
     migration.seal_what_is_there(apps, None)
-    assert check().startswith("4 entries")
+    assert faults() == []
 
 
 def test_a_deleted_user_stays_in_the_log_by_name(team):
     record(team=team, actor=User.objects.create_user("ben"), action="item.import")
     User.objects.get(username="ben").delete()
     assert AuditEntry.objects.of(team).first().actor_name == "ben"
-    check()
+    assert faults() == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -178,4 +177,4 @@ def test_entries_at_the_same_moment_make_one_chain():
     for thread in threads:
         thread.join()
     assert AuditChain.objects.get().length == 21
-    check()
+    assert faults() == []

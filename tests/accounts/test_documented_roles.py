@@ -15,7 +15,7 @@ def table() -> str:
     """A row a permission, a column a role."""
     from accounts.roles import PERMISSIONS, Permission, Role
 
-    head = ["may", *(str(role.label).lower() for role in Role)]
+    head = ["may", *(role.value for role in Role)]
     rows = [
         [name.value.replace("_", " "), *("✓" if name in PERMISSIONS[role] else "" for role in Role)]
         for name in Permission

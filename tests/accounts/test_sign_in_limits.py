@@ -12,6 +12,7 @@ from django.test import Client
 from accounts.enrolment import create_user
 from config import settings as site_settings
 from tests.accounts.conftest import PASSWORD, SITES, sign_in
+from tests.codes import field_codes
 
 BY_ADDRESS, BY_NAME_AND_ADDRESS, BY_NAME = 20, 10, 100
 
@@ -175,7 +176,7 @@ def test_a_name_in_other_letters_is_the_same_name(rosa):
 def test_whoever_must_wait_is_reported_so(rosa):
     guess(BY_NAME_AND_ADDRESS)
     answer = Client().post("/login/", {"username": "rosa", "password": PASSWORD})
-    assert "Too many failed login attempts" in answer.content.decode()
+    assert field_codes(answer.context["form"]) == {"__all__": ["too_many_login_attempts"]}
 
 
 def test_accounts_are_not_opened_without_end(db):

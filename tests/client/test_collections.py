@@ -3,6 +3,7 @@
 import pytest
 
 from assay_client import InvalidRequest
+from tests.codes import refused
 from tests.console.evaluated_collection import evaluated_collection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +31,7 @@ def test_runs_are_evaluated_and_waited_for(tracks):
     job = tracks.evaluate("qrels.txt", runs=["dense", "bm25"], measures=["P@5"])
     assert job.state == "done"
     assert set(tracks.table("evaluations", "results")["measure"]) == {"P@5"}
-    with pytest.raises(InvalidRequest, match="none of the usable files"):
+    with refused(InvalidRequest, "invalid", field="qrels"):
         tracks.evaluate("nothing.txt")
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from assay_client import InvalidRequest, JobUnsuccessful, NotThere
+from assay_client import InvalidRequest, JobUnsuccessful, NoResult, NotThere
 from simulation.models import StoredExperiment
 from simulation.stored_experiments import stop_run
+from tests.codes import refused, refused_naming
 from tests.retrieval.collections import filled_collection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,20 +42,21 @@ def test_an_experiment_is_made_run_and_read(client, experiment):
 
 
 def test_what_cannot_be_run_is_refused_with_the_reason(client, experiment):
-    with pytest.raises(InvalidRequest, match="SimBase"):
+    with refused_naming(InvalidRequest, "SimBase"):
         experiment.run(users=["tol:2"])
-    with pytest.raises(InvalidRequest, match="is no recommender"):
+    with refused_naming(InvalidRequest, "/etc/passwd"):
         experiment.run(recommenders=["/etc/passwd"])
-    with pytest.raises(LookupError, match="not run yet"):
+    with refused(NoResult, "not_run"):
         experiment.result()
 
 
 def test_a_run_that_was_stopped_is_an_error_and_the_same_call_goes_on(client, experiment):
     row, work = StoredExperiment.objects.get(), client.on_progress
     client.on_progress = lambda job: stop_run(version=row.versions.get())
-    with pytest.raises(JobUnsuccessful, match="stopped"):
+    with pytest.raises(JobUnsuccessful) as caught:
         experiment.run(**SETTINGS)
+    assert caught.value.job.state == "stopped"
     client.on_progress = work
-    with pytest.raises(LookupError, match="is not finished yet"):
+    with refused(NoResult, "unfinished"):
         experiment.table("results")
     assert experiment.run(**SETTINGS)["is_finished"]

@@ -8,6 +8,7 @@ from annotation.models import Study
 from assay_client import Client, InvalidRequest
 from metrics.models import ScoringRun
 from tests.annotation.studies import rate, rating_study
+from tests.codes import refused
 from tests.console.work import work_off
 from validation.models import HumanResults, HumanResultsPair, HumanResultsSystem
 
@@ -49,7 +50,7 @@ def test_scores_from_a_file_are_held_against_people(mine, tmp_path):
     pd.DataFrame(rows).to_csv(path, index=False)
     mine.add_scores(path, signature="mine|v:1")
     assert ScoringRun.objects.get().signature == "mine|v:1"
-    with pytest.raises(InvalidRequest, match="uses"):
+    with refused(InvalidRequest, "invalid", field="uses"):
         mine.add_scores(path, uses={"other": "item"})
     job = mine.client.send("POST", f"{mine.address}results/", {"result": "validation"})
     mine.wait(job)
@@ -91,7 +92,5 @@ def test_a_dispute_is_decided(mine):
     rate(study, "eve", first.key, {"alpha": 1, "beta": 99})
     mine.wait(mine.client.send("POST", f"{mine.address}results/", {"result": "agreement"}))
     dispute = mine.disputes().iloc[0]
-    decision = mine.adjudicate(
-        dispute["candidate_id"], dispute["question"], 60, note="Two of three."
-    )
-    assert (decision["value"], decision["note"]) == (60, "Two of three.")
+    decision = mine.adjudicate(dispute["candidate_id"], dispute["question"], 60, note="Why.")
+    assert (decision["value"], decision["note"]) == (60, "Why.")
