@@ -23,6 +23,7 @@ class PrimaryUnknown(MetricsError):
     """The family of tests names metrics that the study has no scores of."""
 
     def __init__(self, unknown: Sequence[str], known: Sequence[str]) -> None:
+        self.unknown, self.known = list(unknown), list(known)
         super().__init__(
             f"The study has no scores of {', '.join(unknown)}; the family of tests can name the "
             f"metrics with scores: {', '.join(known)}."

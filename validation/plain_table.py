@@ -67,7 +67,9 @@ class Columns:
         names += [name for name in (self.by, self.cluster) if name]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise ColumnsUnfit(f"Column '{repeated[0]}' was named twice; name each once.")
+            raise ColumnsUnfit(
+                f"Column '{repeated[0]}' was named twice; name each once.", code="column_twice"
+            )
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,10 @@ def _require_metrics(columns: Columns, settings: Settings) -> None:
     for name in settings.lower_is_better:
         if name not in columns.metrics:
             known = ", ".join(columns.metrics)
-            raise ColumnsUnfit(f"'{name}' cannot be lower: it is not one of the metrics ({known}).")
+            raise ColumnsUnfit(
+                f"'{name}' cannot be lower: it is not one of the metrics ({known}).",
+                code="metric_unknown",
+            )
 
 
 def read_cells(path: Path, columns: Columns) -> pd.DataFrame:

@@ -102,10 +102,13 @@ def _require_both(study: Study, settings: Settings) -> None:
     if not judgments.exists():
         raise NothingToValidate(
             f"Study '{study.slug}' has no judgments in round {settings.round}{of_version} yet, "
-            "or only rejected ones."
+            "or only rejected ones.",
+            code="no_judgments",
         )
     if not Score.objects.filter(run__study=study).exists():
-        raise NothingToValidate(f"Study '{study.slug}' has no scores; score it or import some.")
+        raise NothingToValidate(
+            f"Study '{study.slug}' has no scores; score it or import some.", code="no_scores"
+        )
 
 
 def _require_known(primary: Sequence[str], runs: pd.DataFrame) -> None:
@@ -118,17 +121,24 @@ def _require_known(primary: Sequence[str], runs: pd.DataFrame) -> None:
 def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
     """The sets that the settings name, of different questions; LabelSetUnknown for others."""
     if settings.labels and settings.protocol is not None:
-        raise LabelsUnfit("Labels are of all versions of the protocol; name labels or a version.")
+        raise LabelsUnfit(
+            "Labels are of all versions of the protocol; name labels or a version.",
+            code="labels_and_protocol",
+        )
     known = LabelSet.objects.of(study).select_related("question")
     sets = [known.numbered(version) for version in settings.labels]
     [[question, count]] = Counter(one.question.name for one in sets).most_common(1) or [("", 0)]
     if count > 1:
-        raise LabelsUnfit(f"Question '{question}' was given {count} label sets; name one of them.")
+        raise LabelsUnfit(
+            f"Question '{question}' was given {count} label sets; name one of them.",
+            code="several_label_sets",
+        )
     for one in sets:
         if one.round != settings.round:
             raise LabelsUnfit(
                 f"Labels {one.version} are of round {one.round}, and the validation is of round "
-                f"{settings.round}; validate round {one.round}, or name labels of the other."
+                f"{settings.round}; validate round {one.round}, or name labels of the other.",
+                code="other_round",
             )
     return sets
 

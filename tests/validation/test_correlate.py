@@ -1,6 +1,5 @@
 """The command that correlates a plain table, from files to JSON and messages."""
 
-import csv
 import json
 import subprocess
 import sys
@@ -16,23 +15,16 @@ from metrics.exceptions import ColumnsUnfit, TableRefused
 from stats.correlation import correlation_at_level
 from stats.significance import compare_metrics
 from tests.annotation.importing import command_output
+from tests.codes import refused, refused_naming
 from tests.stats.test_lmstyle_table1 import METRICS, cells, human
+from tests.validation.validation_tables import written
 from validation.plain_table import COEFFICIENTS
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = ("--human=human", "--metric=a", "--item=item", "--system=system")
-FIELDS = {
-    "by",
-    "metric",
-    "level",
-    "coefficient",
-    "value",
-    "ci_low",
-    "ci_high",
-    "n_groups",
-    "n_used",
-    "reason",
+FIELDS = {"by", "metric", "level", "coefficient", "value", "ci_low", "ci_high"} | {
+    *("n_groups", "n_used", "reason")
 }
 Write = Callable[..., Path]
 
@@ -50,14 +42,6 @@ def table(n_items: int = 12, n_systems: int = 4, seed: int = 0) -> list[dict[str
 
 
 NOISES = (("a", 1.0), ("b", 3.0))
-
-
-def written(path: Path, rows: list[dict[str, Any]]) -> Path:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 def correlated(path: Path, *options: str, named: tuple[str, ...] = NAMED) -> dict[str, Any]:
@@ -109,6 +93,10 @@ def test_by_gives_the_whole_and_each_part(tmp_path):
     correlations = correlated(written(tmp_path / "t.csv", rows), *options)["correlations"]
     assert [row["by"] for row in correlations] == ["", "informal", "formal"]
     assert [row["n_groups"] for row in correlations] == [12, 6, 6]
+    # An item of one part is not that of another.
+    halves = [row | {"item": row["item"] // 2} for row in rows]
+    whole, *_ = correlated(written(tmp_path / "h.csv", halves), *options)["correlations"]
+    assert whole["n_groups"] == 12
     part = [row for row in rows if row["style"] == "formal"]
     expected = correlation_at_level(
         [row["human"] for row in part],
@@ -119,12 +107,6 @@ def test_by_gives_the_whole_and_each_part(tmp_path):
         **columns(part),
     )
     assert correlations[2]["value"] == pytest.approx(expected.value)
-
-
-def test_an_item_of_one_part_is_not_that_of_another(tmp_path):
-    rows = [row | {"item": row["item"] // 2} for row in table()]
-    records = correlated(written(tmp_path / "t.csv", rows), "--by=style", "--level=sample")
-    assert records["correlations"][0]["n_groups"] == 12
 
 
 def test_every_two_metrics_are_compared_where_asked(tmp_path):
@@ -160,16 +142,11 @@ def test_every_two_metrics_are_compared_where_asked(tmp_path):
 def test_whole_items_are_swapped_where_asked(tmp_path):
     rows = table()
     options = ("--level=pooled", "--coefficient=pearson", "--compare", "--permutations=99")
-    swaps = ("--permute=both", "--permute=items", "--williams")
+    swaps = ("--permute=both", "--permute=items", "--williams") * 2  # named twice, done once
     path = written(tmp_path / "t.csv", rows)
     comparisons = correlated(path, *options, *swaps, named=(*NAMED, "--metric=b"))["comparisons"]
-    assert [row["test"] for row in comparisons] == [
-        "bootstrap_items",
-        "bootstrap_both",
-        "williams",
-        "perm_both",
-        "perm_items",
-    ]
+    tests = ["bootstrap_items", "bootstrap_both", "williams", "perm_both", "perm_items"]
+    assert [row["test"] for row in comparisons] == tests
     expected = compare_metrics(
         [cell["human"] for cell in rows],
         {name: [cell[name] for cell in rows] for name in "ab"},
@@ -195,15 +172,16 @@ def test_whole_items_are_swapped_where_asked(tmp_path):
     ],
     ids=["cell", "system", "item", "constant metric", "constant human", "no score", "no human"],
 )
-@pytest.mark.parametrize("undefined", ["drop", "zero", "nan"])
-@pytest.mark.parametrize("resample", ["items", "systems", "both"])
+@pytest.mark.parametrize(
+    ("undefined", "resample"), [("drop", "both"), ("zero", "items"), ("nan", "systems")]
+)
 def test_a_table_of_almost_nothing_is_reported_with_reasons(
     write: Write, lines, undefined, resample
 ):
     path = write("item,system,human,a,b", *lines)
-    rules = (f"--undefined={undefined}", f"--resample={resample}", "--compare", "--permutations=9")
+    rules = (f"--undefined={undefined}", f"--resample={resample}", "--compare", "--permutations=5")
     swaps = [f"--permute={swap}" for swap in ("both", "items", "systems")]
-    records = correlated(path, *rules, *swaps, named=(*NAMED, "--metric=b"))
+    records = correlated(path, *rules, *swaps, "--resamples=9", named=(*NAMED, "--metric=b"))
     assert records["comparisons"]
     for row in records["correlations"]:
         assert (row["value"] is None) == (row["reason"] is not None)
@@ -216,12 +194,6 @@ def test_several_rows_of_a_cell_are_several_annotators(tmp_path):
     twice = [row | {"human": row["human"] + shift} for shift in (-0.5, 0.5) for row in rows]
     once = correlated(written(tmp_path / "once.csv", rows))
     assert correlated(written(tmp_path / "twice.csv", twice)) == once
-
-
-def test_a_cell_has_one_score_of_a_metric(write: Write):
-    path = write("item,system,human,a", "1,x,2,0.5", "1,y,2,0.1", "1,x,3,0.7")
-    with pytest.raises(TableRefused, match=r"^Line 4 of scores.csv, field a: line 2 has another"):
-        command_output("correlate", path, *NAMED)
 
 
 def test_empty_cells_are_missing_and_counted(write: Write):
@@ -247,8 +219,6 @@ def test_a_metric_that_is_better_lower_is_turned_round(tmp_path):
     up = correlated(path, *options)["correlations"][0]
     down = correlated(path, *options, "--lower-is-better=a")["correlations"][0]
     assert down["value"] == pytest.approx(-up["value"])
-    with pytest.raises(ColumnsUnfit, match="'c'"):
-        correlated(path, "--lower-is-better=c")
 
 
 def test_without_json_there_is_a_table_to_read(write: Write):
@@ -256,39 +226,39 @@ def test_without_json_there_is_a_table_to_read(write: Write):
     options = ("--metric=b", "--level=sample", "--coefficient=kendall", "--compare")
     lines = command_output("correlate", path, *NAMED, *options).splitlines()
     assert lines[0].split()[:5] == ["by", "metric", "level", "coefficient", "value"]
-    assert "undefined: no_defined_item, 2 constant metric" in lines[1]
+    assert "no_defined_item" in lines[1]
     assert "1.000" in lines[2]
     assert "2/2" in lines[2]
     assert lines[-1].split()[-8:-4] == ["-"] * 4
-    assert lines[-1].endswith("new systems, undecided: undefined_correlation")
+    assert lines[-1].endswith("undefined_correlation")
 
 
 @pytest.mark.parametrize(
-    ("lines", "problem"),
+    ("lines", "line", "field"),
     [
-        (["item,system,human", "1,x,2"], r"Line 1 of scores.csv: columns are missing: a "),
-        (["item,system,human,a", "1,x,good,1"], r"Line 2 of scores.csv, field human: 'good' is"),
-        (["item,system,human,a", "1,x,1,1", ",x,1,1"], r"Line 3 of scores.csv, field item: "),
-        (["item,system,human,a"], r"scores.csv: it holds no rows"),
+        (["item,system,human", "1,x,2"], 1, None),
+        (["item,system,human,a", "1,x,good,1"], 2, "human"),
+        (["item,system,human,a", "1,x,1,1", ",x,1,1"], 3, "item"),
+        (["item,system,human,a"], None, None),
+        (["item,system,human,a", "1,x,2,0.5", "1,y,2,0.1", "1,x,3,0.7"], 4, "a"),
+        (["item,system,c,human,a", "1,x,p,2,0.5", "1,y,q,2,0.1"], 3, "c"),
     ],
 )
-def test_what_a_table_lacks_is_reported_by_line_and_field(write: Write, lines, problem):
-    with pytest.raises(TableRefused, match=rf"^{problem}.*Nothing was computed\.$"):
-        command_output("correlate", write(*lines), *NAMED)
+def test_what_a_table_lacks_is_reported_by_line_and_field(write: Write, lines, line, field):
+    cluster = ["--cluster=c"] if ",c," in lines[0] else []
+    with refused(TableRefused, line=line, field=field):
+        command_output("correlate", write(*lines), *NAMED, *cluster)
 
 
-def test_a_column_is_named_once(write: Write):
-    with pytest.raises(ColumnsUnfit, match="'a' was named twice"):
-        command_output("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, "--metric=a")
-
-
-def test_a_choice_named_twice_is_reported_once(tmp_path):
-    path = written(tmp_path / "t.csv", table())
-    twice = ["--level=sample", "--coefficient=pearson", "--permute=items"] * 2
-    records = correlated(path, "--metric=b", "--compare", "--permutations=20", *twice)
-    assert [row["metric"] for row in records["correlations"]] == ["a", "b"]
-    tests = [row["test"] for row in records["comparisons"]]
-    assert tests == ["bootstrap_items", "bootstrap_both", "perm_items"]
+def test_options_that_do_not_fit_are_refused(write: Write):
+    path = write("item,system,human,a", "1,x,1,1")
+    with refused(ColumnsUnfit, "column_twice"):
+        command_output("correlate", path, *NAMED, "--metric=a")
+    with refused(ColumnsUnfit, "metric_unknown"):
+        correlated(path, "--lower-is-better=c")
+    for option in ("--resamples", "--permutations"):
+        with refused_naming(CommandError, option, "100,000"):
+            command_output("correlate", path, *NAMED, f"{option}=1000000000000")
 
 
 def biased_metrics() -> list[dict[str, Any]]:
@@ -347,20 +317,8 @@ def test_clusters_of_items_widen_the_intervals(tmp_path):
         assert widths[0] > 1.2 * widths[1]
 
 
-def test_an_item_in_two_clusters_is_refused_by_line(write: Write):
-    path = write("item,system,c,human,a", "1,x,p,2,0.5", "1,y,q,2,0.1")
-    with pytest.raises(TableRefused, match=r"Line 3 of scores\.csv, field c: another row"):
-        command_output("correlate", path, *NAMED, "--cluster=c")
-
-
-@pytest.mark.parametrize("option", ["--resamples=1000000000000", "--permutations=1000000000000"])
-def test_more_draws_than_fit_are_refused(write: Write, option):
-    with pytest.raises(CommandError, match="more than 100,000"):
-        command_output("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, option)
-
-
 def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: Write):
-    path = write("item,system,human,a", "1,x,bad,1")
+    path = write("item,system,human,a", "1,x,'bad',1")
     done = subprocess.run(
         [sys.executable, "manage.py", "correlate", str(path), *NAMED],
         cwd=ROOT,
@@ -370,7 +328,8 @@ def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: W
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("Line 2 of scores.csv, field human: 'bad' is not a number.")
+    assert "scores.csv" in done.stderr
+    assert "'bad'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -409,7 +368,7 @@ def test_soft_pairwise_accuracy_of_clustered_items_is_less_sure(tmp_path):
                 item = f"{dialogue}-{turn}"
                 named = {"dialogue": dialogue, "item": item, "system": system}
                 rows.append(named | {"human": round(human, 3), "a": round(metric, 3)})
-    path = str(written(tmp_path / "dialogues.csv", rows))
+    path = written(tmp_path / "dialogues.csv", rows)
     asked = (path, *NAMED, "--level=system", "--coefficient=spa", "--resamples=300", "--json")
     [alone] = json.loads(command_output("correlate", *asked))["correlations"]
     clusters = command_output("correlate", *asked, "--cluster=dialogue")
@@ -417,22 +376,22 @@ def test_soft_pairwise_accuracy_of_clustered_items_is_less_sure(tmp_path):
     assert clustered["value"] == alone["value"]
     wider = clustered["ci_high"] - clustered["ci_low"]
     assert wider > 1.4 * (alone["ci_high"] - alone["ci_low"])
-    assert any("12 items or clusters" in note for note in clustered["notes"])
+    assert len(clustered["notes"]) == 1
 
 
 @pytest.mark.parametrize("resample", ["systems", "both"])
 def test_of_three_systems_nothing_is_said_of_new_ones(tmp_path, resample):
-    path = str(written(tmp_path / "three.csv", table(n_items=30, n_systems=3)))
+    path = written(tmp_path / "three.csv", table(n_items=30, n_systems=3))
     asked = (path, *NAMED, f"--resample={resample}", "--resamples=50", "--coefficient=pearson")
     rows = json.loads(command_output("correlate", *asked, "--json"))["correlations"]
     assert [row["ci_low"] for row in rows] == [None] * 3
     assert {row["ci_reason"] for row in rows} == {"too_few_systems"}
-    assert "no interval: too_few_systems" in command_output("correlate", *asked)
+    assert "too_few_systems" in command_output("correlate", *asked)
 
 
 def test_the_table_says_what_is_a_rough_guide(tmp_path):
-    path = str(written(tmp_path / "few.csv", table()))
-    text = command_output("correlate", path, *NAMED, "--level=sample", "--coefficient=pearson")
-    assert text.rstrip().endswith(
-        "Note: only 12 items or clusters of them: the interval is a rough guide below 20."
-    )
+    path = written(tmp_path / "few.csv", table())
+    asked = (path, *NAMED, "--level=sample", "--coefficient=pearson")
+    [row] = json.loads(command_output("correlate", *asked, "--json"))["correlations"]
+    [note] = row["notes"]
+    assert note in command_output("correlate", *asked).splitlines()[-1]

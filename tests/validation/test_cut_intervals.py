@@ -1,18 +1,19 @@
 """Intervals of few items: of differences of coefficients, and of shares of a ceiling near 0."""
 
 import pytest
+from django.utils.translation import gettext
 
 from tests.validation.validation_tables import random_tables
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.records import CeilingRecord, ComparisonRecord
 from validation.documents.comparison_tables import comparisons_table
 from validation.documents.documents import note_of
-from validation.documents.scale_limits import difference_within
-from validation.documents.tables import ceilings_table
+from validation.documents.scale_limits import CUT_DIFFERENCES, difference_within
+from validation.documents.tables import NO_SHARE_INTERVAL, ceilings_table
 from validation.results import TableResults
 
 SETTINGS = Settings(n_resamples=60, n_permutations=60, n_splits=10)
-CUT_AT_TWO = "An interval that would reach beyond \N{MINUS SIGN}2 or 2 ends there"
+CUT_AT_TWO = gettext(CUT_DIFFERENCES) % {"least": "\N{MINUS SIGN}2", "most": "2"}
 
 
 def results_of(n_items, *, seed=0, settings=SETTINGS):
@@ -42,7 +43,7 @@ def test_a_report_of_many_items_cuts_no_interval_and_says_nothing_of_it():
     assert [(row[2].low, row[2].high) for row in table.rows] == [
         (record.ci_low, record.ci_high) for record in records
     ]
-    assert "ends there" not in table.note
+    assert CUT_AT_TWO not in table.note
 
 
 @pytest.mark.parametrize(
@@ -63,8 +64,7 @@ def test_a_share_of_a_ceiling_that_may_be_nothing_has_no_interval_and_says_why()
     shares = [row[-1] for row in table.rows]
     without = [cell.low is None and cell.high is None for cell in shares]
     assert all(gone for gone, none in zip(without, may_be_none, strict=True) if none)
-    assert "Without an interval" in note_of(table)
-    assert "the interval of the ceiling reaches 0" in note_of(table)
+    assert str(NO_SHARE_INTERVAL) in note_of(table)
 
 
 def test_a_share_of_a_ceiling_that_is_sure_keeps_its_interval():

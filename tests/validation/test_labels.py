@@ -9,8 +9,10 @@ from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rating_study
+from tests.codes import refused
 from tests.validation.test_study_validation import score
 from validation.analysis import Settings
+from validation.analysis.ceilings import OF_LABELS
 from validation.exceptions import LabelsUnfit
 from validation.rows import StoredResults
 from validation.study_report import ReportRequest, study_report_document
@@ -33,7 +35,8 @@ def study():
     return rated
 
 
-def adjudicated(study):
+@pytest.fixture
+def labels(study):
     """Ann gave 100, Bob 23 and Cem 81, which becomes 75; every other label is a mean."""
     question = study.questions.get()
     decide(
@@ -53,54 +56,42 @@ def pooled(study, **settings):
     return row.value
 
 
-def test_a_decision_changes_nothing_until_its_labels_are_chosen(study):
+def test_a_decision_changes_nothing_until_its_labels_are_chosen(study, request):
     before = pooled(study)
-    labels = adjudicated(study)
+    undecided = make_label_set(question=study.questions.get(), rule=Rule("mean")).label_set
+    assert pooled(study, labels=(undecided.version,)) == pytest.approx(before)
+    labels = request.getfixturevalue("labels")
     assert pooled(study) == before
     assert pooled(study, labels=(labels.version,)) != before
 
 
-def test_labels_without_decisions_give_what_the_mean_gives(study):
-    labels = make_label_set(question=study.questions.get(), rule=Rule("mean")).label_set
-    assert pooled(study, labels=(labels.version,)) == pytest.approx(pooled(study))
-
-
-def test_the_human_values_are_the_labels(study):
-    labels = adjudicated(study)
-    version = make_validation(study=study, settings=Settings(**QUICK, labels=(labels.version,)))
-    scatter = StoredResults(version.version).scatter("appropriateness", "m", "m|v:1")
+def test_the_human_values_are_the_labels(study, labels):
+    settings = Settings(**QUICK, labels=(labels.version,))
+    stored = make_validation(study=study, settings=settings)
+    scatter = StoredResults(stored.version).scatter("appropriateness", "m", "m|v:1")
     human = {row["candidate"]: row["human"] for row in scatter.rows}
     assert human["alpha"] == 75
     assert human["beta"] == pytest.approx(30)
+    again = make_validation(study=study, settings=settings)
+    assert (again.version, again.is_new) == (stored.version, False)
 
 
-def test_a_report_names_the_labels_it_is_of(study):
-    labels = adjudicated(study)
+def test_a_report_names_the_labels_it_is_of(study, labels):
     options = {"resamples": 20, "permutations": 20}
-    assert "(new)" in command_output("validate_study", "judged", **options)
+    command_output("validate_study", "judged", **options)
     lines = command_output("validate_study", "judged", labels=[labels.version], **options)
-    assert f"Human values: appropriateness: labels {labels.version}." in lines
-    assert "Report 2 of 'judged' (new)." in lines
+    assert f"appropriateness: labels {labels.version}." in lines
     document = study_report_document(ReportRequest(study, number=2))
-    methods = document.about["methods"]
-    assert f"of appropriateness labels {labels.version} (4 labels, 1 of them adjudicated" in methods
+    assert labels.signature in document.about["methods"]
     assert document.about["inputs"]["labels"][0]["signature"] == labels.signature
     cells = [cell for table in document.tables for row in table.rows for cell in row]
     signatures = {cell.signature for cell in cells if getattr(cell, "signature", "")}
     assert any(f"|labels:{labels.version}|" in signature for signature in signatures)
 
 
-def test_another_decision_makes_another_label_set_and_another_report(study):
-    labels = adjudicated(study)
-    first = make_validation(study=study, settings=Settings(**QUICK, labels=(labels.version,)))
-    again = make_validation(study=study, settings=Settings(**QUICK, labels=(labels.version,)))
-    assert (again.version, again.is_new) == (first.version, False)
-
-
-def test_what_ratings_allow_is_no_ceiling_of_labels(study):
-    labels = adjudicated(study)
+def test_what_ratings_allow_is_no_ceiling_of_labels(study, labels):
     report = study_report(study, Settings(**QUICK, labels=(labels.version,)))
-    assert {one.reason for one in report.ceilings} == {"the human values are labels"}
+    assert {one.reason for one in report.ceilings} == {OF_LABELS}
     assert {one.attainable for one in report.ceilings} == {None}
     assert {one.setting for one in report.sensitivity} <= {"undefined", "unparsed"}
 
@@ -110,16 +101,15 @@ def test_labels_of_another_round_are_refused(study):
         rate(study, person, "d0", dict.fromkeys(SYSTEMS, 10.0), round=2)
     question = study.questions.get()
     labels = make_label_set(question=question, rule=Rule("mean", round=2)).label_set
-    with pytest.raises(LabelsUnfit, match="of round 2, and the validation is of round 1"):
+    with refused(LabelsUnfit, "other_round"):
         study_report(study, Settings(**QUICK, labels=(labels.version,)))
     report = study_report(study, Settings(**QUICK, labels=(labels.version,), round=2))
     assert report.inputs.labels[0].version == labels.version
 
 
-def test_labels_that_do_not_fit_are_refused(study):
-    labels = adjudicated(study)
+def test_labels_that_do_not_fit_are_refused(study, labels):
     other = make_label_set(question=study.questions.get(), rule=Rule("median")).label_set
     with pytest.raises(LabelSetUnknown):
         study_report(study, Settings(labels=(9,)))
-    with pytest.raises(LabelsUnfit, match="'appropriateness' was given 2 label sets"):
+    with refused(LabelsUnfit, "several_label_sets"):
         study_report(study, Settings(labels=(labels.version, other.version)))

@@ -1,4 +1,4 @@
-"""What is said of which metric agrees with people best."""
+"""Which metric is said to agree with people best, by the codes of the sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from stats.ceilings import NoCeiling
+from tests.codes import codes_of
 from validation.analysis import Settings, report_from_tables
+from validation.analysis.ceilings import REASONS
 from validation.documents.metrics_answers import metrics_answers
 from validation.results import TableResults
 
@@ -53,40 +56,31 @@ def ceiling_answer(coefficient, *, level="item", steps=False):
 
 
 def test_of_equal_ratings_is_spoken_only_where_there_may_be_some():
-    stays = "It stays below what a perfect metric could reach here"
-    assert f"{stays}." in ceiling_answer("pearson").explanation
-    of_pairs = ceiling_answer("kendall").explanation
-    assert f"{stays}; where people's ratings are often equal" in of_pairs
-    assert "gives equal scores" not in of_pairs
+    assert ceiling_answer("pearson").below_ceiling.code == "below_ceiling"
+    assert ceiling_answer("kendall").below_ceiling.code == "below_ceiling_of_ties"
     # Means of systems are not equal.
-    assert "often equal" not in ceiling_answer("kendall", level="system").explanation
+    of_systems = ceiling_answer("kendall", level="system").below_ceiling
+    assert of_systems is None or of_systems.code == "below_ceiling"
 
 
 def test_the_interval_of_the_ceiling_is_of_these_annotators():
-    text = "Its interval is for new items rated by these very annotators."
     answer = ceiling_answer("pearson")
     assert answer.ceiling.attainable_low is not None
-    assert text in answer.ceiling_text
+    assert "ceiling_interval" in codes_of(answer.ceiling_sentences)
     of_systems = ceiling_answer("kendall", level="system")  # which have no interval
     assert of_systems.ceiling.attainable is not None
-    assert text not in of_systems.ceiling_text
+    assert "ceiling_interval" not in codes_of(of_systems.ceiling_sentences)
 
 
 def test_why_yes_and_no_have_no_ceiling_of_pairwise_accuracy_is_true():
     answer = ceiling_answer("acc_eq", steps=True)
     assert answer.ceiling.split_half > 0.6
-    assert "do not agree" not in answer.ceiling_text
-    assert (
-        "not known: ratings are often equal, of which no ceiling of pairwise accuracy is known"
-        in answer.ceiling_text
-    )
+    assert answer.ceiling.reason == REASONS[NoCeiling.TIED]
+    assert codes_of(answer.ceiling_sentences) == ["ceiling_unknown"]
 
 
-def test_metrics_that_chance_explains_are_not_called_the_best_of_any():
-    answer = answer_of(-0.1)
-    assert answer.answer == "No metric agrees with people beyond chance."
-    assert answer.explanation.startswith("Every interval holds 0 or lies below it.")
-
-
-def test_one_that_follows_people_is_called_the_best():
-    assert answer_of(2.0).answer == "near agrees with people best."
+def test_only_a_metric_beyond_chance_is_called_the_best():
+    assert answer_of(-0.1).answer.code == "chance"
+    best = answer_of(2.0).answer
+    assert best.code == "best"
+    assert "near" in best

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from tests.codes import refused_naming
 from tests.validation.validation_tables import (
     content_of,
     correlations_of,
@@ -162,7 +163,7 @@ def test_settings_come_back_from_their_content():
     ],
 )
 def test_settings_that_are_none_are_refused(field, value):
-    with pytest.raises(ValueError, match=field):
+    with refused_naming(ValueError, field):
         Settings(**{field: value})
 
 

@@ -1,4 +1,4 @@
-"""Which system people rate higher: rows, sentences and what to buy."""
+"""Which system people rate higher: rows, the code of each sentence, and what to buy."""
 
 import re
 from dataclasses import replace
@@ -10,6 +10,7 @@ import pytest
 
 from console.result_sentences import Scale, Standing
 from stats.inference.larger_studies import least_distinguishable
+from tests.codes import codes_of
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.rated_systems import compare_rated_systems, comparison_sentence
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
@@ -40,41 +41,47 @@ def results_of(gap, n_items=40, n_annotators=6):
     return TableResults("study", report_from_tables(human, scores, SETTINGS))
 
 
+def numbers_in(text):
+    """The numbers of a sentence, with their dollar signs."""
+    return re.findall(r"-?\$?\d[\d.,]*(?<=\d)", text)
+
+
 def test_a_clear_winner_is_named_and_nothing_more_need_be_bought():
     results = results_of(1.0)
     [verdict] = verdicts(results)
-    assert verdict.best.startswith("q: people rate good highest")
-    assert "hardly chance" in verdict.chance
-    assert verdict.purchase.startswith("Buy next: nothing")
+    assert verdict.best.startswith("q: ")
+    assert "good" in verdict.best
+    assert (verdict.chance.code, verdict.purchase.code) == ("decided", "nothing")
+    assert (verdict.others, verdict.n_more_items) == ("", 0)
+    [priced_verdict] = verdicts(results, priced())
+    assert priced_verdict.price == ""
     ranks = [(row.system, row.rank_low, row.rank_high) for row in results.rows(RatedSystemRecord)]
     assert ranks == [("good", 1, 1), ("fair", 2, 2), ("poor", 3, 3)]
-    assert rated_systems_section(results).parts[0].startswith("q: people rate good highest")
+    assert rated_systems_section(results).parts[0].startswith(verdict.best)
 
 
 def test_four_items_give_no_answer_however_small_p_is_and_ten_are_to_be_bought():
     results = results_of(3.0, n_items=4)
-    assert max(row.p_adjusted for row in results.rows(RatedPairRecord)) < 0.05
+    systems, pairs = results.rows(RatedSystemRecord), results.rows(RatedPairRecord)
+    assert max(row.p_adjusted for row in pairs) < 0.05
+    assert {(row.rank_low, row.rank_high) for row in systems} == {(1, 3)}
     price = AssignmentPrice(Decimal("0.10"), lambda _size: Decimal("0.12"))
     [verdict] = verdicts(results, price)
-    assert verdict.chance.startswith("4 items are too few for an answer")
-    assert verdict.purchase.startswith("Buy next: 10 items in all instead of 4")
+    assert verdict.chance.code == verdict.purchase.code == "too_few_items"
+    assert numbers_in(verdict.purchase) == ["10", "4"]
     assert verdict.n_more_items == 6
-    assert "6 more items" in verdict.price
-    systems, pairs = results.rows(RatedSystemRecord), results.rows(RatedPairRecord)
+    assert numbers_in(verdict.price)[1] == "6"
     standing = Standing(Scale("mean", 0, 1), list(systems), list(pairs))
-    assert standing.answer.startswith("Too few items for an answer")
+    decided = replace(standing, systems=[replace(row, n_items=40) for row in systems])
+    assert standing.answer != decided.answer
 
 
 def test_what_could_be_chance_is_said_with_what_would_settle_it():
     results = results_of(0.02, n_items=12, n_annotators=2)
     [verdict] = verdicts(results)
-    assert "could be chance" in verdict.chance
-    assert "no difference" not in " ".join(verdict.sentences)
-    assert verdict.purchase.startswith("Buy next: ")
-    assert verdict.notes == (
-        "With 12 items only, this is a rough guide.",
-        "With 2 annotators only, little can be said of others.",
-    )
+    assert verdict.chance.code == "undecided"
+    assert verdict.purchase.code not in ("nothing", "too_few_items")
+    assert codes_of(verdict.notes) == ["few_items", "few_annotators"]
     best = results.rows(RatedSystemRecord)[0].system
     pairs = [row for row in results.rows(RatedPairRecord) if best in (row.a, row.b)]
     assert all(row.items_needed is None or row.items_needed > row.n_items for row in pairs)
@@ -104,7 +111,7 @@ def test_both_questions_stand_side_by_side_and_clusters_are_drawn_together():
     assert alone.correlations[0].new_systems_low < alone.correlations[0].ci_low
 
 
-def priced(results, reward="0.25", many=Decimal("0.40")):
+def priced(reward="0.25", many=Decimal("0.40")):
     """What an assignment pays, 20 % on top, and more from ten assignments a HIT on."""
 
     def cost(size):
@@ -130,39 +137,33 @@ def rated():
     )  # fmt: skip
 
 
-def test_what_to_buy_is_priced_with_fees(rated):
-    # 80 items more by three each; six annotators more do as much as the first six: 120
-    assert price_sentence(pair_needing(120, 12), rated, priced(rated)) == (
-        "At $0.25 an assignment, with fees, buying costs: 80 more items, with 3 ratings "
-        "each as now, about $72.00, or "
-        "6 more annotators about $36.00."
-    )
-    only_one = price_sentence(pair_needing(None, 7), rated, priced(rated))
-    assert only_one.endswith("buying costs: 1 more annotator about $6.00.")
-    # another 24 annotators put twelve on an item, for the higher fee
-    assert "24 more annotators about $168.00" in price_sentence(
-        pair_needing(None, 30), rated, priced(rated)
-    )
-
-
-def test_what_nobody_knows_the_price_of_has_none(rated):
-    assert price_sentence(pair_needing(120, 12), rated, None) == ""
-    assert price_sentence(pair_needing(120, 12), rated, priced(rated, reward="0")) == ""
-    assert price_sentence(pair_needing(None, None), rated, priced(rated)) == ""
+@pytest.mark.parametrize(
+    ("needed", "numbers"),
+    [
+        # 80 items more by three each; six annotators more do as much as the first six: 120
+        ((120, 12), ["$0.25", "80", "3", "$72.00", "6", "$36.00"]),
+        ((None, 7), ["$0.25", "1", "$6.00"]),
+        # another 24 annotators put twelve on an item, for the higher fee
+        ((None, 30), ["$0.25", "24", "$168.00"]),
+        ((None, None), []),
+    ],
+)
+def test_what_to_buy_is_priced_with_fees(rated, needed, numbers):
+    pair = pair_needing(*needed)
+    assert numbers_in(price_sentence(pair, rated, priced())) == numbers
+    assert price_sentence(pair, rated, None) == price_sentence(pair, rated, priced("0")) == ""
 
 
 def test_a_report_says_what_to_buy_and_no_price():
     results = results_of(0.2, n_items=30)
-    [verdict] = verdicts(results, priced(results))
-    assert verdict.purchase.startswith("Buy next: about")
-    assert verdict.price.startswith("At $0.25 an assignment, with fees, buying costs: ")
+    [verdict] = verdicts(results, priced())
+    assert verdict.purchase.code in ("items", "items_or_annotators")
+    assert numbers_in(verdict.price)[0] == "$0.25"
     [text, _table] = rated_systems_section(results).parts
     assert verdict.purchase in text
     assert verdict.price not in text
     [unpriced] = verdicts(results)
     assert unpriced.price == ""
-    [clear] = verdicts(results_of(1.0), priced(results))
-    assert clear.price == ""
 
 
 def test_a_pair_of_few_items_is_told_apart_nowhere_however_small_its_p():
@@ -171,19 +172,16 @@ def test_a_pair_of_few_items_is_told_apart_nowhere_however_small_its_p():
     assert not is_told_apart(few, "A")
     assert is_told_apart(enough, "A")
     assert not is_told_apart(replace(enough, p_adjusted=0.06), "A")
-    results = results_of(3.0, n_items=4)
-    assert {(row.rank_low, row.rank_high) for row in results.rows(RatedSystemRecord)} == {(1, 3)}
 
 
 def test_what_there_is_already_is_not_advised_to_buy(rated):
     rival = replace(rated, system="B", mean=2.8)
     open_pair = replace(pair_needing(1, 1), n_items=12, p_adjusted=0.2)
-    purchase = verdict_of("q", [rated, rival], [open_pair], None).purchase
-    assert purchase.startswith("Buy next: more items. How many cannot be said")
-    assert "the 12 there are would commonly show a difference as large as that from B" in purchase
-    more = replace(open_pair, items_needed=15)
-    purchase = verdict_of("q", [rated, rival], [more], None).purchase
-    assert purchase.startswith("Buy next: about 3 more items (15 in all). If the difference from B")
+    stricter = verdict_of("q", [rated, rival], [open_pair], None)
+    assert (stricter.purchase.code, stricter.n_more_items) == ("stricter_test", 0)
+    more = verdict_of("q", [rated, rival], [replace(open_pair, items_needed=15)], None)
+    assert (more.purchase.code, more.n_more_items) == ("items", 3)
+    assert numbers_in(more.purchase)[:2] == ["3", "15"]
 
 
 def test_what_more_items_would_show_is_said_beside_what_the_study_shows(rated):
@@ -191,8 +189,7 @@ def test_what_more_items_would_show_is_said_beside_what_the_study_shows(rated):
     known = {"least_shown": 0.28, "least_shown_of_twice": 0.2}
     pair = replace(pair_needing(79, None), n_items=40, p_adjusted=0.2, **known)
     purchase = verdict_of("q", [rated, rival], [pair], None).purchase
-    assert "the study shows differences from about 0.28 up; with 80 items instead of 40" in purchase
-    assert purchase.endswith("from about 0.2 up.")
+    assert numbers_in(purchase)[-4:] == ["0.28", "80", "40", "0.2"]
 
 
 def test_what_to_buy_and_what_a_study_shows_go_by_the_level_to_which_p_is_adjusted():
@@ -225,46 +222,43 @@ def test_where_a_study_can_show_nothing_that_the_scale_has_room_for_it_says_so(r
     known = {"least_shown": 4.2, "least_shown_of_twice": 3.0, "ci_low": -5.0, "ci_high": 5.4}
     pair = replace(pair_needing(79, None), p_adjusted=0.2, **known)
     verdict = verdict_of("q", [rated, rival], [pair], None, scale=(1.0, 5.0))
-    assert "it is ahead of B by 0.20 [-4.00, 4.00]" in verdict.chance
-    assert verdict.purchase.endswith(
-        "As it stands, the study can show no difference that the scale has room for."
-    )
+    assert numbers_in(verdict.chance)[:3] == ["0.20", "-4.00", "4.00"]
+    assert "4.2" not in numbers_in(verdict.purchase)
+    wider = verdict_of("q", [rated, rival], [pair], None, scale=(1.0, 9.0))
+    assert "4.2" in numbers_in(wider.purchase)
 
 
 def test_ratings_are_said_to_lie_at_one_end_only_where_most_items_do(rated):
     rival = replace(rated, system="B", mean=2.8, n_items_off_end=2)
     few = replace(rated, n_items=3, n_items_off_end=3)
-    pair = pair_needing(79, None)
-    assert verdict_of("q", [few, replace(rival, n_items=3)], [pair], None).notes == (
-        "With 3 items only, this is a rough guide.",
-    )
-    one = verdict_of("q", [rated, rival], [pair], None).notes
-    assert one == (
-        "Most ratings of B lie at one end of the scale, and 2 items carry its mean: a test of "
-        "means is a rough guide.",
-    )
-    both = verdict_of("q", [replace(rated, n_items_off_end=4), rival], [pair], None).notes
-    assert both == (
-        "Most ratings of A and B lie at one end of the scale, and fewer than 5 items carry each "
-        "mean: a test of means is a rough guide.",
-    )
+
+    def notes(*systems):
+        return verdict_of("q", list(systems), [pair_needing(79, None)], None).notes
+
+    assert codes_of(notes(few, replace(rival, n_items=3))) == ["few_items"]
+    [one] = notes(rated, rival)
+    assert (one.code, numbers_in(one)) == ("few_items_off_end", ["2"])
+    assert " B " in one
+    [both] = notes(replace(rated, n_items_off_end=4), rival)
+    assert (both.code, numbers_in(both)) == ("few_items_off_end", ["5"])
+    assert "A and B" in both
 
 
 def test_a_difference_too_small_for_any_purchase_is_not_advised_to_be_bought(rated):
     near, far = replace(rated, system="B", mean=2.999), replace(rated, system="C", mean=2.8)
     minute = replace(pair_needing(784_000, 117_600), delta=0.001, p_adjusted=0.9)
-    price = priced(rated)
-    alone = verdict_of("q", [rated, near], [minute], price)
-    assert alone.purchase.startswith("Buy next: nothing. To show a difference as small as that")
-    assert "would take about 780,000 items." in alone.purchase
+    alone = verdict_of("q", [rated, near], [minute], priced())
+    assert (alone.purchase.code, numbers_in(alone.purchase)) == (
+        "out_of_reach",
+        ["0.00", "780,000"],
+    )
     assert (alone.n_more_items, alone.price) == (0, "")
     other = replace(pair_needing(90, None), b="C", p_adjusted=0.2)
-    both = verdict_of("q", [rated, near, far], [minute, other], price)
-    assert both.purchase.startswith("Buy next: about 50 more items (90 in all). If the difference")
-    assert "from C is as large as it looks" in both.purchase
-    assert both.purchase.endswith("The difference from B is too small for a purchase within reach.")
-    assert both.n_more_items == 50
-    assert "50 more items" in both.price
+    both = verdict_of("q", [rated, near, far], [minute, other], priced())
+    assert (both.purchase.code, both.n_more_items) == ("items", 50)
+    assert numbers_in(both.purchase)[:2] == ["50", "90"]
+    assert re.findall(r"\b[BC]\b", both.purchase) == ["C", "B"]
+    assert "50" in numbers_in(both.price)
 
 
 def test_a_report_says_how_far_the_best_is_ahead_and_which_others_are_not_decided():
@@ -273,7 +267,7 @@ def test_a_report_says_how_far_the_best_is_ahead_and_which_others_are_not_decide
     pairs = results.rows(RatedPairRecord)
     best, second, third = (row.system for row in results.rows(RatedSystemRecord))
     number = r"(-?\d\.\d\d)"
-    lead = rf"({second}|{third}) by {number} \[{number}, {number}\]"
+    lead = rf"({second}|{third}) \w+ {number} \[{number}, {number}\]"
     said = re.findall(lead, verdict.chance)
     for rival, delta, low, high in said:
         pair = next(one for one in pairs if {one.a, one.b} == {best, rival})
@@ -281,23 +275,27 @@ def test_a_report_says_how_far_the_best_is_ahead_and_which_others_are_not_decide
         limits = sorted((sign * pair.ci_low, sign * pair.ci_high))
         assert [delta, low, high] == [f"{one:.2f}" for one in (sign * pair.delta, *limits)]
     assert [row[0] for row in said] == [second, third]
-    assert verdict.others == f"Nor is it decided which is better of these: {second} or {third}."
+    assert re.findall(f"{best}|{second}|{third}", verdict.others) == [second, third]
     [clear] = verdicts(results_of(1.0))
-    assert clear.others == ""
-    assert re.search(r"ahead of fair by 1\.\d\d \[.+?\] and poor by", clear.chance)
+    assert re.search(rf"fair \w+ {number} \[.+?\] and poor", clear.chance)
 
 
-def test_an_interval_beside_an_undecided_pair_is_said_to_be_of_the_pair_alone():
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, "undecided_after_adjustment"),
+        ({"ci_low": -0.1, "p": 0.2}, "undecided"),
+        ({"n_items": 9}, "too_few_items"),
+        ({"p_adjusted": 0.01}, "better"),
+        ({"p": None}, "too_little_data"),
+    ],
+)
+def test_the_conclusion_on_two_systems_goes_by_adjusted_p_and_items(changes, code):
     row = {
         **{"a": "a", "b": "b", "delta": 0.4, "se": 0.17, "ci_low": 0.05, "ci_high": 0.75},
         **{"p": 0.03, "p_adjusted": 0.09, "n_items": 30, "estimand": "these systems"},
     }
-    sentence = comparison_sentence(row)
-    assert "not distinguished once p is adjusted for all pairs: 0.0900 after Holm" in sentence
-    assert "an interval of this pair alone" in sentence
-    plain = comparison_sentence(row | {"ci_low": -0.1, "p": 0.2})
-    assert "alone" not in plain
-    assert "too few items" in comparison_sentence(row | {"n_items": 9})
+    assert comparison_sentence(row | changes).code == code
 
 
 def ratings_at_the_floor(every: int) -> pd.DataFrame:
@@ -326,20 +324,20 @@ def test_a_mean_that_fewer_than_five_items_carry_is_noted():
     scores = ratings[ratings["annotator"] == "a0"].assign(metric="m")
     report = report_from_tables(ratings, scores, Settings(n_resamples=0))
     [verdict] = verdicts(TableResults("s", report))
-    assert "4 items carry its mean" in " ".join(verdict.notes)
-    assert "even" not in " ".join(verdict.notes)
-    compared = compare_rated_systems(ratings.drop(columns="question"))
-    assert any("ratings of floored lie at one end" in note for note in compared.notes)
+    [note] = [note for note in verdict.notes if note.code == "few_items_off_end"]
+    assert numbers_in(note) == ["4"]
+    assert re.findall("floored|even", note) == ["floored"]
 
 
 def test_ratings_a_little_before_the_end_of_a_slider_are_taken_as_at_it():
     ratings = ratings_at_the_floor(every=6).drop(columns="question")
     slider = ratings["value"].sub(1) * 25
     short = slider.where(slider > 0, np.arange(len(slider)) % 4)
-    for values in (slider, short):
+    for values in (ratings["value"], slider, short):
         compared = compare_rated_systems(ratings.assign(value=values))
         assert compared.comparisons[0]["test"] == "quasi-f-hall"
-        assert any("ratings of floored lie at one end" in note for note in compared.notes)
+        [note] = [note for note in compared.notes if note.code == "few_items_off_end"]
+        assert re.findall("floored|even", note) == ["floored"]
 
 
 def test_where_many_ratings_lie_at_one_end_the_test_is_corrected_for_skewness():

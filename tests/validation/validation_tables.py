@@ -1,5 +1,7 @@
 """Plain tables of judgments and scores for the tests of validation reports."""
 
+import csv
+
 import numpy as np
 import pandas as pd
 
@@ -16,6 +18,15 @@ def judged_table(values, *, annotator="Ann", condition="", question="q", **colum
     ]
     named = {"annotator": annotator, "condition": condition, "question": question}
     return pd.DataFrame(rows).assign(**named, **columns)
+
+
+def written(path, rows):
+    """The path, at which is now a CSV file of the rows."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
 
 
 def score_table(values, metric="m", **columns):

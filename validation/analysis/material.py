@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.aggregation import aggregate
 from stats.arguments import Floats, Integers
 from validation.analysis.panels import (
@@ -233,24 +234,29 @@ class Material:
     def _require_items_of_one_condition(self) -> None:
         conditions = self.judgments.drop_duplicates(["item", "condition"])["item"]
         if (repeated := conditions[conditions.duplicated()]).size:
-            raise ValueError(
+            raise InvalidValue(
                 f"judgments name item '{repeated.iloc[0]}' in several conditions; "
-                "give items of different conditions different names"
+                "give items of different conditions different names",
+                code="several_conditions",
             )
 
     def _require_whole_items(self) -> None:
         clusters = self.judgments.drop_duplicates(["item", "cluster"])["item"]
         if (repeated := clusters[clusters.duplicated()]).size:
-            raise ValueError(f"judgments name item '{repeated.iloc[0]}' in several clusters")
+            raise InvalidValue(
+                f"judgments name item '{repeated.iloc[0]}' in several clusters",
+                code="several_clusters",
+            )
 
     def _require_scores_once(self) -> None:
         names = ["item", "candidate", "metric", "signature"]
         repeated = self.scores[self.scores.duplicated(names)]
         if len(repeated):
             first = repeated.iloc[0]
-            raise ValueError(
+            raise InvalidValue(
                 f"scores have item '{first['item']}', candidate '{first['candidate']}' and "
-                f"metric '{first['metric']}' twice; leave one"
+                f"metric '{first['metric']}' twice; leave one",
+                code="score_twice",
             )
 
     def _code_candidates(self) -> None:
@@ -329,7 +335,10 @@ def _with_defaults(
     columns = set(frame.columns)
     missing = [column for column in ("item", *needed) if column not in columns]
     if missing or not columns & {"candidate", "system"}:
-        raise ValueError(f"{name} must have a column {(missing or ['candidate or system'])[0]}")
+        raise InvalidValue(
+            f"{name} must have a column {(missing or ['candidate or system'])[0]}",
+            code="missing_column",
+        )
     absent = {column: value for column, value in defaults.items() if column not in columns}
     frame = frame.reset_index(drop=True).assign(**absent)
     for column, other in (("candidate", "system"), ("system", "candidate")):

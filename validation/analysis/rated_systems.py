@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from error_codes import CodedText
 from presentation.counts import count_of
 from presentation.records import plain_values
 from stats.inference.crossed_means import (
@@ -270,9 +271,11 @@ def small_sample_notes(frame: pd.DataFrame) -> tuple[str, ...]:
 def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[str]:
     """The same from how many there are."""
     if n_items < FEW_ITEMS:
-        yield f"only {n_items} items: intervals are a rough guide below {FEW_ITEMS}"
+        text = f"only {n_items} items: intervals are a rough guide below {FEW_ITEMS}"
+        yield CodedText(text, code="few_items")
     if n_annotators < FEW_ANNOTATORS:
-        yield f"only {n_annotators} annotators: little can be said of others"
+        text = f"only {n_annotators} annotators: little can be said of others"
+        yield CodedText(text, code="few_annotators")
 
 
 def off_the_end(frame: pd.DataFrame) -> dict[str, int]:
@@ -306,21 +309,22 @@ def is_carried_by_few(n_off_end: int, n_items: int) -> bool:
 
 
 def notes_of_ends(off_end: Mapping[str, int], means: Mapping[str, MeanOfCells]) -> Iterator[str]:
-    """What to say where a few items off the end carry a system's mean."""
+    """Notes on systems whose mean is carried by a few items off the end of the scale."""
     for name, n_items in off_end.items():
         if is_carried_by_few(n_items, means[name].n_items):
-            yield (
+            text = (
                 f"most ratings of {name} lie at one end of the scale, and "
                 f"{count_of(n_items, 'item')} carry its mean: a test of means is a rough guide "
                 f"below {FEWEST_OFF_END}; an ordinal scale compares who is rated above whom"
             )
+            yield CodedText(text, code="few_items_off_end")
 
 
-def comparison_sentence(row: Mapping[str, Any]) -> str:
+def comparison_sentence(row: Mapping[str, Any]) -> CodedText:
     """The conclusion on two systems; never that there is no difference."""
     a, b = row["a"], row["b"]
     if row["p"] is None:
-        return f"{a} and {b}: too little data to say."
+        return CodedText(f"{a} and {b}: too little data to say.", code="too_little_data")
     limits = f"{row['delta']:+.3g} [{row['ci_low']:+.3g}, {row['ci_high']:+.3g}]"
     if row.get("odds_ratio") is not None:
         limits += f", odds {row['odds_ratio']:.3g}"
@@ -328,16 +332,19 @@ def comparison_sentence(row: Mapping[str, Any]) -> str:
     if is_decided(row["p_adjusted"], n_items):
         better, worse = (a, b) if row["delta"] > 0 else (b, a)
         p = f"p = {row['p_adjusted']:.4f} after Holm"
-        return f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {row['estimand']})."
+        text = f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {row['estimand']})."
+        return CodedText(text, code="better")
     if row["se"] is None or (n_items is not None and n_items < LEAST_ITEMS):
-        return f"{a} and {b} are not distinguished ({limits}): too few items to say."
+        text = f"{a} and {b} are not distinguished ({limits}): too few items to say."
+        return CodedText(text, code="too_few_items")
     least = row.get("least_shown") or least_distinguishable(row["se"], row.get("freedom") or 0.0)
     alone = row["ci_low"] > 0 or row["ci_high"] < 0
     why = f" once p is adjusted for all pairs: {row['p_adjusted']:.4f} after Holm" if alone else ""
     pair = ", an interval of this pair alone" if alone else ""
-    return (
+    return CodedText(
         f"{a} and {b} are not distinguished{why} ({limits}{pair}); this study could distinguish "
-        f"differences over {least:.3g}."
+        f"differences over {least:.3g}.",
+        code="undecided_after_adjustment" if alone else "undecided",
     )
 
 

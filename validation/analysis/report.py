@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
+from error_codes import InvalidValue
 from validation.analysis.ceilings import PanelCeiling, panel_ceilings, share_limits
 from validation.analysis.comparisons import PairTest, pair_tests
 from validation.analysis.correlations import (
@@ -82,8 +83,9 @@ def report_from_tables(
     settings, material = settings or Settings(), Material(human, scores)
     known = sorted(set(material.scores["metric"]))
     if unknown := [name for name in settings.primary if name not in known]:
-        raise ValueError(
-            f"primary names {', '.join(unknown)}, without scores; there are: {', '.join(known)}"
+        raise InvalidValue(
+            f"primary names {', '.join(unknown)}, without scores; there are: {', '.join(known)}",
+            code="primary_unknown",
         )
     return report_of(material, settings)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from error_codes import CodedText
 from validation.charts.sample_size import ratings_text
 from validation.charts.sizes import MOST_POINTS
 
@@ -22,7 +23,8 @@ def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
     """Each metric's correlation with its interval, or the range of them where they are many."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
-        return _("%(statistic)s is defined for no metric.") % {"statistic": statistic}
+        text = _("%(statistic)s is defined for no metric.") % {"statistic": statistic}
+        return CodedText(text, code="undefined")
     if len(defined) > MOST_LISTED:
         n = len(defined)
         text = ngettext("%(n)d correlation, %(range)s", "%(n)d correlations, %(range)s", n)
@@ -43,7 +45,7 @@ def heat_map_in_words(rows: pd.DataFrame, statistic: str) -> str:
     defined = rows[rows["value"].notna()]
     if defined.empty:
         text = _("%(statistic)s is defined for no metric and question.")
-        return text % {"statistic": statistic}
+        return CodedText(text % {"statistic": statistic}, code="undefined")
     n_undefined = len(rows) - len(defined)
     pair = _("%(metric)s for %(question)s")
     named = defined.assign(metric=[pair % row for row in defined.to_dict(orient="records")])
@@ -74,7 +76,7 @@ def significance_in_words(comparisons: pd.DataFrame, p: str = "p_holm", alpha: f
     """How many pairs differ, and which."""
     tested = comparisons[comparisons[p].notna()]
     if tested.empty:
-        return _("No two metrics could be tested.")
+        return CodedText(_("No two metrics could be tested."), code="undefined")
     sure = tested[tested[p] < alpha]
     text = ngettext(
         "%(n)d of %(total)d pair of metrics differs at %(alpha)s, by adjusted p",
@@ -97,26 +99,27 @@ def _over(row: Mapping[Any, Any]) -> str:
 
 
 def ranks_in_words(ranks: pd.DataFrame) -> str:
-    """The order of the systems by human ratings, and the metric that departs from it most."""
+    """The order of the systems by human ratings, and how near each metric comes to it."""
     if ranks.empty:
-        return _("There are no systems to rank.")
+        return CodedText(_("There are no systems to rank."), code="undefined")
     by_all = ranks.pivot(index="system", columns="by", values="rank")
     first, *metrics = list(dict.fromkeys(ranks["by"]))
     order = by_all[first].sort_values(kind="stable").index
     systems = ", ".join(map(str, order))
     sentence = _("By %(by)s, from best to worst: %(systems)s") % {"by": first, "systems": systems}
+    nearness = CodedText("", code="no_metrics")
     if metrics:
-        sentence += _nearness(by_all[metrics].sub(by_all[first], axis=0).abs().mean())
-    return f"{sentence}."
+        nearness = _nearness(by_all[metrics].sub(by_all[first], axis=0).abs().mean())
+    return CodedText(f"{sentence}{nearness}.", code=nearness.code)
 
 
-def _nearness(moved: pd.Series[float]) -> str:
+def _nearness(moved: pd.Series[float]) -> CodedText:
     """Which metrics are nearest to an order and farthest from it, by the ranks that they move."""
     if moved.max() == 0:
         text = ngettext(". %(metrics)s has this order", ". %(metrics)s have this order", len(moved))
-        return text % {"metrics": ", ".join(map(str, moved.index))}
+        return CodedText(text % {"metrics": ", ".join(map(str, moved.index))}, code="same_order")
     if len(moved) > 1 and moved.min() == moved.max():
-        return _(". The metrics are equally far from this order")
+        return CodedText(_(". The metrics are equally far from this order"), code="equally_far")
     nearest, farthest = (moved.index[moved == end] for end in (moved.min(), moved.max()))
     text = ngettext(
         ". %(metrics)s is nearest to this order",
@@ -127,14 +130,14 @@ def _nearness(moved: pd.Series[float]) -> str:
     if len(moved) > 1:
         text = _(", %(metrics)s farthest from it")
         sentence += text % {"metrics": ", ".join(map(str, farthest))}
-    return sentence
+    return CodedText(sentence, code="nearest")
 
 
 def curve_in_words(curve: pd.DataFrame, power: float = 0.8) -> str:
     """The least number of items that reaches the power, for each number of ratings."""
     known = curve[curve["power"].notna()]
     if known.empty:
-        return _("The power is undefined at every size.")
+        return CodedText(_("The power is undefined at every size."), code="undefined")
     sentences = [_reached(part, power) for _, part in known.groupby("n_annotators", dropna=False)]
     return f"{'. '.join(sentences)}."
 

@@ -146,7 +146,9 @@ def judge_test_of_file(
     annotators = table.texts[columns.annotator]
     if judge not in annotators:
         known = ", ".join(sorted(set(annotators))[:8])
-        raise ColumnsUnfit(f"Column '{columns.annotator}' has no '{judge}'; it has {known}.")
+        raise ColumnsUnfit(
+            f"Column '{columns.annotator}' has no '{judge}'; it has {known}.", code="judge_unknown"
+        )
     require_once(
         table.rows, zip(table.unit, annotators, strict=True), "this annotator labelled this item"
     )

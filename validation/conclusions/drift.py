@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.readers.selection import Where
+from error_codes import CodedText
 from presentation.records import plain_values
 from stats.inference.judge_soundness import Drift, judge_shift
 from validation.conclusions.columns import TableColumns, read_table, require_once, unusable
@@ -48,6 +49,7 @@ class JudgeDrift:
             "tolerance": self.tolerance,
             "drifted": self.has_drifted,
             "notes": list(self.notes()),
+            "note_codes": [note.code for note in self.notes()],
         }
 
     def lines(self) -> Iterator[str]:
@@ -68,14 +70,16 @@ class JudgeDrift:
             )
         yield from (f"Note: {note}." for note in self.notes())
 
-    def notes(self) -> Iterator[str]:
+    def notes(self) -> Iterator[CodedText]:
         """What makes the interval a rough guide."""
         one = self.drift
         if one.n_clusters < ANCHORS:
             units = "anchor items" if one.n_clusters == one.n else "clusters of anchor items"
-            yield f"{one.n_clusters} {units}; {ANCHORS} or more are advised"
+            text = f"{one.n_clusters} {units}; {ANCHORS} or more are advised"
+            yield CodedText(text, code="few_anchors")
         if one.n >= ANCHORS and 0 < one.n_moved < min(MOVED, one.n):
-            yield f"only {one.n_moved} scores moved: the interval is a rough guide below {MOVED}"
+            text = f"only {one.n_moved} scores moved: the interval is a rough guide below {MOVED}"
+            yield CodedText(text, code="few_moved")
 
 
 def drift_of_file(

@@ -1,6 +1,6 @@
 """Which system people rate higher, or prefer, from a plain file of ratings or comparisons."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite, isnan
 from pathlib import Path
@@ -49,8 +49,9 @@ class RatingsReport:
         ]
         return {
             "systems": [plain_values(row) for row in systems],
-            "comparisons": [dict(row) for row in self.compared.comparisons],
+            "comparisons": [_with_conclusion(row) for row in self.compared.comparisons],
             "notes": list(self.compared.notes),
+            "note_codes": [note.code for note in self.compared.notes],
         }
 
     def lines(self) -> Iterator[str]:
@@ -95,7 +96,7 @@ class PreferredSystems:
                 for low, high in [one.coefficient_limits[name]]
             },
             "smoothed": [str(name) for name in one.smoothed],
-            "comparisons": [dict(row) for row in self.comparisons],
+            "comparisons": [_with_conclusion(row) for row in self.comparisons],
             "notes": list(one.notes),
         }
 
@@ -115,6 +116,11 @@ class PreferredSystems:
         if len(self.comparisons) > 1:
             yield f"{INTERVALS_ALONE}."
         yield from (f"Note: {note}." for note in one.notes)
+
+
+def _with_conclusion(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A comparison for JSON, with the code of its conclusion, such as "better"."""
+    return {**row, "conclusion": comparison_sentence(row).code}
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """The methods paragraph, written out from the settings a report was made with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from error_codes import CodedText
 from stats.correlation.intervals import FEW_UNITS
 from stats.correlation.result import LEAST_SYSTEMS_FOR_INTERVAL
 from stats.significance.difference_limits import LEAST_SYSTEMS_FOR_P
@@ -26,13 +27,25 @@ from validation.documents.terms import (
 
 def methods_paragraph(settings: Settings, inputs: Inputs) -> str:
     """How the numbers were made, naming every setting; one without words of its own, as it is."""
-    sentences = [_material(inputs), _labels(settings, inputs), _family(settings, inputs)]
-    sentences += [sentence(settings) for sentence in SENTENCES]
+    return " ".join(methods_sentences(settings, inputs))
+
+
+def methods_sentences(settings: Settings, inputs: Inputs) -> Iterator[CodedText]:
+    """The sentences of the methods paragraph; each code says what the sentence is about."""
+    sentences = {
+        "material": _material(inputs),
+        "labels": _labels(settings, inputs),
+        "family": _family(settings, inputs),
+        **{sentence.__name__.strip("_"): sentence(settings) for sentence in SENTENCES},
+    }
+    for code, text in sentences.items():
+        if text:
+            yield CodedText(text, code=getattr(text, "code", code))
     unnamed = [field.name for field in fields(settings) if field.name not in NAMED]
     if unnamed:
         rest = "; ".join(f"{name} = {getattr(settings, name)}" for name in unnamed)
-        sentences.append(_("Further settings: %(settings)s.") % {"settings": rest})
-    return " ".join(sentence for sentence in sentences if sentence)
+        text = _("Further settings: %(settings)s.") % {"settings": rest}
+        yield CodedText(text, code="further_settings")
 
 
 def _material(inputs: Inputs) -> str:
@@ -170,9 +183,9 @@ FEW = gettext_noop(
 
 def _tests(settings: Settings) -> str:
     if settings.resample != "items" and settings.test in ("auto", "paired_bootstrap"):
-        return _new_systems(settings)
+        return CodedText(_new_systems(settings), code="new_systems")
     if settings.test in ("auto", "paired_bootstrap"):
-        return _same_draws(settings)
+        return CodedText(_same_draws(settings), code="same_draws")
     test = TESTS.get(settings.test, settings.test)
     return _(
         "Every two metrics were tested by %(test)s (%(n_permutations)s "

@@ -9,6 +9,7 @@ from functools import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from error_codes import CodedText
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
 from validation.documents.documents import Number
@@ -39,21 +40,24 @@ class MetricsAnswer:
         return top_group(self.defined, self.comparisons, self.results.settings.alpha)
 
     @property
-    def answer(self) -> str:
+    def answer(self) -> CodedText:
         """In a few words, whether one metric is best."""
         n, n_top = len(self.defined), len(self.best_records)
+        values = {"raters": self.results.raters.named}
         if not n:
             text = _("No metric can be set against %(raters)s here.")
-            return text % {"raters": self.results.raters.named}
-        values = {"metric": self.results.label(self.best_records[0]), "n": n, "top": n_top}
-        values["raters"] = self.results.raters.named
+            return CodedText(text % values, code="undefined")
+        values["metric"] = self.results.label(self.best_records[0])
         if self._is_none_beyond_chance:
-            return _("No metric agrees with %(raters)s beyond chance.") % values
+            text = _("No metric agrees with %(raters)s beyond chance.")
+            return CodedText(text % values, code="chance")
         if n == 1:
-            return _("%(metric)s is the only metric to set against %(raters)s.") % values
+            text = _("%(metric)s is the only metric to set against %(raters)s.")
+            return CodedText(text % values, code="only")
         if n_top == 1:
-            return _("%(metric)s agrees with %(raters)s best.") % values
-        return _("No single metric is best.")
+            text = _("%(metric)s agrees with %(raters)s best.")
+            return CodedText(text % values, code="best")
+        return CodedText(_("No single metric is best."), code="undecided")
 
     @property
     def explanation(self) -> str:
@@ -79,7 +83,7 @@ class MetricsAnswer:
             text = _("None of the %(n)d can be told from the one with the greatest value.")
         else:
             text = _("%(top)d of %(n)d cannot be told apart at the top.")
-        below = self._below_the_ceiling
+        below = self.below_ceiling
         return " ".join(part for part in (text % values, below) if part)
 
     @property
@@ -91,29 +95,31 @@ class MetricsAnswer:
         )
 
     @property
-    def _below_the_ceiling(self) -> str:
-        """Only where no interval of the top group reaches the ceiling's."""
+    def below_ceiling(self) -> CodedText | None:
+        """A sentence if no interval of the top group reaches the ceiling's."""
         if self.ceiling is None or self.ceiling.attainable is None:
-            return ""
+            return None
         low = self.ceiling.attainable_low
         floor = self.ceiling.attainable if low is None else low
         tops = [row.value if row.ci_high is None else row.ci_high for row in self.best_records]
         if any(top is None or top >= floor for top in tops):
-            return ""
+            return None
         if self.ceiling.coefficient != "pearson" and self.ceiling.level != "system":
             # Means of systems are not tied; of the others the record does not say how many are.
-            return ngettext(
+            text = ngettext(
                 "It stays below what a perfect metric could reach here; where people's ratings "
                 "are often equal, one whose scores never are may reach less.",
                 "All of them stay below what a perfect metric could reach here; where people's "
                 "ratings are often equal, one whose scores never are may reach less.",
                 len(self.best_records),
             )
-        return ngettext(
+            return CodedText(text, code="below_ceiling_of_ties")
+        text = ngettext(
             "It stays below what a perfect metric could reach here.",
             "All of them stay below what a perfect metric could reach here.",
             len(self.best_records),
         )
+        return CodedText(text, code="below_ceiling")
 
     @property
     def estimate(self) -> str:
@@ -151,12 +157,19 @@ class MetricsAnswer:
 
     @property
     def ceiling_text(self) -> str:
+        """The ceiling's sentences as one text."""
+        return " ".join(self.ceiling_sentences)
+
+    @property
+    def ceiling_sentences(self) -> Iterator[CodedText]:
         """What a metric could reach, and what one more annotator does."""
         one = self.ceiling
         if one is None or one.attainable is None:
             reason = None if one is None else reason_in_words(one.reason)
             why = reason or _("too few annotators judged the same candidates")
-            return _("What a perfect metric could reach is not known: %(why)s.") % {"why": why}
+            text = _("What a perfect metric could reach is not known: %(why)s.") % {"why": why}
+            yield CodedText(text, code="ceiling_unknown")
+            return
         value = _value_text(one.attainable, one.attainable_low, one.attainable_high)
         text = _(
             "A perfect metric could reach %(value)s against these ratings: that is the ceiling, an "
@@ -167,15 +180,17 @@ class MetricsAnswer:
                 "A perfect metric could reach about %(value)s against these ratings: that is the "
                 "ceiling, an estimate as if values were normal."
             )
-        sentences = [text % {"value": value}]
+        yield CodedText(text % {"value": value}, code="ceiling")
         if one.attainable_low is not None:
-            sentences.append(_("Its interval is for new items rated by these very annotators."))
+            text = _("Its interval is for new items rated by these very annotators.")
+            yield CodedText(text, code="ceiling_interval")
         if any((row.value or 0.0) > one.attainable for row in self.defined):
-            sentences.append(_("Both are estimates: a metric may come out a little above it."))
+            text = _("Both are estimates: a metric may come out a little above it.")
+            yield CodedText(text, code="above_ceiling")
         if one.leave_one_out is not None:
             text = _("One more annotator agrees with the others at %(value)s.")
-            sentences.append(text % {"value": _value_text(one.leave_one_out)})
-        return " ".join(sentences)
+            text %= {"value": _value_text(one.leave_one_out)}
+            yield CodedText(text, code="one_more_annotator")
 
     @property
     def sentences(self) -> list[str]:

@@ -9,6 +9,7 @@ from math import inf
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from error_codes import CodedText
 from validation.analysis.rated_systems import LEAST_ITEMS, ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.terms import listed
@@ -24,7 +25,7 @@ class Purchase:
     """What to buy, in a sentence; `pair` is the comparison that it would settle, with the purchases
     alone that somebody may make, and `n_more_items` what they have of items."""
 
-    text: str
+    text: CodedText
     pair: RatedPairRecord | None
     n_more_items: int
 
@@ -52,7 +53,7 @@ def purchase_of(
     skipped = [] if rival is None else _nearer_ones(rival[1], open_by_p, against)
     if skipped:
         smaller = _("The difference from %(rivals)s is too small for a purchase within reach.")
-        text = " ".join([text, smaller % {"rivals": listed(skipped)}])
+        text = CodedText(" ".join([text, smaller % {"rivals": listed(skipped)}]), code=text.code)
     return Purchase(text, pair, n_more_items)
 
 
@@ -114,16 +115,19 @@ def _purchase(
     open_rivals: Sequence[str],
     nearest: tuple[RatedPairRecord, str] | None,
     widest: float,
-) -> str:
+) -> CodedText:
     """What would settle it with the rival that is nearest to being told apart."""
     is_of_no_use = nearest is None or not open_rivals or _is_out_of_reach(nearest[0])
     if best.n_items < LEAST_ITEMS and is_of_no_use:
         text = _("Buy next: %(items)s items in all instead of %(now)s; with fewer, no answer.")
-        return text % {"items": LEAST_ITEMS, "now": best.n_items}
+        text %= {"items": LEAST_ITEMS, "now": best.n_items}
+        return CodedText(text, code="too_few_items")
     if not open_rivals:
-        return _("Buy next: nothing; no more ratings are needed to know that.")
+        text = _("Buy next: nothing; no more ratings are needed to know that.")
+        return CodedText(text, code="nothing")
     if nearest is None:
-        return _("There is too little to say how many more ratings would settle it.")
+        text = _("There is too little to say how many more ratings would settle it.")
+        return CodedText(text, code="unknown")
     pair, rival = nearest
     reachable = _reachable(pair)
     items = _more_than(reachable.items_needed, pair.n_items)
@@ -139,11 +143,12 @@ def _purchase(
     }
     is_reckoned = pair.items_needed is not None or pair.annotators_needed is not None
     if _is_out_of_reach(pair):
-        return " ".join([_out_of_reach(pair, values), *_reach(pair, widest)])
+        text = " ".join([_out_of_reach(pair, values), *_reach(pair, widest)])
+        return CodedText(text, code="out_of_reach")
     if is_reckoned and items is None and annotators is None:
-        return _(STRICTER) % values
-    text = _WAYS[items is not None, annotators is not None]
-    return " ".join([_(text) % values, *_reach(pair, widest)])
+        return CodedText(_(STRICTER) % values, code="stricter_test")
+    code, text = _WAYS[items is not None, annotators is not None]
+    return CodedText(" ".join([_(text) % values, *_reach(pair, widest)]), code=code)
 
 
 def _out_of_reach(pair: RatedPairRecord, values: Mapping[str, object]) -> str:
@@ -212,26 +217,39 @@ STRICTER = gettext_noop(
     "p is adjusted for many pairs or few ratings carry a mean."
 )
 _WAYS = {
-    (True, True): gettext_noop(
-        "Buy next: about %(more)s more items (%(items)s in all), or have the %(now)s there are "
-        "rated by %(annotators)s annotators instead of %(people)s, with as many times the ratings "
-        "an item. If the difference from "
-        "%(rival)s is as large as it looks (%(difference)s), either would show it in four of five "
-        "studies."
+    (True, True): (
+        "items_or_annotators",
+        gettext_noop(
+            "Buy next: about %(more)s more items (%(items)s in all), or have the %(now)s there are "
+            "rated by %(annotators)s annotators instead of %(people)s, with as many times the "
+            "ratings an item. If the difference from "
+            "%(rival)s is as large as it looks (%(difference)s), either would show it in four of "
+            "five studies."
+        ),
     ),
-    (True, False): gettext_noop(
-        "Buy next: about %(more)s more items (%(items)s in all). If the difference from %(rival)s "
-        "is as large as it looks (%(difference)s), they would show it in four of five studies."
+    (True, False): (
+        "items",
+        gettext_noop(
+            "Buy next: about %(more)s more items (%(items)s in all). If the difference from "
+            "%(rival)s is as large as it looks (%(difference)s), they would show it in four of "
+            "five studies."
+        ),
     ),
-    (False, True): gettext_noop(
-        "Buy next: have the %(now)s items rated by %(annotators)s annotators instead of "
-        "%(people)s, with as many times the ratings an item; more items alone would not settle "
-        "it. If the difference from %(rival)s is as "
-        "large as it looks (%(difference)s), they would show it in four of five studies."
+    (False, True): (
+        "annotators",
+        gettext_noop(
+            "Buy next: have the %(now)s items rated by %(annotators)s annotators instead of "
+            "%(people)s, with as many times the ratings an item; more items alone would not settle "
+            "it. If the difference from %(rival)s is as "
+            "large as it looks (%(difference)s), they would show it in four of five studies."
+        ),
     ),
-    (False, False): gettext_noop(
-        "Buy next: both more items and more annotators; neither alone would show a difference as "
-        "small as that from %(rival)s (%(difference)s)."
+    (False, False): (
+        "items_and_annotators",
+        gettext_noop(
+            "Buy next: both more items and more annotators; neither alone would show a difference "
+            "as small as that from %(rival)s (%(difference)s)."
+        ),
     ),
 }
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotation.simulated_answers import Raters
+from error_codes import CodedText
 from stats.inference.scale_ends import FEWEST_OFF_END
 from validation.analysis.rated_systems import (
     LEAST_ITEMS,
@@ -44,11 +45,11 @@ class Verdict:
 
     question: str
     best: str
-    chance: str
+    chance: CodedText
     others: str
-    purchase: str
+    purchase: CodedText
     price: str
-    notes: tuple[str, ...]
+    notes: tuple[CodedText, ...]
     n_more_items: int = 0
 
     @property
@@ -151,7 +152,7 @@ def _chance(
     systems: list[RatedSystemRecord],
     open_rivals: list[str],
     against: dict[str, RatedPairRecord],
-) -> str:
+) -> CodedText:
     best, others = systems[0], systems[1:]
     if has_too_few_items(best):
         text = ngettext(
@@ -159,7 +160,7 @@ def _chance(
             "%(n)d items are too few for an answer: with others it may well come out otherwise.",
             best.n_items,
         )
-        return text % {"n": best.n_items}
+        return CodedText(text % {"n": best.n_items}, code="too_few_items")
     if not open_rivals:
         p = max(pair.p_adjusted or 0.0 for pair in against.values())
         text = ngettext(
@@ -171,7 +172,8 @@ def _chance(
             len(others),
         )
         told = listed(_leads(best.system, [one.system for one in others], against))
-        return text % {"told": told, "p": f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"}
+        text %= {"told": told, "p": f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"}
+        return CodedText(text, code="decided")
     values = {"rivals": listed(_leads(best.system, open_rivals, against))}
     if len(open_rivals) == len(others):
         text = ngettext(
@@ -182,13 +184,15 @@ def _chance(
             "better.",
             len(others),
         )
-        return text % values
+        return CodedText(text % values, code="undecided")
     rest = [one.system for one in others if one.system not in open_rivals]
-    return _(
+    text = _(
         "That it is ahead of %(rivals)s could be chance; that it is ahead of %(told)s is not (95 "
         "%% intervals, each of its pair alone; what decides is p below .05, adjusted for all "
         "pairs)."
-    ) % (values | {"told": listed(_leads(best.system, rest, against))})
+    )
+    values |= {"told": listed(_leads(best.system, rest, against))}
+    return CodedText(text % values, code="partly_decided")
 
 
 def _leads(best: str, others: Sequence[str], against: Mapping[str, RatedPairRecord]) -> list[str]:
@@ -243,7 +247,7 @@ def _named(systems: list[str]) -> list[str]:
     return [*systems[: MOST_NAMED - 1], more]
 
 
-def _notes(best: RatedSystemRecord) -> tuple[str, ...]:
+def _notes(best: RatedSystemRecord) -> tuple[CodedText, ...]:
     few_items, few_annotators = (
         list(notes_of_counts(best.n_items, 99)),
         list(notes_of_counts(99, best.n_annotators)),
@@ -255,18 +259,20 @@ def _notes(best: RatedSystemRecord) -> tuple[str, ...]:
             "With %(n)d items only, this is a rough guide.",
             best.n_items,
         )
-        notes.append(text % {"n": best.n_items})
+        notes.append(CodedText(text % {"n": best.n_items}, code="few_items"))
     if few_annotators:
         text = ngettext(
             "With %(n)d annotator only, little can be said of others.",
             "With %(n)d annotators only, little can be said of others.",
             best.n_annotators,
         )
-        notes.append(text % {"n": best.n_annotators})
+        notes.append(CodedText(text % {"n": best.n_annotators}, code="few_annotators"))
     return tuple(notes)
 
 
-def _notes_of_ends(systems: list[RatedSystemRecord], pairs: list[RatedPairRecord]) -> Iterator[str]:
+def _notes_of_ends(
+    systems: list[RatedSystemRecord], pairs: list[RatedPairRecord]
+) -> Iterator[CodedText]:
     """Which means are carried by few items; a test of who is rated above whom minds it less."""
     if all(pair.test.startswith(ORDER) for pair in pairs):
         return
@@ -284,13 +290,14 @@ def _notes_of_ends(systems: list[RatedSystemRecord], pairs: list[RatedPairRecord
             "mean: a test of means is a rough guide.",
             n,
         )
-        yield text % {"system": system, "n": n}
+        yield CodedText(text % {"system": system, "n": n}, code="few_items_off_end")
     elif few:
         text = _(
             "Most ratings of %(systems)s lie at one end of the scale, and fewer than %(n)d items "
             "carry each mean: a test of means is a rough guide."
         )
-        yield text % {"systems": listed(_named(list(few))), "n": FEWEST_OFF_END}
+        values = {"systems": listed(_named(list(few))), "n": FEWEST_OFF_END}
+        yield CodedText(text % values, code="few_items_off_end")
 
 
 def rated_systems_table(results: Results) -> Table:
