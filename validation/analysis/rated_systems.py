@@ -58,7 +58,7 @@ class RatedSystems:
     means: dict[str, MeanOfCells]
     comparisons: tuple[dict[str, Any], ...]
     ranks: dict[str, tuple[int, int]]
-    notes: tuple[str, ...]
+    notes: tuple[CodedText, ...]
 
     def best_first(self) -> list[tuple[str, MeanOfCells]]:
         """The systems by their mean."""
@@ -263,12 +263,12 @@ def is_decided(p_adjusted: float | None, n_items: int | None) -> bool:
     return has_enough and p_adjusted is not None and p_adjusted < ALPHA
 
 
-def small_sample_notes(frame: pd.DataFrame) -> tuple[str, ...]:
+def small_sample_notes(frame: pd.DataFrame) -> tuple[CodedText, ...]:
     """What to say where items or annotators are few."""
     return tuple(notes_of_counts(frame["item"].nunique(), frame["annotator"].nunique()))
 
 
-def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[str]:
+def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[CodedText]:
     """The same from how many there are."""
     if n_items < FEW_ITEMS:
         text = f"only {n_items} items: intervals are a rough guide below {FEW_ITEMS}"
@@ -308,7 +308,9 @@ def is_carried_by_few(n_off_end: int, n_items: int) -> bool:
     return n_off_end < FEWEST_OFF_END and 2 * n_off_end < n_items
 
 
-def notes_of_ends(off_end: Mapping[str, int], means: Mapping[str, MeanOfCells]) -> Iterator[str]:
+def notes_of_ends(
+    off_end: Mapping[str, int], means: Mapping[str, MeanOfCells]
+) -> Iterator[CodedText]:
     """Notes on systems whose mean is carried by a few items off the end of the scale."""
     for name, n_items in off_end.items():
         if is_carried_by_few(n_items, means[name].n_items):
