@@ -1,13 +1,16 @@
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db.models import Sum
 from django.test import Client
 from pytest_django.live_server_helper import LiveServer
 
+from accounts.models import User
 from marketplace import clock
 from marketplace.bridge.certificates import prepare_authority
 from marketplace.bridge.forwarding import find_marketplace
@@ -77,6 +80,41 @@ def requester(keys: dict[str, str]) -> Requester:
 
 
 @pytest.fixture
+def other_lab(make_keys: Callable[..., dict[str, str]]) -> Any:
+    """A boto3 client of another requester."""
+    return in_process_client(make_keys("Other lab"))
+
+
+@pytest.fixture
+def hit_id(mturk: Any) -> str:
+    hit_id: str = mturk.create_hit(**HIT)["HIT"]["HITId"]
+    return hit_id
+
+
+@pytest.fixture
+def hit(hit_id: str) -> Hit:
+    return Hit.objects.get(public_id=hit_id)
+
+
+@pytest.fixture
+def olga(db: None) -> Client:
+    """An operator's browser."""
+    browser = Client()
+    browser.force_login(User.objects.create_user("olga", is_staff=True))
+    return browser
+
+
+@pytest.fixture
+def rita(requester: Requester) -> Client:
+    """The browser of a user who acts for the requester."""
+    user = User.objects.create_user("rita", password=PASSWORD)
+    requester.users.add(user)
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+@pytest.fixture
 def make_worker(db: None) -> Callable[[str], WorkerAccount]:
     return lambda name: create_worker(username=name, password=PASSWORD)
 
@@ -121,6 +159,19 @@ def led_to_the_bridge(
 ) -> None:
     """The environment of a program that was written for Amazon."""
     lead_programs(monkeypatch, proxy_url=bridge.url, bundle=str(authority[1]), keys=keys)
+
+
+def run(command: str, *arguments: Any, **options: Any) -> str:
+    """What a command prints."""
+    out = io.StringIO()
+    call_command(command, *arguments, stdout=out, **options)
+    return out.getvalue().strip()
+
+
+def question_with(html: str) -> str:
+    """The HTMLQuestion with another page in it."""
+    start, end = HTML_QUESTION.index("<!doctype"), HTML_QUESTION.index("]]>")
+    return HTML_QUESTION[:start] + html + HTML_QUESTION[end:]
 
 
 def submit(worker: WorkerAccount, hit_id: str, **answers: str) -> str:

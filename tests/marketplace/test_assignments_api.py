@@ -6,26 +6,21 @@ from xml.etree import ElementTree
 import pytest
 
 from marketplace import clock
-from marketplace.hits.assignments import accept_hit, return_assignment
-from marketplace.models import Hit
+from marketplace.hits.assignments import return_assignment
+from marketplace.models import Assignment
 from marketplace.money import ledger
-from tests.marketplace.conftest import HIT, submit
-from tests.marketplace.test_hits_api import turk_code
+from tests.marketplace.conformance.refusals import accept, balances, publish, turk_code
+from tests.marketplace.conftest import submit
 
 
 @pytest.fixture
 def hit_id(mturk):
-    return mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]["HITId"]
+    return publish(mturk, MaxAssignments=2)
 
 
 @pytest.fixture
 def assignment_id(worker, hit_id):
     return submit(worker, hit_id, rating="4", reason="fits")
-
-
-def balances(mturk):
-    response = mturk.get_account_balance()
-    return response["AvailableBalance"], response["OnHoldBalance"]
 
 
 def earned(worker):
@@ -49,20 +44,21 @@ def test_one_assignment_comes_with_its_hit(mturk, hit_id, assignment_id):
     assert answer["HIT"] == mturk.get_hit(HITId=hit_id)["HIT"]
 
 
-def test_work_that_is_not_handed_in_is_invisible(mturk, worker, hit_id):
-    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
+def test_work_that_is_not_handed_in_is_neither_read_nor_decided_nor_rewarded(mturk, worker, hit_id):
+    assignment = accept(worker, hit_id)
     assert mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"] == []
-    code = turk_code(mturk.get_assignment, AssignmentId=assignment.public_id)
-    assert code == "InvalidAssignmentState"
-    for refused in (mturk.approve_assignment, mturk.reject_assignment):
-        extra = {"RequesterFeedback": "no"}
-        code = turk_code(refused, AssignmentId=assignment.public_id, **extra)
-        assert code == "InvalidAssignmentState"
-
-
-def test_an_assignment_nobody_has_does_not_exist(mturk):
-    assert turk_code(mturk.get_assignment, AssignmentId="NONE") == "AssignmentDoesNotExist"
-    assert turk_code(mturk.approve_assignment, AssignmentId="NONE") == "AssignmentDoesNotExist"
+    bonus = {"WorkerId": worker.worker_id, "BonusAmount": "1.00", "Reason": "Early"}
+    for is_returned in (False, True):
+        if is_returned:
+            return_assignment(assignment=Assignment.objects.get(public_id=assignment))
+        for call, others in (
+            (mturk.get_assignment, {}),
+            (mturk.approve_assignment, {}),
+            (mturk.reject_assignment, {"RequesterFeedback": "no"}),
+            (mturk.send_bonus, bonus),
+        ):
+            code = turk_code(call, AssignmentId=assignment, **others)
+            assert code == "InvalidAssignmentState"
 
 
 def test_the_statuses_asked_for_are_the_statuses_listed(mturk, make_worker, hit_id, assignment_id):
@@ -88,12 +84,14 @@ def test_approval_pays_the_worker_from_what_is_held(mturk, worker, hit_id, assig
     assert mturk.get_hit(HITId=hit_id)["HIT"]["NumberOfAssignmentsCompleted"] == 1
 
 
-def test_nothing_is_paid_twice(mturk, worker, assignment_id):
+def test_what_is_approved_is_neither_paid_again_nor_rejected(mturk, worker, assignment_id):
     mturk.approve_assignment(AssignmentId=assignment_id)
-    for override in (False, True):
-        code = turk_code(
-            mturk.approve_assignment, AssignmentId=assignment_id, OverrideRejection=override
-        )
+    for call, others in (
+        (mturk.approve_assignment, {}),
+        (mturk.approve_assignment, {"OverrideRejection": True}),
+        (mturk.reject_assignment, {"RequesterFeedback": "no"}),
+    ):
+        code = turk_code(call, AssignmentId=assignment_id, **others)
         assert code == "InvalidAssignmentState"
     assert str(earned(worker)) == "0.63"
 
@@ -110,12 +108,6 @@ def test_rejection_gives_the_money_back_and_not_the_assignment(
     assert (stored["AssignmentStatus"], stored["RequesterFeedback"]) == ("Rejected", "Empty.")
 
 
-def test_what_is_decided_is_not_rejected(mturk, make_worker, hit_id, assignment_id):
-    mturk.approve_assignment(AssignmentId=assignment_id)
-    parameters = {"AssignmentId": assignment_id, "RequesterFeedback": "no"}
-    assert turk_code(mturk.reject_assignment, **parameters) == "InvalidAssignmentState"
-
-
 def test_a_rejection_is_overridden_only_when_asked(mturk, worker, assignment_id):
     mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
     code = turk_code(mturk.approve_assignment, AssignmentId=assignment_id)
@@ -123,10 +115,12 @@ def test_a_rejection_is_overridden_only_when_asked(mturk, worker, assignment_id)
     mturk.approve_assignment(AssignmentId=assignment_id, OverrideRejection=True)
     assert str(earned(worker)) == "0.63"
     assert balances(mturk) == ("98.74", "0.63")
+    override = {"AssignmentId": assignment_id, "OverrideRejection": True}
+    assert turk_code(mturk.approve_assignment, **override) == "InvalidAssignmentState"
 
 
 def test_a_rejection_is_final_after_thirty_days_or_with_its_hit(mturk, make_worker):
-    late, deleted = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
+    late, deleted = publish(mturk), publish(mturk)
     first, second = submit(make_worker("ben"), late), submit(make_worker("eve"), deleted)
     for assignment in (first, second):
         mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Empty.")
@@ -140,7 +134,7 @@ def test_a_rejection_is_final_after_thirty_days_or_with_its_hit(mturk, make_work
 
 def test_overriding_a_rejection_takes_money_that_is_there(mturk, worker, assignment_id):
     mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
-    mturk.create_hit(**HIT | {"Reward": "99.37", "Title": "Dear"})
+    publish(mturk, Reward="99.37", Title="Dear")
     parameters = {"AssignmentId": assignment_id, "OverrideRejection": True}
     assert turk_code(mturk.approve_assignment, **parameters) == "InsufficientFunds"
     stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
@@ -155,24 +149,16 @@ def test_feedback_with_control_characters_is_refused(mturk, assignment_id, feedb
 
 
 def test_work_for_nothing_can_be_approved_too(mturk, worker):
-    hit = mturk.create_hit(**HIT | {"Reward": "0"})["HIT"]["HITId"]
-    assignment = submit(worker, hit)
+    assignment = submit(worker, publish(mturk, Reward="0"))
     mturk.approve_assignment(AssignmentId=assignment)
     assert earned(worker) == 0
 
 
 def test_a_fee_is_held_and_paid_where_the_marketplace_charges_one(mturk, worker, settings):
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    hit = mturk.create_hit(**HIT, MaxAssignments=10)["HIT"]["HITId"]
+    hit = publish(mturk, MaxAssignments=10)
     assert balances(mturk) == ("91.20", "8.80")  # 10 x (0.63 + 40%, half up: 0.25)
     mturk.approve_assignment(AssignmentId=submit(worker, hit))
     assert balances(mturk) == ("91.20", "7.92")
     assert str(earned(worker)) == "0.63"
     assert str(ledger.balance_of(ledger.fees_account())) == "0.25"
-
-
-def test_a_returned_assignment_is_nobodys_to_review(mturk, worker, hit_id):
-    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
-    return_assignment(assignment=assignment)
-    code = turk_code(mturk.approve_assignment, AssignmentId=assignment.public_id)
-    assert code == "InvalidAssignmentState"

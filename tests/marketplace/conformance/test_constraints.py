@@ -2,6 +2,7 @@
 service model that botocore ships."""
 
 import copy
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -168,7 +169,7 @@ def test_a_request_that_breaks_a_constraint_says_which_and_where(broken):
         read_request(INPUTS[broken.operation], broken.request())
     assert caught.value.code == "ValidationException"
     message = str(caught.value)
-    assert f"at '{broken.wire_path}' failed to satisfy constraint: " in message
+    assert f"'{broken.wire_path}'" in message
     assert broken.message in message
 
 
@@ -239,4 +240,5 @@ def _compare_texts(kind: Text, shape: dict[str, Any]) -> None:
 def test_the_conformance_suite_calls_every_operation(operation):
     folder = Path(__file__).parent
     texts = "".join(path.read_text() for path in folder.glob("test_*.py"))
-    assert f".{xform_name(operation)}" in texts
+    called = rf"\.{xform_name(operation)}\b|\(\"{operation}\","
+    assert re.search(called, texts)

@@ -1,13 +1,14 @@
-"""HITs and HIT types: the operations, their refusals and the states they ask for."""
+"""HITs and HIT types, through an unmodified boto3 client."""
 
-from datetime import timedelta
+import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from marketplace import clock
+from marketplace.api import dispatch
 from marketplace.hits.assignments import return_assignment
-from marketplace.models import Assignment
-from tests.boto_clients import in_process_client
+from marketplace.models import Assignment, Hit, HitType
 from tests.marketplace.conformance.refusals import (
     accept,
     all_pages,
@@ -18,36 +19,86 @@ from tests.marketplace.conformance.refusals import (
     status_of,
     turk_code,
 )
-from tests.marketplace.conftest import HIT, HIT_TYPE, HTML_QUESTION, submit
+from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HIT_TYPE, HTML_QUESTION, submit
 
 DAY = timedelta(days=1)
 LIVE = {"LifetimeInSeconds": 86_400, "Question": HTML_QUESTION}
-
-
-@pytest.fixture
-def other(make_keys):
-    return in_process_client(make_keys("Other lab"))
+MASTERS = {"QualificationTypeId": "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "Comparator": "Exists"}
+FROM_THE_US = {
+    "QualificationTypeId": "00000000000000000071",
+    "Comparator": "EqualTo",
+    "LocaleValues": [{"Country": "US"}],
+}
 
 
 def expire(mturk, hit):
     mturk.update_expiration_for_hit(HITId=hit, ExpireAt=0)
 
 
+def stored_hit(mturk, hit):
+    return mturk.get_hit(HITId=hit)["HIT"]
+
+
 # CreateHITType, CreateHIT, CreateHITWithHITType
 
 
-def test_requirements_are_part_of_a_hit_type(mturk):
-    masters = [
-        {"QualificationTypeId": "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "Comparator": "Exists"},
-    ]
-    plain = mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
-    guarded = mturk.create_hit_type(**HIT_TYPE, QualificationRequirements=masters)["HITTypeId"]
-    assert plain != guarded
-    again = mturk.create_hit_type(**HIT_TYPE, QualificationRequirements=masters)
+def test_a_new_hit_is_described_in_full_and_its_cost_is_held(mturk):
+    hit = mturk.create_hit(**HIT, MaxAssignments=3, RequesterAnnotation="item 7")["HIT"]
+    assert re.fullmatch("[A-Z0-9]{30}", hit["HITId"])
+    assert (hit["Question"], hit["HITStatus"]) == (HTML_QUESTION, "Assignable")
+    assert hit["Expiration"] - hit["CreationTime"] == DAY
+    assert hit["RequesterAnnotation"] == "item 7"
+    assert (hit["Reward"], hit["MaxAssignments"]) == ("0.63", 3)
+    counts = ("Pending", "Available", "Completed")
+    assert [hit[f"NumberOfAssignments{count}"] for count in counts] == [0, 3, 0]
+    assert stored_hit(mturk, hit["HITId"]) == hit
+    assert balances(mturk) == ("98.11", "1.89")
+
+
+def test_a_new_hit_of_a_new_type_is_described_as_it_is_afterwards(mturk):
+    masters = {"QualificationTypeId": "000000000000000000L0", "Comparator": "Exists"}
+    lasting = {
+        "QualificationTypeId": "00000000000000000071",
+        "Comparator": "In",
+        "LocaleValues": [{"Country": "NZ"}, {"Country": "US", "Subdivision": "CA"}],
+    }
+    values = HIT | {"Reward": "0.5", "QualificationRequirements": [lasting, masters]}
+    hit = mturk.create_hit(**values)["HIT"]
+    assert hit["Reward"] == "0.50"
+    assert stored_hit(mturk, hit["HITId"]) == hit
+    again = mturk.create_hit_with_hit_type(
+        HITTypeId=hit["HITTypeId"], LifetimeInSeconds=60, Question=EXTERNAL_QUESTION
+    )["HIT"]
+    assert (again["Title"], again["HITTypeId"]) == (HIT["Title"], hit["HITTypeId"])
+    assert again["QualificationRequirements"] == hit["QualificationRequirements"]
+    assert stored_hit(mturk, again["HITId"]) == again
+
+
+@pytest.mark.parametrize("requirements", [[], [FROM_THE_US]])
+def test_a_hit_takes_eight_statements_whatever_its_type_requires(
+    mturk, requirements, django_assert_num_queries
+):
+    values = HIT_TYPE | {"QualificationRequirements": requirements}
+    hit = {"HITTypeId": mturk.create_hit_type(**values)["HITTypeId"]} | LIVE
+    mturk.create_hit_with_hit_type(**hit)
+    # The test's own transaction turns the HIT's into a savepoint, which is two more.
+    with django_assert_num_queries(8 + 2):
+        mturk.create_hit_with_hit_type(**hit, UniqueRequestToken="batch-1-item-7")
+
+
+def test_the_same_values_are_the_same_hit_type(mturk):
+    first = mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
+    assert mturk.create_hit_type(**HIT_TYPE | {"Reward": "00.63"})["HITTypeId"] == first
+    assert mturk.create_hit_type(**HIT_TYPE | {"Reward": "0.64"})["HITTypeId"] != first
+    assert mturk.create_hit(**HIT)["HIT"]["HITTypeId"] == first
+    guarded = mturk.create_hit_type(**HIT_TYPE, QualificationRequirements=[MASTERS])["HITTypeId"]
+    assert guarded != first
+    again = mturk.create_hit_type(**HIT_TYPE, QualificationRequirements=[MASTERS])
     assert again["HITTypeId"] == guarded
+    assert HitType.objects.count() == 3
     hit = mturk.create_hit_with_hit_type(HITTypeId=guarded, **LIVE)["HIT"]
     assert hit["QualificationRequirements"] == [
-        masters[0] | {"ActionsGuarded": "Accept", "RequiredToPreview": False}
+        MASTERS | {"ActionsGuarded": "Accept", "RequiredToPreview": False}
     ]
 
 
@@ -59,27 +110,81 @@ def test_a_layout_does_not_exist_because_none_do(mturk):
 
 
 @pytest.mark.parametrize("operation", ["create_hit", "create_hit_with_hit_type"])
-def test_a_repeated_token_names_the_hit_that_exists(mturk, operation):
+def test_a_repeated_token_names_the_hit_whatever_else_is_wrong(mturk, other_lab, operation):
     parameters = dict(HIT)
     if operation == "create_hit_with_hit_type":
         parameters = {"HITTypeId": mturk.create_hit_type(**HIT_TYPE)["HITTypeId"], **LIVE}
     call = getattr(mturk, operation)
     first = call(**parameters, UniqueRequestToken="t")["HIT"]["HITId"]
     before = balances(mturk)
-    response = error_of(call, **parameters, UniqueRequestToken="t")
-    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.HitAlreadyExists"
-    assert first in response["Error"]["Message"]
+    for change in ({}, {"Question": "<HTMLQuestion"}, {"MaxAssignments": 100_000}):
+        response = error_of(call, **parameters | change, UniqueRequestToken="t")
+        assert response["TurkErrorCode"] == "AWS.MechanicalTurk.HitAlreadyExists"
+        assert first in response["Error"]["Message"]
     assert balances(mturk) == before
     assert mturk.list_hits()["NumResults"] == 1
+    assert other_lab.create_hit(**HIT, UniqueRequestToken="t")["HIT"]["HITStatus"] == "Assignable"
+
+
+def test_without_the_money_nothing_is_created(mturk):
+    code = turk_code(mturk.create_hit, **HIT, MaxAssignments=159, UniqueRequestToken="dear")
+    assert code == "InsufficientFunds"
+    assert not Hit.objects.exists()
+    assert not HitType.objects.exists()
+    assert balances(mturk) == ("100.00", "0.00")
+    assert mturk.create_hit(**HIT, MaxAssignments=158, UniqueRequestToken="dear")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "<HTMLQuestion/>",
+        "not xml",
+        HTML_QUESTION.replace("2011-11-11", "2011-11-12"),
+        HTML_QUESTION.replace("<FrameHeight>450</FrameHeight>", ""),
+        HTML_QUESTION.replace("450", "tall"),
+        '<!DOCTYPE q [<!ENTITY a "b">]>' + EXTERNAL_QUESTION,
+        EXTERNAL_QUESTION.replace("https://study.example", "javascript:alert(1)//"),
+        HTML_QUESTION.replace("Task", "é" * 32_768),
+    ],
+)
+def test_a_question_that_cannot_be_shown_is_refused(mturk, question):
+    assert turk_code(mturk.create_hit, **HIT | {"Question": question}) == "XMLParseError"
+    assert not Hit.objects.exists()
 
 
 # ListHITs, ListReviewableHITs, UpdateHITReviewStatus
 
 
-def test_lists_are_read_until_a_page_is_empty(mturk):
+def test_the_list_has_everything_once_the_newest_first(mturk, other_lab, make_worker):
     hits = [publish(mturk) for _ in range(5)]
-    listed = all_pages(mturk.list_hits, "HITs", MaxResults=2)
-    assert [hit["HITId"] for hit in listed] == hits[::-1]
+    pages = list(mturk.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 2}))
+    assert [page["NumResults"] for page in pages] == [2, 2, 1, 0]
+    assert [hit["HITId"] for page in pages for hit in page["HITs"]] == hits[::-1]
+    assert [hit["HITId"] for hit in all_pages(mturk.list_hits, "HITs", MaxResults=2)] == hits[::-1]
+    first = mturk.list_hits(MaxResults=2)
+    for _ in range(6):
+        publish(mturk)
+    token = first["NextToken"]
+    second = mturk.list_hits(MaxResults=2, NextToken=token)
+    assert [hit["HITId"] for hit in second["HITs"]] == hits[::-1][2:4]
+    assert mturk.list_hits()["NumResults"] == 10
+    ask = {"HITId": hits[0], "NextToken": token}
+    assert turk_code(other_lab.list_hits, NextToken=token) == "InvalidParameterValue"
+    assert turk_code(mturk.list_assignments_for_hit, **ask) == "InvalidParameterValue"
+    for made_up in ("x", "a:b", "é" * 10):
+        assert turk_code(mturk.list_hits, NextToken=made_up) == "InvalidParameterValue"
+
+
+def test_assignments_are_listed_in_the_order_of_their_submission(mturk, make_worker):
+    hit = publish(mturk, MaxAssignments=5)
+    none = mturk.list_assignments_for_hit(HITId=hit)
+    assert (none["NumResults"], none["Assignments"], "NextToken" in none) == (0, [], False)
+    submitted = [submit(make_worker(f"w{number}"), hit) for number in range(5)]
+    listed = all_pages(mturk.list_assignments_for_hit, "Assignments", HITId=hit, MaxResults=2)
+    assert [each["AssignmentId"] for each in listed] == submitted
+    token = mturk.list_assignments_for_hit(HITId=hit, MaxResults=2)["NextToken"]
+    assert len(token) <= 255  # what the protocol allows
 
 
 def test_reviewable_hits_are_listed_by_status_and_type(mturk, make_worker):
@@ -88,38 +193,79 @@ def test_reviewable_hits_are_listed_by_status_and_type(mturk, make_worker):
     expire(mturk, expired)
     listed = all_pages(mturk.list_reviewable_hits, "HITs", MaxResults=1)
     assert {hit["HITId"] for hit in listed} == {done, expired}
-    hit_type = mturk.get_hit(HITId=done)["HIT"]["HITTypeId"]
+    hit_type = stored_hit(mturk, done)["HITTypeId"]
     of_type = mturk.list_reviewable_hits(HITTypeId=hit_type)["HITs"]
     assert [hit["HITId"] for hit in of_type] == [done]
     assert mturk.list_reviewable_hits(Status="Reviewing")["HITs"] == []
     assert status_of(mturk, reviewable) == "Assignable"
-    assert turk_code(mturk.list_reviewable_hits, HITTypeId="NONE") == "HITTypeDoesNotExist"
 
 
-def test_a_hit_is_taken_into_review_and_put_back(mturk, worker):
+def test_a_hit_is_taken_into_review_put_back_and_deleted(mturk, worker):
     hit = publish(mturk)
     assert turk_code(mturk.update_hit_review_status, HITId=hit) == "InvalidHITState"
-    submit(worker, hit)
+    assignment = submit(worker, hit)
     code = turk_code(mturk.update_hit_review_status, HITId=hit, Revert=True)
     assert code == "InvalidHITState"
     mturk.update_hit_review_status(HITId=hit)
     assert status_of(mturk, hit) == "Reviewing"
-    assert [each["HITId"] for each in mturk.list_reviewable_hits(Status="Reviewing")["HITs"]] == [
-        hit
-    ]
+    reviewing = mturk.list_reviewable_hits(Status="Reviewing")["HITs"]
+    assert [each["HITId"] for each in reviewing] == [hit]
     assert mturk.list_reviewable_hits()["HITs"] == []
     mturk.update_hit_review_status(HITId=hit, Revert=True)
     assert status_of(mturk, hit) == "Reviewable"
-
-
-def test_a_hit_under_review_can_be_deleted_and_stays_so_while_it_is_decided(mturk, worker):
-    hit = publish(mturk)
-    assignment = submit(worker, hit)
     mturk.update_hit_review_status(HITId=hit)
     mturk.approve_assignment(AssignmentId=assignment)
     assert status_of(mturk, hit) == "Reviewing"
     mturk.delete_hit(HITId=hit)
     assert status_of(mturk, hit) == "Disposed"
+
+
+# UpdateExpirationForHIT, DeleteHIT
+
+
+def test_an_expired_hit_frees_its_money_and_holds_it_again_when_it_lives_again(mturk):
+    hit = publish(mturk, MaxAssignments=2)
+    expire(mturk, hit)
+    assert (status_of(mturk, hit), balances(mturk)) == ("Reviewable", ("100.00", "0.00"))
+    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=clock.now() + DAY)
+    assert (status_of(mturk, hit), balances(mturk)) == ("Assignable", ("98.74", "1.26"))
+
+
+def test_an_expiration_can_be_put_off_but_not_brought_forward(mturk):
+    hit = mturk.create_hit(**HIT)["HIT"]
+    later = hit["Expiration"] + DAY
+    mturk.update_expiration_for_hit(HITId=hit["HITId"], ExpireAt=later)
+    put_off = stored_hit(mturk, hit["HITId"])["Expiration"]
+    assert abs(put_off - later) <= timedelta(seconds=1)
+    for wrong in (timedelta(hours=1), timedelta(days=366)):
+        change = {"HITId": hit["HITId"], "ExpireAt": datetime.now(UTC) + wrong}
+        assert turk_code(mturk.update_expiration_for_hit, **change) == "InvalidParameterValue"
+
+
+def test_an_expired_hit_lives_again_only_with_the_money(mturk):
+    hit = publish(mturk, MaxAssignments=100)
+    expire(mturk, hit)
+    publish(mturk, MaxAssignments=100)
+    parameters = {"HITId": hit, "ExpireAt": clock.now() + DAY}
+    assert turk_code(mturk.update_expiration_for_hit, **parameters) == "InsufficientFunds"
+    assert status_of(mturk, hit) == "Reviewable"
+
+
+def test_only_a_hit_that_is_over_and_decided_is_deleted(mturk, worker):
+    hit = publish(mturk)
+    assert turk_code(mturk.delete_hit, HITId=hit) == "InvalidHITState"
+    assignment = accept(worker, hit)
+    assert turk_code(mturk.delete_hit, HITId=hit) == "InvalidHITState"
+    hand_in(assignment)
+    assert turk_code(mturk.delete_hit, HITId=hit) == "InvalidHITState"
+    mturk.approve_assignment(AssignmentId=assignment)
+    mturk.delete_hit(HITId=hit)
+    assert mturk.list_hits()["HITs"] == []
+    assert status_of(mturk, hit) == "Disposed"
+    refused = error_of(mturk.delete_hit, HITId=hit)
+    assert "'Disposed'" in refused["Message"]
+    parameters = {"HITId": hit, "ExpireAt": clock.now() + DAY}
+    assert turk_code(mturk.update_expiration_for_hit, **parameters) == "InvalidHITState"
 
 
 # CreateAdditionalAssignmentsForHIT
@@ -130,7 +276,7 @@ def test_assignments_are_added_and_paid_for(mturk, worker):
     submit(worker, hit)
     assert status_of(mturk, hit) == "Reviewable"
     mturk.create_additional_assignments_for_hit(HITId=hit, NumberOfAdditionalAssignments=2)
-    stored = mturk.get_hit(HITId=hit)["HIT"]
+    stored = stored_hit(mturk, hit)
     assert (stored["HITStatus"], stored["MaxAssignments"]) == ("Assignable", 3)
     assert stored["NumberOfAssignmentsAvailable"] == 2
     assert balances(mturk) == ("98.11", "1.89")
@@ -145,48 +291,38 @@ def test_an_expired_hit_gets_assignments_that_cost_nothing_until_it_lives_again(
     assert (status_of(mturk, hit), balances(mturk)) == ("Assignable", ("98.11", "1.89"))
 
 
-@pytest.mark.parametrize(("before", "more", "is_allowed"), [
-    (1, 8, True), (1, 9, False), (9, 1, False), (10, 1, True), (10, 50, True),
-])  # fmt: skip
-def test_a_hit_does_not_grow_across_ten_assignments(mturk, before, more, is_allowed):
-    hit = publish(mturk, MaxAssignments=before)
+@pytest.mark.parametrize(
+    ("before", "more", "reward", "code"),
+    [
+        (1, 8, "0.63", None),
+        (1, 9, "0.63", "InvalidMaximumAssignmentsIncrease"),
+        (9, 1, "0.63", "InvalidMaximumAssignmentsIncrease"),
+        (10, 1, "0.63", None),
+        (10, 50, "0.63", None),
+        (1, 8, "20.00", "InsufficientFunds"),
+        (10**9, 1, "0", "InvalidParameterValue"),  # the most that a HIT can have
+    ],
+)
+def test_a_hit_grows_within_its_size_and_its_requesters_money(mturk, before, more, reward, code):
+    hit = publish(mturk, MaxAssignments=before, Reward=reward)
+    grow = mturk.create_additional_assignments_for_hit
     parameters = {"HITId": hit, "NumberOfAdditionalAssignments": more}
-    if is_allowed:
-        mturk.create_additional_assignments_for_hit(**parameters)
-        assert mturk.get_hit(HITId=hit)["HIT"]["MaxAssignments"] == before + more
+    if code is None:
+        grow(**parameters)
     else:
-        code = turk_code(mturk.create_additional_assignments_for_hit, **parameters)
-        assert code == "InvalidMaximumAssignmentsIncrease"
+        assert turk_code(grow, **parameters) == code
+        assert turk_code(grow, **parameters, UniqueRequestToken="t") == code
+    grown = before if code else before + more
+    assert stored_hit(mturk, hit)["MaxAssignments"] == grown
 
 
 def test_a_repeated_token_does_not_add_assignments_again(mturk):
     hit = publish(mturk)
     more = {"HITId": hit, "NumberOfAdditionalAssignments": 1, "UniqueRequestToken": "t"}
     mturk.create_additional_assignments_for_hit(**more)
-    response = error_of(mturk.create_additional_assignments_for_hit, **more)
-    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.DuplicateRequest"
-    assert "request ID" in response["Error"]["Message"]
-    assert mturk.get_hit(HITId=hit)["HIT"]["MaxAssignments"] == 2
-
-
-def test_assignments_are_not_added_without_the_money(mturk):
-    hit = publish(mturk)
-    parameters = {"HITId": hit, "NumberOfAdditionalAssignments": 8}
-    publish(mturk, MaxAssignments=150)
-    code = turk_code(mturk.create_additional_assignments_for_hit, **parameters)
-    assert code == "InsufficientFunds"
-    assert mturk.get_hit(HITId=hit)["HIT"]["MaxAssignments"] == 1
-    assert turk_code(
-        mturk.create_additional_assignments_for_hit, **parameters, UniqueRequestToken="t"
-    ) == ("InsufficientFunds")
-
-
-def test_a_hit_has_at_most_a_billion_assignments(mturk):
-    hit = publish(mturk, MaxAssignments=10**9, Reward="0")
-    code = turk_code(
-        mturk.create_additional_assignments_for_hit, HITId=hit, NumberOfAdditionalAssignments=1
-    )
-    assert code == "InvalidParameterValue"
+    code = turk_code(mturk.create_additional_assignments_for_hit, **more)
+    assert code == "DuplicateRequest"
+    assert stored_hit(mturk, hit)["MaxAssignments"] == 2
 
 
 # UpdateHITTypeOfHIT
@@ -196,7 +332,7 @@ def test_a_hit_takes_on_another_types_values(mturk):
     hit = publish(mturk, MaxAssignments=2)
     hit_type = mturk.create_hit_type(**HIT_TYPE | {"Title": "Rate nine", "Reward": "1.00"})
     mturk.update_hit_type_of_hit(HITId=hit, HITTypeId=hit_type["HITTypeId"])
-    stored = mturk.get_hit(HITId=hit)["HIT"]
+    stored = stored_hit(mturk, hit)
     assert (stored["Title"], stored["Reward"]) == ("Rate nine", "1.00")
     assert stored["HITTypeId"] == hit_type["HITTypeId"]
     assert balances(mturk) == ("98.00", "2.00")
@@ -215,7 +351,7 @@ def test_who_has_accepted_is_paid_what_was_promised(mturk, make_worker):
     assert balances(mturk) == ("99.27", "0.00")
 
 
-def test_a_assignment_returned_never_needs_money_that_is_not_there(mturk, worker):
+def test_an_assignment_returned_never_needs_money_that_is_not_there(mturk, worker):
     hit = publish(mturk)
     assignment = accept(worker, hit)
     dearer = mturk.create_hit_type(**HIT_TYPE | {"Reward": "60.00"})["HITTypeId"]
@@ -231,74 +367,26 @@ def test_the_type_is_not_changed_without_the_money_nor_of_a_hit_that_is_gone(mtu
     dear = mturk.create_hit_type(**HIT_TYPE | {"Reward": "60.00"})["HITTypeId"]
     change = {"HITId": hit, "HITTypeId": dear}
     assert turk_code(mturk.update_hit_type_of_hit, **change) == "InsufficientFunds"
-    assert mturk.get_hit(HITId=hit)["HIT"]["Reward"] == "0.63"
-    code = turk_code(mturk.update_hit_type_of_hit, HITId=hit, HITTypeId="NONE")
-    assert code == "HITTypeDoesNotExist"
+    assert stored_hit(mturk, hit)["Reward"] == "0.63"
     expire(mturk, hit)
     mturk.delete_hit(HITId=hit)
     assert turk_code(mturk.update_hit_type_of_hit, **change) == "InvalidHITState"
-    assert turk_code(
-        mturk.create_additional_assignments_for_hit, HITId=hit, NumberOfAdditionalAssignments=1
-    ) == ("InvalidHITState")
-
-
-def test_a_hit_and_a_type_of_another_requester_do_not_exist(mturk, other):
-    hit = publish(mturk)
-    hit_type = mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
     more = {"HITId": hit, "NumberOfAdditionalAssignments": 1}
-    assert turk_code(other.create_additional_assignments_for_hit, **more) == "HITDoesNotExist"
-    assert turk_code(other.update_hit_review_status, HITId=hit) == "HITDoesNotExist"
-    change = {"HITId": hit, "HITTypeId": other.create_hit_type(**HIT_TYPE)["HITTypeId"]}
-    assert turk_code(other.update_hit_type_of_hit, **change) == "HITDoesNotExist"
-    assert turk_code(other.list_reviewable_hits, HITTypeId=hit_type) == "HITTypeDoesNotExist"
-    assert turk_code(other.list_review_policy_results_for_hit, HITId=hit) == "HITDoesNotExist"
-    assert turk_code(other.list_bonus_payments, HITId=hit) == "HITDoesNotExist"
-
-
-# Assignments
+    assert turk_code(mturk.create_additional_assignments_for_hit, **more) == "InvalidHITState"
 
 
 def test_a_file_was_never_uploaded(mturk, worker):
-    assignment = submit(worker, publish(mturk))
-    ask = {"AssignmentId": assignment, "QuestionIdentifier": "photo"}
+    ask = {"AssignmentId": submit(worker, publish(mturk)), "QuestionIdentifier": "photo"}
     assert turk_code(mturk.get_file_upload_url, **ask) == "InvalidParameterValue"
-    missing = ask | {"AssignmentId": "NONE"}
-    assert turk_code(mturk.get_file_upload_url, **missing) == "AssignmentDoesNotExist"
 
 
-def test_a_rejection_is_overridden_within_thirty_days_and_before_the_hit_is_deleted(mturk, worker):
-    assignment = submit(worker, publish(mturk))
-    mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Empty")
-    override = {"AssignmentId": assignment, "OverrideRejection": True}
-    assert turk_code(mturk.approve_assignment, AssignmentId=assignment) == "InvalidAssignmentState"
-    clock.advance(30 * DAY + timedelta(seconds=1))
-    assert turk_code(mturk.approve_assignment, **override) == "InvalidAssignmentState"
+def test_a_fault_of_ours_is_a_service_fault(mturk, monkeypatch, caplog):
+    def fail(requester, parameters):
+        raise RuntimeError("no-disk")
 
-
-def test_an_overridden_rejection_is_paid_from_the_balance(mturk, worker):
-    hit = publish(mturk)
-    assignment = submit(worker, hit)
-    mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Empty")
-    assert balances(mturk) == ("100.00", "0.00")
-    override = {"AssignmentId": assignment, "OverrideRejection": True}
-    mturk.approve_assignment(**override)
-    assert balances(mturk) == ("99.37", "0.00")
-    assert turk_code(mturk.approve_assignment, **override) == "InvalidAssignmentState"
-    assert turk_code(mturk.reject_assignment, AssignmentId=assignment, RequesterFeedback="No") == (
-        "InvalidAssignmentState"
-    )
-
-
-def test_what_is_not_submitted_cannot_be_read_or_decided(mturk, worker):
-    assignment = accept(worker, publish(mturk))
-    response = error_of(mturk.approve_assignment, AssignmentId=assignment)
-    assert "This operation can be called with a status of: Submitted (" in response["Message"]
-    response = error_of(mturk.get_assignment, AssignmentId=assignment)
-    assert "with a status of: Reviewable,Approved,Rejected (" in response["Message"]
-
-
-def test_assignments_are_listed_page_by_page(mturk, make_worker):
-    hit = publish(mturk, MaxAssignments=5)
-    submitted = [submit(make_worker(f"worker{number}"), hit) for number in range(5)]
-    assignments = all_pages(mturk.list_assignments_for_hit, "Assignments", HITId=hit, MaxResults=2)
-    assert [each["AssignmentId"] for each in assignments] == submitted
+    monkeypatch.setitem(dispatch.OPERATIONS, "GetAccountBalance", fail)
+    with pytest.raises(mturk.exceptions.ServiceFault) as caught:
+        mturk.get_account_balance()
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+    assert "no-disk" not in str(caught.value)
+    assert "no-disk" in caplog.text
