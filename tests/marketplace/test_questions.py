@@ -2,6 +2,7 @@ import pytest
 
 from marketplace.documents.questions import is_form, parse_question
 from marketplace.exceptions import InvalidQuestion
+from tests.codes import refused
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HTML_QUESTION
 from tests.marketplace.forms import FULL_FORM
 
@@ -30,7 +31,7 @@ def test_an_address_without_a_query_gets_one():
 def test_http_is_for_marketplaces_without_tls():
     xml = EXTERNAL_QUESTION.replace("https:", "http:")
     assert parse_question(xml, allow_http=True).content.startswith("http:")
-    with pytest.raises(InvalidQuestion, match="full https address"):
+    with refused(InvalidQuestion, "invalid_address"):
         parse_question(xml, allow_http=False)
 
 
@@ -39,13 +40,13 @@ def test_http_is_for_marketplaces_without_tls():
 )
 def test_only_web_addresses_are_external_pages(url):
     xml = EXTERNAL_QUESTION.replace("https://study.example/task?item=7&amp;round=1", url)
-    with pytest.raises(InvalidQuestion, match="ExternalURL"):
+    with refused(InvalidQuestion, "invalid_address"):
         parse_question(xml, allow_http=True)
 
 
 def test_entities_and_document_types_are_refused():
     bomb = '<!DOCTYPE q [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>' + EXTERNAL_QUESTION
-    with pytest.raises(InvalidQuestion, match="no entities"):
+    with refused(InvalidQuestion, "declares_entities"):
         parse_question(bomb, allow_http=False)
 
 
@@ -57,14 +58,14 @@ def test_markup_outside_a_cdata_section_is_refused():
 
 @pytest.mark.parametrize("height", ["", "-1", "1.5", "٣", "40000", "0000040000", "0" * 5000])
 def test_a_frame_height_is_a_number_of_pixels(height):
-    with pytest.raises(InvalidQuestion, match="FrameHeight"):
+    with refused(InvalidQuestion):
         parse_question(HTML_QUESTION.replace("450", height), allow_http=False)
 
 
 def test_the_limit_is_65535_bytes():
     room = 65_535 - len(HTML_QUESTION.encode())
     assert parse_question(HTML_QUESTION.replace("Task", "Task" + "x" * room), allow_http=False)
-    with pytest.raises(InvalidQuestion, match="65535 bytes"):
+    with refused(InvalidQuestion, "too_long"):
         parse_question(HTML_QUESTION.replace("Task", "Task" + "x" * (room + 1)), allow_http=False)
 
 
