@@ -1,6 +1,5 @@
 """Backups: what one holds, what a restore verifies and refuses; and the drill on this database."""
 
-import io
 import json
 import math
 import shutil
@@ -32,20 +31,25 @@ from marketplace.money.reconciliation import audit
 from marketplace.people.key_secrets import secrets_of
 from metrics.models import Score
 from tests.annotation.studies import rated_study
-from tests.marketplace.conftest import HIT, submit
+from tests.codes import refused
+from tests.marketplace.conftest import HIT, run, submit
 from work.models import Job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def run(command, *arguments, **options):
-    out = io.StringIO()
-    call_command(command, *arguments, stdout=out, **options)
-    return out.getvalue().strip()
-
-
 def empty_the_site():
     call_command("flush", interactive=False, verbosity=0, inhibit_post_migrate=True)
+
+
+def rewrite(source, target, change):
+    """Copy a backup; `change` gets each member's name and content, and returns the new content,
+    or None to leave the member out."""
+    with ZipFile(source) as whole, ZipFile(target, "w") as other:
+        for name in whole.namelist():
+            if (content := change(name, whole.read(name))) is not None:
+                other.writestr(name, content)
+    return target
 
 
 def contents():
@@ -87,12 +91,11 @@ def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_p
     study = Study.objects.get()
     agreement, judgments = study_agreement(study), judgment_frame(study)
     assert len(judgments) > 0
-    assert "rows of" in run("backup", file)
+    run("backup", file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     empty_the_site()
     assert not User.objects.exists()
-    printed = run("restore", file)
-    assert "restored and read back. Keys open what is stored, the ledger balances" in printed
+    run("restore", file)
     assert contents() == before
     assert audit() == []
     study = Study.objects.get()
@@ -103,40 +106,45 @@ def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_p
     n_hits = len(before["marketplace.Hit"])
     mturk.create_hit(**HIT | {"Title": "After the restore"})
     assert len(contents()["marketplace.Hit"]) == n_hits + 1
-    with pytest.raises(RestoreRefused, match="This site is in use"):
+    with refused(RestoreRefused, "site_in_use"):
         run("restore", file)
 
 
 def test_no_row_is_written_where_one_is_not_what_the_manifest_says(used_site, tmp_path):
-    file, changed = tmp_path / "site.zip", tmp_path / "changed.zip"
+    file = tmp_path / "site.zip"
     run("backup", file)
-    with ZipFile(file) as whole, ZipFile(changed, "w") as other:
-        for name in whole.namelist():
-            content = whole.read(name)
-            if name == "tables/marketplace.LedgerEntry.jsonl":
-                assert b"100.00" in content
-                content = content.replace(b"100.00", b"900.00")
-            other.writestr(name, content)
+    table = "tables/marketplace.LedgerEntry.jsonl"
+
+    def change(name, content):
+        assert name != table or b"100.00" in content
+        return content.replace(b"100.00", b"900.00") if name == table else content
+
+    def leave_out(name, content):
+        return None if name == table else content
+
+    def tomorrow(name, content):
+        if name != "manifest.json":
+            return None
+        manifest = json.loads(content)
+        manifest["migrations"].append(["marketplace", "9999_of_tomorrow"])
+        return json.dumps(manifest)
+
+    changed = rewrite(file, tmp_path / "changed.zip", change)
+    lacking = rewrite(file, tmp_path / "lacking.zip", leave_out)
+    newer = rewrite(file, tmp_path / "newer.zip", tomorrow)
     empty_the_site()
-    with pytest.raises(BackupUnreadable, match=r"LedgerEntry.*was changed"):
-        run("restore", changed)
-    with pytest.raises(BackupUnreadable, match=r"LedgerEntry.*was changed"):
-        run("restore", changed, check=True)
+    for options in ({}, {"check": True}):
+        with refused(BackupUnreadable, "changed_table") as caught:
+            run("restore", changed, **options)
+        assert "LedgerEntry" in str(caught.value)
+    with refused(BackupUnreadable, "missing_table") as caught:
+        run("restore", lacking, check=True)
+    assert table in str(caught.value)
+    with refused(RestoreRefused, "newer_version"):
+        run("restore", newer)
+    run("restore", file, check=True)
     assert not User.objects.exists()
     assert not LedgerEntry.objects.exists()
-    assert "as they were written" in run("restore", file, check=True)
-    assert not User.objects.exists()
-
-
-def test_a_backup_that_lacks_a_table_says_which(used_site, tmp_path):
-    path, cut_short = tmp_path / "whole.zip", tmp_path / "cut.zip"
-    run("backup", path)
-    with ZipFile(path) as whole, ZipFile(cut_short, "w") as archive:
-        for name in whole.namelist():
-            if "LedgerEntry" not in name:
-                archive.writestr(name, whole.read(name))
-    with pytest.raises(BackupUnreadable, match=r"lacks tables/marketplace\.LedgerEntry\.jsonl"):
-        run("restore", cut_short, check=True)
 
 
 def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeypatch):
@@ -153,8 +161,9 @@ def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeyp
             cursor.execute("UPDATE marketplace_ledgerentry SET balance_usd = 1")
 
         patched.setattr(restoration, "_fill", fill_and_change)
-        with pytest.raises(RestoreFailed, match=r"LedgerEntry.*Nothing was restored"):
+        with refused(RestoreFailed) as caught:
             run("restore", file)
+    assert "LedgerEntry" in str(caught.value)
     assert not LedgerEntry.objects.exists()
 
 
@@ -164,7 +173,7 @@ def test_other_keys_restore_nothing_and_a_rotated_key_restores(used_site, tmp_pa
     empty_the_site()
     former = list(settings.ENCRYPTION_KEYS)
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
-    with pytest.raises(RestoreRefused, match="ENCRYPTION_KEYS has no key of the site"):
+    with refused(RestoreRefused, "wrong_keys"):
         run("restore", file)
     assert not User.objects.exists()
     settings.ENCRYPTION_KEYS += former
@@ -177,8 +186,11 @@ def test_a_backup_with_a_ledger_that_is_wrong_says_so(used_site, tmp_path):
     file = tmp_path / "site.zip"
     run("backup", file)
     empty_the_site()
-    with pytest.raises(CommandError, match=r"It is restored, but:[\s\S]*says 7.00"):
+    with pytest.raises(CommandError) as caught:
         run("restore", file)
+    assert caught.value.returncode == 1
+    assert "7.00" in str(caught.value)
+    assert User.objects.exists()
     empty_the_site()
 
 
@@ -200,7 +212,7 @@ def test_keys_are_kept_apart(tmp_path, settings):
     backups, safe = tmp_path / "backups", tmp_path / "safe"
     backups.mkdir()
     safe.mkdir()
-    with pytest.raises(BackupRefused, match="in the folder of the backup"):
+    with refused(BackupRefused, "keys_beside_backup"):
         run("backup", backups / "site.zip", keys=backups / "keys.env")
     assert list(backups.iterdir()) == []
     run("backup", backups / "site.zip", keys=safe / "keys.env")
@@ -216,25 +228,25 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path):
     file = tmp_path / "site.zip"
     run("backup", file)
     content = file.read_bytes()
-    with pytest.raises(BackupRefused, match="is there already"):
+    with refused(BackupRefused, "file_exists"):
         run("backup", file)
     assert file.read_bytes() == content
 
 
 @pytest.mark.parametrize(
-    ("write", "complaint"),
+    ("write", "code"),
     [
-        (lambda path: None, "cannot be read: No such file"),
-        (lambda path: path.write_text("no backup"), "is no backup, or is damaged"),
-        (lambda path: ZipFile(path, "w").close(), "it has no manifest.json"),
-        (lambda path: cut(path), "is no backup, or is damaged"),
-        (lambda path: of_another_format(path), "of format 9; this version reads 1"),
+        (lambda path: None, "not_readable"),
+        (lambda path: path.write_text("no backup"), "damaged"),
+        (lambda path: ZipFile(path, "w").close(), "missing_manifest"),
+        (lambda path: cut(path), "damaged"),
+        (lambda path: of_another_format(path), "unknown_format"),
     ],
 )
-def test_what_is_no_backup_is_refused(tmp_path, write, complaint):
+def test_what_is_no_backup_is_refused(tmp_path, write, code):
     file = tmp_path / "file.zip"
     write(file)
-    with pytest.raises(BackupUnreadable, match=complaint):
+    with refused(BackupUnreadable, code):
         run("restore", file)
 
 
@@ -248,24 +260,12 @@ def of_another_format(path):
         archive.writestr("manifest.json", json.dumps({"format": 9}))
 
 
-def test_a_newer_versions_backup_is_refused(tmp_path):
-    file, newer = tmp_path / "site.zip", tmp_path / "newer.zip"
-    run("backup", file)
-    with ZipFile(file) as whole, ZipFile(newer, "w") as other:
-        manifest = json.loads(whole.read("manifest.json"))
-        manifest["migrations"].append(["marketplace", "9999_of_tomorrow"])
-        other.writestr("manifest.json", json.dumps(manifest))
-    empty_the_site()
-    with pytest.raises(RestoreRefused, match="by a newer version of the site"):
-        run("restore", newer)
-
-
 def test_a_full_disk_leaves_no_half_backup(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("config.backups.creation.write_table", full)
-    with pytest.raises(BackupRefused, match="No space left"):
+    with refused(BackupRefused, "not_writable"):
         run("backup", tmp_path / "site.zip")
     assert list(tmp_path.iterdir()) == []
 
@@ -339,6 +339,6 @@ def test_a_backup_under_keys_that_do_not_open_the_sites_secrets_says_so(
     used_site, settings, tmp_path
 ):
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
-    with pytest.raises(BackupRefused, match="opened by none of ENCRYPTION_KEYS"):
+    with refused(BackupRefused, "wrong_keys"):
         run("backup", tmp_path / "other.backup.zip")
     assert (tmp_path / "other.backup.zip").exists()

@@ -18,7 +18,7 @@ from tempfile import NamedTemporaryFile
 import boto3
 import pytest
 from botocore.config import Config
-from botocore.exceptions import ClientError, ProxyConnectionError, SSLError
+from botocore.exceptions import ProxyConnectionError, SSLError
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.conf import settings as site
 
@@ -26,7 +26,9 @@ from marketplace.api.signed_hosts import AMAZON_HOSTS
 from marketplace.bridge import certificates, forwarding, proxy
 from marketplace.bridge.forwarding import Marketplace, find_marketplace
 from marketplace.exceptions import BridgeUnfit
+from tests.codes import refused
 from tests.marketplace.bridges import bridge_to, lead_programs
+from tests.marketplace.conformance.refusals import error_code, turk_code
 from tests.marketplace.conftest import HIT
 
 HOST = AMAZON_HOSTS[0]
@@ -75,14 +77,12 @@ def test_a_program_with_amazons_address_in_it_works_unchanged(led_to_the_bridge,
     hits = [client.create_hit(**HIT)["HIT"]["HITId"] for _ in range(3)]
     pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 2})
     assert [hit["HITId"] for page in pages for hit in page["HITs"]] == hits[::-1]
-    with pytest.raises(client.exceptions.RequestError, match=r"Hit XYZ does not exist\. \(\d+\)"):
-        client.get_hit(HITId="XYZ")
+    assert turk_code(client.get_hit, HITId="XYZ") == "HITDoesNotExist"
 
 
 def test_a_key_that_is_not_the_marketplaces_is_refused(led_to_the_bridge, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
-    with pytest.raises(ClientError, match="InvalidSignatureException"):
-        amazon_client().get_account_balance()
+    assert error_code(amazon_client().get_account_balance) == "InvalidSignatureException"
 
 
 def test_many_calls_at_once_are_all_answered(led_to_the_bridge):
@@ -132,7 +132,7 @@ def test_a_program_that_asks_for_another_service_reads_why_not(led_to_the_bridge
     sqs = boto3.client("sqs", region_name="us-east-1")
     with pytest.raises(ProxyConnectionError):
         sqs.list_queues()
-    assert "Name other hosts in NO_PROXY" in bridge.reported[0]
+    assert "NO_PROXY" in bridge.reported[0]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_an_answer_that_is_cut_is_an_error_that_clients_retry(strange, authority
     with lead_to(strange, authority) as bridge:
         status, _headers, error = post_through(bridge, authority)
     assert (status, error["__type"]) == (502, "ServiceFault")
-    assert "did not answer" in bridge.reported[0]
+    assert len(bridge.reported) == 1
     assert len(strange.seen) == 1  # whether it was carried out nobody knows: never sent twice
 
 
@@ -284,25 +284,25 @@ def test_nobody_at_the_marketplace_is_an_error_that_clients_retry(authority):
 
 
 @pytest.mark.parametrize(
-    ("url", "reason"),
+    ("url", "code"),
     [
-        ("ftp://assay.example.org", "is not a marketplace's address"),
-        ("assay.example.org", "is not a marketplace's address"),
-        ("http://[::1", "is not a marketplace's address"),
-        ("http://a:b@assay.example.org/", "is not a marketplace's address"),
-        (f"https://{HOST}", "Amazon's own address"),
-        ("http://127.0.0.1:9/requester", "No marketplace answers at http://127.0.0.1:9/requester"),
+        ("ftp://assay.example.org", "invalid_address"),
+        ("assay.example.org", "invalid_address"),
+        ("http://[::1", "invalid_address"),
+        ("http://a:b@assay.example.org/", "invalid_address"),
+        (f"https://{HOST}", "amazons_address"),
+        ("http://127.0.0.1:9/requester", "no_answer"),
     ],
 )
-def test_an_address_without_a_marketplace_is_refused_at_once(url, reason):
-    with pytest.raises(BridgeUnfit, match=reason.replace("[", r"\[")):
+def test_an_address_without_a_marketplace_is_refused_at_once(url, code):
+    with refused(BridgeUnfit, code):
         find_marketplace(url)
 
 
 def test_a_marketplace_is_found_by_its_sites_address(live_server):
     for url in (live_server.url, f"{live_server.url}/", f"{live_server.url}/requester/"):
         assert find_marketplace(url).url == f"{live_server.url}/requester"
-    with pytest.raises(BridgeUnfit, match="something else does"):
+    with refused(BridgeUnfit, "not_a_marketplace"):
         find_marketplace(f"{live_server.url}/worker/")
 
 
@@ -312,7 +312,7 @@ def test_an_older_marketplace_is_named_as_such(strange):
         b'{"__type": "MissingAuthenticationTokenException"}'
     )
     host, port = strange.server_address[:2]
-    with pytest.raises(BridgeUnfit, match="needs a newer Assay"):
+    with refused(BridgeUnfit, "too_old"):
         find_marketplace(f"http://{host}:{port}/requester")
 
 
@@ -382,18 +382,17 @@ def test_the_authority_is_made_once_and_its_key_is_its_owners_alone(tmp_path):
     assert sorted(each.name for each in folder.iterdir()) == ["authority.pem", "bundle.pem"]
 
 
-def test_an_authority_that_others_may_read_is_not_used(tmp_path):
+def test_a_file_that_others_may_read_or_that_is_no_authority_is_not_used(tmp_path):
     certificates.prepare_authority(tmp_path)
-    (tmp_path / "authority.pem").chmod(0o644)
-    with pytest.raises(BridgeUnfit, match="others may read it"):
+    file = tmp_path / "authority.pem"
+    file.chmod(0o644)
+    with refused(BridgeUnfit, "readable_by_others"):
         certificates.prepare_authority(tmp_path)
-
-
-def test_a_file_that_is_no_authority_is_named(tmp_path):
-    (tmp_path / "authority.pem").write_text("nonsense")
-    (tmp_path / "authority.pem").chmod(0o600)
-    with pytest.raises(BridgeUnfit, match=r"authority\.pem is not a certificate authority"):
+    file.write_text("nonsense")
+    file.chmod(0o600)
+    with refused(BridgeUnfit, "not_an_authority") as caught:
         certificates.prepare_authority(tmp_path)
+    assert str(file) in str(caught.value)
 
 
 def test_an_authority_near_its_end_is_replaced(tmp_path, monkeypatch):
@@ -432,7 +431,7 @@ def test_the_command_prints_what_to_export_and_ends_cleanly(
         assert client.get_account_balance()["AvailableBalance"] == "100.00"
         command.send_signal(signal_number)
         _, errors = command.communicate(timeout=20)
-    assert (command.returncode, errors.strip()) == (0, "The bridge has ended.")
+    assert (command.returncode, errors.count("\n")) == (0, 1)
 
 
 def test_the_command_says_in_a_line_why_it_does_not_start(live_server, tmp_path):
@@ -441,7 +440,8 @@ def test_the_command_says_in_a_line_why_it_does_not_start(live_server, tmp_path)
         taken.listen()
         port = str(taken.getsockname()[1])
         arguments = ["--marketplace", live_server.url, "--folder", str(tmp_path), "--port", port]
-        with start_command(*arguments) as command:
+        with start_command(*arguments, "--json") as command:
             _, errors = command.communicate(timeout=60)
     assert command.returncode == 2
-    assert errors.startswith(f"The bridge cannot listen on port {port}: Address already in use")
+    error = json.loads(errors)["error"]
+    assert (error["code"], port in error["message"]) == ("port_in_use", True)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from botocore.exceptions import ClientError
 from django.test import Client
 
 from marketplace.api.inputs import INPUTS
@@ -115,6 +116,13 @@ def test_a_body_that_is_no_json_object_is_refused(mturk, body):
 
     mturk.meta.events.register("before-sign.mturk.*", replace)
     assert error_of(mturk.list_hits)["Error"]["Code"] == "SerializationException"
+
+
+def test_a_body_beyond_the_limit_is_refused(mturk, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    with pytest.raises(ClientError) as caught:
+        mturk.create_hit(**HIT | {"Description": "d" * 1000})
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
 
 
 @pytest.mark.parametrize("target", ["0117.PayEverybody", "0118.ListHITs", "0117ListHITs", ""])

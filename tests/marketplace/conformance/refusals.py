@@ -34,6 +34,12 @@ def error_of(call: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
     return response
 
 
+def error_code(call: Callable[..., Any], **parameters: Any) -> str:
+    """The AWS code of a refused call, such as InvalidSignatureException."""
+    code: str = error_of(call, **parameters)["Error"]["Code"]
+    return code
+
+
 def turk_code(call: Callable[..., Any], **parameters: Any) -> str:
     """The TurkErrorCode of a refused call, whose message must have the epoch suffix."""
     response = error_of(call, **parameters)

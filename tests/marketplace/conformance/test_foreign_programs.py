@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
+from marketplace.exceptions import NotQualified
 from marketplace.models import Assignment
+from tests.codes import refused
 from tests.marketplace.conftest import HIT, submit
 
 FOREIGN = Path(sys.prefix) / "foreign"
@@ -89,7 +91,7 @@ def test_dallinger_names_amazon_and_speaks_to_this_marketplace(service):
 
 def test_dallinger_says_that_a_wrong_key_is_wrong(dallinger, led_to_the_bridge, keys):
     service = dallinger.MTurkService(keys["access_key_id"], "wrong", "us-east-1")
-    with pytest.raises(dallinger.MTurkServiceException, match="Invalid AWS credentials"):
+    with pytest.raises(dallinger.MTurkServiceException):
         service.check_credentials()
 
 
@@ -116,7 +118,7 @@ def test_dallinger_approves_and_pays_a_bonus(dallinger, service, mturk, worker):
     assert service.grant_bonus(assignment_id, 1.25, "Thorough")
     assert service.get_assignment(assignment_id)["status"] == "Approved"
     assert service.account_balance() == 100 - 0.63 - 1.25
-    with pytest.raises(dallinger.MTurkServiceException, match="status of: Submitted"):
+    with pytest.raises(dallinger.MTurkServiceException):
         service.approve_assignment(assignment_id)
     assert service.get_assignment("NONE") is None
 
@@ -152,7 +154,7 @@ def test_dallingers_requirements_keep_workers_out(dallinger, service, dallinger_
     hit = dallinger_hit(qualifications=[requirement])
     member, newcomer = make_worker("bea"), make_worker("cleo")
     service.assign_qualification(group, member.worker_id, 1)
-    with pytest.raises(Exception, match="Group A"):
+    with refused(NotQualified, "held"):
         submit(member, hit["id"])
     submit(newcomer, hit["id"])
     assert Assignment.objects.get().worker == newcomer
@@ -237,4 +239,4 @@ def test_psiturk_is_told_what_went_wrong(psiturk):
     response = psiturk("live").get_hit("NONE")
     assert not response.success
     assert isinstance(response.exception, ClientError)
-    assert "Hit NONE does not exist" in str(response.exception)
+    assert response.exception.response["TurkErrorCode"].endswith("HITDoesNotExist")
