@@ -6,13 +6,14 @@ import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from botocore.exceptions import ClientError
 
 from marketplace import clock
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import ProtocolError
 from marketplace.models import AccessKey
 from tests.boto_clients import in_process_client
+from tests.codes import refused
+from tests.marketplace.conformance.refusals import error_code
 
 KEY_ID, SECRET = "ASSAYAAAAAAAAAAAAAAA", "a-secret"
 
@@ -47,9 +48,13 @@ def check(request, now=None):
 
 
 def refusal_of(request, now=None):
-    with pytest.raises(ProtocolError) as caught:
+    with refused(ProtocolError) as caught:
         check(request, now=now)
     return caught.value.code
+
+
+def with_header(request, name, value):
+    return changed(request, headers=request.headers | {name: value})
 
 
 @pytest.mark.parametrize(
@@ -64,22 +69,18 @@ def test_header_values_are_signed_with_single_spaces():
     assert check(signed(headers={"X-Amz-Note": "two   spaces "})) == KEY_ID
 
 
-def test_a_tampered_body_is_refused():
-    assert refusal_of(changed(signed(), body=b'{"a": 1}')) == "InvalidSignatureException"
-
-
-def test_a_tampered_target_is_refused():
+def test_what_was_not_signed_so_is_refused():
     request = signed()
-    headers = request.headers | {"x-amz-target": "MTurkRequesterServiceV20170117.DeleteHIT"}
-    assert refusal_of(changed(request, headers=headers)) == "InvalidSignatureException"
-
-
-def test_another_path_or_host_or_query_is_refused():
-    request = signed()
-    elsewhere = request.headers | {"host": "elsewhere.example"}
-    assert refusal_of(changed(request, path="/other")) == "InvalidSignatureException"
-    assert refusal_of(changed(request, query_string="a=1")) == "InvalidSignatureException"
-    assert refusal_of(changed(request, headers=elsewhere)) == "InvalidSignatureException"
+    for tampered in (
+        changed(request, body=b'{"a": 1}'),
+        with_header(request, "x-amz-target", "MTurkRequesterServiceV20170117.DeleteHIT"),
+        changed(request, path="/other"),
+        changed(request, query_string="a=1"),
+        with_header(request, "host", "elsewhere.example"),
+        with_header(request, "x-amz-date", "20010101T000000Z"),  # not the credential's
+        signed(secret="another"),
+    ):
+        assert refusal_of(tampered) == "InvalidSignatureException"
 
 
 @pytest.mark.parametrize("name", ["host", "x-amz-date", "x-amz-target"])
@@ -92,41 +93,29 @@ def test_a_header_that_matters_must_be_signed(name):
     headers = request.headers | {
         "authorization": authorization[:start] + names + authorization[end:]
     }
-    with pytest.raises(ProtocolError, match=f"'{name}' must be a 'SignedHeader'"):
+    with refused(ProtocolError, "InvalidSignatureException") as caught:
         check(changed(request, headers=headers))
-
-
-def test_a_wrong_secret_is_refused():
-    assert refusal_of(signed(secret="another")) == "InvalidSignatureException"
+    assert f"'{name}'" in str(caught.value)
 
 
 def test_a_signature_for_another_service_is_refused():
-    with pytest.raises(ProtocolError, match="correct service: 'mturk-requester'"):
+    with refused(ProtocolError, "InvalidSignatureException") as caught:
         check(signed(service="s3"))
+    assert "'mturk-requester'" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("skew", "text"), [(16, "Signature expired"), (-16, "Signature not yet current")]
-)
-def test_a_date_more_than_fifteen_minutes_off_is_refused(skew, text):
+@pytest.mark.parametrize("skew", [16, -16])
+def test_a_date_more_than_fifteen_minutes_off_is_refused(skew):
     request = signed()
-    with pytest.raises(ProtocolError, match=text) as caught:
-        check(request, now=datetime.now(UTC) + timedelta(minutes=skew))
-    assert caught.value.code == "InvalidSignatureException"
+    wrong = refusal_of(request, now=datetime.now(UTC) + timedelta(minutes=skew))
+    assert wrong == "InvalidSignatureException"
     assert check(request, now=datetime.now(UTC) + timedelta(minutes=skew * 14 / 16)) == KEY_ID
-
-
-def test_a_date_that_is_not_the_credentials_is_refused():
-    request = signed()
-    headers = request.headers | {"x-amz-date": "20010101T000000Z"}
-    assert refusal_of(changed(request, headers=headers)) == "InvalidSignatureException"
 
 
 @pytest.mark.parametrize("text", ["", "20261332T000000Z", "today"])
 def test_a_request_without_a_readable_date_is_incomplete(text):
-    request = signed()
-    headers = request.headers | {"x-amz-date": text}
-    assert refusal_of(changed(request, headers=headers)) == "IncompleteSignatureException"
+    code = refusal_of(with_header(signed(), "x-amz-date", text))
+    assert code == "IncompleteSignatureException"
 
 
 @pytest.mark.parametrize(
@@ -140,10 +129,8 @@ def test_a_request_without_a_readable_date_is_incomplete(text):
     ],
 )
 def test_a_broken_authorization_header_is_refused(header, code):
-    request = signed()
-    headers = request.headers | {"authorization": header}
     expected = code or "IncompleteSignatureException"
-    assert refusal_of(changed(request, headers=headers)) == expected
+    assert refusal_of(with_header(signed(), "authorization", header)) == expected
 
 
 def test_a_session_token_is_refused_because_none_is_ever_issued():
@@ -153,23 +140,16 @@ def test_a_session_token_is_refused_because_none_is_ever_issued():
 
 def test_an_unknown_key_gets_amazons_error(db):
     client = in_process_client({"access_key_id": KEY_ID, "secret_access_key": SECRET})
-    with pytest.raises(ClientError) as caught:
-        client.get_account_balance()
-    assert caught.value.response["Error"] == {
-        "Code": "UnrecognizedClientException",
-        "Message": "The security token included in the request is invalid.",
-    }
+    assert error_code(client.get_account_balance) == "UnrecognizedClientException"
 
 
 def test_a_key_that_was_ended_is_unknown(keys, mturk):
     mturk.get_account_balance()
     AccessKey.objects.filter(access_key_id=keys["access_key_id"]).update(revoked_at=clock.now())
-    with pytest.raises(ClientError, match="UnrecognizedClientException"):
-        mturk.get_account_balance()
+    assert error_code(mturk.get_account_balance) == "UnrecognizedClientException"
 
 
 def test_a_key_does_not_open_with_another_keys_secret(make_keys):
     ours, theirs = make_keys("Ours"), make_keys("Theirs")
     client = in_process_client(ours | {"secret_access_key": theirs["secret_access_key"]})
-    with pytest.raises(ClientError, match="InvalidSignatureException"):
-        client.get_account_balance()
+    assert error_code(client.get_account_balance) == "InvalidSignatureException"

@@ -8,14 +8,13 @@ from django.test import Client
 
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
-from marketplace.models import Assignment, Hit
-from tests.marketplace.conftest import HIT
+from marketplace.models import Assignment
+from tests.codes import codes_on
 
 
 @pytest.fixture
-def assignment(mturk, worker):
-    mturk.create_hit(**HIT)
-    return accept_hit(worker=worker, hit=Hit.objects.get())
+def assignment(hit, worker):
+    return accept_hit(worker=worker, hit=hit)
 
 
 def post(public_id, **fields):
@@ -60,32 +59,27 @@ def test_a_plain_form_is_taken_as_well_as_a_multipart_one(assignment):
     assert "<FreeText>4</FreeText>" in assignment.answer
 
 
-def test_submitting_again_gives_the_same_receipt_and_changes_nothing(assignment):
+def test_submitting_again_gives_the_same_receipt_and_changes_nothing(mturk, assignment):
     first = post(assignment.public_id, rating="4")
+    # The receipt can be framed, and informs the page around it.
+    assert "X-Frame-Options" not in first.headers
+    assert "marketplace/receipt.js" in first.content.decode()
     before = Assignment.objects.values().get()
     clock.advance(timedelta(hours=2))
     again = post(assignment.public_id, rating="1")
     assert (again.status_code, again.content) == (200, first.content)
     assert Assignment.objects.values().get() == before
-
-
-def test_a_receipt_can_be_had_after_the_decision_too(mturk, assignment):
-    first = post(assignment.public_id, rating="4")
     mturk.approve_assignment(AssignmentId=assignment.public_id)
     assert post(assignment.public_id, rating="4").content == first.content
 
 
-def test_the_receipt_can_be_framed_and_informs_the_page_around_it(assignment):
-    response = post(assignment.public_id, rating="4")
-    assert "X-Frame-Options" not in response.headers
-    assert "marketplace/receipt.js" in response.content.decode()
+def check_refusal(response, status, code):
+    assert (response.status_code, codes_on(response.content.decode())) == (status, [code])
 
 
 def test_what_comes_after_the_deadline_is_refused(assignment):
     clock.advance(timedelta(seconds=1200))
-    response = post(assignment.public_id, rating="4")
-    assert response.status_code == 410
-    assert "time allotted" in response.content.decode()
+    check_refusal(post(assignment.public_id, rating="4"), 410, "time_over")
     assignment.refresh_from_db()
     assert (assignment.status, assignment.answer) == ("Abandoned", "")
 
@@ -97,9 +91,7 @@ def test_a_submission_in_the_last_second_counts(assignment):
 
 def test_a_returned_assignment_cannot_be_submitted(assignment):
     return_assignment(assignment=assignment)
-    response = post(assignment.public_id, rating="4")
-    assert response.status_code == 410
-    assert "You returned this assignment" in response.content.decode()
+    check_refusal(post(assignment.public_id, rating="4"), 410, "returned")
 
 
 @pytest.mark.parametrize("public_id", ["NONE", "", "a\0b", "<script>", "A" * 500])
@@ -110,18 +102,13 @@ def test_an_unknown_assignment_cannot_be_submitted(db, public_id):
 
 
 def test_a_preview_cannot_be_submitted(assignment):
-    response = post("ASSIGNMENT_ID_NOT_AVAILABLE", rating="4")
-    assert response.status_code == 403
-    assert "Accept the HIT first" in response.content.decode()
+    check_refusal(post("ASSIGNMENT_ID_NOT_AVAILABLE", rating="4"), 403, "preview_only")
 
 
 def test_a_form_without_an_answer_is_refused_and_can_be_sent_again(assignment):
     response = post(assignment.public_id, hitId="x", workerId="y", turkSubmitTo="z")
-    assert response.status_code == 400
-    assert post(assignment.public_id, rating="4").status_code == 200
-
-
-def test_an_empty_answer_is_an_answer(assignment):
+    check_refusal(response, 400, "nothing_answered")
+    # An empty answer is an answer.
     assert post(assignment.public_id, reason="").status_code == 200
     assignment.refresh_from_db()
     assert "<FreeText></FreeText>" in assignment.answer

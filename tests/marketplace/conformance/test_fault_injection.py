@@ -210,3 +210,4 @@ def test_testing_pages_need_no_session(live_server, settings):
     with pytest.raises(urllib.error.HTTPError) as caught:
         ask(f"{live_server.url}/testing/clock")
     assert caught.value.status == 404
+    caught.value.close()
