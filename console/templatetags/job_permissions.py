@@ -7,7 +7,6 @@ from collections.abc import Container
 
 from django import template
 
-from console import job_permissions
 from work.models import Job
 
 register = template.Library()
@@ -15,14 +14,23 @@ register = template.Library()
 
 @register.filter
 def message_for(job: Job, may: Container[str]) -> str:
+    from console import job_permissions
+
     return job_permissions.message_for(job, may)
 
 
 @register.filter
 def may_stop(job: Job, may: Container[str]) -> bool:
-    return all(one in may for one in job_permissions.needed_to_control(job, resumes=False))
+    return _may_control(job, may, resumes=False)
 
 
 @register.filter
 def may_resume(job: Job, may: Container[str]) -> bool:
-    return all(one in may for one in job_permissions.needed_to_control(job, resumes=True))
+    return _may_control(job, may, resumes=True)
+
+
+def _may_control(job: Job, may: Container[str], *, resumes: bool) -> bool:
+    # Imported here: it imports the apps whose jobs it knows, which pages without a job do not need.
+    from console.job_permissions import needed_to_control
+
+    return all(one in may for one in needed_to_control(job, resumes=resumes))

@@ -8,7 +8,6 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 
-from marketplace.api.dispatch import refusal, requester_api
 from marketplace.exceptions import ProtocolError
 
 
@@ -28,6 +27,9 @@ def answer_at_root(
 
 
 def _answer(request: HttpRequest) -> HttpResponseBase:
+    # Imported at the first request to such a name: every process has this middleware.
+    from marketplace.api.dispatch import refusal, requester_api
+
     if settings.SECURE_SSL_REDIRECT and not request.is_secure():
         return refusal(ProtocolError("AccessDeniedException", "Use HTTPS.", status=403))
     if request.method != "POST" or request.path != "/":
