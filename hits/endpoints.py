@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import (
     ClientError,
@@ -86,6 +85,8 @@ def connect(
 
 
 def _client(address: str, key: AccessKey) -> MTurkClient:
+    import boto3
+
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or parts.port == 0:
         raise ValueError(_("not a valid web address"))

@@ -7,7 +7,6 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
@@ -78,6 +77,8 @@ def _client(service: str, destination: str) -> Any:
     """A client of the marketplace's own: its keys and endpoint are its environment's
     (AWS_ENDPOINT_URL_SQS and the like), unless a setting names the endpoint. It goes to the
     destination's region, since nobody answers for it in another."""
+    import boto3
+
     endpoint_url = getattr(settings, f"AWS_ENDPOINT_URL_{service.upper()}", None) or None
     client: Any = boto3.client
     return client(
@@ -86,6 +87,8 @@ def _client(service: str, destination: str) -> Any:
 
 
 def _region_of(destination: str) -> str:
+    import boto3
+
     if match := REGION.match(destination):
         return match[1] or match[2]
     return getattr(settings, "AWS_REGION", None) or boto3.Session().region_name or "us-east-1"

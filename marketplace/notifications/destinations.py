@@ -6,7 +6,6 @@ import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-import boto3
 from allauth.account.models import EmailAddress
 from django.conf import settings
 
@@ -37,6 +36,8 @@ def check_destination(*, requester: Requester, transport: str, destination: str)
 
 def require_deliverable(transport: str) -> None:
     """Raise NotificationUndeliverable where this marketplace can send nothing in that way."""
+    import boto3
+
     match Transport(transport):
         case Transport.SQS | Transport.SNS:
             # On a machine of Amazon's this asks a service there, for a second at most.

@@ -8,7 +8,6 @@ from annotation.management.numbers import natural, positive
 from presentation.files import require_writable
 from simulation.names import CATALOGUES, named_catalogue, named_critic
 from simulation.recommenders.trained.settings import PUBLISHED, TrainingSettings, settings_of
-from simulation.recommenders.trained.training import train
 
 
 class Command(BaseCommand):
@@ -40,6 +39,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, output: Path, start_from: Path | None, **options: Any) -> None:
+        # Imports torch, which --help does not need.
+        from simulation.recommenders.trained.training import train
+
         require_writable(output)
         try:
             catalogue = named_catalogue(options["catalogue"], seed=options["seed"])
