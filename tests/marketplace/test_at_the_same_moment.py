@@ -11,11 +11,10 @@ from django.db import connection
 
 from marketplace import clock
 from marketplace.exceptions import WorkRefused
-from marketplace.hits.assignments import accept_hit, accept_next, submit_assignment
+from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import (
     Assignment,
     Hit,
-    HitType,
     NotificationSetting,
     Qualification,
     QualificationRequest,
@@ -26,6 +25,7 @@ from marketplace.qualifications.requests import request_qualification
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, HIT_TYPE, assert_ledger_balances, submit
 
+pytestmark = pytest.mark.django_db(transaction=True)
 THREADS = 8
 
 
@@ -62,27 +62,6 @@ def lab(lab_keys):
     assert_ledger_balances()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_the_last_free_assignment_goes_to_exactly_one(workers, lab):
-    lab.create_hit(**HIT, MaxAssignments=1)
-    hit = Hit.objects.get()
-    results = all_at_once(*[lambda w=w: accept_hit(worker=w, hit=hit) for w in workers])
-    assert sum(isinstance(result, Assignment) for result in results) == 1
-    assert sum(isinstance(result, WorkRefused) for result in results) == THREADS - 1
-    assert Assignment.objects.count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_as_many_as_there_are_assignments_get_one(workers, lab):
-    lab.create_hit(**HIT, MaxAssignments=3)
-    hit = Hit.objects.get()
-    results = all_at_once(*[lambda w=w: accept_hit(worker=w, hit=hit) for w in workers])
-    assert sum(isinstance(result, Assignment) for result in results) == 3
-    hit.refresh_from_db()
-    assert hit.status == "Unassignable"
-
-
-@pytest.mark.django_db(transaction=True)
 def test_a_worker_who_asks_twice_at_once_gets_one_assignment(workers, lab):
     lab.create_hit(**HIT, MaxAssignments=5)
     hit = Hit.objects.get()
@@ -91,17 +70,6 @@ def test_a_worker_who_asks_twice_at_once_gets_one_assignment(workers, lab):
     assert Assignment.objects.count() == 1
 
 
-@pytest.mark.django_db(transaction=True)
-def test_everybody_who_asks_for_the_next_hit_gets_one_of_their_own(workers, lab):
-    for _ in range(THREADS):
-        lab.create_hit(**HIT)
-    hit_type = HitType.objects.get()
-    calls = [lambda w=w: accept_next(worker=w, hit_type=hit_type) for w in workers]
-    results = all_at_once(*calls)
-    assert len({result.hit_id for result in results}) == THREADS
-
-
-@pytest.mark.django_db(transaction=True)
 def test_two_submissions_at_once_are_one(workers, lab):
     lab.create_hit(**HIT)
     public_id = accept_hit(worker=workers[0], hit=Hit.objects.get()).public_id
@@ -113,7 +81,6 @@ def test_two_submissions_at_once_are_one(workers, lab):
     assert len(set(results)) == 1
 
 
-@pytest.mark.django_db(transaction=True)
 def test_approvals_at_once_pay_once(workers, lab):
     hit_id = lab.create_hit(**HIT)["HIT"]["HITId"]
     assignment_id = submit(workers[0], hit_id)
@@ -123,7 +90,6 @@ def test_approvals_at_once_pay_once(workers, lab):
     assert lab.get_account_balance()["AvailableBalance"] == "99.37"
 
 
-@pytest.mark.django_db(transaction=True)
 def test_one_token_at_once_is_one_hit(lab):
     call = lambda: lab.create_hit(**HIT, UniqueRequestToken="same")  # noqa: E731
     results = all_at_once(*[call] * 4)
@@ -132,7 +98,6 @@ def test_one_token_at_once_is_one_hit(lab):
     assert Hit.objects.count() == 1
 
 
-@pytest.mark.django_db(transaction=True)
 def test_money_is_not_spent_twice_at_once(lab):
     values = HIT | {"Reward": "40.00"}
     calls = [lambda n=n: lab.create_hit(**values | {"Title": f"T{n}"}) for n in range(5)]
@@ -142,7 +107,6 @@ def test_money_is_not_spent_twice_at_once(lab):
     assert lab.get_account_balance()["AvailableBalance"] == "20.00"
 
 
-@pytest.mark.django_db(transaction=True)
 def test_holding_and_paying_at_once_wait_for_each_other(workers, lab):
     for _ in range(3):
         hit_id = lab.create_hit(**HIT, MaxAssignments=3)["HIT"]["HITId"]
@@ -154,7 +118,6 @@ def test_holding_and_paying_at_once_wait_for_each_other(workers, lab):
     assert lab.get_account_balance()["OnHoldBalance"] == "1.89"
 
 
-@pytest.mark.django_db(transaction=True)
 def test_settings_that_come_at_once_are_one(lab):
     type_id = lab.create_hit_type(**HIT_TYPE)["HITTypeId"]
     setting = {"Transport": "Email", "Version": "2014-08-15", "EventTypes": ["HITCreated"]}
@@ -168,7 +131,6 @@ def test_settings_that_come_at_once_are_one(lab):
     assert NotificationSetting.objects.count() == 1
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_request_is_granted_or_withdrawn_with_its_type_and_not_both(workers, lab):
     values = {"Name": "Chess", "Description": "Plays it.", "QualificationTypeStatus": "Active"}
     type_id = lab.create_qualification_type(**values)["QualificationType"]["QualificationTypeId"]
@@ -181,7 +143,6 @@ def test_a_request_is_granted_or_withdrawn_with_its_type_and_not_both(workers, l
     assert granted.count() == Qualification.objects.count()
 
 
-@pytest.mark.django_db(transaction=True)
 def test_what_may_be_requested_only_once_is_granted_once_to_all_tabs_of_a_worker(workers, lab):
     made = lab.create_qualification_type(
         Name="Reads", Description="d", QualificationTypeStatus="Active", AutoGranted=True

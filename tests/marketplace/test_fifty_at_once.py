@@ -19,6 +19,7 @@ from marketplace.people.enrolment import open_worker_account
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, assert_ledger_balances
 
+pytestmark = pytest.mark.django_db(transaction=True)
 WORKERS, HITS, MAX_ASSIGNMENTS = 50, 40, 3
 
 
@@ -52,7 +53,6 @@ def all_fifty(workers, work):
         return list(pool.map(one, workers))
 
 
-@pytest.mark.django_db(transaction=True)
 def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
     def ask_for_every_hit(worker):
         mine = Counter()
@@ -71,7 +71,6 @@ def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
     assert set(Hit.objects.values_list("status", flat=True)) == {"Unassignable"}
 
 
-@pytest.mark.django_db(transaction=True)
 def test_fifty_who_take_whatever_is_next_get_all_there_is(workers, hits):
     def take_what_is_next(worker):
         count = 0

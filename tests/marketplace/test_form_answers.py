@@ -21,7 +21,7 @@ GOOD = {
     "style": ["1"],
     "colours": ["0", "2"],
     "price": ["49.50"],
-    "reason": ["Because\r\nof <brass> & form"],
+    "reason": ["Because:\r\n<brass> & form"],
 }
 
 
@@ -59,7 +59,7 @@ def test_answers_are_written_with_the_requesters_own_identifiers():
         identifier("room") + "<SelectionIdentifier>attic</SelectionIdentifier>",
         identifier("shop") + "<OtherSelectionText>At a fair</OtherSelectionText>",
         identifier("price") + "<FreeText>49.50</FreeText>",
-        identifier("reason") + "<FreeText>Because\nof &lt;brass&gt; &amp; form</FreeText>",
+        identifier("reason") + "<FreeText>Because:\n&lt;brass&gt; &amp; form</FreeText>",
         identifier("code") + "<FreeText></FreeText>",
     ]
 

@@ -7,9 +7,7 @@ from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError
-from django.test import Client
 
-from accounts.models import User
 from marketplace.exceptions import InvalidAmount, InvalidPayoutFile, RequesterDoesNotExist
 from marketplace.models import AuditEntry, LedgerEntry, LedgerTransaction, Payout, PayoutBatch
 from marketplace.money import ledger
@@ -36,25 +34,6 @@ def balance(account):
 
 def rows_of(file):
     return list(csv.DictReader(io.StringIO(file.read_text())))
-
-
-@pytest.mark.parametrize("path", ["", "payouts/", "audit/", "status/", "requesters/{id}/"])
-@pytest.mark.parametrize("who", ["requester", "worker"])
-def test_the_pages_are_the_operators_alone(requester, ada, rita, path, who):
-    address = HOME + path.format(id=requester.public_id)
-    browser = {"worker": ada, "requester": rita}[who]
-    assert browser.get(address).status_code == 403
-    assert browser.post(address).status_code in (403, 405)
-    assert "/requester-console/login/" in Client().get(address).headers["Location"]
-
-
-@pytest.mark.parametrize("path", ["payouts/make/", "payouts/1/export/", "payouts/1/paid/"])
-def test_actions_are_the_operators_alone_and_need_a_form_of_ours(ada, earned, path):
-    assert ada.post(HOME + path).status_code == 403
-    careful = Client(enforce_csrf_checks=True)
-    careful.force_login(User.objects.create_user("olga", is_staff=True))
-    assert careful.post(HOME + path).status_code == 403
-    assert not PayoutBatch.objects.exists()
 
 
 def test_a_deposit_is_made_by_an_operator_and_written_down(olga, requester):

@@ -1,6 +1,7 @@
 """Pages and links written for Mechanical Turk, used here unchanged."""
 
 from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.staticfiles import finders
@@ -10,6 +11,7 @@ from marketplace import clock
 from marketplace.documents.html import begin_with, send_here
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import Assignment, Hit
+from tests.codes import message_codes
 from tests.marketplace.conftest import HIT, HTML_QUESTION
 from tests.marketplace.test_worker_site import text_of
 
@@ -79,29 +81,29 @@ def hits(mturk):
     return [mturk.create_hit(**HIT)["HIT"] for _ in range(2)]
 
 
-@pytest.mark.parametrize("key", ["HITTypeId", "HITGroupId"])
-@pytest.mark.parametrize("link", ["/mturk/preview?groupId={}", "/projects/{}/tasks"])
-def test_links_to_a_group_lead_to_it(ada, hits, key, link):
-    response = ada.get(link.format(hits[0][key]))
-    assert response.headers["Location"] == f"/worker/groups/{hits[0]['HITTypeId']}/"
+def test_links_to_a_group_or_a_hit_lead_to_it_after_signing_in(ada, hits):
+    group, hit = f"/worker/groups/{hits[0]['HITTypeId']}/", f"/worker/hits/{hits[1]['HITId']}/"
+    for link, page in (
+        (f"/mturk/preview?groupId={hits[0]['HITTypeId']}", group),
+        (f"/mturk/preview?groupId={hits[0]['HITGroupId']}", group),
+        (f"/projects/{hits[0]['HITTypeId']}/tasks", group),
+        (f"/projects/{hits[0]['HITGroupId']}/tasks", group),
+        (f"/mturk/preview?hitId={hits[1]['HITId']}", hit),
+    ):
+        assert ada.get(link).headers["Location"] == page
+        anonymous = urlsplit(Client().get(link).headers["Location"])
+        assert anonymous.path == "/worker/login/"
+        assert parse_qs(anonymous.query) == {"next": [link]}
 
 
-def test_a_link_to_a_hit_leads_to_it(ada, hits):
-    response = ada.get(f"/mturk/preview?hitId={hits[1]['HITId']}")
-    assert response.headers["Location"] == f"/worker/hits/{hits[1]['HITId']}/"
-
-
-def test_previewandaccept_accepts(ada, worker, hits):
-    response = ada.get(f"/mturk/previewandaccept?groupId={hits[0]['HITGroupId']}")
-    held = Assignment.objects.get()
-    assert response.headers["Location"] == f"/worker/assignments/{held.public_id}/"
-    assert (held.worker, held.hit.public_id) == (worker, hits[0]["HITId"])
-
-
-def test_looking_ahead_accepts_nothing(ada, hits):
+def test_previewandaccept_accepts_and_looking_ahead_does_not(ada, worker, hits):
     path = f"/mturk/previewandaccept?groupId={hits[0]['HITGroupId']}"
     assert ada.head(path).status_code == 405
     assert not Assignment.objects.exists()
+    response = ada.get(path)
+    held = Assignment.objects.get()
+    assert response.headers["Location"] == f"/worker/assignments/{held.public_id}/"
+    assert (held.worker, held.hit.public_id) == (worker, hits[0]["HITId"])
 
 
 @pytest.mark.parametrize(
@@ -117,27 +119,17 @@ def test_a_link_to_nothing_is_not_found(ada, path):
     assert ada.get(path).status_code == 404
 
 
-def test_links_ask_to_sign_in_first_and_remember_where_to(worker, hits):
-    path = f"/mturk/preview?groupId={hits[0]['HITGroupId']}"
-    response = Client().get(path)
-    assert response.headers["Location"].startswith("/worker/login/?next=/mturk/preview%3FgroupId")
-
-
-def test_without_auto_accept_the_next_hit_is_shown_first(ada, worker, hits):
-    accept_hit(worker=worker, hit=Hit.objects.get(public_id=hits[0]["HITId"]))
-    path = f"/worker/groups/{hits[0]['HITTypeId']}/"
-    assert ada.get(path + "next/").headers["Location"] == path
-    assert Assignment.objects.count() == 1
-
-
-def test_the_next_page_confirms_what_was_submitted_a_moment_ago(ada, worker, hits):
+def test_the_next_page_shows_a_hit_and_confirms_what_was_submitted(ada, worker, hits):
     assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hits[0]["HITId"]))
-    path = f"/worker/groups/{hits[0]['HITTypeId']}/next/"
-    assert "were submitted" not in text_of(ada.get(path, follow=True))
+    group = f"/worker/groups/{hits[0]['HITTypeId']}/"
+    path = f"{group}next/"
+    assert ada.get(path).headers["Location"] == group
+    assert Assignment.objects.count() == 1
+    assert "receipt" not in message_codes(ada.get(path, follow=True))
     submit_assignment(public_id=assignment.public_id, fields=[("rating", ["4"])])
-    assert "were submitted" in text_of(ada.get(path, follow=True))
+    assert "receipt" in message_codes(ada.get(path, follow=True))
     clock.advance(timedelta(minutes=2))
-    assert "were submitted" not in text_of(ada.get(path, follow=True))
+    assert "receipt" not in message_codes(ada.get(path, follow=True))
 
 
 def test_auto_accept_goes_on_until_nothing_is_left(ada, hits):
@@ -149,7 +141,7 @@ def test_auto_accept_goes_on_until_nothing_is_left(ada, hits):
     assert is_ticked(ada.get(second))
     response = ada.get(group + "next/", follow=True)
     assert response.redirect_chain[-1] == ("/worker/", 302)
-    assert "are left for you" in text_of(response)
+    assert message_codes(response) == ["none_left"]
 
 
 def test_auto_accept_can_be_switched_off_while_working(ada, hits):

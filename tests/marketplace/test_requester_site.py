@@ -199,16 +199,6 @@ def test_anothers_channel_or_key_cannot_be_reached_through_ones_own_page(
     assert field_codes(refused)["hit_type"] == ["invalid_choice"]
 
 
-@pytest.mark.parametrize("path", ACTIONS)
-def test_every_action_needs_a_form_of_ours(requester, home, channel, keys, path):
-    user = User.objects.create_user("rita")
-    requester.users.add(user)
-    browser = Client(enforce_csrf_checks=True)
-    browser.force_login(user)
-    address = home + path.format(token=channel.token, key=keys["access_key_id"])
-    assert browser.post(address, {"labels": "x"}).status_code == 403
-
-
 def test_a_channel_is_opened_used_and_closed(rita, home, channel, requester):
     requester.owners.add(User.objects.get(username="rita"))
     rita.post(f"{home}channels/{channel.token}/invite/", {"labels": "P 1\n\n=1+1\n"})

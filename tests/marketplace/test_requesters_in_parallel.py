@@ -20,6 +20,7 @@ from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, assert_ledger_balances, submit
 from tests.marketplace.test_at_the_same_moment import all_at_once
 
+pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE_SECONDS = 30
 row_locks = pytest.mark.skipif(
     connection.vendor != "postgresql", reason="SQLite has one writer at a time"
@@ -57,7 +58,6 @@ def elsewhere():
 
 
 @row_locks
-@pytest.mark.django_db(transaction=True)
 def test_money_moves_while_another_requesters_transaction_is_open(labs, workers):
     ours, theirs = labs[:2]
     held, free = (submit(workers[0], lab.create_hit(**HIT)["HIT"]["HITId"]) for lab in labs[:2])
@@ -82,7 +82,6 @@ def test_money_moves_while_another_requesters_transaction_is_open(labs, workers)
 
 
 @row_locks
-@pytest.mark.django_db(transaction=True)
 def test_money_of_one_requester_takes_turns(labs):
     with elsewhere() as call:
         with transaction.atomic():
@@ -95,7 +94,6 @@ def test_money_of_one_requester_takes_turns(labs):
 
 
 @row_locks
-@pytest.mark.django_db(transaction=True)
 def test_both_accounts_of_a_requester_are_locked_whichever_is_used(labs, workers):
     assignment_id = submit(workers[0], labs[0].create_hit(**HIT)["HIT"]["HITId"])
     requester = Requester.objects.get(name="Lab 0")
@@ -109,7 +107,6 @@ def test_both_accounts_of_a_requester_are_locked_whichever_is_used(labs, workers
     labs[0].approve_assignment(AssignmentId=assignment_id)
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_everything_at_once_ends_without_a_deadlock(labs, workers, seed):
     """Each lab's two HITs are done by the same workers; then time approves one of them while

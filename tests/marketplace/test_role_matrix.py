@@ -104,6 +104,17 @@ def test_nobody_gets_in_without_signing_in(people, hit, names):
     assert allowed(people["anonymous"], names, hit, {SIGN_IN, *REFUSED}) == {}
 
 
+@pytest.mark.parametrize("person", ["worker", "requester", "operator"])
+def test_every_action_needs_a_form_of_this_site(people, hit, person):
+    browser = Client(enforce_csrf_checks=True)
+    browser.cookies = people[person].cookies
+    for name, where in addresses(WORKERS | REQUESTERS | OPERATORS, hit):
+        with transaction.atomic():
+            answer = browser.post(where)
+            transaction.set_rollback(True)
+        assert answer.status_code in (403, 405), name
+
+
 @pytest.mark.parametrize("person", ["requester", "operator"])
 def test_who_is_no_worker_does_no_work(people, hit, person):
     assert allowed(people[person], WORKERS, hit, REFUSED) == {}

@@ -93,8 +93,9 @@ def test_another_requesters_hits_are_not_in_it(connection):
 
 @pytest.mark.parametrize("content", [{}, {"annotation_prefix": ""}, {"annotation_prefix": 7}])
 def test_without_a_prefix_nothing_is_summed(connection, content):
-    with pytest.raises(MarketplaceRefused, match="annotation_prefix"):
+    with pytest.raises(MarketplaceRefused) as caught:
         post(connection, "/statement", content)
+    assert "annotation_prefix" in str(caught.value)
 
 
 def test_a_wrong_signature_opens_nothing(connection, live_server):

@@ -67,7 +67,7 @@ def test_what_is_stored_outlives_a_reload(page, mturk):
 
 
 def test_another_requesters_page_finds_nothing(page, mturk, make_keys):
-    enter(page, accept(page, publish(mturk)), "for the first alone")
+    enter(page, accept(page, publish(mturk)), "private")
     other = in_process_client(make_keys("Another lab"))
     expect(accept(page, publish(other))).to_have_value("")
     assert in_frame(page, "localStorage.length") == 0

@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 
-from django.test import Client
 from django.utils.html import escape
 
 from marketplace import clock
@@ -248,14 +247,6 @@ def test_without_a_retry_delay_there_is_one_attempt(mturk, ada):
     page = ada.get(f"/worker/qualifications/{type_id}/")
     assert page.context["obstacle"].code == "only_once"
     assert codes_on(text_of(ada.get(test))) == ["handed_in_already"]
-
-
-def test_asking_needs_an_existing_type_and_a_form_of_ours(mturk, ada, worker):
-    for path in ("qualifications/NONE/", "qualification-tests/NONE/"):
-        assert ada.get(f"/worker/{path}").status_code == 404
-    browser = Client(enforce_csrf_checks=True)
-    browser.force_login(worker.user)
-    assert browser.post(f"/worker/qualifications/{make(mturk)}/").status_code == 403
 
 
 def test_the_worker_sees_what_the_marketplace_counts(ada, worker):

@@ -25,6 +25,7 @@ from marketplace.money.payout_methods import choose_method
 from marketplace.people.erasure import erase_worker
 from marketplace.qualifications.eligibility import qualifies
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
+from tests.codes import refused
 from tests.marketplace.conftest import HIT, submit
 from tests.marketplace.test_recruited_studies import came
 from tests.marketplace.test_worker_site import text_of
@@ -43,7 +44,7 @@ def test_a_country_is_stated_once_with_what_the_network_said(ada, worker, settin
     statement = LocationStatement.objects.get()
     assert (statement.country, statement.network_country) == ("DE", "FR")
     assert (statement.source, statement.worker) == ("worker", worker)
-    assert "Settled" in text_of(ada.get(PROFILE))
+    assert ada.get(PROFILE).context["form"].fields["country"].disabled
 
 
 @pytest.mark.parametrize("said", ["", "XXX", "1A", "ß"])
@@ -60,7 +61,7 @@ def test_a_header_that_the_operator_did_not_name_says_nothing(ada):
 
 def test_an_operator_corrects_a_country_and_the_reason_is_kept(ada, worker):
     ada.post(PROFILE, {"country": "DE"})
-    with pytest.raises(CommandError, match="ISO 3166"):
+    with pytest.raises(CommandError):
         call_command("correct_worker_country", worker.worker_id, "UK", "--reason", "Passport")
     call_command("correct_worker_country", worker.worker_id, "GB", "--reason", "Passport seen")
     worker.refresh_from_db()
@@ -79,7 +80,7 @@ def test_who_has_confirmed_no_address_accepts_nothing_where_that_is_asked_for(
     hit = Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
     assert qualifies(worker, hit.hit_type) == ()
     settings.MARKETPLACE_CONFIRMED_MAIL = True
-    with pytest.raises(NotQualified, match="confirmed"):
+    with refused(NotQualified, "unconfirmed_address"):
         accept_hit(worker=worker, hit=hit)
     address = EmailAddress.objects.create(
         user=worker.user, email="a@example.org", primary=True, verified=False
@@ -190,6 +191,6 @@ def test_ten_workers_make_a_record(mturk, requester, make_worker, browser_of):
     assert str(record.usd_per_hour) == "25.20"  # 0.63 for 90 seconds
     other = mturk.create_hit(**HIT | {"Title": "Another"})["HIT"]
     visitor = browser_of(make_worker("visitor"))
-    page = text_of(visitor.get(f"/worker/hits/{other['HITId']}/"))
-    assert "approved 90% of the last 10 submissions of 10 workers" in page
-    assert "about $25.20 an hour" in page
+    page = visitor.get(f"/worker/hits/{other['HITId']}/")
+    assert page.context["record"] == record
+    assert "$25.20" in text_of(page)

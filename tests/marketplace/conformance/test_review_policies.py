@@ -106,7 +106,7 @@ def test_those_who_agree_are_approved_and_the_others_rejected(mturk, workers):
         ["A"],
         ApproveIfWorkerAgreementScoreIsAtLeast="100",
         RejectIfWorkerAgreementScoreIsLessThan="50",
-        RejectReason="The others say otherwise.",
+        RejectReason="Not agreed",
     )
     hit = publish(mturk, MaxAssignments=3, HITReviewPolicy=policy)
     for worker, answer in zip(workers, ("coat", "sweater", "coat"), strict=True):
@@ -117,7 +117,7 @@ def test_those_who_agree_are_approved_and_the_others_rejected(mturk, workers):
         "Rejected",
         "Approved",
     ]
-    assert assignments[1]["RequesterFeedback"] == "The others say otherwise."
+    assert assignments[1]["RequesterFeedback"] == "Not agreed"
     assert balances(mturk) == ("98.74", "0.00")
 
 
