@@ -192,10 +192,7 @@ def test_accounts_are_not_opened_without_end(db):
 def test_processes_count_together(settings):
     """As the site does unless CACHE_URL names another store: in the database."""
     settings.CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.db.DatabaseCache",
-            "LOCATION": "cache",
-        }
+        "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "cache"}
     }
     caches["default"].clear()
     program = (

@@ -4,15 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from annotation.flags import flag_submissions
-from annotation.models import (
-    Annotator,
-    Candidate,
-    Item,
-    Judgment,
-    Question,
-    Study,
-    Submission,
-)
+from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
 from annotation.versions import count_judgments_change
 
 ACCEPTABLE = "acceptable"
@@ -58,10 +50,7 @@ def rating_study(
 
 
 def alternatives_study(
-    slug: str = "alternatives",
-    *,
-    pools: Mapping[str, Sequence[str]] = TWO_POOLS,
-    **fields: Any,
+    slug: str = "alternatives", *, pools: Mapping[str, Sequence[str]] = TWO_POOLS, **fields: Any
 ) -> Study:
     """An item for each target with its pool of products; nobody has ticked any yet."""
     study = Study.objects.create(**_with_title(slug, fields), kind=Study.Kind.ALTERNATIVES)

@@ -5,12 +5,7 @@ import pytest
 from accounts.models import User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, set_role
-from annotation.access import (
-    give_to_team,
-    permissions_in,
-    remove_study_member,
-    set_study_role,
-)
+from annotation.access import give_to_team, permissions_in, remove_study_member, set_study_role
 from annotation.exceptions import StudyUnfit
 from annotation.models import Study
 from tests.annotation.studies import rating_study

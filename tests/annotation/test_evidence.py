@@ -51,29 +51,23 @@ def test_a_submission_far_faster_than_the_median_is_flagged_with_both_times(stud
     assert (flag.name, flag.value, flag.typical) == (FAST, 31, 120)
     assert flag.n_careful_hit == 0
     assert flag.n_careful >= 4
+    # The time in sight counts where it was measured.
+    idle = add(study, "Fay", "d0", (10, 30, 60, 90), seconds=900, active_seconds=20)
+    assert names(study, idle) == [FAST]
 
 
-def test_the_same_rating_everywhere_is_flagged(study):
+def test_answers_unlike_those_of_others_are_flagged(study):
     flat = add(study, "Eve", "d0", (50, 50, 50, 50), seconds=120)
     [flag] = [one for one in flags(study, flat) if one.name == SAME]
     assert (flag.value, flag.typical) == (1, 0.25)
-
-
-def test_ratings_far_from_everyones_are_flagged_with_the_distance(study):
-    reverse = add(study, "Eve", "d0", (90, 60, 30, 10), seconds=120)
+    Submission.objects.filter(pk=flat).delete()
+    pasted = add(study, "Gus", "d0", (10, 30, 60, 90), seconds=120, pasted=True)
+    assert names(study, pasted) == [PASTED]
+    Submission.objects.filter(pk=pasted).delete()
+    reverse = add(study, "Fay", "d0", (90, 60, 30, 10), seconds=120)
     [flag] = flags(study, reverse)
     assert flag.name == FAR
     assert flag.value == pytest.approx((80 + 30 + 30 + 80) / 400)
-
-
-def test_a_pasted_reason_is_flagged(study):
-    pasted = add(study, "Eve", "d0", (10, 30, 60, 90), seconds=120, pasted=True)
-    assert names(study, pasted) == [PASTED]
-
-
-def test_the_time_in_sight_counts_where_it_was_measured(study):
-    idle = add(study, "Eve", "d0", (10, 30, 60, 90), seconds=900, active_seconds=20)
-    assert names(study, idle) == [FAST]
 
 
 def test_a_lone_submission_is_compared_with_nobody():
@@ -91,12 +85,9 @@ def test_a_later_version_replaces_the_one_before(study):
     assert EvidenceVersion.objects.get() == second
     assert (second.n_submissions, second.typical_seconds) == (5, 120)
     assert SubmissionEvidence.objects.filter(is_flagged=True).count() == 1
-
-
-def test_what_was_measured_of_an_earlier_state_does_not_replace_a_later_one(study):
-    store_evidence(study)
-    EvidenceVersion.objects.update(judgments_version=study.judgments_version + 1)
-    assert store_evidence(study).version == 1
+    # What was measured of an earlier state does not replace a later one.
+    EvidenceVersion.objects.update(judgments_version=study.judgments_version + 2)
+    assert store_evidence(study).version == 2
 
 
 def test_judgments_of_an_item_as_a_whole_are_compared_within_the_item():

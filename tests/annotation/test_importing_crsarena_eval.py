@@ -42,10 +42,7 @@ DIALOGUES: list[dict[str, Any]] = [
     },
     {
         "conv_id": "chatgpt_opendialkg_3c4d-55",
-        "dialogue": [
-            turn(0, "Hi"),
-            turn(1, "What do you like?", relevance=2, interestingness=2),
-        ],
+        "dialogue": [turn(0, "Hi"), turn(1, "What do you like?", relevance=2, interestingness=2)],
         "dial_level_aggregated": overall(2, 0, 0, 3),
     },
 ]

@@ -68,10 +68,7 @@ def test_names_are_used_once_in_what_they_belong_to() -> None:
         ),
         (Annotator(study=study, pseudonym="Ann"), ("annotation_annotator", "pseudonym_once")),
         (Candidate(item=item, key="alpha"), ("annotation_candidate", "candidate_key")),
-        (
-            Candidate(item=item, key="x", blind_key=blind_key),
-            ("annotation_candidate", "blind_key"),
-        ),
+        (Candidate(item=item, key="x", blind_key=blind_key), ("annotation_candidate", "blind_key")),
     ):
         _is_refused(row.save, *names)
 
@@ -125,9 +122,7 @@ def test_counts_do_not_multiply_each_other() -> None:
     }
 
 
-def test_counting_takes_one_query_however_many_studies(
-    django_assert_num_queries: Any,
-) -> None:
+def test_counting_takes_one_query_however_many_studies(django_assert_num_queries: Any) -> None:
     for number in range(5):
         rated_study(f"study-{number}")
     with django_assert_num_queries(1):

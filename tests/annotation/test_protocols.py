@@ -279,9 +279,7 @@ def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study: Study
     assert fingerprint(frozen.document) == frozen.fingerprint
 
 
-def test_the_database_holds_one_draft_and_no_frozen_one_without_a_fingerprint(
-    study: Study,
-) -> None:
+def test_the_database_holds_one_draft_and_no_frozen_one_without_a_fingerprint(study: Study) -> None:
     save_draft(study=study, document=document())
     with pytest.raises(IntegrityError), transaction.atomic():
         Protocol.objects.create(study=study, number=2, document={})
