@@ -66,17 +66,10 @@ def test_the_password_alone_signs_nobody_in_who_has_a_second_factor(rosa, mine, 
     assert browser.get("/").status_code == 200
 
 
-def test_a_code_holds_once(rosa, mine):
-    code, browsers = next_code(rosa), [Client(), Client()]
-    for browser in browsers:
-        browser.post("/login/", {"username": "rosa", "password": PASSWORD})
-        browser.post(SIGN_IN, {"code": code})
-    assert ["_auth_user_id" in browser.session for browser in browsers] == [True, False]
-
-
-def test_a_recovery_code_signs_in_once(rosa, mine):
+@pytest.mark.parametrize("kind", ["app", "recovery"])
+def test_a_code_holds_once(rosa, mine, kind):
     page = mine.get("/account/second-factor/codes/").content.decode()
-    code = re.search(r"<code>([0-9]+)</code>", page)[1]
+    code = next_code(rosa) if kind == "app" else re.search(r"<code>([0-9]+)</code>", page)[1]
     entered = []
     for _ in range(2):
         browser = Client()
@@ -86,21 +79,16 @@ def test_a_recovery_code_signs_in_once(rosa, mine):
     assert entered == [True, False]
 
 
-def test_codes_are_not_guessed_without_end(rosa, mine):
-    browser = Client()
-    browser.post("/login/", {"username": "rosa", "password": PASSWORD})
-    for guess in range(10):
-        browser.post(SIGN_IN, {"code": f"{guess:06}"})
-    secret = secret_of(rosa)
-    answer = browser.post(SIGN_IN, {"code": code_of(secret)})
-    assert answer.status_code == 200
-    assert "_auth_user_id" not in browser.session
-
-
-def test_a_code_without_a_password_opens_nothing(rosa, mine):
+def test_codes_are_not_guessed_without_end_and_open_nothing_without_a_password(rosa, mine):
     browser = Client()
     assert browser.get(SIGN_IN).status_code == 302
     browser.post(SIGN_IN, {"code": next_code(rosa)})
+    assert "_auth_user_id" not in browser.session
+    browser.post("/login/", {"username": "rosa", "password": PASSWORD})
+    for guess in range(10):
+        browser.post(SIGN_IN, {"code": f"{guess:06}"})
+    answer = browser.post(SIGN_IN, {"code": code_of(secret_of(rosa))})
+    assert answer.status_code == 200
     assert "_auth_user_id" not in browser.session
 
 
@@ -114,24 +102,16 @@ def test_what_codes_rest_on_is_encrypted_at_rest(rosa, mine, settings):
     assert secret_of(rosa) == secret
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/account/second-factor/set-up/",
-        "/account/second-factor/codes/",
-        "/account/second-factor/codes/new/",
-        "/account/second-factor/codes/file/",
-        "/account/second-factor/remove/",
-    ],
-)
-def test_a_browser_found_open_changes_no_second_factor(rosa, mine, path):
+def test_a_browser_found_open_changes_no_second_factor(rosa, mine):
     session = mine.session
     del session["account_authentication_methods"]
     session.save()
-    if path.endswith("set-up/"):
-        Authenticator.objects.all().delete()
-    for answer in (mine.get(path), mine.post(path, {"code": "1"})):
-        if answer.status_code != 405:
+    for page in ("codes/", "codes/new/", "codes/file/", "remove/", "set-up/"):
+        if page == "set-up/":
+            Authenticator.objects.all().delete()
+        path = f"/account/second-factor/{page}"
+        answers = [mine.get(path), mine.post(path, {"code": "1"})]
+        for answer in [each for each in answers if each.status_code != 405]:
             assert answer.status_code == 302
             assert answer.url.startswith(("/account/again/", "/account/second-factor/again/"))
 
@@ -142,24 +122,20 @@ def test_the_second_factor_is_turned_off_by_who_gives_the_password_again(rosa, m
     assert sign_in()
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_an_operator_without_a_second_factor_is_led_to_set_one_up(operator, path):
-    assert operator.get(path).url == "/account/second-factor/set-up/"
-    set_up(operator, PASSWORD)
-    assert operator.get("/marketplace-operator/").status_code == 200
-
-
-def test_an_operator_without_a_second_factor_does_nothing(operator):
+def test_an_operator_sets_a_second_factor_up_and_keeps_it(operator):
     for path in ("/marketplace-operator/payouts/", "/api/studies/", "/worker/profile/"):
         assert operator.post(path).status_code == 403
     assert operator.get("/api/studies/").status_code == 403
-    assert operator.post("/logout/").status_code == 302
-
-
-def test_an_operator_keeps_the_second_factor(operator):
+    for path in PAGES:
+        assert operator.get(path).url == "/account/second-factor/set-up/"
     set_up(operator, PASSWORD)
+    assert operator.get("/marketplace-operator/").status_code == 200
     operator.post("/account/second-factor/remove/")
     assert Authenticator.objects.filter(type="totp").exists()
+
+
+def test_an_operator_without_a_second_factor_can_sign_out(operator):
+    assert operator.post("/logout/").status_code == 302
 
 
 def test_a_session_that_no_code_was_given_in_opens_nothing_to_an_operator(olga, operator):
@@ -170,34 +146,24 @@ def test_a_session_that_no_code_was_given_in_opens_nothing_to_an_operator(olga, 
     answer = other.get("/marketplace-operator/")
     assert answer.url == "/account/second-factor/again/?next=%2Fmarketplace-operator%2F"
     assert other.post("/marketplace-operator/payouts/").status_code == 403
+    for page in ("codes/", "codes/file/", "remove/", "set-up/"):
+        path = f"/account/second-factor/{page}"
+        other.post(f"/account/again/?next={path}", {"password": PASSWORD})
+        assert other.get(path).url.startswith("/account/second-factor/again/")
+        assert other.get("/account/email/").url.startswith("/account/second-factor/again/")
     other.post(answer.url, {"code": next_code(olga)})
     assert other.get("/marketplace-operator/").status_code == 200
 
 
-@pytest.mark.parametrize("page", ["codes/", "codes/file/", "remove/", "set-up/"])
-def test_such_a_session_does_not_read_the_recovery_codes_either(olga, operator, page):
-    set_up(operator, PASSWORD)
-    other = Client()
-    other.force_login(olga)
-    path = f"/account/second-factor/{page}"
-    other.post(f"/account/again/?next={path}", {"password": PASSWORD})
-    assert other.get(path).url.startswith("/account/second-factor/again/")
-    assert other.get("/account/email/").url.startswith("/account/second-factor/again/")
-
-
-def test_sessions_from_before_the_second_factor_end_with_it(rosa):
+def test_sessions_from_before_the_second_factor_end_with_it(rosa, strict):
     before, browser = Client(), Client()
     assert sign_in(browser=before)
     assert sign_in(browser=browser)
+    # Only operators need a second factor.
+    assert browser.get("/").status_code == 200
     set_up(browser, PASSWORD)
     assert before.get("/account/").status_code == 302
     assert browser.get("/account/").status_code == 200
-
-
-def test_somebody_else_than_an_operator_may_do_without(rosa, strict):
-    browser = Client()
-    assert sign_in(browser=browser)
-    assert browser.get("/").status_code == 200
 
 
 def test_operators_do_without_only_on_a_machine_of_ones_own():

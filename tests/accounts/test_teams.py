@@ -33,20 +33,16 @@ def test_a_stranger_may_nothing_in_a_team_and_a_superuser_everything(ada, ben):
     assert permissions_in_team(team, root) == frozenset(Permission)
 
 
-@pytest.mark.parametrize("role", Role)
-def test_a_member_may_what_the_role_allows(ada, ben, role):
+def test_a_member_may_what_the_role_allows(ada, ben):
     team = create_team(name="Lab", owner=ada)
-    set_role(team=team, user=ben, role=role, actor=ada)
-    assert permissions_in_team(team, ben) == PERMISSIONS[role]
+    for role in Role:
+        set_role(team=team, user=ben, role=role, actor=ada)
+        assert permissions_in_team(team, ben) == PERMISSIONS[role]
 
 
-@pytest.mark.parametrize("role", [Role.ANALYST, Role.ADJUDICATOR])
-def test_who_only_reads_results_sees_neither_workers_nor_money(role):
+def test_who_only_reads_sees_no_workers_and_money_or_changes_nothing():
     closed = {Permission.VIEW_WORKERS, Permission.VIEW_MONEY, Permission.SPEND, Permission.REVIEW}
-    assert not PERMISSIONS[role] & closed
-
-
-def test_an_auditor_changes_nothing():
+    assert not (PERMISSIONS[Role.ANALYST] | PERMISSIONS[Role.ADJUDICATOR]) & closed
     assert all(name.startswith("view") for name in PERMISSIONS[Role.AUDITOR])
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from accounts.models import User
 from accounts.roles import PERMISSIONS, Permission, Role
-from accounts.teams import create_team, set_role
+from accounts.teams import create_team, remove_member, set_role
 from annotation.access import give_to_team, permissions_in, remove_study_member, set_study_role
 from annotation.exceptions import StudyUnfit
 from annotation.models import Study
@@ -58,21 +58,14 @@ def test_a_role_in_one_study_opens_that_study_alone(ada, ben):
     member = set_study_role(study=study, user=ben, role=Role.ADJUDICATOR, actor=ada)
     assert visible(ben) == ["one"]
     assert permissions_in(study, ben) == PERMISSIONS[Role.ADJUDICATOR]
+    set_role(team=team, user=ben, role=Role.ANALYST, actor=ada)
+    both = PERMISSIONS[Role.ADJUDICATOR] | PERMISSIONS[Role.ANALYST]
+    assert permissions_in(study, ben) == both
+    remove_member(member=team.memberships.get(user=ben), actor=ada)
     remove_study_member(member=member, actor=ada)
     assert visible(ben) == []
-
-
-def test_roles_add_up(ada, ben):
-    team = create_team(name="Lab", owner=ada)
-    study = rating_study("one", team=team)
-    set_role(team=team, user=ben, role=Role.ADJUDICATOR, actor=ada)
-    set_study_role(study=study, user=ben, role=Role.ANALYST, actor=ada)
-    assert permissions_in(study, ben) == PERMISSIONS[Role.ADJUDICATOR] | PERMISSIONS[Role.ANALYST]
-
-
-def test_nobody_owns_one_study_of_a_team(ada, ben):
     with refused(StudyUnfit, "team_role"):
-        set_study_role(study=rating_study("one"), user=ben, role=Role.OWNER, actor=ada)
+        set_study_role(study=study, user=ben, role=Role.OWNER, actor=ada)
 
 
 def test_a_study_given_to_a_team_stays_with_it(ada, ben):
