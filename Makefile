@@ -14,7 +14,7 @@
 #              320 px: output/pictures/index.html
 # make notebooks  executes the notebooks of docs/notebooks against a temporary site
 # make tutorial  does what docs/tutorial.md says in a browser, and takes its pictures
-# make check   style, types, layers, texts, migrations, deployment settings
+# make check   style, types, layers, migrations, deployment settings
 # make messages  collects the texts of pages into locale/ (docs/translation.md)
 # make demo    the whole loop without a browser, ending in a summary and files
 
@@ -97,7 +97,6 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m config.catalogues --check
 	$(MANAGE) makemigrations --check --dry-run
 	SITE_URL=https://assay.example.org SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
 		ENCRYPTION_KEYS=$$($(BIN)/python -c "from cryptography.fernet import Fernet as F; print(F.generate_key().decode())") TRUSTED_PROXY_COUNT=1 \

@@ -1,7 +1,4 @@
-"""Collects the texts of templates and code into locale/, and checks that nothing is missing.
-
-    python -m config.catalogues           write the catalogues (`make messages`)
-    python -m config.catalogues --check   say what is missing (`make check`)
+"""Collects the texts of templates and code into locale/ for translators (`make messages`).
 
 docs/translation.md says how texts are marked. Babel reads the code, and the templates as Django
 turns them into code; no program outside Python is needed.
@@ -19,8 +16,6 @@ from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
-
-from config.unmarked_texts import unmarked_texts
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 LOCALE_DIR = BASE_DIR / "locale"
@@ -58,17 +53,16 @@ msgstr ""
 """
 
 
-def main(arguments: list[str]) -> int:
-    """Write the catalogues, or say what is missing in them."""
+def main() -> int:
+    """Bring the catalogue of each language up to date."""
+    paths = sorted(LOCALE_DIR.glob("*/LC_MESSAGES"))
+    if not paths:
+        print("No language yet. Make a folder such as locale/de/LC_MESSAGES.", file=sys.stderr)  # noqa: T201
+        return 1
     messages = collected_messages()
-    if "--check" not in arguments:
-        for path in _catalogue_paths():
-            write_catalogue(path, messages)
-        return 0
-    problems = [problem for path in _catalogue_paths() for problem in _problems_of(path, messages)]
-    problems += [str(text) for text in unmarked_texts(BASE_DIR / "templates")]
-    print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")  # noqa: T201
-    return 1 if problems else 0
+    for path in paths:
+        write_catalogue(path / "django.po", messages)
+    return 0
 
 
 def collected_messages() -> Catalog:
@@ -82,34 +76,12 @@ def collected_messages() -> Catalog:
 
 
 def write_catalogue(path: Path, messages: Catalog) -> None:
-    """Bring a language's catalogue up to date; a translation is compiled for Django, too."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Bring a language's catalogue up to date and compile it for Django."""
     catalogue = _updated(path, messages)
     path.write_text(_as_text(catalogue), encoding="utf-8")
-    if _language(path) != SOURCE_LANGUAGE:
-        compiled = BytesIO()
-        write_mo(compiled, catalogue)
-        path.with_suffix(".mo").write_bytes(compiled.getvalue())
-
-
-def _problems_of(path: Path, messages: Catalog) -> Iterator[str]:
-    name = path.relative_to(BASE_DIR)
-    catalogue = _updated(path, messages)
-    if not path.exists() or path.read_text(encoding="utf-8") != _as_text(catalogue):
-        yield f"{name} is not up to date: run `make messages` and commit it."
-    if _language(path) == SOURCE_LANGUAGE:
-        return
-    for message in catalogue:
-        texts = message.string if isinstance(message.string, tuple) else (message.string,)
-        if message.id and (message.fuzzy or not all(texts)):
-            yield f"{name}: no translation of {message.id!r}."
-        for error in message.check(catalogue):
-            yield f"{name}: {message.id!r}: {error}"
-
-
-def _catalogue_paths() -> list[Path]:
-    languages = {SOURCE_LANGUAGE, *(path.name for path in LOCALE_DIR.iterdir() if path.is_dir())}
-    return [LOCALE_DIR / name / "LC_MESSAGES" / "django.po" for name in sorted(languages)]
+    compiled = BytesIO()
+    write_mo(compiled, catalogue)
+    path.with_suffix(".mo").write_bytes(compiled.getvalue())
 
 
 def _language(path: Path) -> str:
@@ -142,7 +114,7 @@ def _messages_of(path: Path) -> Iterator[tuple[str | tuple[str, ...], list[str],
 def _updated(path: Path, messages: Catalog) -> Catalog:
     """A language's catalogue with the present messages and the translations it has of them."""
     language = _language(path)
-    if path.exists() and language != SOURCE_LANGUAGE:
+    if path.exists():
         with path.open("rb") as file:
             catalogue = read_po(file, locale=language)
     else:
@@ -160,4 +132,4 @@ def _as_text(catalogue: Catalog) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

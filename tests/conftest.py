@@ -13,6 +13,7 @@ from django.test import override_settings
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
+from config.pseudo_locale import install_pseudo_locale, remove_pseudo_locale
 from tests.pictures import write_index
 
 pytest_plugins = ["tests.browsers", "tests.emptied_tables", "tests.firefox"]
@@ -110,6 +111,15 @@ def stored_for_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker)
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
+
+
+@pytest.fixture
+def _pseudo_locale(settings: Any) -> Iterator[None]:
+    """Every translatable text in brackets with accented letters."""
+    install_pseudo_locale()
+    yield
+    if not settings.PSEUDO_LOCALE:
+        remove_pseudo_locale()
 
 
 @pytest.fixture

@@ -75,8 +75,12 @@ def erasure_obstacles(worker: WorkerAccount) -> list[CodedText]:
     """What has to end before the worker's data can be erased, in sentences."""
     obstacles: list[CodedText] = []
     if _is_more_than_a_worker(worker.user):
-        first = _("This account is also a researcher's, a requester's or an operator's.")
-        text = f"{first} {_('Ask the operator to separate the two.')}"
+        text = " ".join(
+            [
+                _("This account is also a researcher's, a requester's or an operator's."),
+                _("Ask the operator to separate the two."),
+            ]
+        )
         obstacles.append(CodedText(text, "other_role"))
     assignments = Assignment.objects.by(worker)
     if n := assignments.filter(status=Status.ACCEPTED).count():

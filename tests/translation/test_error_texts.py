@@ -6,7 +6,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from django.utils.translation import override
 
 from annotation.imports import ImportResult
 from annotation.models import Study
@@ -14,13 +13,7 @@ from hits import exceptions
 from hits.costs import Estimate
 from hits.exceptions import AnswerUnreadable, BatchUnfit, MarketplaceFault, MarketplaceRefused
 from hits.selections import draw
-from tests.translation.pseudo_locale import (
-    LANGUAGE,
-    pseudo,
-    pseudo_settings,
-    unmarked_in_text,
-    write_pseudo_locale,
-)
+from tests.translation.pages import unmarked_in_text
 
 HITS = Path(exceptions.__file__).parent
 # Only commands say what these hold.
@@ -68,26 +61,17 @@ def test_every_text_of_an_error_is_marked():
     assert found == {}
 
 
-@pytest.fixture
-def _pseudo_locale(settings, tmp_path):
-    write_pseudo_locale(tmp_path)
-    for name, value in pseudo_settings(tmp_path).items():
-        setattr(settings, name, value)
-
-
 @pytest.mark.usefixtures("_pseudo_locale")
 def test_an_error_is_in_the_language_of_who_reads_it():
     address = "https://m.example.org"
-    with override(LANGUAGE):
-        refused = MarketplaceRefused("X", "no", address=address)
-        unreadable = AnswerUnreadable("'answer' is 3")
-        fault = MarketplaceFault("it stops")
-    sentence = pseudo("The marketplace at {address} refused ({code}): {message}")
-    assert str(refused) == sentence.format(address=address, code="X", message="no")
-    sentence = pseudo("The answer cannot be read: {problem}.")
-    assert str(unreadable) == sentence.format(problem="'answer' is 3")
-    sentence = pseudo("The marketplace's answer cannot be right: {problem}.")
-    assert str(fault) == sentence.format(problem="it stops")
+    errors = [
+        MarketplaceRefused("X", "no", address=address),
+        AnswerUnreadable("'answer' is 3"),
+        MarketplaceFault("it stops"),
+    ]
+    data = [address, "X", "no", "'answer' is 3", "it stops"]
+    assert all("⟦" in str(error) for error in errors)
+    assert not any(unmarked_in_text(str(error), data) for error in errors)
 
 
 def refused_draw():
@@ -101,13 +85,12 @@ def refused_draw():
 def test_counts_in_messages_are_in_that_language_too(n):
     """Their nouns agree with their numbers as the language has it."""
     study = Study(slug="7")
-    with override(LANGUAGE):
-        texts = [
-            refused_draw(),
-            Estimate(n, n, Decimal(1), Decimal(1)),
-            Estimate(n, n, Decimal(1), Decimal(1), Decimal(1)),
-            ImportResult(study, n, n, n, n, ("7",)),
-            ImportResult(study, n, 0, 0, 0, ()),
-        ]
-        sentences = [str(text) for text in texts]
+    texts = [
+        refused_draw(),
+        Estimate(n, n, Decimal(1), Decimal(1)),
+        Estimate(n, n, Decimal(1), Decimal(1), Decimal(1)),
+        ImportResult(study, n, n, n, n, ("7",)),
+        ImportResult(study, n, 0, 0, 0, ()),
+    ]
+    sentences = [str(text) for text in texts]
     assert [text for text in sentences if unmarked_in_text(text, [])] == []

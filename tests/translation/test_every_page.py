@@ -13,7 +13,6 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
-from django.utils import translation
 
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
@@ -50,38 +49,15 @@ from tests.console.filled import add_assignment, add_batch
 from tests.console.test_access import ACTIONS, OF_A_STUDY, PRIVATE, PUBLIC, STORED
 from tests.console.work import request_for_later
 from tests.marketplace.conftest import HIT, PASSWORD, submit
-from tests.translation.pseudo_locale import (
-    LANGUAGE,
-    chart_titles,
-    pseudo_settings,
-    stored_texts,
-    unmarked_in_text,
-    unmarked_words,
-    write_pseudo_locale,
-)
+from tests.translation.pages import chart_titles, stored_texts, unmarked_in_text, unmarked_words
 from work.models import Job
 from work.registry import QUEUES
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.django_db,
-    pytest.mark.usefixtures("_pseudo", "_immediate_tasks"),
+    pytest.mark.usefixtures("_pseudo_locale", "_immediate_tasks"),
 ]
-
-
-@pytest.fixture(scope="session")
-def pseudo_directory(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("locale")
-    write_pseudo_locale(directory)
-    return directory
-
-
-@pytest.fixture
-def _pseudo(settings, pseudo_directory) -> Iterator[None]:
-    for name, value in pseudo_settings(pseudo_directory).items():
-        setattr(settings, name, value)
-    with translation.override(LANGUAGE):
-        yield
 
 
 def known_texts() -> list[str]:

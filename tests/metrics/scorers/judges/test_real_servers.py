@@ -13,8 +13,8 @@ from metrics.scorers.judges.geval import GEval
 from metrics.scorers.judges.geval_settings import GEvalSettings, with_steps
 from metrics.scorers.judges.grade import Grade, GradeSettings
 from metrics.scorers.scorer import Example
-from tests.metrics.scorers.judges import servers, tiny_gguf, tiny_hub_model
 from tests.codes import refused
+from tests.metrics.scorers.judges import servers, tiny_gguf, tiny_hub_model
 
 TURNS = [
     Example(item=str(number), system="a", context="How are you?", response=f"Fine {number}.")

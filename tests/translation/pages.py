@@ -1,32 +1,19 @@
-"""A language that nobody speaks: every message in brackets, its letters accented.
+"""Words of a page that the pseudo-locale does not put into brackets, and that are no data.
 
-What a page then shows outside the brackets, and which is no data, was not marked for translation.
+Such words were not marked for translation.
 """
 
 import re
 from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 
-import allauth
-import django
-from babel.messages import Catalog
-from babel.messages.mofile import write_mo
-from babel.messages.pofile import read_po
 from django.apps import apps
 from django.db.models import CharField, JSONField, TextField
 
-from config.catalogues import LOCALE_DIR
 from config.unmarked_texts import READ_ALOUD, SILENT, VOID
 from tests.emptied_tables import filled_tables
 
-LANGUAGE = "zz"
-PACKAGES = [Path(module.__file__ or "").parent for module in (django, allauth)]
-# Tags, values and entities of a message stay as they are.
-KEPT = re.compile(r"(<[^>]*>|%\(\w+\)[.,\d]*[sdf]|%[sd%]|\{\w+(?::[^{}]*)?\}|&\w+;)")
-LETTERS = str.maketrans("aceinoruyACEINORUY", "áçéíñóřúýÁÇÉÍÑÓŘÚÝ")
 # Names, formats and units, the same in all languages.
 NAMES = (
     "Assay|UTC|USD|CSV|SVG|PNG|PDF|JSON|JSONL|Parquet|LaTeX|qrels|HITs?|TREC|"
@@ -34,46 +21,6 @@ NAMES = (
 )
 FORBIDDEN = re.compile(rf"(?!\b(?:{NAMES})\b)\b[^\W\d_][\w'’-]+")
 ADDRESS_OR_SIGNATURE = re.compile(r"https?://\S+|\S+\|\S+|\w+\.(?:csv|jsonl?|parquet|txt|zip)\b")
-
-
-def pseudo(message: str) -> str:
-    """A message in the language."""
-    parts = KEPT.split(message)
-    parts[::2] = [part.translate(LETTERS) for part in parts[::2]]
-    return f"⟦{''.join(parts)}⟧"
-
-
-def write_pseudo_locale(directory: Path) -> None:
-    """Translate all messages of this project, of Django and of allauth into the language."""
-    translated = Catalog(locale="en", fuzzy=False)
-    for path in _catalogues():
-        with path.open("rb") as file:
-            for message in read_po(file, locale="en"):
-                if message.id:
-                    texts = message.id if isinstance(message.id, tuple) else [message.id]
-                    said = tuple(pseudo(text) for text in texts)
-                    is_plural = isinstance(message.id, tuple)
-                    string = said if is_plural else said[0]
-                    translated.add(message.id, string, context=message.context)
-    target = directory / LANGUAGE / "LC_MESSAGES" / "django.mo"
-    target.parent.mkdir(parents=True)
-    with target.open("wb") as file:
-        write_mo(file, translated)
-
-
-def pseudo_settings(directory: Path) -> dict[str, Any]:
-    """The settings that make it the only language of the site."""
-    return {
-        "LANGUAGE_CODE": LANGUAGE,
-        "LANGUAGES": [(LANGUAGE, "Pseudo")],
-        "LOCALE_PATHS": [directory],
-    }
-
-
-def _catalogues() -> Iterator[Path]:
-    yield LOCALE_DIR / "en" / "LC_MESSAGES" / "django.po"
-    for package in PACKAGES:
-        yield from package.rglob("locale/en/LC_MESSAGES/django.po")
 
 
 def unmarked_words(page: str, data: list[str]) -> list[str]:
