@@ -51,8 +51,8 @@ def opened_page(browser: Browser, **options: Any) -> Iterator[Page]:
 def sign_in(page: Page, path: str, name: str, password: str) -> None:
     """Sign in as people do, by the keyboard."""
     page.goto(path)
-    page.get_by_label("Username").fill(name)
-    page.get_by_label("Password").fill(password)
+    page.locator("[name=username], [name=login]").fill(name)
+    page.locator("[name=password]").fill(password)
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "/login/" not in url)
 

@@ -1,5 +1,7 @@
 import io
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
@@ -8,6 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.db.models import Sum
 from django.test import Client
+from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
@@ -20,7 +23,9 @@ from marketplace.models import Hit, LedgerEntry, Requester, WorkerAccount
 from marketplace.money import ledger
 from marketplace.money.reconciliation import audit
 from marketplace.people.enrolment import create_worker, issue_access_key
+from tests.accessibility import accessibility_problems
 from tests.boto_clients import in_process_client
+from tests.browsers import opened_page, sign_in
 from tests.marketplace.bridges import Trust, bridge_to, lead_programs
 
 HTML_QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
@@ -32,6 +37,7 @@ HTML_QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
 EXTERNAL_QUESTION = """<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/ExternalQuestion.xsd">
 <ExternalURL>https://study.example/task?item=7&amp;round=1</ExternalURL>
 <FrameHeight>0</FrameHeight></ExternalQuestion>"""
+POLICY_COMPLAINT = re.compile("content security policy|refused to", re.IGNORECASE)
 PASSWORD = "a-long-and-winding-password"
 HIT_TYPE = {
     "Title": "Rate eight responses",
@@ -139,6 +145,36 @@ def browser_of() -> Callable[[WorkerAccount], Client]:
 @pytest.fixture
 def ada(worker: WorkerAccount, browser_of: Callable[[WorkerAccount], Client]) -> Client:
     return browser_of(worker)
+
+
+@contextmanager
+def watched_page(browser: Browser, **options: Any) -> Iterator[Page]:
+    """A page in whose log the content policy must not complain."""
+    with opened_page(browser, **options) as page:
+        lines: list[str] = []
+        page.on("console", lambda line: lines.append(line.text))
+        page.on("pageerror", lambda error: lines.append(str(error)))
+        page.log_lines = lines  # type: ignore[attr-defined]
+        yield page
+        assert not [line for line in lines if POLICY_COMPLAINT.search(line)]
+
+
+def check_accessible(page: Page, *, frames: bool = False) -> None:
+    """Axe finds no fault; what a requester put into a frame is the requester's to answer for."""
+    log_lines: list[str] = getattr(page, "log_lines", [])
+    n_lines = len(log_lines)
+    assert accessibility_problems(page, frames=frames) == []
+    del log_lines[n_lines:]  # axe itself breaks the content policy
+
+
+@pytest.fixture
+def worker_page(
+    chromium: Browser, live_server: LiveServer, worker: WorkerAccount
+) -> Iterator[Page]:
+    """A page in which Ada is signed in."""
+    with watched_page(chromium, base_url=live_server.url) as page:
+        sign_in(page, "/worker/login/", "ada", PASSWORD)
+        yield page
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,8 @@ outlives a reload, and stays with the worker and the requester it belongs to."""
 import pytest
 from playwright.sync_api import expect
 
-from tests.boto_clients import in_process_client
-from tests.browsers import opened_page, sign_in, wait_until
-from tests.marketplace.conftest import HIT, HTML_QUESTION, PASSWORD
+from tests.browsers import wait_until
+from tests.marketplace.conftest import HIT, question_with
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -25,21 +24,17 @@ notes.addEventListener("input", () => {
 
 
 @pytest.fixture
-def page(chromium, live_server, worker):
-    with opened_page(chromium, base_url=live_server.url) as page:
-        sign_in(page, "/worker/login/", "ada", PASSWORD)
-        yield page
+def page(worker_page):
+    return worker_page
 
 
 def publish(client):
-    start, end = HTML_QUESTION.index("<!doctype"), HTML_QUESTION.index("]]>")
-    question = HTML_QUESTION[:start] + NOTES + HTML_QUESTION[end:]
-    return client.create_hit(**HIT | {"Question": question})["HIT"]["HITId"]
+    return client.create_hit(**HIT | {"Question": question_with(NOTES)})["HIT"]["HITId"]
 
 
 def accept(page, hit_id):
     page.goto(f"/worker/hits/{hit_id}/")
-    page.get_by_role("button", name="Accept this HIT").click()
+    page.locator("form.accept button").click()
     page.wait_for_url("**/worker/assignments/**")
     return page.frame_locator("iframe#task").get_by_label("Notes")
 
@@ -66,10 +61,9 @@ def test_what_is_stored_outlives_a_reload(page, mturk):
     assert in_frame(page, "[sessionStorage.seen, document.title]") == ["yes", "CSS1Compat"]
 
 
-def test_another_requesters_page_finds_nothing(page, mturk, make_keys):
+def test_another_requesters_page_finds_nothing(page, mturk, other_lab):
     enter(page, accept(page, publish(mturk)), "private")
-    other = in_process_client(make_keys("Another lab"))
-    expect(accept(page, publish(other))).to_have_value("")
+    expect(accept(page, publish(other_lab))).to_have_value("")
     assert in_frame(page, "localStorage.length") == 0
 
 
