@@ -7,6 +7,8 @@ from typing import Any
 
 from django.apps import apps
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from annotation.exceptions import AnnotationError, FileRefused
 from tests.codes import refused
@@ -60,3 +62,19 @@ def assert_refused(
     assert value in str(error)
     assert not re.search(r"[Tt]raceback|Error\(|<class", str(error))
     return error
+
+
+def assert_imported_once(command: str, path: Path, counts: list[int], **options: Any) -> None:
+    """The import has these counts, and the same import again changes nothing."""
+    assert numbers_in(command_output(command, path, **options).splitlines()[0]) == counts
+    before = everything()
+    again = [number for n in counts for number in (0, n)]
+    assert numbers_in(command_output(command, path, **options).splitlines()[0]) == again
+    assert everything() == before
+
+
+def queries_of(command: str, path: Path, **options: Any) -> int:
+    """The number of queries of an import."""
+    with CaptureQueriesContext(connection) as queries:
+        command_output(command, path, **options)
+    return len(queries)

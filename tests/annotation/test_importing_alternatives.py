@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from annotation.exceptions import ProtocolInvalid
 from annotation.models import Candidate, Item, Picture, Question, Study
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document
-from tests.annotation.importing import assert_refused, command_output, everything, numbers_in
+from tests.annotation.importing import (
+    assert_imported_once,
+    assert_refused,
+    command_output,
+    queries_of,
+)
 from tests.annotation.studies import rated_study
 
 pytestmark = pytest.mark.django_db
@@ -61,8 +64,7 @@ def write(tmp_path: Path) -> Writer:
 
 
 def test_targets_and_pools_become_an_alternatives_study(write: Writer) -> None:
-    output = command_output("import_alternatives", write(BOOT, GOWN), study="shoes")
-    assert numbers_in(output) == [2]
+    assert_imported_once("import_alternatives", write(BOOT, GOWN), [2], study="shoes")
     study = Study.objects.named("shoes")
     question = study.questions.get()
     assert (study.kind, question.name, question.level) == ("alternatives", "acceptable", "nominal")
@@ -153,25 +155,14 @@ def test_what_is_no_picture_is_refused(write: Writer, tmp_path: Path) -> None:
         *((name, "not_picture") for name in ("text.png", "empty.png", "page.xml")),
         *(("large.png", "too_large"), ("x" * 300, "unreadable"), ({"path": "a.png"}, "not_text")),
     ]
+    (tmp_path / "largest.png").write_bytes(PNG.ljust(2 * 1024 * 1024, b"\x00"))
+    path = write({**BOOT, "target": {"title": "t", "image": "largest.png"}})
+    command_output("import_alternatives", path, study="largest")
     for image, code in cases:
         path = write({**BOOT, "target": {"title": "t", "image": image}})
         value = image[:40] if isinstance(image, str) else ""
         options = {"field": "target.image", "value": value}
         assert_refused("import_alternatives", path, code, line=1, **options)
-
-
-def test_the_largest_picture_fits(write: Writer, tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(PNG.ljust(2 * 1024 * 1024, b"\x00"))
-    command_output("import_alternatives", write(BOOT), study="s")
-    assert Picture.objects.count() == 2
-
-
-def test_the_same_pools_again_change_nothing(write: Writer) -> None:
-    command_output("import_alternatives", write(BOOT, GOWN), study="s")
-    before = everything()
-    output = command_output("import_alternatives", write(BOOT, GOWN), study="s")
-    assert numbers_in(output) == [0, 2]
-    assert everything() == before
 
 
 def test_another_picture_of_the_same_target_is_refused(write: Writer, tmp_path: Path) -> None:
@@ -183,18 +174,11 @@ def test_another_picture_of_the_same_target_is_refused(write: Writer, tmp_path: 
     assert_refused("import_alternatives", path, "other_picture", line=1, value="boot")
 
 
-def test_pools_do_not_join_a_study_of_ratings(write: Writer) -> None:
-    rated_study("rated")
-    assert_refused("import_alternatives", write(BOOT), "other_kind", study="rated")
-
-
 def test_the_number_of_queries_does_not_grow_with_the_pools(write: Writer) -> None:
     counts = []
     for slug, n_items in (("few", 2), ("many", 50)):
         path = write(*({**BOOT, "item": f"{slug}-{n}"} for n in range(n_items)))
-        with CaptureQueriesContext(connection) as queries:
-            command_output("import_alternatives", path, study=slug)
-        counts.append(len(queries))
+        counts.append(queries_of("import_alternatives", path, study=slug))
     assert counts[0] == counts[1] <= 15
     assert Question.objects.count() == 2
 
@@ -232,3 +216,5 @@ def test_a_protocol_for_another_kind_of_study_imports_nothing(write: Writer) -> 
         command_output("import_alternatives", write(BOOT), study="s", protocol="preference")
     assert [fault.code for fault in caught.value.faults] == ["not_one_selection"]
     assert not Study.objects.exists()
+    rated_study("rated")
+    assert_refused("import_alternatives", write(BOOT), "other_kind", study="rated")

@@ -4,14 +4,18 @@ from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from annotation import imports
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Item, Judgment, Question, Study, Submission
 from retrieval.exports.qrels import study_qrels
-from tests.annotation.importing import assert_refused, command_output, everything, numbers_in
+from tests.annotation.importing import (
+    assert_imported_once,
+    assert_refused,
+    command_output,
+    numbers_in,
+    queries_of,
+)
 from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
 from tests.codes import refused_naming
 
@@ -37,8 +41,7 @@ def judgments(tmp_path: Path) -> Path:
 
 
 def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
-    output = command_output("import_judgments", judgments, study="wits")
-    assert numbers_in(output) == [2, 3]
+    assert_imported_once("import_judgments", judgments, [2, 3], study="wits")
     study = Study.objects.named("wits")
     assert study.kind == "rating"
     frame = judgment_frame(study)
@@ -50,25 +53,20 @@ def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
         ["wit", "d1", "casual", "alpha", 1, "Ann", 4.0],
         ["tone", "d0", "formal", "alpha", 1, "Ann", -2.0],
     ]
-
-
-def test_a_scale_is_what_the_values_span(judgments: Path) -> None:
-    command_output("import_judgments", judgments, study="wits")
+    bob = Submission.objects.get(annotator__pseudonym="Bob")
+    assert json.loads(bob.raw) == [
+        {
+            **{"item": "d0", "candidate": "alpha", "question": "wit", "annotator": "Bob"},
+            **{"round": "2", "value": "1.5", "condition": "formal"},
+        }
+    ]
+    # A scale is what the values span.
     scales = Question.objects.values_list("name", "scale_min", "scale_max", "level")
     assert set(scales) == {("wit", 1.5, 5, "interval"), ("tone", -2, -1, "interval")}
 
 
-@pytest.mark.parametrize("value", ["1e15", "-1e15", "0", "1e-300"])
-def test_one_value_alone_spans_a_scale(tmp_path: Path, value: str) -> None:
-    path = tmp_path / "one.csv"
-    path.write_text(f"item,annotator,value\nd0,Ann,{value}\n")
-    command_output("import_judgments", path, study="s")
-    assert Judgment.objects.get().value == float(value)
-
-
-def test_three_columns_are_enough(tmp_path: Path) -> None:
-    path = tmp_path / "short.csv"
-    path.write_text("item,annotator,value\nd0,Ann,1\nd0,Bob,2\n")
+def test_three_columns_are_enough_and_one_value_spans_a_scale(tmp_path: Path) -> None:
+    path = labels(tmp_path, "d0,Ann,1", "d0,Bob,2")
     command_output("import_judgments", path, study="s")
     assert list(Candidate.objects.values_list("key", "system")) == [("item", "")]
     assert list(Question.objects.values_list("name", flat=True)) == ["value"]
@@ -76,14 +74,17 @@ def test_three_columns_are_enough(tmp_path: Path) -> None:
         ("Ann", 1, "submitted"),
         ("Bob", 1, "submitted"),
     }
-
-
-def test_a_candidate_may_be_called_a_system(tmp_path: Path) -> None:
+    for number, value in enumerate(("1e15", "-1e15", "0", "1e-300")):
+        path = labels(tmp_path, f"d0,Ann,{value}")
+        command_output("import_judgments", path, study=f"one-{number}")
+        assert Judgment.objects.latest("pk").value == float(value)
+    # A candidate may be called a system.
     path = tmp_path / "systems.jsonl"
     path.write_text('{"item": "d0", "system": "alpha", "annotator": 7, "value": 1}')
-    command_output("import_judgments", path, study="s")
-    assert list(Candidate.objects.values_list("key", "system")) == [("alpha", "alpha")]
-    assert Submission.objects.get().annotator.pseudonym == "7"
+    command_output("import_judgments", path, study="systems")
+    candidates = Candidate.objects.filter(item__study__slug="systems")
+    assert list(candidates.values_list("key", "system")) == [("alpha", "alpha")]
+    assert Submission.objects.latest("pk").annotator.pseudonym == "7"
 
 
 def labels(tmp_path: Path, *rows: str, header: str = "item,annotator,value") -> Path:
@@ -100,14 +101,12 @@ def test_nominal_values_are_categories(tmp_path: Path) -> None:
     assert (question.scale_min, question.scale_max) == (0, 2)
     values = Judgment.objects.order_by("candidate__item__position").values_list("value", flat=True)
     assert list(values) == [2, 1, 0]
-
-
-def test_each_question_has_its_own_categories(tmp_path: Path) -> None:
+    # Each question has its own categories.
     header = "item,annotator,question,value"
     path = labels(tmp_path, "d0,Ann,q1,b", "d0,Ann,q2,a", header=header)
-    command_output("import_judgments", path, study="s", level="nominal")
-    assert dict(Question.objects.values_list("name", "categories")) == {"q1": ["b"], "q2": ["a"]}
-    assert set(Judgment.objects.values_list("value", flat=True)) == {0}
+    command_output("import_judgments", path, study="two", level="nominal")
+    questions = Question.objects.filter(study__slug="two").values_list("name", "categories")
+    assert dict(questions) == {"q1": ["b"], "q2": ["a"]}
 
 
 def test_a_later_file_has_the_categories_of_the_study(tmp_path: Path) -> None:
@@ -128,6 +127,9 @@ def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path: Path) ->
     path = labels(tmp_path, "boot,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
     command_output("import_judgments", path, study="pools", level="nominal")
     assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
+    path = labels(tmp_path, "d0,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
+    options = {"field": "item", "value": "d0", "study": "pools", "level": "nominal"}
+    assert_refused("import_judgments", path, "unknown_item", line=2, **options)
 
 
 def test_categories_that_do_not_fit_are_refused(tmp_path: Path) -> None:
@@ -226,54 +228,35 @@ def test_a_value_between_two_categories_is_refused(tmp_path: Path) -> None:
     assert_refused("import_judgments", path, "between_categories", line=2, **options)
 
 
-def test_the_same_judgments_again_change_nothing(judgments: Path) -> None:
-    command_output("import_judgments", judgments, study="wits")
-    before = everything()
-    output = command_output("import_judgments", judgments, study="wits")
-    assert numbers_in(output) == [0, 2, 0, 3]
-    assert everything() == before
-
-
 def test_another_judgment_of_the_same_candidate_is_refused(judgments: Path) -> None:
     command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE.replace("beta,wit,Ann,,5", "beta,wit,Ann,,4"))
     options = {"value": "Ann", "study": "wits"}
     assert_refused("import_judgments", judgments, "other_submission", line=2, **options)
-
-
-def test_more_rounds_and_annotators_are_added(judgments: Path) -> None:
-    command_output("import_judgments", judgments, study="wits")
+    # More rounds and annotators are added.
     judgments.write_text(FILE + "d1,alpha,wit,Cyd,1,2,casual\nd1,alpha,wit,Ann,2,2,casual\n")
     output = command_output("import_judgments", judgments, study="wits")
     assert numbers_in(output) == [0, 2, 2, 3]
     assert Submission.objects.count() == 5
 
 
-def test_an_answer_is_kept_verbatim(judgments: Path) -> None:
-    command_output("import_judgments", judgments, study="wits")
-    bob = Submission.objects.get(annotator__pseudonym="Bob")
-    assert json.loads(bob.raw) == [
-        {
-            **{"item": "d0", "candidate": "alpha", "question": "wit", "annotator": "Bob"},
-            **{"round": "2", "value": "1.5", "condition": "formal"},
-        }
-    ]
-
-
-def test_the_number_of_queries_does_not_grow_with_the_judgments(tmp_path: Path) -> None:
+def test_the_number_of_queries_does_not_grow(tmp_path: Path) -> None:
     counts: dict[str, list[int]] = {"first": [], "again": []}
     for slug, n_items in (("few", 2), ("many", 60)):
-        path = tmp_path / f"{slug}.csv"
-        rows = (f"d{n},{who},{n % 5}\n" for n in range(n_items) for who in ("Ann", "Bob"))
-        path.write_text("item,annotator,value\n" + "".join(rows))
+        rows = (f"d{n},{who},{n % 5}" for n in range(n_items) for who in ("Ann", "Bob"))
+        path = labels(tmp_path, *rows)
         for time in ("first", "again"):
-            with CaptureQueriesContext(connection) as queries:
-                command_output("import_judgments", path, study=slug)
-            counts[time].append(len(queries))
+            counts[time].append(queries_of("import_judgments", path, study=slug))
     assert Item.objects.count() == 62
     for few, many in counts.values():
         # SQLite takes at most 999 values in one statement, so more rows are written in parts.
         assert few <= many <= few + 2 <= 26
+    of_questions = []
+    for n_questions in (2, 40):
+        rows = (f"d0,Ann,1,q{n}" for n in range(n_questions))
+        path = labels(tmp_path, *rows, header="item,annotator,value,question")
+        of_questions.append(queries_of("import_judgments", path, study=f"of-{n_questions}"))
+    assert of_questions[0] == of_questions[1]
 
 
 def test_a_study_without_items_takes_them_from_the_judgments(judgments: Path) -> None:
@@ -286,12 +269,6 @@ def test_a_study_without_items_takes_them_from_the_judgments(judgments: Path) ->
     assert len(set(Submission.objects.values_list("annotator", flat=True))) == 4
 
 
-def test_ratings_joining_alternatives_need_its_items(judgments: Path) -> None:
-    alternatives_study("pools")
-    options = {"field": "item", "value": "d0", "study": "pools"}
-    assert_refused("import_judgments", judgments, "unknown_item", line=2, **options)
-
-
 @pytest.mark.parametrize(("column", "line"), [("question", None), ("candidate", 2)])
 def test_more_than_a_position_can_count_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, line: int | None
@@ -300,18 +277,6 @@ def test_more_than_a_position_can_count_is_refused(
     rows = (f"d0,Ann,1,{n}" for n in range(51))
     path = labels(tmp_path, *rows, header=f"item,annotator,value,{column}")
     assert_refused("import_judgments", path, f"too_many_{column}s", line=line, value="50")
-
-
-def test_the_number_of_queries_does_not_grow_with_the_questions(tmp_path: Path) -> None:
-    path = tmp_path / "judgments.csv"
-    counts = []
-    for slug, n_questions in (("few", 2), ("many", 40)):
-        lines = "".join(f"d0,Ann,1,q{n}\n" for n in range(n_questions))
-        path.write_text(f"item,annotator,value,question\n{lines}")
-        with CaptureQueriesContext(connection) as queries:
-            command_output("import_judgments", path, study=slug)
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("scale", [(1, 1), (7, 1), (float("nan"), 1), (0, float("inf")), (0, 2e15)])

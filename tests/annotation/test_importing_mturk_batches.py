@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from annotation.exceptions import ImportRefused
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import Annotator, Item, Judgment, Study, Submission
 from annotation.readers.mturk_batch import read_mturk_batch
-from tests.annotation.importing import assert_refused, command_output, everything, numbers_in
+from tests.annotation.importing import (
+    assert_imported_once,
+    assert_refused,
+    command_output,
+    everything,
+    numbers_in,
+    queries_of,
+)
 from tests.annotation.studies import alternatives_study
 from tests.codes import refused
 
@@ -71,30 +76,23 @@ def write(tmp_path: Path) -> Writer:
 
 
 def test_a_batch_becomes_a_rating_study(write: Writer) -> None:
-    output = command_output("import_mturk_batch", write(*BATCH), study="styles")
-    assert numbers_in(output) == [2, 3]
+    assert_imported_once("import_mturk_batch", write(*BATCH), [2, 3], study="styles")
     study = Study.objects.get()
     assert study.kind == "rating"
-    assert list(study.items.values_list("key", "context")) == [
-        ("H1", "context of H1"),
-        ("H2", "context of H2"),
-    ]
+    contexts = study.items.values_list("key", "context")
+    assert list(contexts) == [("H1", "context of H1"), ("H2", "context of H2")]
     frame = judgment_frame(study)
-    assert frame[["question", "item", "system", "value"]].to_numpy().tolist() == [
-        ["Fit", "H1", "big", 10.0],
-        ["Fit", "H1", "small", 20.0],
-        ["Fit", "H2", "big", 50.0],
-        ["Fit", "H2", "small", 60.0],
-        ["Style", "H1", "big", 30.0],
-        ["Style", "H1", "small", 40.0],
-        ["Style", "H2", "big", 70.0],
-        ["Style", "H2", "small", 80.0],
+    rows = frame[["question", "item", "system", "value"]].to_numpy().tolist()
+    names = [
+        [question, item, system]
+        for question in ("Fit", "Style")
+        for item in ("H1", "H2")
+        for system in ("big", "small")
     ]
+    values = [10, 20, 50, 60, 30, 40, 70, 80]
+    assert rows == [[*name, value] for name, value in zip(names, values, strict=True)]
     assert candidate_frame(study)["response"].tolist()[:2] == ["big says H1", "small says H1"]
-
-
-def test_what_amazon_decided_is_kept(write: Writer) -> None:
-    command_output("import_mturk_batch", write(*BATCH), study="styles")
+    # What Amazon decided is kept.
     submissions = Submission.objects.order_by("pk")
     assert [s.status for s in submissions] == ["approved", "rejected", "submitted"]
     assert Judgment.objects.count() == 12
@@ -162,21 +160,31 @@ def test_a_worker_is_known_by_a_pseudonym_alone(write: Writer, tmp_path: Path) -
     assert all(len(name) == 11 and name[0] == "A" and int(name[1:], 16) >= 0 for name in names)
 
 
-def test_a_worker_has_other_pseudonyms_in_other_studies(write: Writer) -> None:
-    command_output("import_mturk_batch", write(*BATCH), study="one")
-    command_output("import_mturk_batch", write(*BATCH), study="two")
-    names = Annotator.objects.values_list("pseudonym", flat=True)
-    assert len(set(names)) == len(names) == 4
-
-
 def test_no_refusal_names_a_worker(write: Writer) -> None:
-    path = write(*BATCH)
-    command_output("import_mturk_batch", path, study="styles")
-    write(assignment("H1", WORKERS[0], "Approved", 11, 20, 30, 40))
+    command_output("import_mturk_batch", write(*BATCH), study="styles")
+    path = write(assignment("H1", WORKERS[0], "Approved", 11, 20, 30, 40))
     options = {"value": "H1", "study": "styles"}
     error = assert_refused("import_mturk_batch", path, "other_submission", line=2, **options)
     assert re.search("A[0-9a-f]{10}", str(error))
     assert WORKERS[0] not in str(error)
+
+
+def test_answers_may_follow_the_items(write: Writer) -> None:
+    path = write(*BATCH)
+    output = command_output("import_mturk_batch", path, study="styles", items_only=True)
+    assert numbers_in(output) == [2]
+    assert (Item.objects.count(), Submission.objects.count()) == (2, 0)
+    assert not Annotator.objects.exists()
+    assert Study.objects.get().questions.count() == 2
+    assert numbers_in(command_output("import_mturk_batch", path, study="styles")) == [0, 2, 3]
+    # A worker has another pseudonym in another study.
+    command_output("import_mturk_batch", path, study="two")
+    names = Annotator.objects.values_list("pseudonym", flat=True)
+    assert len(set(names)) == len(names) == 4
+    alternatives_study("pools")
+    for items_only in (True, False):
+        options = {"study": "pools", "items_only": items_only}
+        assert_refused("import_mturk_batch", path, "other_kind", **options)
 
 
 def test_only_the_answers_are_kept_verbatim(write: Writer) -> None:
@@ -190,28 +198,13 @@ def test_only_the_answers_are_kept_verbatim(write: Writer) -> None:
     }
 
 
-def test_items_may_be_left_without_their_answers(write: Writer) -> None:
-    output = command_output("import_mturk_batch", write(*BATCH), study="styles", items_only=True)
-    assert numbers_in(output) == [2]
-    assert (Item.objects.count(), Submission.objects.count()) == (2, 0)
-    assert not Annotator.objects.exists()
-    assert Study.objects.get().questions.count() == 2
-
-
 def test_columns_may_name_items_and_conditions(write: Writer) -> None:
     extra = {"Input.dataset": "BST", "Input.number": "7"}
-    rows = [{**BATCH[0], **extra}, {**BATCH[2], **extra, "Input.number": "8"}]
-    command_output(
-        "import_mturk_batch",
-        write(*rows),
-        study="s",
-        item=["dataset", "number"],
-        condition="dataset",
-    )
-    assert list(Item.objects.values_list("key", "condition")) == [
-        ("BST-7", "BST"),
-        ("BST-8", "BST"),
-    ]
+    path = write({**BATCH[0], **extra}, {**BATCH[2], **extra, "Input.number": "8"})
+    options = {"item": ["dataset", "number"], "condition": "dataset"}
+    command_output("import_mturk_batch", path, study="s", **options)
+    items = Item.objects.values_list("key", "condition")
+    assert list(items) == [("BST-7", "BST"), ("BST-8", "BST")]
 
 
 def test_a_context_that_cannot_be_derived_has_to_be_named(write: Writer) -> None:
@@ -289,22 +282,6 @@ def test_a_batch_with_another_layout_is_refused(write: Writer) -> None:
     check("too_long", row, line=2, field="Input.b", value="201", item=["a", "b"])
 
 
-def test_the_same_batch_again_changes_nothing(write: Writer) -> None:
-    path = write(*BATCH)
-    command_output("import_mturk_batch", path, study="styles")
-    before = everything()
-    output = command_output("import_mturk_batch", path, study="styles")
-    assert numbers_in(output) == [0, 2, 0, 3]
-    assert everything() == before
-
-
-def test_answers_may_follow_the_items(write: Writer) -> None:
-    path = write(*BATCH)
-    command_output("import_mturk_batch", path, study="styles", items_only=True)
-    output = command_output("import_mturk_batch", path, study="styles")
-    assert numbers_in(output) == [0, 2, 3]
-
-
 def test_a_batch_reviewed_since_brings_its_decisions(write: Writer) -> None:
     command_output("import_mturk_batch", write(*BATCH), study="styles")
     judged = list(Judgment.objects.order_by("pk").values_list("pk", "value"))
@@ -316,32 +293,16 @@ def test_a_batch_reviewed_since_brings_its_decisions(write: Writer) -> None:
     assert list(Judgment.objects.order_by("pk").values_list("pk", "value")) == judged
 
 
-@pytest.mark.parametrize("items_only", [True, False])
-def test_ratings_do_not_join_a_study_of_alternatives(write: Writer, items_only: bool) -> None:
-    alternatives_study("pools")
-    options = {"study": "pools", "items_only": items_only}
-    assert_refused("import_mturk_batch", write(*BATCH), "other_kind", **options)
-
-
-def test_the_number_of_queries_does_not_grow_with_the_batch(write: Writer) -> None:
+def test_the_number_of_queries_does_not_grow(write: Writer) -> None:
     counts = []
     for slug, n_hits in (("few", 2), ("many", 24)):
-        path = write(*(assignment(f"H{n}", WORKERS[n % 3], "Approved") for n in range(n_hits)))
-        with CaptureQueriesContext(connection) as queries:
-            command_output("import_mturk_batch", path, study=slug)
-        counts.append(len(queries))
+        batch = [assignment(f"H{n}", WORKERS[n % 3], "Submitted") for n in range(n_hits)]
+        counts.append(queries_of("import_mturk_batch", write(*batch), study=slug))
     assert counts[0] == counts[1] <= 24
-
-
-def test_the_number_of_queries_does_not_grow_with_the_decisions(write: Writer) -> None:
-    batch = [assignment(f"H{n}", WORKERS[n % 3], "Submitted") for n in range(24)]
-    command_output("import_mturk_batch", write(*batch), study="s")
     counts = []
     for first, last in ((0, 1), (1, 24)):
         for row in batch[first:last]:
             row["AssignmentStatus"] = "Approved"
-        with CaptureQueriesContext(connection) as queries:
-            command_output("import_mturk_batch", write(*batch), study="s")
-        counts.append(len(queries))
+        counts.append(queries_of("import_mturk_batch", write(*batch), study="many"))
         assert Submission.objects.filter(status="approved").count() == last
     assert counts[0] == counts[1]

@@ -4,14 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.db.models import Model
-from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from annotation.bulk import insert_rows
 from annotation.models import Candidate, Item, Question, Study
-from tests.annotation.importing import assert_refused, command_output, everything, numbers_in
+from tests.annotation.importing import (
+    assert_refused,
+    command_output,
+    everything,
+    numbers_in,
+    queries_of,
+)
 from tests.annotation.studies import ticked_study
 from tests.codes import refused_naming
 
@@ -49,6 +53,15 @@ def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
         ("d1", "alpha", "alpha", "Ciao ☃", 1),
         ("d0", "alpha", "alpha", " ", 0),
     ]
+    before = everything()
+    output = command_output("import_responses", responses, study="styles", title="Another title")
+    assert numbers_in(output) == [0, 2]
+    assert everything() == before
+    # A longer file adds what is new.
+    responses.write_text(FILE + "d2,alpha,Later,See you,,\n", encoding="utf-8")
+    output = command_output("import_responses", responses, study="styles")
+    assert numbers_in(output) == [1, 2]
+    assert list(Item.objects.values_list("key", "position")) == [("d1", 0), ("d0", 1), ("d2", 2)]
 
 
 def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None:
@@ -108,22 +121,6 @@ def test_responses_that_contradict_are_refused(tmp_path: Path, case: Any) -> Non
     assert_refused("import_responses", path, code, line=line, field=field)
 
 
-def test_the_same_file_again_changes_nothing(responses: Path) -> None:
-    command_output("import_responses", responses, study="styles")
-    before = everything()
-    output = command_output("import_responses", responses, study="styles", title="Another title")
-    assert numbers_in(output) == [0, 2]
-    assert everything() == before
-
-
-def test_a_longer_file_adds_what_is_new(responses: Path) -> None:
-    command_output("import_responses", responses, study="styles")
-    responses.write_text(FILE + "d2,alpha,Later,See you,,\n", encoding="utf-8")
-    output = command_output("import_responses", responses, study="styles")
-    assert numbers_in(output) == [1, 2]
-    assert list(Item.objects.values_list("key", "position")) == [("d1", 0), ("d0", 1), ("d2", 2)]
-
-
 def test_what_differs_from_the_study_is_refused(responses: Path) -> None:
     command_output("import_responses", responses, study="styles")
     for old, new, line, field, code, value in (
@@ -155,33 +152,20 @@ def test_an_import_that_fails_at_its_last_write_leaves_nothing(
     assert everything() == before
 
 
-def test_responses_do_not_join_a_study_of_alternatives(responses: Path) -> None:
+def test_a_name_that_is_no_slug_is_refused(responses: Path) -> None:
+    for slug in ("", "two words", "é", "a/b", "x" * 81):
+        assert_refused("import_responses", responses, "invalid_slug", study=slug)
+    command_output("import_responses", responses, study="x" * 80, title="t" * 300)
+    assert Study.objects.get().title == "t" * 128
     ticked_study("ticked")
     assert_refused("import_responses", responses, "other_kind", study="ticked")
 
 
-def test_a_name_that_is_no_slug_is_refused(responses: Path) -> None:
-    for slug in ("", "two words", "é", "a/b", "x" * 81):
-        assert_refused("import_responses", responses, "invalid_slug", study=slug)
-
-
-def test_the_longest_slug_and_title_fit(responses: Path) -> None:
-    command_output("import_responses", responses, study="x" * 80, title="t" * 300)
-    assert Study.objects.get().title == "t" * 128
-
-
-def _queries_of_import(path: Path, slug: str, n_items: int) -> int:
-    rows = (f"d{n},{s},hi {n},ok {s},,\n" for n in range(n_items) for s in ("alpha", "beta"))
-    path.write_text(HEADER + "".join(rows))
-    with CaptureQueriesContext(connection) as queries:
-        command_output("import_responses", path, study=slug)
-    return len(queries)
-
-
 def test_the_number_of_queries_does_not_grow_with_the_items(tmp_path: Path) -> None:
-    few = _queries_of_import(tmp_path / "a.csv", "few", 2)
-    many = _queries_of_import(tmp_path / "b.csv", "many", 60)
-    again_few = _queries_of_import(tmp_path / "a.csv", "few", 2)
-    again_many = _queries_of_import(tmp_path / "b.csv", "many", 60)
-    assert few == many <= 13
-    assert again_few == again_many <= 12
+    path, counts = tmp_path / "responses.csv", []
+    for slug, n_items in (("few", 2), ("many", 60)):
+        rows = (f"d{n},{s},hi {n},ok {s},,\n" for n in range(n_items) for s in ("alpha", "beta"))
+        path.write_text(HEADER + "".join(rows))
+        counts.append([queries_of("import_responses", path, study=slug) for _ in range(2)])
+    assert counts[0] == counts[1]
+    assert counts[0] <= [13, 12]
