@@ -21,10 +21,9 @@ from tests.annotation.studies import rating_study
 from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
-SYSTEMS = ("a", "b", "c")
 
 
-def compared_study(kind: str, systems: tuple[str, ...] = SYSTEMS, n_items: int = 3) -> Study:
+def compared_study(kind: str, systems: tuple[str, ...], n_items: int = 3) -> Study:
     study = rating_study(n_items=n_items, systems=systems, questions=())
     question = ProtocolQuestion(name="q", kind=kind, wording="Which?", ties=kind != "best_worst")
     save_draft(study=study, document=ProtocolDocument(title="T", questions=(question,)))
@@ -52,29 +51,29 @@ def pairs_of(study: Study) -> list[tuple[str, str, float]]:
     return sorted(zip(table["winner"], table["loser"], table["weight"], strict=True))
 
 
-def test_a_preferred_one_beats_the_others_and_these_not_each_other() -> None:
-    study = compared_study("preference")
-    compare(study, "ann", "d0", {"a": 1, "b": 0, "c": 0})
-    assert pairs_of(study) == [("a", "b", 1), ("a", "c", 1)]
-
-
-def test_a_tie_is_half_a_win_each_way() -> None:
-    study = compared_study("preference", ("a", "b"))
-    compare(study, "ann", "d0", {"a": 0.5, "b": 0.5})
-    assert pairs_of(study) == [("a", "b", 0.5), ("b", "a", 0.5)]
-
-
-def test_best_and_worst_say_nothing_about_the_rest_among_themselves() -> None:
-    study = compared_study("best_worst", ("a", "b", "c", "d"))
-    compare(study, "ann", "d0", {"a": 1, "b": 0.5, "c": 0.5, "d": 0})
-    won = [pair[:2] for pair in pairs_of(study)]
-    assert won == [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
-
-
-def test_a_ranking_is_every_pair_and_its_equals_are_ties() -> None:
-    study = compared_study("ranking")
-    compare(study, "ann", "d0", {"a": 1, "b": 0.25, "c": 0.25})
-    assert pairs_of(study) == [("a", "b", 1), ("a", "c", 1), ("b", "c", 0.5), ("c", "b", 0.5)]
+@pytest.mark.parametrize(
+    ("kind", "values", "pairs"),
+    [
+        ("preference", {"a": 1, "b": 0, "c": 0}, [("a", "b", 1), ("a", "c", 1)]),
+        ("preference", {"a": 0.5, "b": 0.5}, [("a", "b", 0.5), ("b", "a", 0.5)]),
+        (
+            "best_worst",
+            {"a": 1, "b": 0.5, "c": 0.5, "d": 0},
+            [(*pair, 1) for pair in ("ab", "ac", "ad", "bd", "cd")],
+        ),
+        (
+            "ranking",
+            {"a": 1, "b": 0.25, "c": 0.25},
+            [("a", "b", 1), ("a", "c", 1), ("b", "c", 0.5), ("c", "b", 0.5)],
+        ),
+    ],
+)
+def test_a_comparison_is_wins_of_one_over_another(
+    kind: str, values: dict[str, float], pairs: list[tuple[str, str, float]]
+) -> None:
+    study = compared_study(kind, tuple(values))
+    compare(study, "ann", "d0", values)
+    assert pairs_of(study) == pairs
 
 
 def test_strengths_are_those_of_an_independent_library() -> None:
@@ -91,12 +90,9 @@ def test_strengths_are_those_of_an_independent_library() -> None:
     assert np.allclose(labels.loc[["a", "b"], "label"], theirs - theirs.mean(), atol=1e-6)
     record = json.loads(command_output("rank_systems", study.slug, json=True))
     assert {one["item"] for one in record["systems"]} == {"a", "b"}
-
-
-def test_ratings_have_no_strengths() -> None:
-    study = rating_study()
+    ratings = rating_study("ratings-alone")
     with refused(StudyUnfit, "no_comparison"):
-        system_strengths(study, question=study.questions.get())
+        system_strengths(ratings, question=ratings.questions.get())
 
 
 def test_agreement_on_a_preference_is_nominal_and_of_the_choice() -> None:

@@ -56,25 +56,25 @@ def overrule(study: Study, key: str, value: float, by: User, **options: int) -> 
 
 
 def test_each_judged_candidate_gets_one_label(judged_by_three: Study) -> None:
-    label_set = make(judged_by_three)
+    made = make_label_set(question=judged_by_three.question(), rule=MAJORITY)
+    again = make_label_set(question=judged_by_three.question(), rule=MAJORITY)
+    assert (made.is_new, again.is_new) == (True, False)
+    label_set = made.label_set
+    assert again.label_set == LabelSet.objects.get() == label_set
+    assert (label_set.converged, label_set.iterations) == (None, None)
     assert values_of(label_set) == {"clog": 1, "pump": 1, "flat": 0, "sole": 0}
     pump = label_set.labels.get(candidate__key="pump")
     assert pump.probability == pytest.approx(2 / 3)
     assert (pump.n_judgments, pump.is_tied, pump.is_adjudicated, pump.se) == (3, False, False, None)
-
-
-def test_ratings_are_labelled_with_a_number_and_its_error() -> None:
-    label_set = make(rated_study(), Rule(method="mean"))
-    first = label_set.labels.first()
+    by_model = make(judged_by_three, Rule(method="dawid_skene"))
+    assert by_model.converged is True
+    assert by_model.iterations > 0
+    # Ratings are labelled with a number and its error.
+    ratings = make(rated_study(), Rule(method="mean"))
+    first = ratings.labels.first()
     assert (first.value, first.se, first.probability) == (22.5, 2.5, None)
-
-
-def test_the_same_made_again_is_the_same_version(judged_by_three: Study) -> None:
-    first = make_label_set(question=judged_by_three.question(), rule=MAJORITY)
-    second = make_label_set(question=judged_by_three.question(), rule=MAJORITY)
-    assert (first.is_new, second.is_new) == (True, False)
-    assert first.label_set == second.label_set
-    assert LabelSet.objects.count() == 1
+    with pytest.raises(StudyUnfit):
+        label_qrels(ratings)
 
 
 def test_a_new_judgment_makes_a_new_version_and_leaves_the_old(judged_by_three: Study) -> None:
@@ -109,30 +109,21 @@ def test_questions_of_a_study_share_the_count_of_versions() -> None:
     assert [(s.question.name, s.version) for s in sets] == [("style", 1), ("wit", 2)]
 
 
-def test_an_iterative_rule_says_whether_it_converged(judged_by_three: Study) -> None:
-    by_model, by_vote = make(judged_by_three, Rule(method="dawid_skene")), make(judged_by_three)
-    assert by_model.converged is True
-    assert by_model.iterations > 0
-    assert (by_vote.converged, by_vote.iterations) == (None, None)
-
-
 def test_a_decision_overrides_the_rule(judged_by_three: Study, senior: User) -> None:
     without = make(judged_by_three)
     overrule(judged_by_three, "flat", 1, senior)
-    decided = make(judged_by_three)
+    overrule(judged_by_three, "coat", 1, senior)
+    decided = make(judged_by_three, created_by=senior)
+    assert (decided.n_labels, decided.n_adjudicated, decided.created_by) == (5, 2, senior)
+    coat = decided.labels.get(candidate__key="coat")
+    assert (coat.value, coat.n_judgments) == (1, 0)
     assert values_of(decided)["flat"] == 1
     assert values_of(without)["flat"] == 0
     label = decided.labels.get(candidate__key="flat")
     assert (label.is_adjudicated, label.n_judgments, label.probability) == (True, 3, None)
-    assert decided.labels.filter(is_adjudicated=True).count() == 1
+    assert decided.labels.filter(is_adjudicated=True).count() == 2
     left_out = make(judged_by_three, Rule(method="majority", with_adjudications=False))
     assert values_of(left_out)["flat"] == 0
-
-
-def test_a_decision_labels_what_nobody_judged(judged_by_three: Study, senior: User) -> None:
-    overrule(judged_by_three, "coat", 1, senior)
-    label = make(judged_by_three).labels.get(candidate__key="coat")
-    assert (label.value, label.n_judgments) == (1, 0)
 
 
 def test_a_decision_of_another_round_does_not_count(judged_by_three: Study, senior: User) -> None:
@@ -183,22 +174,6 @@ def test_a_rule_that_does_not_fit_is_refused() -> None:
         LabelSet.objects.of(study).numbered(7)
 
 
-def test_label_sets_are_counted(judged_by_three: Study, senior: User) -> None:
-    overrule(judged_by_three, "flat", 1, senior)
-    make(judged_by_three, created_by=senior)
-    counted = LabelSet.objects.get()
-    assert (counted.n_labels, counted.n_adjudicated, counted.created_by) == (4, 1, senior)
-
-
-def test_labels_are_written_in_the_studys_order_with_their_categories(
-    judged_by_three: Study,
-) -> None:
-    table = "".join(labels_csv(make(judged_by_three)))
-    rows = list(csv.DictReader(table.splitlines()))
-    assert [row["candidate"] for row in rows] == ["clog", "pump", "flat", "sole"]
-    assert [row["category"] for row in rows] == ["yes", "yes", "no", "no"]
-
-
 def test_csv_and_json_hold_the_same_labels(judged_by_three: Study, tmp_path: Path) -> None:
     label_set = make(judged_by_three)
     write_labels(label_set, tmp_path / "labels.json")
@@ -206,6 +181,9 @@ def test_csv_and_json_hold_the_same_labels(judged_by_three: Study, tmp_path: Pat
     written = json.loads((tmp_path / "labels.json").read_text())
     assert written == json.loads("".join(labels_json(label_set)))
     table = "".join(labels_csv(label_set))
+    rows = list(csv.DictReader(table.splitlines()))
+    assert [row["candidate"] for row in rows] == ["clog", "pump", "flat", "sole"]
+    assert [row["category"] for row in rows] == ["yes", "yes", "no", "no"]
     assert (tmp_path / "labels.csv").read_text() == table
     assert (tmp_path / "labels.json").read_text() == json.dumps(written, indent=1)
     assert table.splitlines()[1].startswith("boot,,clog,,1.0,yes,1.0,,3,False")
@@ -232,8 +210,3 @@ def test_qrels_of_labels_follow_decisions(judged_by_three: Study, senior: User) 
     assert list(by_vote.lines())[2] == "boot 0 flat 0\n"
     assert by_labels.rule == "labels 1, majority"
     assert (by_labels.n_lines, by_labels.n_relevant) == (4, 3)
-
-
-def test_labels_of_ratings_make_no_qrels() -> None:
-    with pytest.raises(StudyUnfit):
-        label_qrels(make(rated_study(), Rule(method="mean")))

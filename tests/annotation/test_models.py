@@ -73,8 +73,10 @@ def test_names_are_used_once_in_what_they_belong_to() -> None:
         _is_refused(row.save, *names)
 
 
-def test_a_blind_key_says_nothing_about_the_system() -> None:
-    rating_study(n_items=20, systems=("alpha", "beta"))
+def test_rows_come_in_their_positions_and_blind_keys_say_nothing_about_the_system() -> None:
+    study = rating_study(n_items=20, questions=("b", "a"))
+    assert [item.key for item in study.items.all()] == [f"d{n}" for n in range(20)]
+    assert [question.name for question in study.questions.all()] == ["b", "a"]
     keys = Candidate.objects.values_list("blind_key", flat=True)
     assert len(set(keys)) == 40
     assert all(len(key) == 12 and int(key, 16) >= 0 for key in keys)
@@ -142,13 +144,10 @@ def test_accepted_means_not_rejected() -> None:
     assert {s.annotator.pseudonym for s in submissions} == {"Ann", "Bob"}
     assert {j.submission.annotator.pseudonym for j in judgments} == {"Ann", "Bob"}
     assert (Judgment.objects.of(study).count(), judgments.count()) == (9, 6)
-
-
-def test_judgments_are_of_one_study() -> None:
-    one, two = rated_study("one"), ticked_study("two")
-    assert Judgment.objects.of(one).count() == 12
-    assert Judgment.objects.of(two).count() == 5
-    assert Submission.objects.of(two).count() == 2
+    # Another study has its own.
+    another = ticked_study("two")
+    assert Judgment.objects.of(another).count() == 5
+    assert Submission.objects.of(another).count() == 2
 
 
 def test_rows_read_as_what_they_are() -> None:
@@ -161,12 +160,6 @@ def test_rows_read_as_what_they_are() -> None:
     assert str(judgment.candidate) == "alpha"
     assert str(judgment.candidate.item) == "d0"
     assert str(judgment.submission.annotator) == "Ann"
-
-
-def test_items_and_questions_come_in_their_positions() -> None:
-    study = rating_study(n_items=12, questions=("b", "a"))
-    assert [item.key for item in study.items.all()] == [f"d{n}" for n in range(12)]
-    assert [question.name for question in study.questions.all()] == ["b", "a"]
 
 
 @pytest.mark.parametrize(

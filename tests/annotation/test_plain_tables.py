@@ -80,17 +80,17 @@ class TestAggregate:
         assert (answer["converged"], answer["iterations"]) == (None, None)
         assert (answer["n_items"], answer["n_annotators"], answer["n_judgments"]) == (2, 2, 3)
 
-    def test_numbers_are_averaged_with_an_interval(self, tmp_path: Path, run: Run) -> None:
+    def test_numbers_are_averaged_with_an_interval_or_a_reason(
+        self, tmp_path: Path, run: Run
+    ) -> None:
         answer = run("aggregate", table(tmp_path / "l.csv", RATED), "--method", "mean")
         assert answer["labels"]["i3"] == pytest.approx((30 + 33 + 33) / 3)
         first = answer["items"][0]
         assert first["ci_low"] < first["label"] < first["ci_high"]
         assert "mean" in answer["signature"]
-
-    def test_an_undefined_number_is_null_with_a_reason(self, tmp_path: Path, run: Run) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "5"), ("b", "ann", "6"), ("b", "bob", "7")])
-        answer = run("aggregate", path, "--method", "mean")
-        assert (answer["items"][0]["se"], answer["items"][0]["reason"]) == (None, "one_label")
+        first = run("aggregate", path, "--method", "mean")["items"][0]
+        assert (first["se"], first["reason"]) == (None, "one_label")
 
     def test_ties_are_reported(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "x"), ("a", "bob", "y"), ("b", "ann", "x")])
@@ -134,28 +134,14 @@ class TestAggregate:
             rows = list(csv.DictReader(content.splitlines()))
             assert [(row["item"], row["label"]) for row in rows][:2] == [("a", "yes"), ("b", "no")]
 
-    def test_an_output_that_cannot_be_written_ends_with_2(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
-        path = table(tmp_path / "l.csv", SMALL)
-        output = str(tmp_path / "none" / "l.csv")
-        message = refusal(capsys, "aggregate", path, "--method", "majority", "--output", output)
-        assert output in message
-
-    @pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
-    def test_other_kinds_of_file_are_read_the_same(
-        self, tmp_path: Path, run: Run, suffix: str
-    ) -> None:
-        path = tmp_path / f"l{suffix}"
-        if suffix == ".tsv":
-            table(path, SMALL)
-        else:
-            names = ("item", "annotator", "label")
-            path.write_text(
-                "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in SMALL)
-            )
-        answer = run("aggregate", path, "--method", "majority")
-        assert answer["labels"] == {"a": "yes", "b": "no", "c": "yes"}
+    def test_other_kinds_of_file_are_read_the_same(self, tmp_path: Path, run: Run) -> None:
+        names = ("item", "annotator", "label")
+        lines = tmp_path / "l.jsonl"
+        records = (dict(zip(names, row, strict=True)) for row in SMALL)
+        lines.write_text("".join(json.dumps(record) + "\n" for record in records))
+        for path in (table(tmp_path / "l.tsv", SMALL), lines):
+            answer = run("aggregate", path, "--method", "majority")
+            assert answer["labels"] == {"a": "yes", "b": "no", "c": "yes"}
 
     @pytest.mark.parametrize("method", sorted({*METHODS} - {"bradley_terry"}))
     def test_every_method_labels_every_item(self, tmp_path: Path, run: Run, method: str) -> None:
@@ -169,15 +155,13 @@ class TestAggregate:
         labels = answer["labels"]
         assert labels["a"] - labels["b"] == pytest.approx(math.log(2))
 
-    def test_a_preference_for_what_was_not_shown_ends_with_2(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_what_cannot_be_aggregated_ends_with_2(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a|b", "ann", "a"), ("a|b", "bob", "c")])
         message = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
         assert all(named in message for named in ("l.csv", "'c'", "'a|b'"))
-
-    def test_an_unknown_method_ends_with_2(self, tmp_path: Path, capsys: Captured) -> None:
-        path = table(tmp_path / "l.csv", SMALL)
+        path, output = table(tmp_path / "l.csv", SMALL), str(tmp_path / "none" / "l.csv")
+        message = refusal(capsys, "aggregate", path, "--method", "majority", "--output", output)
+        assert output in message
         assert exit_code("aggregate", path, *NAMED, "--method", "most") == 2
         assert "'most'" in capsys.readouterr().err
 
@@ -197,21 +181,16 @@ COMMANDS = [("aggregate", "--method", "mean"), ("agreement", "--level", "interva
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 class TestBadInput:
-    @pytest.mark.parametrize("content", BAD_FILES)
     def test_a_bad_file_ends_with_2_and_names_the_position(
-        self, tmp_path: Path, capsys: Captured, command: tuple[str, ...], content: str
-    ) -> None:
-        path = tmp_path / "l.csv"
-        path.write_text(content)
-        message = refusal(capsys, command[0], path, *command[1:])
-        assert all(named in message for named in BAD_FILES[content])
-        assert "imported" not in message
-
-    def test_a_file_that_is_not_there_ends_with_2(
         self, tmp_path: Path, capsys: Captured, command: tuple[str, ...]
     ) -> None:
-        message = refusal(capsys, command[0], tmp_path / "none.csv", *command[1:])
-        assert "none.csv" in message
+        path = tmp_path / "l.csv"
+        assert "l.csv" in refusal(capsys, command[0], path, *command[1:])
+        for content, names in BAD_FILES.items():
+            path.write_text(content)
+            message = refusal(capsys, command[0], path, *command[1:])
+            assert all(named in message for named in names)
+            assert "imported" not in message
 
     def test_no_database_is_asked(self, tmp_path: Path, command: tuple[str, ...]) -> None:
         path = table(tmp_path / "l.csv", RATED)
@@ -260,29 +239,23 @@ class TestAgreement:
         assert value_of(answer, "krippendorff_alpha")["value"] is not None
         assert (value_of(answer, "icc2")["value"] is None) == (level in ("nominal", "ordinal"))
 
-    @pytest.mark.parametrize(
-        ("rows", "reason"),
-        [
+    @pytest.mark.parametrize("level", LEVELS)
+    def test_nothing_is_undefined_in_silence(self, tmp_path: Path, run: Run, level: str) -> None:
+        for rows, reason in (
             ([("a", "ann", "1"), ("b", "ann", "2")], "one_annotator"),
             ([("a", "ann", "1"), ("a", "bob", "2")], "single_item"),
             ([("a", "ann", "1"), ("b", "bob", "2")], "no_pairable_units"),
             ([(i, who, "1") for i in "abc" for who in ("ann", "bob")], "single_category"),
-        ],
-    )
-    @pytest.mark.parametrize("level", LEVELS)
-    def test_nothing_is_undefined_in_silence(
-        self, tmp_path: Path, run: Run, rows: list[tuple[str, ...]], reason: str, level: str
-    ) -> None:
-        answer = run("agreement", table(tmp_path / "l.csv", rows), "--level", level)
-        alpha = value_of(answer, "krippendorff_alpha")
-        assert (alpha["value"], alpha["ci_low"], alpha["reason"]) == (None, None, reason)
+        ):
+            answer = run("agreement", table(tmp_path / "l.csv", rows), "--level", level)
+            alpha = value_of(answer, "krippendorff_alpha")
+            assert (alpha["value"], alpha["ci_low"], alpha["reason"]) == (None, None, reason)
 
-    @pytest.mark.parametrize("ci", ["jackknife", "analytic", "bootstrap"])
-    def test_an_interval_says_how_it_was_made(self, tmp_path: Path, run: Run, ci: str) -> None:
+    def test_an_interval_says_how_it_was_made(self, tmp_path: Path, run: Run) -> None:
         path = table(tmp_path / "l.csv", RATED)
-        fleiss = value_of(run("agreement", path, "--level", "ordinal", "--ci", ci), "fleiss_kappa")
-        expected = {"jackknife": "jackknife", "analytic": "linear", "bootstrap": "bootstrap"}[ci]
-        assert fleiss["ci_method"].startswith(expected)
+        for ci, method in (("jackknife",) * 2, ("analytic", "linear"), ("bootstrap",) * 2):
+            answer = run("agreement", path, "--level", "ordinal", "--ci", ci)
+            assert value_of(answer, "fleiss_kappa")["ci_method"].startswith(method)
 
     def test_clusters_widen_what_is_left_out(self, tmp_path: Path, run: Run) -> None:
         rows = [(*row, row[0][:1] + str(int(row[0][1:]) // 2)) for row in RATED]
@@ -294,13 +267,13 @@ class TestAgreement:
         assert one["se"] != other["se"]
         assert other["ci_method"] == "jackknife-t-clusters"
 
-    def test_an_item_in_two_clusters_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_rows_that_contradict_the_options_are_refused(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
         rows = [("a", "ann", "1", "p"), ("a", "bob", "1", "q")]
         path = table(tmp_path / "l.csv", rows, "item,annotator,label,page")
         message = refusal(capsys, "agreement", path, "--level", "nominal", "--cluster", "page")
         assert all(named in message for named in ("Line 3 of l.csv", "page", "line 2"))
-
-    def test_an_amount_below_zero_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("a", "bob", "-2")])
         message = refusal(capsys, "agreement", path, "--level", "ratio")
         assert all(named in message for named in ("Line 3 of l.csv", "label", "'-2'"))
@@ -327,42 +300,30 @@ class TestAgreement:
 
 
 class TestRefusedOptions:
-    @pytest.mark.parametrize("name", ["l.csv", "link.csv"])
-    def test_the_labels_are_not_written_over(
-        self, tmp_path: Path, capsys: Captured, name: str
-    ) -> None:
+    def test_the_labels_are_not_written_over(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", SMALL)
         (tmp_path / "link.csv").symlink_to(path)
-        before, output = path.read_text(), tmp_path / name
-        options = ("--method", "majority", "--output", str(output))
-        message = refusal(capsys, "aggregate", path, *options)
-        assert all(named in message for named in (str(output), "--output"))
+        before = path.read_text()
+        for name in ("l.csv", "link.csv"):
+            options = ("--method", "majority", "--output", str(tmp_path / name))
+            message = refusal(capsys, "aggregate", path, *options)
+            assert all(named in message for named in (name, "--output"))
         assert path.read_text() == before
 
-    def test_where_nothing_was_compared_a_table_without_rows_is_written(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
-        path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("b", "bob", "2")])
-        output = tmp_path / "found.csv"
-        options = ("--method", "bradley_terry", "--output", str(output))
-        assert exit_code("aggregate", path, *NAMED, *options) == 0
-        assert output.read_text() == "item,label,n_labels\n"
-
-    def test_a_candidate_rated_again_is_refused_with_advice_that_helps(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
-        path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("a", "ann", "2"), ("b", "ann", "2")])
-        message = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
+    def test_comparisons_have_options_of_their_own(self, tmp_path: Path, capsys: Captured) -> None:
+        method = ("--method", "bradley_terry")
+        rows = [("a", "ann", "1"), ("a", "ann", "2"), ("b", "ann", "2")]
+        message = refusal(capsys, "aggregate", table(tmp_path / "l.csv", rows), *method)
         assert message.startswith("l.csv:")
         assert "repeats" not in message
-
-    @pytest.mark.parametrize("repeats", ["count", "refuse"])
-    def test_an_option_that_comparisons_do_not_have_is_refused(
-        self, tmp_path: Path, capsys: Captured, repeats: str
-    ) -> None:
-        options = ("--method", "bradley_terry", "--repeats", repeats)
-        message = refusal(capsys, "aggregate", table(tmp_path / "l.csv", SMALL), *options)
-        assert "--repeats" in message
+        path = table(tmp_path / "l.csv", SMALL)
+        for repeats in ("count", "refuse"):
+            assert "--repeats" in refusal(capsys, "aggregate", path, *method, "--repeats", repeats)
+        # Where nothing was compared, a table without rows is written.
+        path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("b", "bob", "2")])
+        output = tmp_path / "found.csv"
+        assert exit_code("aggregate", path, *NAMED, *method, "--output", output) == 0
+        assert output.read_text() == "item,label,n_labels\n"
 
     @pytest.mark.parametrize("method", ["majority", "dawid_skene"])
     def test_free_text_is_not_taken_for_categories(
@@ -371,14 +332,14 @@ class TestRefusedOptions:
         path = table(tmp_path / "l.csv", [(f"i{n}", "ann", f"text {n}") for n in range(10_001)])
         assert "10,001" in refusal(capsys, "aggregate", path, "--method", method)
 
-    @pytest.mark.parametrize("seed", ["-1", "1.5", "x"])
     def test_a_seed_that_is_no_whole_number_is_not_blamed_on_the_file(
-        self, tmp_path: Path, capsys: Captured, seed: str
+        self, tmp_path: Path, capsys: Captured
     ) -> None:
         path = table(tmp_path / "l.csv", SMALL)
-        assert exit_code("agreement", path, *NAMED, "--level", "nominal", "--seed", seed) == 2
-        message = capsys.readouterr().err
-        assert f"--seed: '{seed}'" in message
+        for seed in ("-1", "1.5", "x"):
+            options = ("--level", "nominal", "--seed", seed)
+            assert exit_code("agreement", path, *NAMED, *options) == 2
+            assert f"--seed: '{seed}'" in capsys.readouterr().err
 
 
 @pytest.mark.shared_data

@@ -172,27 +172,22 @@ def test_any_protocol_comes_back_from_yaml_without_loss(
     assert read.questions[1].categories == tuple(labels)
 
 
-def test_a_score_of_an_example_lies_on_its_questions_scale() -> None:
+def test_what_parts_of_a_protocol_say_of_each_other_is_checked() -> None:
     values = plain_document(document())
     values["examples"] = [{"verdict": "good", "candidate": "x", "scores": {"a": 101, "b": 1}}]
+    values |= {"qualifications": {"countries": ["US", "UK"]}}
+    why = {"name": "why", "kind": "long_text", "wording": "Why?", "about": "item"}
+    values["questions"].append(why | {"when": {"question": "a", "below": 20}})
     assert [(fault.place, fault.code) for fault in document_faults(values)] == [
         ("examples[1].scores.a", "off_scale"),
         ("examples[1].scores.b", "unknown_question"),
+        ("qualifications.countries[2]", "unknown_country"),
+        ("questions[2].when.question", "asked_once"),
     ]
-
-
-def test_a_question_of_the_item_cannot_wait_for_an_answer_about_a_candidate() -> None:
     values = plain_document(document())
-    why = {"name": "why", "kind": "long_text", "wording": "Why?", "about": "item"}
-    values["questions"].append(why | {"when": {"question": "a", "below": 20}})
-    assert [fault.place for fault in document_faults(values)] == ["questions[2].when.question"]
-    values["questions"][1]["about"] = "candidate"
+    condition = {"when": {"question": "a", "below": 20}}
+    values["questions"].append(why | condition | {"about": "candidate"})
     assert document_faults(values) == []
-
-
-def test_a_country_that_nobody_lives_in_is_refused() -> None:
-    values = plain_document(document()) | {"qualifications": {"countries": ["US", "UK"]}}
-    assert [fault.place for fault in document_faults(values)] == ["qualifications.countries[2]"]
 
 
 def test_markdown_makes_no_html_of_html_and_runs_no_script() -> None:
@@ -250,17 +245,15 @@ def test_a_draft_changes_until_it_is_frozen_and_a_new_one_follows(study: Study) 
     assert (frozen.number, frozen.fingerprint) == (1, fingerprint(frozen.document))
     assert [question.name for question in study.questions.all()] == ["b"]
     assert freeze(study=study).pk == frozen.pk
-    second = save_draft(study=study, document=document(line("c")))
+    second = save_draft(study=study, document=document(line("c", high_label="")))
     assert (second.number, second.frozen_at) == (2, None)
+    assert freezing_codes(study) == {("high_label", "missing")}
+    assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
     assert discard_draft(study=study)
     assert newest_version(study) == frozen
-
-
-def test_a_draft_that_says_what_is_frozen_makes_no_version(study: Study) -> None:
-    save_draft(study=study, document=document())
-    frozen = freeze(study=study)
+    # A draft that is what is frozen makes no version.
+    save_draft(study=study, document=document(line("c")))
     save_draft(study=study, document=document(line("b")))
-    save_draft(study=study, document=document())
     assert freeze(study=study).pk == frozen.pk
     assert study.protocols.count() == 1
 
@@ -277,20 +270,11 @@ def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study: Study
         Protocol.objects.bulk_update([frozen], ["document"])
     frozen.refresh_from_db()
     assert fingerprint(frozen.document) == frozen.fingerprint
-
-
-def test_the_database_holds_one_draft_and_no_frozen_one_without_a_fingerprint(study: Study) -> None:
-    save_draft(study=study, document=document())
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Protocol.objects.create(study=study, number=2, document={})
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Protocol.objects.create(study=study, number=1, document={}, fingerprint="x")
-
-
-def test_an_unfinished_draft_is_kept_and_not_frozen(study: Study) -> None:
-    save_draft(study=study, document=document(line(high_label="")))
-    assert freezing_codes(study) == {("high_label", "missing")}
-    assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
+    # The database keeps one draft, and no frozen version without its number.
+    save_draft(study=study, document=document(line("b")))
+    for number, values in ((3, {}), (1, {"fingerprint": "x"})):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Protocol.objects.create(study=study, number=number, document={}, **values)
 
 
 def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db: None) -> None:

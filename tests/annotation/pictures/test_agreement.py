@@ -59,10 +59,7 @@ def test_a_forest_draws_the_defined_with_intervals_and_a_line_at_chance():
     spec = agreement_forest(FOREST).to_dict()
     chance, spans, points = spec["layer"]
     assert chance["encoding"] == {"x": {"datum": 0}}
-    assert (spans["encoding"]["x"]["field"], spans["encoding"]["x2"]["field"]) == (
-        "ci_low",
-        "ci_high",
-    )
+    assert [spans["encoding"][name]["field"] for name in ("x", "x2")] == ["ci_low", "ci_high"]
     assert points["encoding"]["x"]["scale"]["domain"] == pytest.approx([-0.12, 1.02])
     rows = spec["datasets"][points["data"]["name"]]
     assert [row["label"] for row in rows] == ["empathy", "fluency"]
@@ -120,17 +117,11 @@ def test_no_name_in_a_scatter_covers_another_however_near_the_points():
     chart = annotator_scatter(annotators(*near), against="seconds", statistic="Kappa")
     drawing = rendered(themed(chart), "svg").decode()
     assert [name for name, *_ in near if f">{name}<" in drawing] == ["A0", "A8"]
-
-
-def test_one_annotator_in_a_scatter_is_named_once():
     chart = annotator_scatter(ANNOTATORS[:1], against="seconds", statistic="Kappa")
     assert rendered(themed(chart), "svg").decode().count(">Ann<") == 1
-
-
-def test_a_scatter_without_flags_needs_no_legend():
-    spec = annotator_scatter(
-        ANNOTATORS.assign(n_flagged=0), against="n_judgments", statistic="Kappa"
-    ).to_dict()
+    # Without flags, there is nothing that a legend would say.
+    unflagged = ANNOTATORS.assign(n_flagged=0)
+    spec = annotator_scatter(unflagged, against="n_judgments", statistic="Kappa").to_dict()
     assert spec["layer"][1]["encoding"]["color"]["legend"] is None
 
 
