@@ -33,16 +33,16 @@ DIALOGUES: list[dict[str, Any]] = [
     {
         "conv_id": "kbrd_redial_0a1b-22",
         "dialogue": [
-            turn(0, "A film to laugh about?"),
-            turn(1, "Try Airplane! (1980).", relevance=3, interestingness=1),
-            turn(2, "Seen it."),
+            turn(0, "A film?"),
+            turn(1, "Airplane!", relevance=3, interestingness=1),
+            turn(2, "Seen."),
             turn(3, "Hello.", interestingness=0),
         ],
         "dial_level_aggregated": overall(1, 2, 1, 4) | {"explanation": 2},
     },
     {
         "conv_id": "chatgpt_opendialkg_3c4d-55",
-        "dialogue": [turn(0, "Hi"), turn(1, "What do you like?", relevance=2, interestingness=2)],
+        "dialogue": [turn(0, "Hi"), turn(1, "Hello?", relevance=2, interestingness=2)],
         "dial_level_aggregated": overall(2, 0, 0, 3),
     },
 ]
@@ -63,9 +63,7 @@ def test_turns_become_items_with_what_was_said_before(tmp_path: Path) -> None:
     study = Study.objects.get()
     [_, second, _] = study.items.order_by("position")
     assert second.key == "kbrd_redial_0a1b-22 3"
-    assert second.context == (
-        "User: A film to laugh about?\nAssistant: Try Airplane! (1980).\nUser: Seen it."
-    )
+    assert second.context == "User: A film?\nAssistant: Airplane!\nUser: Seen."
     frame = judgment_frame(study)
     rows = {
         (row.item, row.system, row.question): row.value for row in frame.itertuples(index=False)
@@ -96,7 +94,7 @@ def test_dialogues_become_items_of_their_own(tmp_path: Path) -> None:
         "chatgpt_opendialkg": 3,
     }
     candidate = Study.objects.get().items.order_by("position")[1].candidates.get()
-    assert candidate.text == "User: Hi\nAssistant: What do you like?"
+    assert candidate.text == "User: Hi\nAssistant: Hello?"
     again = command_output("import_crsarena_eval", file, study="dialogues", level="dialogues")
     assert numbers_in(again.splitlines()[0]) == [0, 2, 0, 2]
 

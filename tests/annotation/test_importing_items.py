@@ -146,11 +146,14 @@ def test_every_kind_of_file_gives_the_same_items(case: Any, tmp_path: Path) -> N
     ]
 
 
-def test_the_encoding_can_be_said_otherwise(tmp_path: Path) -> None:
+def test_the_encoding_and_the_sheet_can_be_chosen(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes("item,context,response\nd1,Привет,да\n".encode("cp1251"))
     with opened_table(path, FileFormat(encoding="windows-1251")) as table:
         assert next(table.rows(Faults())).fields["context"] == "Привет"
+    path.write_bytes(as_excel([COLUMNS, *ROWS], ("notes", "data")))
+    with opened_table(path, FileFormat(sheet="data")) as table:
+        assert (table.form.sheet, table.form.sheets) == ("data", ("notes", "data"))
 
 
 def test_cells_of_excel_read_as_a_spreadsheet_shows_them(tmp_path: Path) -> None:
@@ -161,13 +164,6 @@ def test_cells_of_excel_read_as_a_spreadsheet_shows_them(tmp_path: Path) -> None
     assert faults.n == 0
     assert (first.key, first.context, first.candidates[0].text) == ("7", "2026-01-02T00:00:00", "2")
     assert (second.key, second.context, second.candidates[0].text) == ("8", "TRUE", "0.5")
-
-
-def test_another_sheet_of_a_workbook_can_be_chosen(tmp_path: Path) -> None:
-    path = tmp_path / "a.xlsx"
-    path.write_bytes(as_excel([COLUMNS, *ROWS], ("notes", "data")))
-    with opened_table(path, FileFormat(sheet="data")) as table:
-        assert (table.form.sheet, table.form.sheets) == ("data", ("notes", "data"))
 
 
 def test_lists_of_turns_and_pools_inside_an_object_are_cells_and_rows(tmp_path: Path) -> None:
@@ -186,10 +182,10 @@ def test_a_column_for_each_system_makes_a_response_of_each(tmp_path: Path) -> No
     path.write_text("prompt,response_alpha,beta output,ms\nHi,Hello,Hey,3\nBye,,So long,4\n")
     [first, second], faults = read(path)
     assert faults.n == 0
-    assert [(each.system, each.text) for each in first.candidates] == [
-        ("alpha", "Hello"),
-        ("beta", "Hey"),
-    ]
+    assert {each.system: each.text for each in first.candidates} == {
+        "alpha": "Hello",
+        "beta": "Hey",
+    }
     # An empty cell is no response; the name of an item without one is made of its page.
     assert [each.system for each in second.candidates] == ["beta"]
     assert first.key.startswith("item-")
@@ -213,43 +209,36 @@ def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path: Path) 
     assert items.n_repeated == 1
 
 
-def test_a_batch_of_mechanical_turk_with_a_column_for_each_system() -> None:
+def guessed_item(columns: list[str], n_rows: int, **options: Any) -> str | None:
+    return guess_mapping(columns, n_rows=n_rows, **options).column(Use.ITEM)
+
+
+def test_uses_of_columns_are_guessed_from_their_names_and_values() -> None:
     answers = ["Answer.q_alpha", "Answer.q_beta"]
     mapping = guess_mapping(["HITId", "Input.context", "Input.alpha", "Input.beta", *answers])
     assert mapping.columns(Use.RESPONSE) == ["Input.alpha", "Input.beta"]
     assert mapping.column(Use.CONTEXT) == "Input.context"
     assert [mapping.system_of(name) for name in mapping.columns(Use.RESPONSE)] == ["alpha", "beta"]
-
-
-@pytest.mark.parametrize("name", ["dialog", "Dialogue", "conversation"])
-def test_a_dialogues_name_beside_its_history_names_the_item(name: str) -> None:
-    columns = [name, "history", "model", "response"]
-    n_distinct = {name: 4, "history": 4, "model": 2, "response": 8}
-    first = {name: "d-17", "history": "Hello. Hello!"}
-    guessed = guess_mapping(columns, n_rows=8, n_distinct=n_distinct, first=first)
-    assert guessed.column(Use.ITEM) == name
-    assert guessed.column(Use.CONTEXT) == "history"
-
-
-def test_a_dialogue_in_words_or_a_kind_of_dialogue_names_no_item() -> None:
+    # A dialogue's name beside its history names the item.
+    for name in ("dialog", "Dialogue", "conversation"):
+        columns = [name, "history", "model", "response"]
+        n_distinct = {name: 4, "history": 4, "model": 2, "response": 8}
+        first = {name: "d-17", "history": "Hello. Hello!"}
+        guessed = guess_mapping(columns, n_rows=8, n_distinct=n_distinct, first=first)
+        assert (guessed.column(Use.ITEM), guessed.column(Use.CONTEXT)) == (name, "history")
+    # A dialogue in words, or a kind of dialogue, does not.
     columns = ["dialog", "history", "model", "response"]
     n_distinct = {"dialog": 4, "history": 4, "model": 2}
     words = {"dialog": "Hello. Hello!"}
-    guessed = guess_mapping(columns, n_rows=8, n_distinct=n_distinct, first=words)
-    assert guessed.column(Use.ITEM) is None
-    kinds = {"dialog": "chat"}
+    assert guessed_item(columns, 8, n_distinct=n_distinct, first=words) is None
     few = n_distinct | {"dialog": 2}
-    assert guess_mapping(columns, n_rows=8, n_distinct=few, first=kinds).column(Use.ITEM) is None
+    assert guessed_item(columns, 8, n_distinct=few, first={"dialog": "chat"}) is None
     alone = guess_mapping(["dialog", "model", "response"], n_rows=8, n_distinct=n_distinct)
     assert (alone.column(Use.CONTEXT), alone.column(Use.ITEM)) == ("dialog", None)
-
-
-def test_a_number_of_rows_names_no_items() -> None:
-    columns = ["id", "prompt", "model", "response"]
-    n_distinct = {"id": 4, "prompt": 2, "model": 2}
-    guessed = guess_mapping(columns, n_rows=4, n_distinct=n_distinct)
-    assert guessed.column(Use.ITEM) is None
-    assert guess_mapping(columns, n_rows=8, n_distinct=n_distinct).column(Use.ITEM) == "id"
+    # The number of a row names no item.
+    columns, n_distinct = ["id", "prompt", "model", "response"], {"id": 4, "prompt": 2, "model": 2}
+    assert guessed_item(columns, 4, n_distinct=n_distinct) is None
+    assert guessed_item(columns, 8, n_distinct=n_distinct) == "id"
 
 
 @pytest.mark.parametrize(
@@ -318,7 +307,7 @@ BAD_FILES: list[tuple[str, bytes, dict[str, str], list[tuple[int | None, str, st
     ),
     ("half a line of JSON", LINE_OF_JSON + b'{"item": \n', LONG, [(2, "", "not_json")]),
     ("an array among lines", LINE_OF_JSON + b"[1]\n", LONG, [(2, "", "not_object")]),
-    ("JSON that ends", b'[{"item": "a"', LONG, [(1, "", "not_array")]),
+    ("JSON that ends", b'[{"item": "a"', LONG, [(1, "", "not_json")]),
     ("an array of numbers", b"[1, 2]", LONG, [(1, "", "not_object")]),
     ("an object of nothing", b'{"a":\n1}', LONG, [(1, "", "not_objects")]),
     ("deep JSON", b'{"item": ' + b"[" * 30 + b"]" * 30 + b"}\n", LONG, [(1, "item", "too_deep")]),
@@ -396,9 +385,8 @@ def test_the_texts_of_a_workbook_have_a_limit(
         pass
 
 
-@pytest.mark.parametrize(
-    ("content", "is_small"),
-    [
+def test_only_what_is_small_once_unpacked_is_read_before_the_page_answers() -> None:
+    for content, is_small in (
         (b"a" * 1000, True),
         (b"a" * 1001, False),
         (gzip.compress(b"a" * 1000, mtime=0), True),
@@ -411,12 +399,8 @@ def test_the_texts_of_a_workbook_have_a_limit(
         (b"PAR1", False),
         (b"PK\x03\x04 broken", True),
         (b"\x1f\x8b broken", True),
-    ],
-)
-def test_only_what_is_small_once_unpacked_is_read_before_the_page_answers(
-    content: bytes, is_small: bool
-) -> None:
-    assert archives.is_small(content, most_bytes=1000) == is_small
+    ):
+        assert archives.is_small(content, most_bytes=1000) == is_small
 
 
 def test_of_many_faults_the_first_hundred_are_kept_and_the_rest_counted(tmp_path: Path) -> None:
@@ -434,14 +418,6 @@ def pool(tmp_path: Path, files: dict[str, bytes], rows: str) -> tuple[list[Any],
         as_zip({"t.csv": f"item,title,image,key,candidate_image\n{rows}".encode(), **files})
     )
     return read(path, kind="alternatives")
-
-
-def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path: Path) -> None:
-    files = {"pictures/a.png": PNG + b"a", "b.png": PNG + b"b"}
-    [item], faults = pool(tmp_path, files, "t1,Shoe,pictures/a.png,c1,b.png\n")
-    assert faults.n == 0
-    assert item.picture.content == PNG + b"a"
-    assert item.candidates[0].picture.content == PNG + b"b"
 
 
 HUGE = 50_001
@@ -466,6 +442,14 @@ BAD_POOLS = [
     ("t1,,a.png,c1,b.png\n", "no_title"),
     ("t1,Shoe,big.png,c1,b.png\n", "too_large"),
 ]
+
+
+def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path: Path) -> None:
+    files = {"pictures/a.png": PNG + b"a", "b.png": PNG + b"b"}
+    [item], faults = pool(tmp_path, files, "t1,Shoe,pictures/a.png,c1,b.png\n")
+    assert faults.n == 0
+    pictures = (item.picture, item.candidates[0].picture)
+    assert [picture.content for picture in pictures] == [PNG + b"a", PNG + b"b"]
 
 
 @pytest.mark.parametrize(("rows", "code"), BAD_POOLS)
@@ -504,15 +488,11 @@ def test_a_command_names_the_system_of_each_column(tmp_path: Path) -> None:
     assert (dry["items"], dry["systems"], Study.objects.count()) == (1, 2, 0)
     command_output("import_items", path, *options, study="s")
     assert set(Candidate.objects.values_list("system", flat=True)) == {"alpha", "beta"}
-
-
-@pytest.mark.django_db
-def test_a_template_makes_a_study_of_its_kind(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+    # A template makes a study of its kind.
     pooled = [{"key": "a", "title": "Red"}]
     path.write_text(json.dumps({"item": "t", "target": {"title": "Shoe"}, "candidates": pooled}))
-    command_output("import_items", path, study="s", protocol="alternatives")
-    study = Study.objects.get()
+    command_output("import_items", path, study="pools", protocol="alternatives")
+    study = Study.objects.named("pools")
     assert (study.kind, study.protocols.count()) == ("alternatives", 1)
 
 
@@ -529,22 +509,13 @@ def test_a_command_imports_nothing_of_a_bad_file_unless_told_to_leave_it_out(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    "option",
-    [
-        "--map=item",
-        "--map=item=gone",
-        "--map=thing=item",
-        "--system=item",
-        "--encoding=latin-x",
-        "--delimiter=!",
-    ],
-)
-def test_options_that_mean_nothing_are_refused(tmp_path: Path, option: str) -> None:
+def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER + b"a,b,c,d\n")
-    with refused_naming(CommandError, *re.split("=", option)[:2]):
-        command_output("import_items", path, option, study="s")
+    options = ["--map=item", "--map=item=gone", "--map=thing=item", "--system=item"]
+    for option in (*options, "--encoding=latin-x", "--delimiter=!"):
+        with refused_naming(CommandError, *option.split("=")[:2]):
+            command_output("import_items", path, option, study="s")
 
 
 def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:

@@ -139,22 +139,17 @@ def test_what_the_study_does_not_have_is_said_at_its_line_with_all_else(tmp_path
     assert json.loads(capsys.readouterr().out)["faults"] == [fault.record() for fault in faults]
 
 
-@pytest.mark.parametrize(
-    ("kind", "named"),
-    [("category", "categories"), ("categories", "categories"), ("likert", "points")],
-)
-@pytest.mark.parametrize("other", ["options", "choices"])
-def test_the_list_of_answers_is_named_as_this_kind_of_question_has_it(kind, named, other):
-    text = WHOLE.replace("kind: yes_no", f"kind: {kind}\n    {other}: [a, b]")
-    [fault] = [each for each in parse_yaml(text).faults if each.path[-1:] == (other,)]
-    assert fault.code == "unknown_name"
-    assert f"'{named}'" in fault.message
-
-
-def test_points_of_a_category_are_its_categories():
-    text = WHOLE.replace("kind: yes_no", "kind: category\n    points: [a, b]")
-    [fault] = [each for each in parse_yaml(text).faults if each.code == "other_kinds_option"]
-    assert "'categories'" in fault.message
+def test_the_list_of_answers_is_named_as_this_kind_of_question_has_it():
+    for kind, other, named, code in (
+        *(("category", name, "categories", "unknown_name") for name in ("options", "choices")),
+        *(("categories", name, "categories", "unknown_name") for name in ("options", "choices")),
+        *(("likert", name, "points", "unknown_name") for name in ("options", "choices")),
+        ("category", "points", "categories", "other_kinds_option"),
+    ):
+        text = WHOLE.replace("kind: yes_no", f"kind: {kind}\n    {other}: [a, b]")
+        [fault] = [each for each in parse_yaml(text).faults if each.path[-1:] == (other,)]
+        assert fault.code == code
+        assert f"'{named}'" in fault.message
 
 
 @pytest.mark.django_db
@@ -177,20 +172,14 @@ def test_an_answer_within_the_tolerance_is_right_and_of_categories_only_itself()
     assert (polite.least, polite.most) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("was", "becomes", "is_same"),
-    [
+def test_practice_is_the_same_in_another_version_unless_what_is_learnt_changed():
+    before = practice_fingerprint(read_document(parse_yaml(WHOLE).values))
+    for was, becomes, is_same in (
         ("reward_usd: 0.1", "reward_usd: 0.2", True),
         ("title: Rate replies", "title: Judge replies", True),
         ("attempts: 1", "attempts: 2", False),
         ("wording: How well?", "wording: How badly?", False),
         ("appropriateness: 80", "appropriateness: 70", False),
-    ],
-)
-def test_practice_is_the_same_in_another_version_unless_what_is_learnt_changed(
-    was, becomes, is_same
-):
-    before, after = (
-        read_document(parse_yaml(text).values) for text in (WHOLE, WHOLE.replace(was, becomes))
-    )
-    assert (practice_fingerprint(before) == practice_fingerprint(after)) is is_same
+    ):
+        after = read_document(parse_yaml(WHOLE.replace(was, becomes)).values)
+        assert (practice_fingerprint(after) == before) is is_same

@@ -117,12 +117,9 @@ def test_a_test_that_cannot_be_taken_is_refused_where_it_is_wrong(test, place, c
     assert faults_of(test) == [(place, code)]
 
 
-def test_two_tests_of_a_title_are_refused():
+def test_titles_are_used_once_and_practice_items_are_not_named_by_key():
     [(_place, code)] = faults_of({"cases": [case(fit=5)]}, {"cases": [case(fit=90)]})
     assert code == "repeated_title"
-
-
-def test_practice_items_by_key_are_refused_with_what_to_write_instead():
     values = protocol()
     values["qualifications"] = {"practice_items": ["dialogue-3"]}
     (fault,) = document_faults(values)
