@@ -4,7 +4,11 @@ import contextlib
 import os
 import shutil
 import tempfile
+from typing import Any
 
+from django.urls import get_resolver
+
+from lazy_views import import_views
 from work.parent import end_with_parent, end_with_supervisor
 
 # As soon as this is read: loading the site takes seconds, and the supervisor may end meanwhile.
@@ -22,6 +26,12 @@ if COUNTS not in os.environ:
     # A disk that cannot be written to is no reason not to start: each process counts for itself.
     with contextlib.suppress(OSError):
         own_folder = os.environ[COUNTS] = tempfile.mkdtemp(prefix="assay-metrics-")
+
+
+def when_ready(arbiter: Any) -> None:
+    """Import all pages before several processes are forked: they share the memory."""
+    if arbiter.cfg.preload_app and arbiter.cfg.workers > 1:
+        import_views(get_resolver().url_patterns)
 
 
 def post_fork(arbiter: object, worker: object) -> None:

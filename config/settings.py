@@ -204,6 +204,9 @@ WORK_RETRY_SECONDS = variables.number("WORK_RETRY_SECONDS", 5)
 # How long a worker may take from the queue's message to the job's claim.
 WORK_GRACE_SECONDS = variables.number("WORK_GRACE_SECONDS", 5)
 WORK_KEEP_DAYS = variables.natural_number("WORK_KEEP_DAYS", 30)
+# How many processes `serve` keeps running.
+WEB_PROCESSES = max(1, variables.natural_number("WEB_PROCESSES", 1))
+WORKER_PROCESSES = max(1, variables.natural_number("WORKER_PROCESSES", 1))
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]

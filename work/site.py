@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
+import json
+import os
 import socket
 import sys
-import threading
-import time
-from collections.abc import Callable
 
 from django.conf import settings
 
 from work.exceptions import AddressUnfit
 from work.registry import QUEUES
-from work.supervision import Part, Supervisor
+from work.supervision import PLAN_VARIABLE, Part
 
 MANAGE = [sys.executable, "manage.py"]
 
 
-def serve_site(
-    bind: str, *, threads: int, report: Callable[[str], object], greet: Callable[[], object]
-) -> None:
-    """Serve until interrupted; `greet` is called once the site answers."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    supervisor = Supervisor(_parts(bind, threads), folder=settings.BASE_DIR, report=report)
-    threading.Thread(target=_greet, args=(bind, greet), daemon=True).start()
-    try:
-        supervisor.watch()
-    except KeyboardInterrupt:
-        report("Stopping.")
-    finally:
-        supervisor.stop()
+def serve_site(bind: str, *, threads: int, greeting: str) -> None:
+    """Become the supervisor of the site's processes: this process runs until it is interrupted.
+
+    The supervisor is a program of its own because this process has imported all of Django, which
+    would take 80 MB as long as the site runs.
+    """
+    parts = [[part.name, part.command] for part in site_parts(bind, threads)]
+    plan = {"parts": parts, "folder": str(settings.BASE_DIR), "bind": bind, "greeting": greeting}
+    sys.stdout.flush()
+    os.chdir(settings.BASE_DIR)
+    # Not as an argument: the greeting may hold a password, and all users may list arguments.
+    os.environ[PLAN_VARIABLE] = json.dumps(plan)
+    os.execv(sys.executable, [sys.executable, "-m", "work.supervision"])
 
 
 def site_command(bind: str, *, processes: int = 2, threads: int = 8) -> list[str]:
@@ -57,22 +54,20 @@ def require_free(bind: str) -> None:
         ) from None
 
 
-def _parts(bind: str, threads: int) -> list[Part]:
-    workers = [
-        Part(f"worker of the queue {queue}", [*MANAGE, "run_worker", "--queue", queue])
-        for queue in QUEUES
-    ]
-    return [Part("web server", site_command(bind, threads=threads)), *workers]
+def site_parts(bind: str, threads: int) -> list[Part]:
+    """The web server and the workers, as many as the settings say."""
+    processes = settings.WEB_PROCESSES
+    command = site_command(bind, processes=processes, threads=threads)
+    server = Part(f"web server (processes: {processes}, threads of each: {threads})", command)
+    return [server, *(_worker(queues) for queues in shared_queues(settings.WORKER_PROCESSES))]
 
 
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+def shared_queues(n_workers: int) -> list[list[str]]:
+    """The queues of each worker: each queue has a worker, and workers beyond that have all."""
+    shares = [list(QUEUES[position::n_workers]) for position in range(n_workers)]
+    return [share or list(QUEUES) for share in shares]
 
 
-def _greet(bind: str, greet: Callable[[], object]) -> None:
-    host, _, port = bind.rpartition(":")
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
-            greet()
-            return
-        time.sleep(0.2)
+def _worker(queues: list[str]) -> Part:
+    options = [option for queue in queues for option in ("--queue", queue)]
+    return Part(f"worker (queues: {', '.join(queues)})", [*MANAGE, "run_worker", *options])

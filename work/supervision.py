@@ -1,17 +1,28 @@
-"""Keeping the parts of a site running: one that dies is started again, and none outlives it all."""
+"""Keeps the parts of a site running: one that dies is started again, and none outlives it all.
+
+`serve` starts it as `python -m work.supervision`. It imports no Django, so that it stays small.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import signal
+import socket
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from work.exceptions import PartFailed
 from work.parent import PIPE_VARIABLE
 
+PLAN_VARIABLE = "ASSAY_SUPERVISOR_PLAN"
 POLL_SECONDS = 0.2
 # A part that lived for so long was started well; what ended it then is another matter.
 LONG_LIFE_SECONDS = 10.0
@@ -104,3 +115,43 @@ class Supervisor:
         part.start_at = now + pause
         again = f"in {pause:g} s" if pause else "now"
         self.report(f"The {part.name} {how}; it is started again {again}.")
+
+
+def main(plan: dict[str, Any]) -> int:
+    """Keep the parts of the plan running until interrupted; print the greeting once they answer."""
+    parts = [Part(name, command) for name, command in plan["parts"]]
+    supervisor = Supervisor(parts, folder=Path(plan["folder"]), report=_report)
+    _report(f"Starting: {', '.join(part.name for part in parts)}.")
+    signal.signal(signal.SIGTERM, _interrupt)
+    threading.Thread(target=_greet, args=(plan["bind"], plan["greeting"]), daemon=True).start()
+    try:
+        supervisor.watch()
+    except KeyboardInterrupt:
+        _report("Stopping.")
+    except PartFailed as failed:
+        _report(str(failed))
+        return 1
+    finally:
+        supervisor.stop()
+    return 0
+
+
+def _report(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _greet(bind: str, greeting: str) -> None:
+    host, _, port = bind.rpartition(":")
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
+            print(greeting, end="", flush=True)  # noqa: T201
+            return
+        time.sleep(0.2)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(json.loads(os.environ.pop(PLAN_VARIABLE))))

@@ -11,6 +11,8 @@ import pytest
 
 from work import supervision
 from work.exceptions import PartFailed
+from work.registry import QUEUES
+from work.site import shared_queues
 from work.supervision import Part, Supervisor
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -109,3 +111,20 @@ def test_stopping_ends_the_parts(supervise, tmp_path):
     pid = wait_for(lambda: pid_in(file))
     supervisor.stop()
     assert not is_running(pid)
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "shares"),
+    [
+        (1, [["interactive", "scoring", "marketplace"]]),
+        (2, [["interactive", "marketplace"], ["scoring"]]),
+        (4, [["interactive"], ["scoring"], ["marketplace"], list(QUEUES)]),
+    ],
+)
+def test_every_queue_has_a_worker(n_workers, shares):
+    assert shared_queues(n_workers) == shares
+
+
+def test_the_supervisor_imports_no_django():
+    code = "import work.supervision, sys; raise SystemExit('django' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False).returncode == 0

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
 from console.first_run import ANALYST, RESEARCHER, WORKER
-from work.exceptions import AddressUnfit, PartFailed
+from work.exceptions import AddressUnfit
 from work.site import require_free, serve_site
 
 
@@ -24,16 +24,9 @@ class Command(BaseCommand):
         try:
             require_free(bind)
             _require_private_keys(bind)
-            serve_site(
-                bind,
-                threads=threads,
-                report=self.stderr.write,
-                greet=lambda: self.stdout.write(_welcome(bind)),
-            )
         except AddressUnfit as unfit:
             raise CommandError(str(unfit), returncode=2) from None
-        except PartFailed as failed:
-            raise CommandError(str(failed)) from failed
+        serve_site(bind, threads=threads, greeting=_welcome(bind))
 
 
 def _require_private_keys(bind: str) -> None:
@@ -56,5 +49,6 @@ def _welcome(bind: str) -> str:
         f"                or as {ANALYST}, same password, to see what an analyst sees\n"
         f"  Workers:      {site}/worker/   log in as {WORKER}, password {password}\n"
         f"  Requester API for boto3: AWS_ENDPOINT_URL_MTURK={site}/requester\n"
+        "WEB_PROCESSES and WORKER_PROCESSES in .env start more processes.\n"
         "Ctrl-C stops it.\n"
     )

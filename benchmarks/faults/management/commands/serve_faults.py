@@ -13,4 +13,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, bind: str, **options: Any) -> None:
         require_free(bind)
-        serve_site(bind, threads=2, report=self.stderr.write, greet=lambda: None)
+        serve_site(bind, threads=2, greeting="")
