@@ -49,7 +49,7 @@ def store_file(
     try:
         require_size(file)
     except AnnotationError as refused:
-        raise CollectionUnfit(str(refused)) from None
+        raise CollectionUnfit(str(refused), code=refused.code) from None
     # One at a time: the room and the names of a collection are looked at and then taken.
     Collection.objects.select_for_update().get(pk=collection.pk)
     _require_room(collection, file.size or 0)
@@ -98,7 +98,8 @@ def _require_room(collection: Collection, n_bytes: int) -> None:
 def _require_new(collection: Collection, kind: str, digest: str) -> None:
     same = collection.files.filter(kind=kind, sha256=digest).first()
     if same is not None:
-        raise CollectionUnfit(_("The same file is here already, as {name}.").format(name=same.name))
+        text = _("The same file is here already, as {name}.").format(name=same.name)
+        raise CollectionUnfit(text, code="duplicate_file")
 
 
 def _require_sort(kind: str, start: bytes) -> None:
@@ -111,7 +112,7 @@ def _require_sort(kind: str, start: bytes) -> None:
         start = _unpacked_start(start)
         problem = problem_of_text(start) or _problem_of_columns(kind, start)
     if problem:
-        raise CollectionUnfit(problem[0].upper() + problem[1:])
+        raise CollectionUnfit(problem[0].upper() + problem[1:], code="wrong_content")
 
 
 def _problem_of_columns(kind: str, start: bytes) -> str:
@@ -159,7 +160,8 @@ def _kind_of(start: bytes) -> str:
         _(
             "It is neither a run, of six columns (topic Q0 docno rank score tag), nor qrels, of "
             "four (topic iteration docno grade). Say which of the two it is to see all its faults."
-        )
+        ),
+        code="unknown_kind",
     )
 
 
@@ -201,7 +203,8 @@ def describe_file(*, file: CollectionFile, actor: User | None, **descriptions: s
     others = file.collection.files.filter(kind=file.kind).exclude(pk=file.pk)
     if others.filter(name=values.get("name", file.name)).exists():
         raise CollectionUnfit(
-            _("Another file is called {name} already.").format(name=values["name"])
+            _("Another file is called {name} already.").format(name=values["name"]),
+            code="name_taken",
         )
     for name, value in values.items():
         setattr(file, name, value)

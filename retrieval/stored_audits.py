@@ -57,7 +57,7 @@ def request_audit(
     `claims` are numbers that were published, by the name of their file.
     """
     if not files:
-        raise CollectionUnfit(_("Choose at least one file to audit."))
+        raise CollectionUnfit(_("Choose at least one file to audit."), code="no_file")
     return request_version(
         collection=collection,
         job_kind=AUDIT,

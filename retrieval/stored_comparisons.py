@@ -88,9 +88,12 @@ def request_comparison(
     `assessors` is a file of several assessors' grades, which needs no qrels beside it.
     """
     if len(qrels) < FEWEST and assessors is None:
-        raise RunsUnfit(_("Choose two qrels or more: what is asked is how far they agree."))
+        raise RunsUnfit(
+            _("Choose two qrels or more: what is asked is how far they agree."),
+            code="too_few_qrels",
+        )
     if len(runs) < FEWEST:
-        raise RunsUnfit(_("Choose two runs or more: one has no ranking."))
+        raise RunsUnfit(_("Choose two runs or more: one has no ranking."), code="too_few_runs")
     _require_common_topic([*qrels, *([assessors] if assessors else [])])
     comparison_settings(rules, qrels)
     files = [*qrels, *([assessors] if assessors else []), *runs]
@@ -106,7 +109,7 @@ def _require_common_topic(files: Sequence[CollectionFile]) -> None:
     for file in others:
         topics = topics.filter(Exists(FileTopic.objects.filter(file=file, topic=OuterRef("topic"))))
     if not topics.exists():
-        raise RunsUnfit(_("The qrels have no topic in common."))
+        raise RunsUnfit(_("The qrels have no topic in common."), code="no_common_topic")
 
 
 def compare_collection(running: RunningJob) -> str:

@@ -56,15 +56,18 @@ def settings_of(rules: Mapping[str, Any]) -> Settings:
         measures = _measures(rules["measures"])
         primary = _measures(rules.get("primary", ()))
     except ValueError as error:
-        raise RunsUnfit(f"{reason_of(error)}.") from None
+        raise RunsUnfit(f"{reason_of(error)}.", code="unknown_measure") from None
     if not measures:
-        raise RunsUnfit(_("Choose at least one measure."))
+        raise RunsUnfit(_("Choose at least one measure."), code="no_measure")
     if unknown := [one.name for one in primary if one not in measures]:
         raise RunsUnfit(
-            _("{name} is primary and no measure of this evaluation.").format(name=unknown[0])
+            _("{name} is primary and no measure of this evaluation.").format(name=unknown[0]),
+            code="unknown_primary",
         )
     if rules.get("test") == "mcnemar" and not all(one.is_binary for one in measures):
-        raise RunsUnfit(_("McNemar's test compares values of 0 and 1: of Success alone."))
+        raise RunsUnfit(
+            _("McNemar's test compares values of 0 and 1: of Success alone."), code="not_binary"
+        )
     return Settings(
         measures=measures,
         primary=primary,

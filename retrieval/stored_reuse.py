@@ -68,7 +68,9 @@ def request_reuse(
     """
     settings_of(rules)
     if len(runs) - len(rules.get("outside", ())) < FEWEST:
-        raise RunsUnfit(_("Choose two pooled runs or more: each is left out in turn."))
+        raise RunsUnfit(
+            _("Choose two pooled runs or more: each is left out in turn."), code="too_few_runs"
+        )
     files = [qrels, *runs]
     return request_version(
         collection=collection, job_kind=ESTIMATE_REUSE, files=files, rules=rules, actor=actor

@@ -13,6 +13,7 @@ from console.code_names import code_name
 from console.collections.audit_words import counted_cell, fact_cell, name_of, words_of
 from console.collections.result_charts import Chart
 from console.collections.result_view import Fold, ResultView, text_column
+from error_codes import CodedText
 from retrieval.charts.audit import counted_findings, findings_in_words
 from retrieval.models import AuditedFile, AuditFact
 from validation.documents.documents import Column, Number, Table
@@ -155,40 +156,64 @@ class AuditView(ResultView):
         refused = [one for one in recognised if one.refused]
         n_defects = sum(len(one.defects) for one in recognised)
         if not recognised:
-            return _("No file was recognised.")
+            return CodedText(_("No file was recognised."), code="not_recognized")
         if refused:
-            return ngettext(
-                "%(n)d file would be misread, and cannot be used as it is.",
-                "%(n)d files would be misread, and cannot be used as they are.",
-                len(refused),
-            ) % {"n": len(refused)}
+            return CodedText(
+                ngettext(
+                    "%(n)d file would be misread, and cannot be used as it is.",
+                    "%(n)d files would be misread, and cannot be used as they are.",
+                    len(refused),
+                )
+                % {"n": len(refused)},
+                code="files_refused",
+            )
         if n_defects:
-            return ngettext(
-                "%(n)d kind of defect was found.", "%(n)d kinds of defects were found.", n_defects
-            ) % {"n": n_defects}
-        return _("No defect was found.")
+            return CodedText(
+                ngettext(
+                    "%(n)d kind of defect was found.",
+                    "%(n)d kinds of defects were found.",
+                    n_defects,
+                )
+                % {"n": n_defects},
+                code="defects",
+            )
+        return CodedText(_("No defect was found."), code="no_defect")
 
     @property
     def details(self) -> list[str]:
         unknown = [one.file.file_name for one in self.files if one.file.kind == "unknown"]
         n = len(self.files)
-        sentences = [ngettext("%(n)d file was read.", "%(n)d files were read.", n) % {"n": n}]
+        sentences = [
+            CodedText(
+                ngettext("%(n)d file was read.", "%(n)d files were read.", n) % {"n": n},
+                code="files_read",
+            )
+        ]
         sentences += self._totals()
         if unknown:
-            sentences.append(_("Not recognised: {names}.").format(names=", ".join(unknown)))
+            sentences.append(
+                CodedText(
+                    _("Not recognised: {names}.").format(names=", ".join(unknown)),
+                    code="files_not_recognized",
+                )
+            )
         return [*sentences, *self._claims()]
 
     def _claims(self) -> Iterator[str]:
         claims = [claim for one in self.files for claim in one.claims]
         n = sum(1 for claim in claims if claim.explanation)
         if n:
-            yield ngettext(
-                "%(n)d published number is not what the files give.",
-                "%(n)d published numbers are not what the files give.",
-                n,
-            ) % {"n": n}
+            yield CodedText(
+                ngettext(
+                    "%(n)d published number is not what the files give.",
+                    "%(n)d published numbers are not what the files give.",
+                    n,
+                )
+                % {"n": n},
+                code="claims_differ",
+            )
         elif claims:
-            yield _("Every published number is what the files give.")
+            yield CodedText(_("Every published number is what the files give."), code="claims_hold")
 
     @property
     def claims(self) -> Table | None:
@@ -213,20 +238,27 @@ class AuditView(ResultView):
         pools = [one for one in self.files if one.file.kind == "judged pools" and one.facts]
         n_refused = sum(len(one.refused) for one in pools)
         if pools:
-            yield _(
-                "{repeats} of {rows} rows of judged pools show a picture more than once, {targets} "
-                "the target as its own candidate."
-            ).format(
-                rows=f"{sum(one.file.n_rows for one in pools) - n_refused:,}",
-                repeats=f"{sum(one.fact('repeats', 'n_rows') for one in pools):,.0f}",
-                targets=f"{sum(one.fact('own_targets', 'n_rows') for one in pools):,.0f}",
+            yield CodedText(
+                _(
+                    "{repeats} of {rows} rows of judged pools show a picture more than once, "
+                    "{targets} the target as its own candidate."
+                ).format(
+                    rows=f"{sum(one.file.n_rows for one in pools) - n_refused:,}",
+                    repeats=f"{sum(one.fact('repeats', 'n_rows') for one in pools):,.0f}",
+                    targets=f"{sum(one.fact('own_targets', 'n_rows') for one in pools):,.0f}",
+                ),
+                code="pools_audited",
             )
         if n_refused:
-            yield ngettext(
-                "%(n)d more row could not be read: what it shows is not known.",
-                "%(n)d more rows could not be read: what they show is not known.",
-                n_refused,
-            ) % {"n": n_refused}
+            yield CodedText(
+                ngettext(
+                    "%(n)d more row could not be read: what it shows is not known.",
+                    "%(n)d more rows could not be read: what they show is not known.",
+                    n_refused,
+                )
+                % {"n": n_refused},
+                code="rows_refused",
+            )
 
     def _folds(self) -> Iterator[Fold]:
         """For downloads; the page lists findings file by file."""

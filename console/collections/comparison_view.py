@@ -18,6 +18,7 @@ from console.collections.few_runs import few_runs_sentence
 from console.collections.result_charts import MOST_DRAWN, Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, text_column
 from console.templatetags.numbers import coefficient
+from error_codes import CodedText
 from retrieval.models import (
     AnyTwoAssessors,
     ChangedPair,
@@ -115,16 +116,25 @@ class ComparisonView(ResultView):
             names = _("{n} qrels").format(n=len(self.compared))
         worst = max(pair.n_swapped_significantly for pair in self.pairs)
         if worst:
-            return _("Who judged changes which run is better by {measure}.").format(
-                measure=self.measure
+            return CodedText(
+                _("Who judged changes which run is better by {measure}.").format(
+                    measure=self.measure
+                ),
+                code="decided_order_changes",
             )
         if any(pair.n_swapped for pair in self.pairs):
-            return _(
-                "The order of the runs by {measure} changes with {names} only where no test "
-                "decides which run is better."
-            ).format(measure=self.measure, names=names)
-        return _("The runs come in the same order by {measure} under {names}.").format(
-            measure=self.measure, names=names
+            return CodedText(
+                _(
+                    "The order of the runs by {measure} changes with {names} only where no test "
+                    "decides which run is better."
+                ).format(measure=self.measure, names=names),
+                code="undecided_order_changes",
+            )
+        return CodedText(
+            _("The runs come in the same order by {measure} under {names}.").format(
+                measure=self.measure, names=names
+            ),
+            code="same_order",
         )
 
     @property
@@ -135,17 +145,24 @@ class ComparisonView(ResultView):
             for pair in order[:MOST_SENTENCES]
         ]
         if len(order) > MOST_SENTENCES:
-            sentences.append(_("All pairs of qrels are in the tables below."))
+            sentences.append(
+                CodedText(_("All pairs of qrels are in the tables below."), code="more_pairs")
+            )
         if few := few_runs_sentence(self.n_runs):
             sentences.append(few)
         sentences += map(any_two_sentence, self.any_two)
         if self.machines:
             sentences.append(
-                _(
-                    "{names}: a machine judged. High agreement over all runs does not say that "
-                    "the best are told apart, nor that runs of its own model are not favoured."
-                ).format(
-                    names=listed([_("“{name}”").format(name=one) for one in sorted(self.machines)])
+                CodedText(
+                    _(
+                        "{names}: a machine judged. High agreement over all runs does not say that "
+                        "the best are told apart, nor that runs of its own model are not favoured."
+                    ).format(
+                        names=listed(
+                            [_("“{name}”").format(name=one) for one in sorted(self.machines)]
+                        )
+                    ),
+                    code="machine_judged",
                 )
             )
         return sentences

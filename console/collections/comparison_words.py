@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.collections.result_view import in_words
+from error_codes import CodedText
 from retrieval.models import AnyTwoAssessors, RankingCoefficient, RankingPair
 
 
@@ -31,8 +32,8 @@ def pair_sentence(pair: RankingPair, tau: RankingCoefficient) -> str:
     }
     if tau.value is not None and tau.ci_low is None and tau.reason:
         text = _("tau-b has no interval: {reason}.").format(reason=_(tau.reason))
-        return f"{likeness} {swaps} {_decisions_sentence(pair)} {text}"
-    return f"{likeness} {swaps} {_decisions_sentence(pair)}"
+        return CodedText(f"{likeness} {swaps} {_decisions_sentence(pair)} {text}", code="pair")
+    return CodedText(f"{likeness} {swaps} {_decisions_sentence(pair)}", code="pair")
 
 
 def _decisions_sentence(pair: RankingPair) -> str:
@@ -58,10 +59,13 @@ def any_two_sentence(one: AnyTwoAssessors) -> str:
             (one.alpha, one.alpha_low, one.alpha_high),
         )
     )
-    return _(
-        "Any two of the {n} assessors, on a document that both judged: overlap {overlap}, "
-        "Krippendorff's alpha {alpha}."
-    ).format(n=one.n_assessors, overlap=overlap, alpha=alpha)
+    return CodedText(
+        _(
+            "Any two of the {n} assessors, on a document that both judged: overlap {overlap}, "
+            "Krippendorff's alpha {alpha}."
+        ).format(n=one.n_assessors, overlap=overlap, alpha=alpha),
+        code="any_two_assessors",
+    )
 
 
 def change_name(change: str) -> str:

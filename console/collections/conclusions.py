@@ -22,6 +22,7 @@ from console.collections.report_basis import KIND, RESULT_TITLES, RESULTS, Basis
 from console.collections.result_view import ResultView
 from console.collections.reuse_view import ReuseView
 from console.collections.sampling import draw_of
+from error_codes import CodedText
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import Collection, CollectionFile
 from validation.documents.terms import listed
@@ -103,7 +104,9 @@ class Conclusions:
 
     def _answer(self) -> Iterator[str]:
         if self.evaluation is None:
-            yield _("Nothing may be concluded yet: no run was evaluated.")
+            yield CodedText(
+                _("Nothing may be concluded yet: no run was evaluated."), code="nothing_evaluated"
+            )
             return
         basis = self.basis
         name = basis.name_of(self.evaluation.version)
@@ -133,19 +136,28 @@ class Conclusions:
         if draw := draw_of(pool):
             yield draw.sentence
         if basis.evaluated is not None and not basis.is_of_pool:
-            yield _(
-                "Nothing says that the evaluated qrels “{name}” are judgments of this pool."
-            ).format(name=basis.evaluated.name)
+            yield CodedText(
+                _(
+                    "Nothing says that the evaluated qrels “{name}” are judgments of this pool."
+                ).format(name=basis.evaluated.name),
+                code="qrels_not_of_pool",
+            )
         text = _("{source}: {n} candidates, of which {alone} no other source lists.")
         for row in view.sources:
             name = _("Drawn at random") if row.kind == "uniform" else row.name
             yield text.format(source=name, n=f"{row.n_slots:,}", alone=f"{row.n_alone:,}")
         for fault in view.faults:
-            yield _("Fault: {title} ({n}).").format(title=fault.title, n=f"{fault.n:,}")
+            yield CodedText(
+                _("Fault: {title} ({n}).").format(title=fault.title, n=f"{fault.n:,}"),
+                code="pool_fault",
+            )
         allowed = basis.pool_study.allowed.split(",") if basis.pool_study else []
         if names := [fault.name for fault in view.faults if fault.name in allowed]:
-            yield _("Its study was made although lint found: {faults}.").format(
-                faults=", ".join(names)
+            yield CodedText(
+                _("Its study was made although lint found: {faults}.").format(
+                    faults=", ".join(names)
+                ),
+                code="allowed_faults",
             )
 
     def _agreement(
@@ -203,8 +215,11 @@ class Conclusions:
         for kind, rest in others.items():
             if rest:
                 numbers = listed([str(one.number) for one in reversed(rest)])
-                yield _("Not in this report: {kind} {numbers}.").format(
-                    kind=RESULT_TITLES[kind], numbers=numbers
+                yield CodedText(
+                    _("Not in this report: {kind} {numbers}.").format(
+                        kind=RESULT_TITLES[kind], numbers=numbers
+                    ),
+                    code="left_out",
                 )
 
 
@@ -239,4 +254,4 @@ def _quoted(name: str) -> str:
 
 def _sentence_of(of: str, text: str) -> str:
     """A sentence, and what it is of."""
-    return _("{of}: {text}").format(of=of, text=text)
+    return CodedText(_("{of}: {text}").format(of=of, text=text), code=getattr(text, "code", ""))

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from error_codes import CodedText
 from retrieval.exceptions import RetrievalError
 from retrieval.models import Collection, CollectionFile, CollectionVersion
 from retrieval.stored_evaluations import WEIGHTS, settings_of
@@ -246,14 +248,21 @@ class EvaluationForm(forms.Form):
         """Why nothing can be evaluated yet; empty where something can."""
         kinds = {file.kind for file in self.usable.values()}
         if CollectionFile.Kind.RUN not in kinds:
-            return _("An evaluation needs runs and qrels; there are no runs yet.")
+            return CodedText(
+                _("An evaluation needs runs and qrels; there are no runs yet."), code="no_runs"
+            )
         if CollectionFile.Kind.QRELS not in kinds:
             if CollectionFile.Kind.ASSESSORS in kinds:
-                return _(
-                    "An evaluation needs one grade of each document; there are only several "
-                    "assessors' grades yet. Make qrels of them by a rule."
+                return CodedText(
+                    _(
+                        "An evaluation needs one grade of each document; there are only several "
+                        "assessors' grades yet. Make qrels of them by a rule."
+                    ),
+                    code="only_assessors",
                 )
-            return _("An evaluation needs runs and qrels; there are no qrels yet.")
+            return CodedText(
+                _("An evaluation needs runs and qrels; there are no qrels yet."), code="no_qrels"
+            )
         return ""
 
     def clean(self) -> dict[str, Any]:
@@ -265,7 +274,7 @@ class EvaluationForm(forms.Form):
             # others begin with a name, such as nDCG or rel, which is spelled as it is
             if text.startswith(("measure ", "the ")):
                 text = text[:1].upper() + text[1:]
-            self.add_error(self._field_at_fault(), text)
+            self.add_error(self._field_at_fault(), ValidationError(text, code=refused.code))
         return data
 
     def _field_at_fault(self) -> str:

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from console.result_sentences import p_text
 from console.templatetags.numbers import percent
+from error_codes import CodedText
 from retrieval.models import EvaluatedMeasure, RunPair, RunResult
 from retrieval.run_order import RunOrder
 from validation.documents.terms import short_list
@@ -63,16 +64,24 @@ class EvaluationAnswer:
         """Which run is best by this measure, in words that need no statistics."""
         names = {"run": self.first.run.name, "measure": self.measure.name}
         if self.first.mean is None:
-            return _("{measure} is undefined for every run.").format(**names)
+            return CodedText(
+                _("{measure} is undefined for every run.").format(**names), code="undefined"
+            )
         if len(self.results) == 1:
-            return _("{run} is the only run: its {measure} is {mean}.").format(
-                mean=figure(self.first.mean), **names
+            return CodedText(
+                _("{run} is the only run: its {measure} is {mean}.").format(
+                    mean=figure(self.first.mean), **names
+                ),
+                code="only_run",
             )
         if self.n_topics < LEAST_TOPICS:
-            return _("Too few topics for an answer.")
+            return CodedText(_("Too few topics for an answer."), code="too_few_topics")
         if self.rivals:
-            return _("It is not decided which run is best by {measure}.").format(**names)
-        return _("{run} is best by {measure}.").format(**names)
+            return CodedText(
+                _("It is not decided which run is best by {measure}.").format(**names),
+                code="undecided",
+            )
+        return CodedText(_("{run} is best by {measure}.").format(**names), code="best")
 
     @property
     def details(self) -> list[str]:
@@ -91,25 +100,38 @@ class EvaluationAnswer:
         )
         yield self._lead_text(pair)
         if self.n_topics < LEAST_TOPICS:
-            yield _("Below {n} topics chance decides too much to name a best run.").format(
-                n=LEAST_TOPICS
+            yield CodedText(
+                _("Below {n} topics chance decides too much to name a best run.").format(
+                    n=LEAST_TOPICS
+                ),
+                code="below_least_topics",
             )
         elif not self.measure.is_primary:
-            yield _("This measure is not primary: its tests are not corrected, and decide nothing.")
+            yield CodedText(
+                _("This measure is not primary: its tests are not corrected, and decide nothing."),
+                code="not_primary",
+            )
         elif self.rivals:
             names = [row.run.name for row in self.rivals]
-            yield _("{runs} may be as good as {first}, or better.").format(
-                runs=short_list(names), first=self.first.run.name
+            yield CodedText(
+                _("{runs} may be as good as {first}, or better.").format(
+                    runs=short_list(names), first=self.first.run.name
+                ),
+                code="rivals",
             )
         else:
             n = len(self.pairs)
-            yield ngettext(
-                "If the two were equally good, a lead this large would be rare: p %(p)s, adjusted "
-                "for %(n)d comparison and all primary measures.",
-                "If the two were equally good, a lead this large would be rare: p %(p)s, adjusted "
-                "for %(n)d comparisons and all primary measures.",
-                n,
-            ) % {"p": p_text(pair.p_adjusted), "n": n}
+            yield CodedText(
+                ngettext(
+                    "If the two were equally good, a lead this large would be rare: p %(p)s, "
+                    "adjusted for %(n)d comparison and all primary measures.",
+                    "If the two were equally good, a lead this large would be rare: p %(p)s, "
+                    "adjusted for %(n)d comparisons and all primary measures.",
+                    n,
+                )
+                % {"p": p_text(pair.p_adjusted), "n": n},
+                code="lead_is_rare",
+            )
 
     def _lead_text(self, pair: RunPair) -> str:
         is_turned = pair.a_id != self.first.run_id
@@ -118,15 +140,21 @@ class EvaluationAnswer:
             delta, low, high = _minus(delta), _minus(high), _minus(low)
         names = {"first": self.first.run.name, "second": self.results[1].run.name}
         if delta is None:
-            return _("{first} and {second} have no topic in common.").format(**names)
+            return CodedText(
+                _("{first} and {second} have no topic in common.").format(**names),
+                code="no_common_topic",
+            )
         if delta < 0:
             names = {"first": names["second"], "second": names["first"]}
             delta, low, high = _minus(delta), _minus(high), _minus(low)
-        return _("{first} leads {second} by {delta} {interval}, on {n} topics.").format(
-            **names,
-            delta=figure(delta),
-            interval=interval_text(low, high),
-            n=f"{pair.n_topics:,}",
+        return CodedText(
+            _("{first} leads {second} by {delta} {interval}, on {n} topics.").format(
+                **names,
+                delta=figure(delta),
+                interval=interval_text(low, high),
+                n=f"{pair.n_topics:,}",
+            ),
+            code="lead",
         )
 
     def _judged(self) -> Iterator[str]:
@@ -137,28 +165,40 @@ class EvaluationAnswer:
             return
         (least, run_of_least), (most, run_of_most) = judged[0], judged[-1]
         if most - least >= UNEVEN:
-            yield _(
-                "Where {measure} looks, {most} of {best}'s documents were judged and {least} of "
-                "{worst}'s. What nobody judged counts as not relevant, which favours {best}."
-            ).format(
-                measure=self.measure.name,
-                most=percent(most),
-                best=run_of_most,
-                least=percent(least),
-                worst=run_of_least,
+            yield CodedText(
+                _(
+                    "Where {measure} looks, {most} of {best}'s documents were judged and {least} "
+                    "of {worst}'s. What nobody judged counts as not relevant, which favours {best}."
+                ).format(
+                    measure=self.measure.name,
+                    most=percent(most),
+                    best=run_of_most,
+                    least=percent(least),
+                    worst=run_of_least,
+                ),
+                code="uneven_judged",
             )
         elif least < INCOMPLETE:
-            yield _(
-                "Where {measure} looks, {least} or more of each run's documents were judged; what "
-                "nobody judged counts as not relevant."
-            ).format(measure=self.measure.name, least=percent(least))
+            yield CodedText(
+                _(
+                    "Where {measure} looks, {least} or more of each run's documents were judged; "
+                    "what nobody judged counts as not relevant."
+                ).format(measure=self.measure.name, least=percent(least)),
+                code="incomplete_judged",
+            )
         elif least >= ALL:
-            yield _("Where {measure} looks, everything that the runs show was judged.").format(
-                measure=self.measure.name
+            yield CodedText(
+                _("Where {measure} looks, everything that the runs show was judged.").format(
+                    measure=self.measure.name
+                ),
+                code="all_judged",
             )
         else:
-            yield _("Where {measure} looks, {least} or more of each run was judged.").format(
-                measure=self.measure.name, least=percent(least)
+            yield CodedText(
+                _("Where {measure} looks, {least} or more of each run was judged.").format(
+                    measure=self.measure.name, least=percent(least)
+                ),
+                code="most_judged",
             )
 
 

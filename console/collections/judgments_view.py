@@ -25,6 +25,7 @@ from annotation.models import (
 )
 from console.glossary import title_of
 from console.templatetags.numbers import coefficient, interval
+from error_codes import CodedText
 from hits.models import Batch
 from retrieval.exports.grades import RULES
 from retrieval.merged_qrels import RULES as MERGING_RULES
@@ -55,8 +56,11 @@ class RoundOfStudy:
     def text(self) -> str:
         items = ngettext("{n} target", "{n} targets", self.n_items).format(n=f"{self.n_items:,}")
         people = ngettext("{n} annotator", "{n} annotators", self.n_annotators)
-        return _("Round {round}: {items}, judged by {people}.").format(
-            round=self.round, items=items, people=people.format(n=f"{self.n_annotators:,}")
+        return CodedText(
+            _("Round {round}: {items}, judged by {people}.").format(
+                round=self.round, items=items, people=people.format(n=f"{self.n_annotators:,}")
+            ),
+            code="round",
         )
 
 
@@ -85,9 +89,12 @@ class StudyJudgments:
     def standing(self) -> str:
         first = self.rounds[0] if self.rounds else None
         if first is None:
-            return _("Nothing is judged yet.")
-        return _("{n} of {total} targets are judged.").format(
-            n=f"{first.n_items:,}", total=f"{self.n_items:,}"
+            return CodedText(_("Nothing is judged yet."), code="nothing_judged")
+        return CodedText(
+            _("{n} of {total} targets are judged.").format(
+                n=f"{first.n_items:,}", total=f"{self.n_items:,}"
+            ),
+            code="targets_judged",
         )
 
     @property
@@ -123,7 +130,9 @@ class StudyJudgments:
                 "coefficient, and no grades.",
                 self.n_without_judgment,
             )
-            sentences.append(text.format(n=f"{self.n_without_judgment:,}"))
+            sentences.append(
+                CodedText(text.format(n=f"{self.n_without_judgment:,}"), code="without_judgment")
+            )
         return sentences
 
     @property
@@ -154,8 +163,11 @@ class StudyJudgments:
         ]
         if not doubted:
             return ""
-        return _("The judgments are not shown to agree better than chance: {coefficients}.").format(
-            coefficients="; ".join(doubted)
+        return CodedText(
+            _("The judgments are not shown to agree better than chance: {coefficients}.").format(
+                coefficients="; ".join(doubted)
+            ),
+            code="chance",
         )
 
 
@@ -171,16 +183,18 @@ def sentence_of(row: RoundCoefficient) -> str:
     """A coefficient of two rounds with its interval, or why it is undefined."""
     names = {"name": title_of(row.name), "earlier": row.earlier, "later": row.later}
     if row.value is None:
-        return _("{name} of rounds {earlier} and {later} is undefined: {reason}.").format(
-            reason=row.reason, **names
+        return CodedText(
+            _("{name} of rounds {earlier} and {later} is undefined: {reason}.").format(
+                reason=row.reason, **names
+            ),
+            code="rounds_undefined",
         )
     text = _(
         "{name} of rounds {earlier} and {later}: {value} {interval}, of {n} pairs of judgments; "
         "the interval takes targets as clusters."
     )
-    return text.format(
-        value=coefficient(row.value), interval=interval(row), n=f"{row.n_pairs:,}", **names
-    )
+    values = {"value": coefficient(row.value), "interval": interval(row)}
+    return CodedText(text.format(n=f"{row.n_pairs:,}", **values, **names), code=row.name)
 
 
 def _sentence_of_alpha(row: AgreementCoefficient) -> str:
@@ -188,14 +202,13 @@ def _sentence_of_alpha(row: AgreementCoefficient) -> str:
     names = {"name": title_of(row.name), "round": row.round}
     if row.value is None:
         text = _("{name} between the annotators of round {round} is undefined: {reason}.")
-        return text.format(reason=row.reason, **names)
+        return CodedText(text.format(reason=row.reason, **names), code="annotators_undefined")
     text = _(
         "{name} between the annotators of round {round}: {value} {interval}, of {n} judgments that "
         "have another beside them."
     )
-    return text.format(
-        value=coefficient(row.value), interval=interval(row), n=f"{row.n_pairable:,}", **names
-    )
+    values = {"value": coefficient(row.value), "interval": interval(row)}
+    return CodedText(text.format(n=f"{row.n_pairable:,}", **values, **names), code=row.name)
 
 
 def judged_studies(collection: Collection) -> list[StudyJudgments]:

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from console.collections.judgments_view import StudyJudgments
 from console.collections.report_basis import KIND, Basis
 from console.collections.sampling import draw_of, unweighted_sentence
+from error_codes import CodedText
 from retrieval.models import CollectionFile, CollectionVersion, RunResult, VersionFile
 
 FEW_TOPICS = 20
@@ -24,17 +25,24 @@ def limits_of(basis: Basis) -> Iterator[str]:
     yield from _of_results(basis)
     yield from _of_pool(basis)
     if basis.evaluation and basis.evaluation.n_topics < FEW_TOPICS:
-        yield _(
-            "Much about other topics of this kind: below {n} topics intervals are a rough guide."
-        ).format(n=FEW_TOPICS)
+        yield CodedText(
+            _(
+                "Much about other topics of this kind: below {n} topics intervals are a rough "
+                "guide."
+            ).format(n=FEW_TOPICS),
+            code="few_topics",
+        )
 
 
 def _of_chance(basis: Basis) -> Iterator[str]:
     """Whether the judgments say more than chance would."""
     for study in [basis.study] if basis.study else basis.studies:
         if study.chance:
-            yield _("Whether labels of “{title}” are more than chance. {why}").format(
-                title=study.study.title, why=study.chance
+            yield CodedText(
+                _("Whether labels of “{title}” are more than chance. {why}").format(
+                    title=study.study.title, why=study.chance
+                ),
+                code="chance",
             )
 
 
@@ -43,21 +51,30 @@ def _of_sample(basis: Basis) -> Iterator[str]:
     if basis.evaluation is None or not basis.is_of_pool:
         return
     if why := unweighted_sentence(basis.evaluation, draw_of(basis.pool)):
-        yield _("How runs do on all targets. {why}").format(why=why)
+        yield CodedText(_("How runs do on all targets. {why}").format(why=why), code="unweighted")
 
 
 def _of_assessors(basis: Basis) -> Iterator[str]:
     studies = [basis.study] if basis.study else basis.studies
     if not any(study.has_second_round or _has_several(study) for study in studies):
-        yield _("How far grades would change under another assessor: nothing was judged twice.")
+        yield CodedText(
+            _("How far grades would change under another assessor: nothing was judged twice."),
+            code="judged_once",
+        )
     elif any(study.has_second_round for study in studies) and not any(
         study.kappas for study in studies
     ):
-        yield _("How far the rounds agree: their agreement was not computed.")
+        yield CodedText(
+            _("How far the rounds agree: their agreement was not computed."),
+            code="agreement_missing",
+        )
     file = basis.evaluated_file
     if file is not None and file.made_by == CollectionFile.MadeBy.MACHINE:
-        yield _("What people would say: the evaluated qrels “{name}” are a machine's.").format(
-            name=file.name
+        yield CodedText(
+            _("What people would say: the evaluated qrels “{name}” are a machine's.").format(
+                name=file.name
+            ),
+            code="machine_judged",
         )
     elif basis.evaluated is not None:
         yield from _of_one_assessor(basis, basis.evaluated)
@@ -69,33 +86,51 @@ def _of_one_assessor(basis: Basis, evaluated: VersionFile) -> Iterator[str]:
     if (round is not None and round.n_submissions < 2 * round.n_items) or (
         file is not None and file.assessor and not file.rule
     ):
-        yield _(
-            "Whether a topic is hard or its assessor strict: most topics of “{name}” were judged "
-            "by one assessor, and the two cannot be separated."
-        ).format(name=evaluated.name)
+        yield CodedText(
+            _(
+                "Whether a topic is hard or its assessor strict: most topics of “{name}” were "
+                "judged by one assessor, and the two cannot be separated."
+            ).format(name=evaluated.name),
+            code="one_assessor",
+        )
     elif round is None:
-        yield _(
-            "Whether a topic is hard or its assessor strict: nothing says how many assessors "
-            "judged each topic of “{name}”."
-        ).format(name=evaluated.name)
+        yield CodedText(
+            _(
+                "Whether a topic is hard or its assessor strict: nothing says how many assessors "
+                "judged each topic of “{name}”."
+            ).format(name=evaluated.name),
+            code="assessors_unknown",
+        )
 
 
 def _of_results(basis: Basis) -> Iterator[str]:
     comparison, reuse = basis.result(KIND.COMPARISON), basis.result(KIND.REUSE)
     if comparison is None:
-        yield _("Whether the ranking holds under other qrels: none were compared.")
+        yield CodedText(
+            _("Whether the ranking holds under other qrels: none were compared."),
+            code="not_compared",
+        )
     elif _is_of_others(basis, comparison):
-        yield _(
-            "Whether the ranking holds under other qrels: those that were evaluated, “{name}”, "
-            "were compared with none."
-        ).format(name=basis.evaluated)
+        yield CodedText(
+            _(
+                "Whether the ranking holds under other qrels: those that were evaluated, “{name}”, "
+                "were compared with none."
+            ).format(name=basis.evaluated),
+            code="compared_otherwise",
+        )
     if reuse is None:
-        yield _("What a system outside the pool may expect: no system was left out of the pool.")
+        yield CodedText(
+            _("What a system outside the pool may expect: no system was left out of the pool."),
+            code="not_left_out",
+        )
     elif _is_of_others(basis, reuse):
-        yield _(
-            "What a system outside the pool may expect under “{name}”: systems were left out of "
-            "other qrels alone."
-        ).format(name=basis.evaluated)
+        yield CodedText(
+            _(
+                "What a system outside the pool may expect under “{name}”: systems were left out "
+                "of other qrels alone."
+            ).format(name=basis.evaluated),
+            code="left_out_otherwise",
+        )
 
 
 def _is_of_others(basis: Basis, version: CollectionVersion) -> bool:
@@ -111,13 +146,16 @@ def _of_pool(basis: Basis) -> Iterator[str]:
             "judged what they alone retrieve.",
             len(outside),
         )
-        yield text.format(names=", ".join(outside))
+        yield CodedText(text.format(names=", ".join(outside)), code="not_pooled")
     if basis.pool is None:
         return
     if not basis.pool.rules.get("uniform"):
-        yield _(
-            "How many relevant documents there are that no source found, and infAP: nothing "
-            "was drawn at random from the rest of the catalogue."
+        yield CodedText(
+            _(
+                "How many relevant documents there are that no source found, and infAP: nothing "
+                "was drawn at random from the rest of the catalogue."
+            ),
+            code="nothing_uniform",
         )
     if n := basis.pool.pool_summary.n_faults:
         text = ngettext(
@@ -125,7 +163,7 @@ def _of_pool(basis: Basis) -> Iterator[str]:
             "What the pool would have shown without its faults: {n} were found.",
             n,
         )
-        yield text.format(n=f"{n:,}")
+        yield CodedText(text.format(n=f"{n:,}"), code="pool_faults")
 
 
 def _outside(basis: Basis) -> list[str]:

@@ -12,6 +12,7 @@ from console.collections.evaluation_sentences import figure
 from console.collections.few_runs import few_runs_sentence
 from console.collections.result_charts import Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
+from error_codes import CodedText
 from retrieval.models import MachineEstimate, MachineFacts, ModelBias
 from retrieval.reuse.machine import NO_SUM
 from retrieval.run_order import SIGNIFICANT
@@ -68,19 +69,30 @@ class MachineView(ResultView):
         ]
         if not gaps:
             text = _("How far the machine's {measure} is from people's is not known: {reason}.")
-            return text.format(measure=self.measure, reason=self._reason())
+            return CodedText(
+                text.format(measure=self.measure, reason=self._reason()), code="gap_unknown"
+            )
         if all(one.gap_ci_low is not None and one.gap_ci_low > 0 for one in gaps):
-            return _("The machine's {measure} is higher than people's for every run.").format(
-                measure=self.measure
+            return CodedText(
+                _("The machine's {measure} is higher than people's for every run.").format(
+                    measure=self.measure
+                ),
+                code="higher",
             )
         if all(one.gap_ci_high is not None and one.gap_ci_high < 0 for one in gaps):
-            return _("The machine's {measure} is lower than people's for every run.").format(
-                measure=self.measure
+            return CodedText(
+                _("The machine's {measure} is lower than people's for every run.").format(
+                    measure=self.measure
+                ),
+                code="lower",
             )
-        return _(
-            "The machine's {measure} is neither higher than people's for every run nor lower for "
-            "every run."
-        ).format(measure=self.measure)
+        return CodedText(
+            _(
+                "The machine's {measure} is neither higher than people's for every run nor lower "
+                "for every run."
+            ).format(measure=self.measure),
+            code="mixed",
+        )
 
     def _reason(self) -> str:
         """Why no difference of machine and people has an interval."""
@@ -98,22 +110,31 @@ class MachineView(ResultView):
     def _remedy(self) -> Iterator[str]:
         """What to choose where single documents cannot say how a measure would be."""
         if any(one.measure == self.measure and NO_SUM in one.reason for one in self.estimates):
-            yield _(
-                "{measure} depends on all documents of a topic. Where people judged whole topics, "
-                "choose so under “What was drawn for people”; of single documents, choose a "
-                "measure such as P@10."
-            ).format(measure=self.measure)
+            yield CodedText(
+                _(
+                    "{measure} depends on all documents of a topic. Where people judged whole "
+                    "topics, choose so under “What was drawn for people”; of single documents, "
+                    "choose a measure such as P@10."
+                ).format(measure=self.measure),
+                code="whole_topics_needed",
+            )
 
     def _sample(self) -> Iterator[str]:
         facts = self.facts
-        yield _("People judged {people} topics, the machine {machine}; both judged {both}.").format(
-            people=f"{facts.n_topics_people:,}",
-            machine=f"{facts.n_topics_machine:,}",
-            both=f"{facts.n_topics_both:,}",
+        yield CodedText(
+            _("People judged {people} topics, the machine {machine}; both judged {both}.").format(
+                people=f"{facts.n_topics_people:,}",
+                machine=f"{facts.n_topics_machine:,}",
+                both=f"{facts.n_topics_both:,}",
+            ),
+            code="topics_judged",
         )
-        yield _(
-            "Calibrated means are what people would say of all topics, by the machine's labels and "
-            "the sample of people's; the two are never merged."
+        yield CodedText(
+            _(
+                "Calibrated means are what people would say of all topics, by the machine's labels "
+                "and the sample of people's; the two are never merged."
+            ),
+            code="calibrated",
         )
 
     def _bias(self) -> Iterator[str]:
@@ -123,22 +144,36 @@ class MachineView(ResultView):
             if not self.version.rules.get("sharing"):
                 why = _("no run is named as sharing it")
             text = _("Whether it favours systems of its own model is not known{why}.")
-            yield text.format(why=f": {why}" if why else "")
+            yield CodedText(text.format(why=f": {why}" if why else ""), code="bias_unknown")
             return
         favours = one.p is not None and one.p < SIGNIFICANT
         if favours and one.difference > 0:
-            text = _("It rates runs of its own model {value} higher than others, beside people.")
+            code, text = (
+                "bias_shown",
+                _("It rates runs of its own model {value} higher than others, beside people."),
+            )
         elif favours:
-            text = _(
-                "It does not favour runs of its own model: beside people it rates them lower than "
-                "others, difference {value}."
+            code, text = (
+                "bias_opposite",
+                _(
+                    "It does not favour runs of its own model: beside people it rates them lower "
+                    "than others, difference {value}."
+                ),
             )
         else:
-            text = _("That it rates runs of its own model higher is not shown: difference {value}.")
-        yield text.format(value=in_words(one.difference, one.ci_low, one.ci_high))
+            code, text = (
+                "bias_not_shown",
+                _("That it rates runs of its own model higher is not shown: difference {value}."),
+            )
+        yield CodedText(
+            text.format(value=in_words(one.difference, one.ci_low, one.ci_high)), code=code
+        )
         if one.tau is not None:
-            yield _("The runs' order by people and by the machine: tau-b {tau}.").format(
-                tau=figure(one.tau)
+            yield CodedText(
+                _("The runs' order by people and by the machine: tau-b {tau}.").format(
+                    tau=figure(one.tau)
+                ),
+                code="order",
             )
             if few := few_runs_sentence(len({each.run for each in self.estimates})):
                 yield few

@@ -7,12 +7,14 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.collections.evaluation_form import EvaluationForm, choices_of
 from console.collections.forms import SeveralFilesField
+from error_codes import CodedText
 from retrieval.audit.claims import read_claims
 from retrieval.audit.records import Claims
 from retrieval.models import Collection, CollectionFile
@@ -127,9 +129,12 @@ class ComparisonForm(EvaluationForm):
     def problem_when_empty(self) -> str:
         n = Counter(file.kind for file in self.usable.values())
         if n["run"] < FEWEST or (n["qrels"] < FEWEST and not n["assessors"]):
-            return _(
-                "A comparison needs two runs and two qrels, of two assessors, rounds or rules, or "
-                "one file with several assessors' grades."
+            return CodedText(
+                _(
+                    "A comparison needs two runs and two qrels, of two assessors, rounds or rules, "
+                    "or one file with several assessors' grades."
+                ),
+                code="comparison_needs",
             )
         return ""
 
@@ -176,7 +181,10 @@ class ReuseForm(EvaluationForm):
     def problem_when_empty(self) -> str:
         kinds = [file.kind for file in self.usable.values()]
         if kinds.count("run") < FEWEST or "qrels" not in kinds:
-            return _("Leaving one out needs two pooled runs or more, and the qrels of their pool.")
+            return CodedText(
+                _("Leaving one out needs two pooled runs or more, and the qrels of their pool."),
+                code="reuse_needs",
+            )
         return ""
 
     @property
@@ -236,7 +244,7 @@ class AuditForm(forms.Form):
                     claims.setdefault(file, {}).update(numbers)
             except ValueError as error:
                 text = _("Line {number}: {problem}.").format(number=number, problem=error)
-                self.add_error("claims", text)
+                self.add_error("claims", ValidationError(text, code="not_a_claim"))
         return dict(claims)
 
     def clean(self) -> dict[str, Any]:
@@ -246,7 +254,10 @@ class AuditForm(forms.Form):
         if strangers := [name for name in data.get("claims") or {} if name not in names]:
             self.add_error(
                 "claims",
-                _("{name} is none of the files to audit.").format(name=strangers[0]),
+                ValidationError(
+                    _("{name} is none of the files to audit.").format(name=strangers[0]),
+                    code="unknown_file",
+                ),
             )
         return data
 
@@ -304,10 +315,13 @@ class MachineForm(EvaluationForm):
         kinds = {(file.kind, file.made_by) for file in self.usable.values()}
         needed = {("run", "people"), ("qrels", "people"), ("qrels", "machine")}
         if needed - kinds:
-            return _(
-                "This needs runs, qrels by people of a sample, and qrels that say they are by a "
-                "machine: open such a file by its name on Runs and qrels, and say so at “Judged "
-                "by”."
+            return CodedText(
+                _(
+                    "This needs runs, qrels by people of a sample, and qrels that say they are by "
+                    "a machine: open such a file by its name on Runs and qrels, and say so at "
+                    "“Judged by”."
+                ),
+                code="machine_needs",
             )
         return ""
 

@@ -12,6 +12,7 @@ from console.collections.evaluation_sentences import figure
 from console.collections.result_charts import Chart
 from console.collections.result_view import Fold, ResultView, estimate, text_column
 from console.templatetags.numbers import percent
+from error_codes import CodedText
 from retrieval.charts.reuse import (
     depths_in_words,
     left_out_forest,
@@ -118,19 +119,31 @@ class ReuseView(ResultView):
     def first_sentence(self) -> str:
         one = self.main
         if one.underestimate is None:
-            return _("Nothing is known of how {measure} would treat an outside system.").format(
-                measure=one.measure
+            return CodedText(
+                _("Nothing is known of how {measure} would treat an outside system.").format(
+                    measure=one.measure
+                ),
+                code="unknown",
             )
         if figure(abs(one.underestimate)) == figure(0):
-            return _(
-                "Expect {measure} of an outside system to be as it would be in the pool."
-            ).format(measure=one.measure)
-        if one.underestimate >= 0:
-            return _("Expect {measure} of an outside system to be {value} too low.").format(
-                measure=one.measure, value=figure(one.underestimate)
+            return CodedText(
+                _("Expect {measure} of an outside system to be as it would be in the pool.").format(
+                    measure=one.measure
+                ),
+                code="unbiased",
             )
-        return _("Expect {measure} of an outside system to be {value} too high.").format(
-            measure=one.measure, value=figure(-one.underestimate)
+        if one.underestimate >= 0:
+            return CodedText(
+                _("Expect {measure} of an outside system to be {value} too low.").format(
+                    measure=one.measure, value=figure(one.underestimate)
+                ),
+                code="too_low",
+            )
+        return CodedText(
+            _("Expect {measure} of an outside system to be {value} too high.").format(
+                measure=one.measure, value=figure(-one.underestimate)
+            ),
+            code="too_high",
         )
 
     @property
@@ -140,7 +153,7 @@ class ReuseView(ResultView):
     def _interval(self) -> Iterator[str]:
         one = self.main
         if one.underestimate is None:
-            yield _("Why: {reason}.").format(reason=one.reason)
+            yield CodedText(_("Why: {reason}.").format(reason=one.reason), code="reason")
             return
         left_out = (
             ngettext("%(n)d family left out", "%(n)d families left out", one.n_left_out)
@@ -148,38 +161,56 @@ class ReuseView(ResultView):
             else ngettext("%(n)d system left out", "%(n)d systems left out", one.n_left_out)
         ) % {"n": one.n_left_out}
         if one.ci_low is None or one.ci_high is None:
-            yield _("By {left_out}; too few for an interval: {reason}.").format(
-                left_out=left_out, reason=one.reason
+            yield CodedText(
+                _("By {left_out}; too few for an interval: {reason}.").format(
+                    left_out=left_out, reason=one.reason
+                ),
+                code="no_interval",
             )
             return
-        yield _("For one further such system: {low} to {high} too low, by {left_out}.").format(
-            low=figure(one.ci_low), high=figure(one.ci_high), left_out=left_out
+        yield CodedText(
+            _("For one further such system: {low} to {high} too low, by {left_out}.").format(
+                low=figure(one.ci_low), high=figure(one.ci_high), left_out=left_out
+            ),
+            code="interval",
         )
         if one.unit == "system":
-            yield _(
-                "No runs share a family here, so that relatives of a run that is left out still "
-                "vouch for what it found: a new kind of system will suffer more."
+            yield CodedText(
+                _(
+                    "No runs share a family here, so that relatives of a run that is left out "
+                    "still vouch for what it found: a new kind of system will suffer more."
+                ),
+                code="no_families",
             )
 
     def _basis(self) -> Iterator[str]:
         """How deep each run is taken to have been pooled, where that could be otherwise."""
         pool = self.pool
         if pool.has_provenance:
-            yield _(
-                "What a run brought is what the pool took of it, topic by topic, by the pool's "
-                "own record."
+            yield CodedText(
+                _(
+                    "What a run brought is what the pool took of it, topic by topic, by the pool's "
+                    "own record."
+                ),
+                code="provenance",
             )
         elif pool.is_depth_inferred:
-            yield _(
-                "How deep the runs were pooled is not known: rank {depth} is assumed, to which all "
-                "their documents are in the qrels. If they were pooled deeper, type the depth: "
-                "this is then a rough guide only."
-            ).format(depth=pool.pool_depth)
+            yield CodedText(
+                _(
+                    "How deep the runs were pooled is not known: rank {depth} is assumed, to which "
+                    "all their documents are in the qrels. If they were pooled deeper, type the "
+                    "depth: this is then a rough guide only."
+                ).format(depth=pool.pool_depth),
+                code="depth_assumed",
+            )
         elif pool.share_in_qrels is not None and pool.share_in_qrels < LEAST_IN_QRELS:
-            yield _(
-                "The pool was hardly {depth} documents deep: of the runs' documents to that rank "
-                "{share} are in the qrels. An outside system loses more than this."
-            ).format(depth=f"{pool.pool_depth:,}", share=percent(pool.share_in_qrels))
+            yield CodedText(
+                _(
+                    "The pool was hardly {depth} documents deep: of the runs' documents to that "
+                    "rank {share} are in the qrels. An outside system loses more than this."
+                ).format(depth=f"{pool.pool_depth:,}", share=percent(pool.share_in_qrels)),
+                code="pool_incomplete",
+            )
 
     def _pool(self) -> Iterator[str]:
         if self.pool.has_provenance:
@@ -187,17 +218,26 @@ class ReuseView(ResultView):
         share = percent(self.pool.last_share)
         names = {"depth": self.pool.pool_depth, "share": share}
         if self.pool.is_rising:
-            yield _(
-                "The pool is shallow: its rank {depth} still brought {share} of the relevant "
-                "documents that the runs have down to it, so that a deeper one would hold more."
-            ).format(**names)
+            yield CodedText(
+                _(
+                    "The pool is shallow: its rank {depth} still brought {share} of the relevant "
+                    "documents that the runs have down to it, so that a deeper one would hold more."
+                ).format(**names),
+                code="pool_shallow",
+            )
         elif not self.pool.last_share:
-            yield _("The pool's rank {depth} brought no relevant document.").format(**names)
+            yield CodedText(
+                _("The pool's rank {depth} brought no relevant document.").format(**names),
+                code="last_rank_empty",
+            )
         else:
-            yield _(
-                "The pool's rank {depth} brought {share} of the relevant documents that the runs "
-                "have down to it."
-            ).format(**names)
+            yield CodedText(
+                _(
+                    "The pool's rank {depth} brought {share} of the relevant documents that the "
+                    "runs have down to it."
+                ).format(**names),
+                code="last_rank",
+            )
 
     def _judged(self) -> Iterator[str]:
         little = [
@@ -207,8 +247,11 @@ class ReuseView(ResultView):
         ]
         if little:
             least = min(little, key=lambda run: run.judged_at_10 or 0)
-            yield _("Of {run}'s first ten documents {share} were judged.").format(
-                run=least.run, share=percent(least.judged_at_10)
+            yield CodedText(
+                _("Of {run}'s first ten documents {share} were judged.").format(
+                    run=least.run, share=percent(least.judged_at_10)
+                ),
+                code="little_judged",
             )
 
     def _folds(self) -> Iterator[Fold]:

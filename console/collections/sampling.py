@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Max, Min
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
 from retrieval.models import (
     CollectionFile,
     CollectionVersion,
@@ -39,13 +40,19 @@ class Draw:
             "most": f"{self.most:.2f}",
         }
         if self.is_unequal:
-            return _(
-                "The {n} targets of sample {number} were drawn with probabilities from {least} to "
-                "{most}."
-            ).format(**names)
-        return _(
-            "The {n} targets of sample {number} were drawn with the same probability, {most}."
-        ).format(**names)
+            return CodedText(
+                _(
+                    "The {n} targets of sample {number} were drawn with probabilities from {least} "
+                    "to {most}."
+                ).format(**names),
+                code="unequal_draw",
+            )
+        return CodedText(
+            _(
+                "The {n} targets of sample {number} were drawn with the same probability, {most}."
+            ).format(**names),
+            code="equal_draw",
+        )
 
 
 def draw_of(pool: CollectionVersion | None) -> Draw | None:
@@ -75,7 +82,10 @@ def unweighted_sentence(evaluation: CollectionVersion, draw: Draw | None) -> str
         return ""
     if EvaluationWeights.objects.filter(version=evaluation).exists():
         return ""
-    return _(
-        "{drawn} Means and intervals here count each topic once, and are of the drawn ones alone: "
-        "for all targets, choose this sample under “Topics stand for” on Evaluation."
-    ).format(drawn=draw.sentence)
+    return CodedText(
+        _(
+            "{drawn} Means and intervals here count each topic once, and are of the drawn ones "
+            "alone: for all targets, choose this sample under “Topics stand for” on Evaluation."
+        ).format(drawn=draw.sentence),
+        code="unweighted",
+    )

@@ -9,6 +9,7 @@ from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from error_codes import CodedText
 from retrieval.models import Collection, CollectionFile, CollectionVersion, FileFit, SampleFit
 
 SOURCES = (CollectionFile.Kind.EMBEDDINGS, CollectionFile.Kind.CATALOGUE)
@@ -54,33 +55,45 @@ class SourceRow:
             text = ngettext(
                 "Knows every document of the run.", "Knows every document of the {n} runs.", n
             )
-            return [text.format(n=n)]
+            return [CodedText(text.format(n=n), code="documents_known")]
         return [_sentence(fit) for fit in lacking]
 
     def _topics(self) -> str:
         fit = max(self.fits, key=lambda fit: fit.n_topics)
         if not fit.n_known_topics:
-            return _("No topic is one of its documents: targets are shown by name.")
-        return _("{n} of {total} topics are among its documents.").format(
-            n=f"{fit.n_known_topics:,}", total=f"{fit.n_topics:,}"
+            return CodedText(
+                _("No topic is one of its documents: targets are shown by name."),
+                code="no_topic_known",
+            )
+        return CodedText(
+            _("{n} of {total} topics are among its documents.").format(
+                n=f"{fit.n_known_topics:,}", total=f"{fit.n_topics:,}"
+            ),
+            code="topics_known",
         )
 
 
 def _of_sample(fit: SampleFit) -> str:
     if not fit.n_known:
         text = _("No target of sample {number} is one of its documents: they are shown by name.")
-        return text.format(number=fit.sample.number)
-    return _("{n} of {total} targets of sample {number} are among its documents.").format(
-        n=f"{fit.n_known:,}", total=f"{fit.n_targets:,}", number=fit.sample.number
+        return CodedText(text.format(number=fit.sample.number), code="no_target_known")
+    return CodedText(
+        _("{n} of {total} targets of sample {number} are among its documents.").format(
+            n=f"{fit.n_known:,}", total=f"{fit.n_targets:,}", number=fit.sample.number
+        ),
+        code="targets_known",
     )
 
 
 def _sentence(fit: FileFit) -> str:
     if not fit.n_known:
         text = _("Knows no document of {run}: are their names the same in both files?")
-        return text.format(run=fit.run.name)
-    return _("Knows {n} of {total} documents of {run}.").format(
-        n=f"{fit.n_known:,}", total=f"{fit.n_documents:,}", run=fit.run.name
+        return CodedText(text.format(run=fit.run.name), code="no_document_known")
+    return CodedText(
+        _("Knows {n} of {total} documents of {run}.").format(
+            n=f"{fit.n_known:,}", total=f"{fit.n_documents:,}", run=fit.run.name
+        ),
+        code="some_documents_known",
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -125,7 +126,12 @@ class TargetsForm(forms.Form):
         if data.get("by") == COLUMN:
             self._read_column(data)
         elif data.get("by") and not data.get("source") and "source" not in self.errors:
-            self.add_error("source", _("A predictor looks at the scores of a run or of vectors."))
+            self.add_error(
+                "source",
+                ValidationError(
+                    _("A predictor looks at the scores of a run or of vectors."), code="no_scores"
+                ),
+            )
         elif data.get("by") and data.get("source"):
             self._require_enough(data)
         return data
@@ -136,9 +142,15 @@ class TargetsForm(forms.Form):
         there = file.n_topics if file.kind == CollectionFile.Kind.RUN else file.n_documents
         if n and n > there:
             text = ngettext("{name} has {there} target.", "{name} has {there} targets.", there)
-            self.add_error("n", text.format(name=file.name, there=f"{there:,}"))
+            problem = text.format(name=file.name, there=f"{there:,}")
+            self.add_error("n", ValidationError(problem, code="too_few_targets"))
         elif n and strata and strata > n:
-            self.add_error("strata", _("There are more strata than targets to draw."))
+            self.add_error(
+                "strata",
+                ValidationError(
+                    _("There are more strata than targets to draw."), code="too_many_strata"
+                ),
+            )
 
     def _require_possible(self, values: Floats, column: str) -> None:
         data = self.cleaned_data
@@ -149,14 +161,17 @@ class TargetsForm(forms.Form):
                     data["n"], data["strata"], values, allocation=allocation, column=column
                 )
             except SampleUnfit as refused:
-                self.add_error(refused.field, str(refused))
+                self.add_error(refused.field, ValidationError(str(refused), code=refused.code))
 
     def _read_column(self, data: dict[str, Any]) -> None:
         file, column = data.get("file"), data.get("column", "").strip()
         if not file:
-            self.add_error("file", _("Choose a file that has the column."))
+            self.add_error(
+                "file",
+                ValidationError(_("Choose a file that has the column."), code="file_missing"),
+            )
         elif not column:
-            self.add_error("column", _("Name the column."))
+            self.add_error("column", ValidationError(_("Name the column."), code="column_missing"))
         elif file.size > MOST_BYTES:
             self.add_error("file", _("It has more than {n} MiB.").format(n=MOST_BYTES // 1024**2))
         else:
@@ -165,7 +180,7 @@ class TargetsForm(forms.Form):
                 numbers = [value for _topic, _docno, value in data["values"] if value is not None]
                 self._require_possible(np.array(numbers), column)
             except RetrievalError as refused:
-                self.add_error("file", str(refused))
+                self.add_error("file", ValidationError(str(refused), code=refused.code))
 
     @property
     def chosen_files(self) -> list[CollectionFile]:

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -170,7 +171,7 @@ class RunForm(forms.Form):
         try:
             self.plan = plan_of(self.rules)  # says which cells of the design cannot be
         except ExperimentUnfit as refused:
-            self.add_error(None, str(refused))
+            self.add_error(None, ValidationError(str(refused), code=refused.code))
         return data
 
     @property

@@ -107,7 +107,8 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
     if form.is_valid():
         _decide(request, candidate, selection, form.cleaned_data)
     else:
-        messages.error(request, " ".join([_("Nothing was decided."), problems_of(form)]))
+        text = " ".join([_("Nothing was decided."), problems_of(form)])
+        messages.error(request, text, extra_tags="nothing_decided")
     return redirect(queue_address(slug, request.POST, selection))
 
 
@@ -124,7 +125,7 @@ def _decide(
             note=values["note"],
         )
     except DecisionRefused as refused:
-        messages.error(request, str(refused))
+        messages.error(request, str(refused), extra_tags=refused.code)
     else:
         names = {"candidate": candidate.blind_name, "item": candidate.item.key}
         messages.success(request, _("%(candidate)s of %(item)s is decided.") % names)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -51,7 +52,7 @@ def new_dialogue_study(request: HttpRequest) -> HttpResponse:
         try:
             made = request_dialogue_study(actor=person(request), **form.request)
         except (SimulationError, AnnotationError) as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             messages.success(request, _("“{title}” is made.").format(title=made.study.title))
             return redirect("console:dialogues", made.study.slug)

@@ -31,7 +31,7 @@ def add(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
             written_by=person(request),
         )
     except CommentRefused as refused:
-        messages.error(request, str(refused))
+        messages.error(request, str(refused), extra_tags=refused.code)
     return redirect(f"{queue_address(slug, request.POST, selection)}#comments")
 
 
@@ -43,7 +43,7 @@ def edit(request: HttpRequest, slug: str, comment_id: int) -> HttpResponse:
     try:
         edit_comment(comment=comment, text=request.POST.get("text", ""), actor=person(request))
     except CommentRefused as refused:
-        messages.error(request, str(refused))
+        messages.error(request, str(refused), extra_tags=refused.code)
     selection = QueueSelection.of(study, request.POST)
     return redirect(f"{queue_address(slug, request.POST, selection)}#comments")
 

@@ -61,7 +61,7 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     try:
         return streamed(request, study, name)
     except (StudyUnfit, LicenseUnknown) as unfit:
-        messages.error(request, str(unfit))
+        messages.error(request, str(unfit), extra_tags=unfit.code)
         return redirect("console:downloads", slug)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from allauth.account.utils import perform_login
 from allauth.decorators import rate_limit
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -89,7 +90,7 @@ def _new_user(form: NewAccountForm, token: str) -> User | None:
     try:
         return join_with_new_account(token=token, **form.cleaned_data)
     except REFUSALS as error:
-        form.add_error(None, str(error))
+        form.add_error(None, ValidationError(str(error), code=error.code))
         return None
 
 

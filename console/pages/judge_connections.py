@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -31,7 +32,7 @@ def judge_connections(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             connect_judge(team=team, actor=person(request), **form.cleaned_data)
         except ParameterRefused as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             messages.success(request, _("The connection is stored."))
             return redirect("console:judge-connections", slug)

@@ -76,7 +76,7 @@ def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpR
     try:
         response = StreamingHttpResponse(write(row), content_type=content_type)
     except StudyUnfit as unfit:
-        messages.error(request, str(unfit))
+        messages.error(request, str(unfit), extra_tags=unfit.code)
         return redirect("console:labels", slug)
     what = "qrels" if form == "txt" else "labels"
     name = f"{study.slug}-{what}-{version}.{form}"

@@ -124,7 +124,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         )
         give_to_team(study=study, team=new_team, actor=person(request))
     except (AccountsError, AnnotationError) as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
     return redirect("console:launch", slug)
 
 

@@ -56,7 +56,7 @@ def change_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse
         set_role(team=team, user=member.user, role=form.choice, actor=person(request))
         messages.success(request, _("The role was changed."))
     except AccountsError as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
     return redirect("console:team", slug)
 
 
@@ -68,7 +68,7 @@ def remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     try:
         remove_member(member=member, actor=person(request))
     except AccountsError as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
         return redirect("console:team", slug)
     name = member.user.get_username()
     messages.success(request, _("%(name)s is no longer in the team.") % {"name": name})
@@ -90,7 +90,7 @@ def password_link(request: HttpRequest, slug: str, member_id: int) -> HttpRespon
         words = _("With this link %(name)s sets a new password, once and within a day.")
         _store_link(request, team, link, words % {"name": member.user.get_username()})
     except AccountsError as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
     return redirect("console:team", slug)
 
 
@@ -161,7 +161,7 @@ def give_study(request: HttpRequest, slug: str) -> HttpResponse:
         give_to_team(study=study, team=team, actor=person(request))
         messages.success(request, _("The study belongs to %(team)s now.") % {"team": team})
     except REFUSALS as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
     return redirect("console:members", slug)
 
 
@@ -189,7 +189,7 @@ def _invite(request: HttpRequest, to: Team | Study, form: InvitationForm) -> Non
             to=to, email=email, role=form.choice, actor=person(request), link_of=invitation_link
         )
     except REFUSALS as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
         return
     if link:
         words = _("Pass this link on to %(email)s. It works once, within a week.")
@@ -203,7 +203,7 @@ def _revoke(request: HttpRequest, invitation: Invitation) -> None:
         revoke(invitation=invitation, actor=person(request))
         messages.success(request, _("The invitation was taken back."))
     except AnnotationError as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
 
 
 def _store_link(request: HttpRequest, of: Team | Study, link: str, words: str) -> None:

@@ -131,7 +131,7 @@ def _writer(request: HttpRequest, study: CountedStudy) -> Writer:
 
 def _not_saved(request: HttpRequest, study: CountedStudy, changed: DraftChanged) -> HttpResponse:
     if not request.headers.get("HX-Request"):
-        messages.error(request, str(changed))
+        messages.error(request, str(changed), extra_tags=changed.code)
         return redirect("console:protocol", study.slug)
     view = view_of(study, newest_version(study), current_document(study))
     context = {"study": study, "view": view, "may_edit": True, "changed": changed}
@@ -190,7 +190,7 @@ def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         version = freeze(study=study, actor=person(request), **_writer(request, study))
     except AnnotationError as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
     else:
         request.session.pop(_session_key(study), None)
         text = _("Version %(n)d is frozen. The next launch is of it.")

@@ -1,5 +1,6 @@
 """Scores that were computed elsewhere, as a file on its way into a study."""
 
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
@@ -23,7 +24,7 @@ def add_scores(request: HttpRequest, slug: str) -> HttpResponse:
             file, content = form.cleaned_data["file"], Upload.Content.SCORES
             upload = store_upload(file=file, uploaded_by=user, study=study, content=content)
         except AnnotationError as refused:
-            form.add_error("file", str(refused))
+            form.add_error("file", ValidationError(str(refused), code=refused.code))
         else:
             request_reading(upload=upload, requested_by=user)
             return redirect("console:upload", upload.token)

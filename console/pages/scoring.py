@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
@@ -47,7 +48,7 @@ def scoring(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             row = request_by_form(study, metric, form, person(request))
         except MetricsError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             return redirect("console:scoring-request", slug, row.pk)
     return study_page(request, study, "scoring", _context(study, metric, form))

@@ -64,7 +64,7 @@ def new_team(request: HttpRequest) -> HttpResponse:
             raise AccountsError(problems_of(form))
         team = create_team(name=form.cleaned_data["name"], owner=person(request))
     except AccountsError as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=error.code)
         return redirect("console:teams")
     return redirect("console:team", team.slug)
 

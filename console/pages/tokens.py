@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -33,7 +34,7 @@ def tokens(request: HttpRequest, slug: str) -> HttpResponse:
             display_once(request, name, new.text)
             return redirect("console:team-tokens", slug)
         except AccountsError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
     context = {"team": team, "tokens": _tokens(team), "form": form}
     context["text"] = text_once(request, name)
     return render(request, "console/teams/tokens.html", context)

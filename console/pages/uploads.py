@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -64,7 +64,10 @@ def new_study(request: HttpRequest) -> HttpResponse:
         try:
             return redirect(_begin(request, form))
         except AnnotationError as refused:
-            form.add_error("file" if form.cleaned_data["file"] else None, str(refused))
+            form.add_error(
+                "file" if form.cleaned_data["file"] else None,
+                ValidationError(str(refused), code=refused.code),
+            )
     status = 200 if not form.errors else 422
     return render(request, "console/new_study.html", {"form": form}, status=status)
 
@@ -99,7 +102,7 @@ def add_items(request: HttpRequest, slug: str) -> HttpResponse:
             user = person(request)
             upload = store_upload(file=form.cleaned_data["file"], uploaded_by=user, study=study)
         except AnnotationError as refused:
-            form.add_error("file", str(refused))
+            form.add_error("file", ValidationError(str(refused), code=refused.code))
         else:
             request_reading(upload=upload, requested_by=user)
             return redirect("console:upload", upload.token)

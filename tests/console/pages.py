@@ -8,10 +8,17 @@ from html import unescape
 
 import lxml.html
 
+from tests.codes import codes_of
+
 
 def words_of(content: str) -> str:
     """A page as it reads, without its tags."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", content))).strip()
+
+
+def answer_codes(view):
+    """The codes of a result's first sentence and of the sentences below it."""
+    return codes_of([view.first_sentence, *view.details])
 
 
 def rows_of(answer):

@@ -1,6 +1,7 @@
 """Targets, judgments and the report of a collection, on their pages."""
 
 import csv
+import re
 from io import StringIO
 
 import pytest
@@ -9,6 +10,7 @@ from django.urls import reverse
 
 from accounts.teams import create_team
 from annotation.models import AgreementCoefficient, RoundCoefficient, Submission
+from console.collections.conclusions import Conclusions
 from console.results import AGREEMENT, compute
 from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection, link_studies
@@ -32,11 +34,13 @@ from tests.annotation.studies import (
     rating_study,
     tick,
 )
+from tests.codes import codes_on, field_codes
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+RULES = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
 DOCUMENTS = ("a", "b", "c", "d")
 
 
@@ -77,10 +81,40 @@ def study(researcher, team, collection):
     return study
 
 
-def page(client, name, status=200, **query):
+def page(client, name, **query):
+    """The context of a page of the collection."""
     answer = client.get(reverse(f"console:collection-{name}", args=["tracks"]), query)
-    assert answer.status_code == status
-    return words_of(answer.content.decode())
+    assert answer.status_code == 200
+    return answer.context
+
+
+def study_sentences(client):
+    """The sentences about the study, by their codes."""
+    [study] = page(client, "judgments")["studies"]
+    return {one.code: one for one in study.agreement}
+
+
+def write_report(client, collection):
+    """Have a report written: its texts by section, and the codes of its sentences by section."""
+    client.post(reverse("console:collection-report", args=["tracks"]))
+    sections = Conclusions(collection).sections()
+    stored = {one.name: one.sentences for one in page(client, "report")["sections"]}
+    assert stored == {one.name: [str(text) for text in one.sentences] for one in sections}
+    codes = {one.name: [getattr(text, "code", "") for text in one.sentences] for one in sections}
+    return stored, codes
+
+
+def make_qrels(client, study, rule="majority", round=1):
+    address = reverse("console:collection-study-qrels", args=["tracks", study.pk])
+    return client.post(address, {"round": round, "rule": rule})
+
+
+def two_runs(collection):
+    """Runs of which the first ranks what was ticked, and the second what was not."""
+    return [
+        add_file(collection, f"{tag}.run", run_of(tag, best=best))
+        for tag, best in (("good", "a"), ("bad", "b"))
+    ]
 
 
 def test_targets_are_drawn_by_a_predictor_and_downloaded_with_their_probability(rosa, collection):
@@ -89,7 +123,9 @@ def test_targets_are_drawn_by_a_predictor_and_downloaded_with_their_probability(
     rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
     assert Job.objects.get(kind="sample_targets").state == "done"
     assert SampledTarget.objects.count() == 6
-    assert "Sample 1: 6 targets, by max of bm25." in page(rosa, "targets")
+    rules = CollectionVersion.objects.get(kind="targets").rules
+    assert rules["column"] == "max of bm25"
+    assert page(rosa, "targets")["answer"]
     address = reverse("console:collection-targets-file", args=["tracks", 1])
     answer = rosa.get(address)
     rows = list(csv.DictReader(StringIO(b"".join(answer).decode())))
@@ -110,21 +146,21 @@ def test_targets_are_drawn_by_any_column_of_a_file(rosa, collection):
 
 
 @pytest.mark.parametrize(
-    ("change", "refusal"),
+    ("change", "codes"),
     [
-        ({"by": "column"}, "Choose a file that has the column."),
-        ({"source": ""}, "A predictor looks at the scores of a run or of vectors."),
-        ({"n": 0}, "greater than or equal to 1"),
-        ({"n": 13}, "bm25 has 12 targets."),
-        ({"n": 2}, "There are more strata than targets to draw."),
+        ({"by": "column"}, {"file": ["file_missing"]}),
+        ({"source": ""}, {"source": ["no_scores"]}),
+        ({"n": 0}, {"n": ["min_value"]}),
+        ({"n": 13}, {"n": ["too_few_targets"]}),
+        ({"n": 2}, {"strata": ["too_many_strata"]}),
     ],
 )
-def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection, change, refusal):
+def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection, change, codes):
     run = add_file(collection, "bm25.run", run_of("bm25"))
     form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 1}
     answer = rosa.post(reverse("console:collection-targets", args=["tracks"]), form | change)
     assert answer.status_code == 422
-    assert refusal in words_of(answer.content.decode())
+    assert field_codes(answer.context["form"]) == codes
     assert not Job.objects.filter(kind="sample_targets").exists()
 
 
@@ -141,30 +177,27 @@ def test_the_choices_of_a_draw_that_failed_are_offered_again(rosa, collection):
 
 
 def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study):
-    before = page(rosa, "judgments")
-    assert "12 of 12 targets are judged." in before
-    assert "Round 2: 3 targets, judged by 1 annotator." in before
-    assert "Compute agreement" in before
+    address = reverse("console:collection-judgments", args=["tracks"])
+    before = rosa.get(address)
+    [row] = before.context["studies"]
+    assert (row.rounds[0].n_items, row.n_items) == (12, 12)
+    assert (row.rounds[1].n_items, row.rounds[1].n_annotators) == (3, 1)
+    assert "agreement_outdated" in codes_on(before.content.decode())
     compute(study, AGREEMENT)
-    after = page(rosa, "judgments")
+    after = rosa.get(address)
     # a and b of twelve pairs: each ticked 3 of 12, together in 2
-    assert "Cohen's kappa of rounds 1 and 2: 0.56" in after
-    assert "of 12 pairs of judgments" in after
-    assert "Compute agreement" not in after
+    kappa = study_sentences(rosa)["cohen_kappa"]
+    assert "0.56" in kappa
+    assert " 12 " in kappa
+    assert "agreement_outdated" not in codes_on(after.content.decode())
 
 
-def test_reasons_are_led_to_where_one_was_written_and_what_has_no_share_has_no_interval(
-    rosa, study
-):
+def test_reasons_are_linked_where_one_was_written(rosa, study):
     reasons = reverse("console:reasons", args=[study.slug])
     assert f'href="{reasons}"' in rosa.get("/collections/tracks/judgments/").content.decode()
-    listed = words_of(rosa.get(reasons).content.decode())
-    assert "Of 0 others" in listed
-    assert "[–" not in listed
-    assert "– where there is no reason of that kind" in listed
+    assert "[–" not in words_of(rosa.get(reasons).content.decode())
     Submission.objects.update(justification="")
-    page = rosa.get("/collections/tracks/judgments/").content.decode()
-    assert reasons not in page
+    assert reasons not in rosa.get("/collections/tracks/judgments/").content.decode()
 
 
 def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(
@@ -180,17 +213,17 @@ def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(
         rate(study, "Bob", f"d{n}", {"alpha": second}, round=2)
     link_studies(collection=collection, studies=[study], actor=researcher)
     compute(study, AGREEMENT)
-    said = page(rosa, "judgments")
+    said = study_sentences(rosa)
     # of 0 0, 1 2, 2 2, 3 3, 3 2 in four grades: 1 - (2 / 15) / (30 / 75)
-    assert "linear weights" in said
-    assert "of rounds 1 and 2: 0.67" in said
-    assert "of 5 pairs of judgments" in said
-    assert "1 answer says that its candidate cannot be judged" in said
-    assert "Cohen's kappa of rounds" not in said
-    agreement = words_of(rosa.get("/studies/grades/agreement/").content.decode())
-    assert "1 answer says that nothing can be judged: it is in no coefficient" in agreement
-    agreement = words_of(rosa.get("/studies/grades/agreement/?round=2").content.decode())
-    assert "nothing can be judged" not in agreement
+    assert "0.67" in said["cohen_kappa_linear"]
+    assert " 5 " in said["cohen_kappa_linear"]
+    assert "without_judgment" in said
+    assert "cohen_kappa" not in said
+    [row] = page(rosa, "judgments")["studies"]
+    assert row.n_without_judgment == 1
+    for query, n in (("", 1), ("?round=2", 0)):
+        view = rosa.get(f"/studies/grades/agreement/{query}").context["view"]
+        assert view.displayed.n_cannot_judge == n
 
 
 def test_annotators_of_one_round_agree_by_alpha(rosa, researcher, team, collection):
@@ -202,61 +235,49 @@ def test_annotators_of_one_round_agree_by_alpha(rosa, researcher, team, collecti
         rate(study, "Ann", f"d{n}", {"alpha": first})
         rate(study, "Bob", f"d{n}", {"alpha": second})
     link_studies(collection=collection, studies=[study], actor=researcher)
-    assert "Compute agreement" in page(rosa, "judgments")
     compute(study, AGREEMENT)
-    said = page(rosa, "judgments")
+    said = study_sentences(rosa)["krippendorff_alpha"]
     alpha = AgreementCoefficient.objects.get(name="krippendorff_alpha", by="", with_flagged=True)
-    assert f"alpha between the annotators of round 1: {alpha.value:.2f}" in said
-    assert "of 8 judgments that have another beside them" in said
-    assert "Are these targets enough?" in said
+    assert f"{alpha.value:.2f}" in said
+    assert " 8 " in said
 
 
 def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, study):
-    address = reverse("console:collection-study-qrels", args=["tracks", study.pk])
-    for round_ in (1, 2):
-        rosa.post(address, {"round": round_, "rule": "majority"})
+    for round in (1, 2):
+        make_qrels(rosa, study, round=round)
     first, second = CollectionFile.objects.qrels().order_by("pk")
     assert (first.n_topics, first.n_relevant, first.round, first.study) == (12, 12, "1", study)
     assert (second.n_topics, second.n_lines, second.n_relevant) == (3, 12, 3)
     content = b"".join(bytes(part.content) for part in second.parts.all()).decode()
     assert content.splitlines()[8:10] == ["t02 0 a 0", "t02 0 b 1"]
-    assert "Ticks, round 1, majority" in page(rosa, "judgments").replace("ticks", "Ticks")
+    assert list(page(rosa, "judgments")["studies"][0].qrels) == [first, second]
 
 
 def test_each_annotators_grades_become_a_file_for_the_random_assessor(rosa, collection, study):
-    address = reverse("console:collection-study-qrels", args=["tracks", study.pk])
-    assert "each annotator's own, of every round" in page(rosa, "judgments")
-    rosa.post(address, {"round": 1, "rule": "own"})
+    assert "own" in dict(page(rosa, "judgments")["rules"])
+    make_qrels(rosa, study, "own")
     file = CollectionFile.objects.get()
     assert (file.kind, file.study, file.rule, file.n_faults) == ("assessors", study, "", 0)
     content = b"".join(bytes(part.content) for part in file.parts.all()).decode()
     assert {line.split()[1] for line in content.splitlines()} == {"Ann", "Bob.2"}
-    assert "each annotator: 60 grades." in page(rosa, "judgments")
+    assert file.n_lines == 60
 
 
 def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, collection, study):
     compute(study, AGREEMENT)
-    address = reverse("console:collection-study-qrels", args=["tracks", study.pk])
-    rosa.post(address, {"round": 1, "rule": "majority"})
-    good, bad = (
-        add_file(collection, f"{tag}.run", run_of(tag, best=best))
-        for tag, best in (("good", "a"), ("bad", "b"))
-    )
+    make_qrels(rosa, study)
     request_evaluation(
         collection=collection,
         qrels=collection.files.qrels().get(),
-        runs=[good, bad],
-        rules={"measures": ["nDCG@10"], "primary": ["nDCG@10"]},
+        runs=two_runs(collection),
+        rules=RULES,
         actor=researcher,
     )
-    assert "Write the report" in page(rosa, "report")
-    rosa.post(reverse("console:collection-report", args=["tracks"]))
-    text = page(rosa, "report")
-    assert "12 topics, 48 topic–document pairs judged, of which 12 are relevant" in text
-    assert "Cohen's kappa of rounds 1 and 2: 0.56" in text
-    assert "good: nDCG@10 1.00" in text.replace("1.000", "1.00")
-    assert "no system was left out of the pool" in text
-    assert "below 20 topics intervals are a rough guide" in text
+    texts, codes = write_report(rosa, collection)
+    assert [int(n) for n in re.findall(r"\b\d+\b", texts["judged"][-1])][-3:] == [12, 48, 12]
+    assert "0.56" in texts["agreement"][codes["agreement"].index("cohen_kappa")]
+    assert any("good" in text and "1.000" in text for text in texts["systems"])
+    assert {"not_left_out", "few_topics"} <= set(codes["limits"])
     file = rosa.get(reverse("console:collection-report-file", args=["tracks", 1]))
     content = words_of(file.content.decode())
     sentences = ReportSentence.objects.values_list("text", flat=True)
@@ -273,80 +294,66 @@ def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
         for item in other_study.items.all():
             rate(other_study, who, item.key, {"alpha": 1})
     link_studies(collection=collection, studies=[study, other_study], actor=researcher)
-    rosa.post(
-        reverse("console:collection-study-qrels", args=["tracks", study.pk]),
-        {"round": 1, "rule": "majority"},
-    )
+    make_qrels(rosa, study)
     of_study = collection.files.qrels().get()
     other, machine = (
         add_file(collection, name, "".join(f"t{n:02} 0 {best} 1\n" for n in range(12)))
         for name, best in (("other.txt", "a"), ("machine.txt", "b"))
     )
     describe_file(file=machine, actor=researcher, made_by="machine")
-    runs = [
-        add_file(collection, f"{tag}.run", run_of(tag, best=best))
-        for tag, best in (("good", "a"), ("bad", "b"))
-    ]
-    rules = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
+    runs = two_runs(collection)
     common = {"collection": collection, "actor": researcher}
-    of_runs = common | {"runs": runs, "rules": rules}
+    of_runs = common | {"runs": runs, "rules": RULES}
     request_evaluation(qrels=other, **of_runs)
     request_evaluation(qrels=of_study, **of_runs)
-    request_reuse(qrels=other, **of_runs | {"rules": rules | {"pool_depth": 2}})
+    request_reuse(qrels=other, **of_runs | {"rules": RULES | {"pool_depth": 2}})
     request_machine(qrels=of_study, machine=machine, **of_runs)
     request_audit(files=[of_study, *runs], **common)
     for seed in (1, 2):
         request_pool(files=runs, rules={"quotas": {"good": 3, "bad": 3}, "seed": seed}, **common)
     pool = CollectionVersion.objects.get(kind="pool", number=1)
     PoolStudy.objects.create(version=pool, study=study, allowed="quota,hub")
-    rosa.post(reverse("console:collection-report", args=["tracks"]))
-    text = page(rosa, "report")
+    texts, codes = write_report(rosa, collection)
     title, qrels = study.title, of_study.name
-    for said in (
-        f"Evaluation 2, by qrels “{qrels}”: good is best by nDCG@10.",
-        f"Study “{title}”: Cohen's kappa of rounds 1 and 2: 0.56",
-        f"Pool 1, of the study “{title}”: 12 targets",
-        "Fault: a source's quota is not met (24).",
-        "Its study was made although lint found: quota.",
-        f"Machine's labels 1, of “machine.txt”, by qrels “{qrels}”: ",
-        "Estimate of reuse 1, by qrels “other.txt”, not by those that were evaluated: ",
-        "Audit 1, of 3 files: No defect was found.",
-        f"most topics of “{qrels}” were judged by one assessor",
-        f"What a system outside the pool may expect under “{qrels}”",
-        "Not in this report: Pool 2.",
-        "Not in this report: Evaluation 1.",
+    for section, code, named in (
+        ("answer", "best", ("2", qrels, "good", "nDCG@10")),
+        ("answer", "cohen_kappa", (title, "0.56")),
+        ("pool", "", (title, "12")),
+        ("pool", "pool_fault", ("24",)),
+        ("pool", "allowed_faults", ("quota",)),
+        ("machine", None, ("machine.txt", qrels)),
+        ("outside", None, ("other.txt",)),
+        ("audit", "no_defect", ("3",)),
+        ("limits", "one_assessor", (qrels,)),
+        ("limits", "left_out_otherwise", (qrels,)),
     ):
-        assert said in text, said
+        at = 0 if code is None else codes[section].index(code)
+        assert all(one in texts[section][at] for one in named), (section, code)
+    others = [text for text, code in zip(texts["made"], codes["made"], strict=True)
+              if code == "left_out"]  # fmt: skip
+    assert [re.findall(r"\d+", text) for text in others] == [["2"], ["1"]]
 
 
 def test_a_report_names_runs_that_made_no_pool(rosa, researcher, collection, study):
     qrels = add_file(collection, "q.txt", "".join(f"t{n:02} 0 a 1\n" for n in range(12)))
-    good, bad = (
-        add_file(collection, f"{tag}.run", run_of(tag, best=best))
-        for tag, best in (("good", "a"), ("bad", "b"))
-    )
-    rules = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
+    good, bad = two_runs(collection)
     common = {"collection": collection, "actor": researcher}
-    request_evaluation(qrels=qrels, runs=[good, bad], rules=rules, **common)
+    request_evaluation(qrels=qrels, runs=[good, bad], rules=RULES, **common)
     request_pool(files=[good], rules={"depth": 2, "seed": 7}, **common)
-    rosa.post(reverse("console:collection-report", args=["tracks"]))
-    text = page(rosa, "report")
-    assert "The place of bad among the others: it was not pooled" in text
+    texts, codes = write_report(rosa, collection)
+    assert "bad" in texts["limits"][codes["limits"].index("not_pooled")]
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7}, **common)
-    rosa.post(reverse("console:collection-report", args=["tracks"]))
-    assert "among the others" not in page(rosa, "report")
+    assert "not_pooled" not in write_report(rosa, collection)[1]["limits"]
 
 
 def test_a_run_whose_documents_are_all_judged_needs_no_pool(rosa, researcher, collection, study):
     lines = [f"t{n:02} 0 {name} {int(name == 'a')}" for n in range(12) for name in DOCUMENTS]
     qrels = add_file(collection, "machine.txt", "\n".join(lines) + "\n")
     good, late = (add_file(collection, f"{tag}.run", run_of(tag)) for tag in ("good", "late"))
-    rules = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
     common = {"collection": collection, "actor": researcher}
-    request_evaluation(qrels=qrels, runs=[good, late], rules=rules, **common)
+    request_evaluation(qrels=qrels, runs=[good, late], rules=RULES, **common)
     request_pool(files=[good], rules={"depth": 2, "seed": 7}, **common)
-    rosa.post(reverse("console:collection-report", args=["tracks"]))
-    assert "among the others" not in page(rosa, "report")
+    assert "not_pooled" not in write_report(rosa, collection)[1]["limits"]
 
 
 def test_a_report_says_first_when_labels_are_no_better_than_chance(
@@ -356,38 +363,30 @@ def test_a_report_says_first_when_labels_are_no_better_than_chance(
         tick(study, "Bob", f"t{topic:02}", ["a"], round=2)
     compute(study, AGREEMENT)
     row = RoundCoefficient.objects.filter(name="cohen_kappa", by="another annotator").get()
-    rosa.post(
-        reverse("console:collection-study-qrels", args=["tracks", study.pk]),
-        {"round": 1, "rule": "majority"},
-    )
-    runs = [add_file(collection, "good.run", run_of("good"))]
+    make_qrels(rosa, study)
     request_evaluation(
         collection=collection,
         qrels=collection.files.qrels().get(),
-        runs=[*runs, add_file(collection, "bad.run", run_of("bad", best="b"))],
-        rules={"measures": ["nDCG@10"], "primary": ["nDCG@10"]},
+        runs=two_runs(collection),
+        rules=RULES,
         actor=researcher,
     )
-    write = reverse("console:collection-report", args=["tracks"])
-    rosa.post(write)
-    assert "better than chance" not in page(rosa, "report")
+    codes = write_report(rosa, collection)[1]
+    assert "chance" not in codes["answer"] + codes["limits"]
     RoundCoefficient.objects.filter(pk=row.pk).update(value=0.1, ci_low=-0.1, ci_high=0.3)
     add_file(collection, "other.txt", "t00 0 a 1\n")
-    rosa.post(write)
-    text = page(rosa, "report")
-    said = "The judgments are not shown to agree better than chance: Cohen's kappa of rounds 1"
-    assert f"Study “{study.title}”: {said} and 2, 0.10 [−0.10, 0.30]." in text
-    assert f"Whether labels of “{study.title}” are more than chance. {said}" in text
+    texts, codes = write_report(rosa, collection)
+    for section in ("answer", "limits"):
+        said = texts[section][codes[section].index("chance")]
+        assert study.title in said
+        assert "0.10 [−0.10, 0.30]" in said
 
 
 def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_report(
     rosa, researcher, collection, study
 ):
     """Strata of six of which three and two are drawn, and the pool of those targets."""
-    good, bad = (
-        add_file(collection, f"{tag}.run", run_of(tag, best=best))
-        for tag, best in (("good", "a"), ("bad", "b"))
-    )
+    good, bad = two_runs(collection)
     common = {"collection": collection, "actor": researcher}
     values = [(f"t{n:02}", "", float(n)) for n in range(12)]
     drawing = {"n": 5, "strata": 2, "allocation": "equal", "seed": 7, "column": "hard"}
@@ -396,32 +395,23 @@ def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_repor
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7, "sample": sample.pk}, **common)
     pool = CollectionVersion.objects.get(kind="pool")
     PoolStudy.objects.create(version=pool, study=study)
-    rosa.post(
-        reverse("console:collection-study-qrels", args=["tracks", study.pk]),
-        {"round": 1, "rule": "majority"},
-    )
+    make_qrels(rosa, study)
     qrels = collection.files.qrels().get()
-    rules = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
-    request_evaluation(qrels=qrels, runs=[good, bad], rules=rules, **common)
-    drawn = "The 5 targets of sample 1 were drawn with probabilities from 0.33 to 0.50."
-    assert f"{drawn} Means and intervals here count each topic once" in page(rosa, "evaluation")
-    rosa.post(reverse("console:collection-report", args=["tracks"]))
-    text = page(rosa, "report")
-    assert f"How runs do on all targets. {drawn}" in text
-    assert text.count(drawn) == 3
+    request_evaluation(qrels=qrels, runs=[good, bad], rules=RULES, **common)
+    unweighted = page(rosa, "evaluation")["view"].unweighted
+    assert unweighted.code == "unweighted"
+    assert "0.33" in unweighted
+    assert "0.50" in unweighted
+    codes = write_report(rosa, collection)[1]
+    assert "unequal_draw" in codes["pool"]
+    assert "unweighted" in codes["systems"]
+    assert "unweighted" in codes["limits"]
 
 
-def test_a_report_is_written_once_for_the_same_results_and_says_when_it_is_old(
-    rosa, researcher, collection, study
-):
-    address = reverse("console:collection-report", args=["tracks"])
-    rosa.post(address)
-    assert "Nothing may be concluded yet: no run was evaluated." in page(rosa, "report")
-    rosa.post(address)
+def test_a_report_is_written_once_for_the_same_results(rosa, collection, study):
+    assert write_report(rosa, collection)[1]["answer"] == ["nothing_evaluated"]
+    write_report(rosa, collection)
     assert CollectionVersion.objects.filter(kind="report").count() == 1
-    rosa.post(
-        reverse("console:collection-study-qrels", args=["tracks", study.pk]),
-        {"round": 1, "rule": "any"},
-    )
-    rosa.post(address)
+    make_qrels(rosa, study, "any")
+    write_report(rosa, collection)
     assert CollectionVersion.objects.filter(kind="report").count() == 2

@@ -1,6 +1,7 @@
 """Runs and qrels of a collection: sent, read, described, removed."""
 
 import gzip
+import re
 from io import BytesIO
 
 import pytest
@@ -12,6 +13,7 @@ from accounts.models import AuditEntry
 from accounts.teams import create_team
 from retrieval.collections import create_collection
 from retrieval.models import CollectionFile, FilePart
+from tests.codes import field_codes
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
 
@@ -25,6 +27,13 @@ def collection(researcher):
     return create_collection(name="Tracks", team=team, actor=researcher)
 
 
+def refused_form(client, where, data):
+    """The form of a page that refused what was sent."""
+    answer = client.post(where, data)
+    assert answer.status_code == 422
+    return answer.context["form"]
+
+
 def test_several_files_are_taken_at_once_and_told_apart_by_their_columns(rosa, collection):
     files = [sent("q.txt", qrels_text()), sent("a.run", run_text("dense"))]
     files.append(sent("b.run.gz", gzip.compress(run_text("bm25", seed=2).encode())))
@@ -35,9 +44,8 @@ def test_several_files_are_taken_at_once_and_told_apart_by_their_columns(rosa, c
     assert (run.n_topics, run.n_lines, run.n_tied, run.tag) == (25, 500, 0, "dense")
     qrels = collection.files.get(name="q.txt")
     assert (qrels.n_topics, qrels.n_lines, qrels.n_relevant) == (25, 750, 125)
-    page = words_of(rosa.get(FILES).content.decode())
-    assert "2 runs" in page
-    assert "q.txt" in page
+    page = rosa.get(FILES).context
+    assert (len(page["runs"]), [one.name for one in page["qrels"]]) == (2, ["q.txt"])
     assert AuditEntry.objects.filter(action="collection.file", subject="tracks").count() == 3
 
 
@@ -51,19 +59,17 @@ def test_every_fault_of_a_file_is_shown_with_its_line_and_nothing_of_it_is_kept(
     file = CollectionFile.objects.get()
     assert (file.n_faults, file.is_usable) == (3, False)
     assert not FilePart.objects.exists()
-    page = words_of(rosa.get(FILES).content.decode())
-    assert "bad.run cannot be used: 3 faults" in page
-    assert "Line 3: the score high is not a number." in page
-    assert "Line 5: document" in page
-    assert "Line 7: it has 4 columns" in page
+    assert [line for line, _text in file.faults] == [3, 5, 7]
+    page = rosa.get(FILES)
+    assert page.context["faulty"] == [file]
+    assert words_of(page.content.decode()).count(file.faults[0][1]) == 1
 
 
-def test_what_is_neither_a_run_nor_qrels_is_refused_and_the_others_are_taken(rosa, collection):
+def test_a_file_of_unknown_kind_is_refused_and_the_others_are_taken(rosa, collection):
     files = [sent("notes.txt", "five words in a line\n"), sent("q.txt", qrels_text())]
-    answer = rosa.post(FILES, {"uploads": files})
-    assert answer.status_code == 422
-    page = words_of(answer.content.decode())
-    assert "notes.txt: It is neither a run, of six columns" in page
+    form = refused_form(rosa, FILES, {"uploads": files})
+    assert field_codes(form) == {"uploads": ["unknown_kind"]}
+    assert "notes.txt" in form.errors["uploads"][0]
     assert list(collection.files.values_list("name", flat=True)) == ["q.txt"]
 
 
@@ -71,13 +77,14 @@ def test_the_same_file_twice_an_empty_one_and_one_that_is_too_large_are_refused(
     rosa, collection, settings
 ):
     rosa.post(FILES, {"uploads": [sent("a.run", run_text("dense"))]})
-    answer = rosa.post(FILES, {"uploads": [sent("again.run", run_text("dense"))]})
-    assert "The same file is here already, as dense." in words_of(answer.content.decode())
-    answer = rosa.post(FILES, {"uploads": [sent("empty.run", "")]})
-    assert "empty.run: The file is empty." in words_of(answer.content.decode())
+    form = refused_form(rosa, FILES, {"uploads": [sent("again.run", run_text("dense"))]})
+    assert field_codes(form) == {"uploads": ["duplicate_file"]}
+    assert "dense" in form.errors["uploads"][0]
+    form = refused_form(rosa, FILES, {"uploads": [sent("empty.run", "")]})
+    assert "empty.run" in form.errors["uploads"][0]
+    assert field_codes(refused_form(rosa, FILES, {"family": ""})) == {"uploads": ["required"]}
     settings.UPLOAD_MAX_MEGABYTES = 0
-    answer = rosa.post(FILES, {"uploads": [sent("b.run", run_text("bm25"))]})
-    assert answer.status_code == 422
+    refused_form(rosa, FILES, {"uploads": [sent("b.run", run_text("bm25"))]})
     assert collection.files.count() == 1
 
 
@@ -85,7 +92,9 @@ def test_what_gzip_made_small_and_is_huge_is_refused_unread(collection, settings
     settings.UPLOAD_MAX_MEGABYTES = 1
     huge = gzip.compress(b"t1 Q0 d1 1 1.0 tag\n" * 800_000)
     file = add_file(collection, "huge.run.gz", huge)
-    assert file.faults == [[None, "It has more than 10 MiB once unpacked. Split it by topic."]]
+    [(line, text)] = file.faults
+    assert line is None
+    assert "10 MiB" in text
 
 
 def test_two_runs_of_one_tag_have_two_names(collection):
@@ -126,8 +135,8 @@ def test_two_files_of_a_kind_do_not_have_one_name(rosa, collection):
     add_file(collection, "a.run", run_text("dense"))
     other = add_file(collection, "b.run", run_text("bm25", seed=2))
     where = reverse("console:collection-file", args=["tracks", other.pk])
-    answer = rosa.post(where, {"name": "dense", "family": ""})
-    assert answer.status_code == 422
+    form = refused_form(rosa, where, {"name": "dense", "family": ""})
+    assert field_codes(form) == {"name": ["name_taken"]}
     other.refresh_from_db()
     assert other.name == "bm25"
 
@@ -145,7 +154,7 @@ def test_a_topic_that_no_index_holds_is_refused(collection):
     assert not file.is_usable
     [(line, problem)] = file.faults
     assert line is None
-    assert "too long: 1,002 bytes, where 1,000 are the most" in problem
+    assert "1,002" in problem
     assert add_file(collection, "b.run", f"{'é' * 500} Q0 d1 1 1.0 tag\n").is_usable
 
 
@@ -153,12 +162,6 @@ def test_what_gzip_cannot_unpack_is_a_fault_of_the_file(collection):
     packed = gzip.compress(run_text("dense").encode())
     file = add_file(collection, "a.run", packed[:40] + b"\0\xff" * 8 + packed[56:], kind="run")
     assert file.n_faults == 1
-
-
-def test_sending_no_file_is_refused(rosa, collection):
-    answer = rosa.post(FILES, {"family": "", "kind": ""})
-    assert answer.status_code == 422
-    assert "This field is required." in words_of(answer.content.decode())
 
 
 def _binary(kind: str) -> bytes:
@@ -172,45 +175,40 @@ def _binary(kind: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "kind", "problem"),
+    ("name", "content", "kind", "code"),
     [
-        ("a.png", _binary("png"), "", "It is a picture (PNG), and not text."),
-        ("a.png", _binary("png"), "run", "It is a picture (PNG), and not text."),
-        ("a.xlsx", _binary("xlsx"), "", "It is an Excel workbook, and not text."),
-        ("a.xlsx", _binary("xlsx"), "qrels", "It is an Excel workbook, and not text."),
-        ("a.run", run_text("dense"), "qrels", "It has six columns, as a run has"),
-        ("q.txt", qrels_text(), "run", "It has four columns, as qrels have"),
-        ("a.bin", bytes(range(256)) * 9, "", "It is not text"),
+        ("a.png", _binary("png"), "", "wrong_content"),
+        ("a.png", _binary("png"), "run", "wrong_content"),
+        ("a.xlsx", _binary("xlsx"), "", "wrong_content"),
+        ("a.xlsx", _binary("xlsx"), "qrels", "wrong_content"),
+        ("a.run", run_text("dense"), "qrels", "wrong_content"),
+        ("q.txt", qrels_text(), "run", "wrong_content"),
+        ("a.bin", bytes(range(256)) * 9, "", "wrong_content"),
     ],
 )
-def test_the_wrong_kind_of_file_is_refused_in_a_sentence(
-    rosa, collection, name, content, kind, problem
-):
-    answer = rosa.post(FILES, {"uploads": [sent(name, content)], "kind": kind})
-    assert answer.status_code == 422
-    page = words_of(answer.content.decode())
-    assert f"{name}: {problem}" in page
-    assert "\ufffd" not in page
+def test_the_wrong_kind_of_file_is_refused(rosa, collection, name, content, kind, code):
+    form = refused_form(rosa, FILES, {"uploads": [sent(name, content)], "kind": kind})
+    assert field_codes(form) == {"uploads": [code]}
+    assert name in form.errors["uploads"][0]
+    assert "\ufffd" not in form.errors["uploads"][0]
     assert not collection.files.exists()
 
 
 @pytest.mark.parametrize(
-    ("content", "kind", "problem"),
+    ("content", "kind"),
     [
-        (_binary("png"), "catalogue", "It is a picture (PNG), and not a table."),
-        (_binary("png"), "embeddings", "It is a picture (PNG). Vectors are Parquet"),
-        (_binary("xlsx"), "embeddings", "It is an Excel workbook. Vectors are Parquet"),
-        (run_text("dense"), "embeddings", "It is text. Vectors are Parquet"),
-        (bytes(range(256)) * 9, "embeddings", "It is another kind of file. Vectors are Parquet"),
+        (_binary("png"), "catalogue"),
+        (_binary("png"), "embeddings"),
+        (_binary("xlsx"), "embeddings"),
+        (run_text("dense"), "embeddings"),
+        (bytes(range(256)) * 9, "embeddings"),
     ],
 )
-def test_the_wrong_kind_of_source_is_refused_in_a_sentence(
-    rosa, collection, content, kind, problem
-):
+def test_the_wrong_kind_of_source_is_refused(rosa, collection, content, kind):
     data = {"kind": kind, "file": sent("a.file", content), "name": ""}
     answer = rosa.post("/collections/tracks/pools/sources/", data)
     assert answer.status_code == 422
-    assert problem in words_of(answer.content.decode())
+    assert field_codes(answer.context["source_form"]) == {"file": ["wrong_content"]}
     assert not collection.files.exists()
 
 
@@ -218,11 +216,10 @@ def test_ranks_that_contradict_scores_are_shown_by_line_and_the_run_is_used(rosa
     lines = [f"t1 Q0 d{n} {n} {n / 10} x" for n in range(1, 31)]
     run = add_file(collection, "a.run", "\n".join(lines))
     assert (run.is_usable, run.n_warnings, len(run.warnings)) == (True, 29, 20)
-    assert "29 ranks contradict their scores" in words_of(rosa.get(FILES).content.decode())
-    page = words_of(rosa.get(f"{FILES}{run.pk}/").content.decode())
-    assert "The rank and the score contradict each other in 29 lines." in page
-    assert "Line 2: document d2 of topic t1 has rank 2 and score 0.2" in page
-    assert "The first 20 are listed." in page
+    line, text = run.warnings[0]
+    assert line == 2
+    assert {"d2", "t1", "0.2"} <= set(re.findall(r"[\w.]*\w", text))
+    assert text in words_of(rosa.get(f"{FILES}{run.pk}/").content.decode())
 
 
 def test_more_files_than_one_form_can_send_are_refused_in_a_sentence(rosa, collection, settings):
@@ -233,12 +230,6 @@ def test_more_files_than_one_form_can_send_are_refused_in_a_sentence(rosa, colle
         return rosa.post(FILES, {"uploads": files})
 
     answer = send(4)
-    page = words_of(answer.content.decode())
     assert (answer.status_code, collection.files.count()) == (400, 0)
-    assert "At most 3 files can be sent at a time, and none of these is stored." in page
-    assert "To the first page" in page
+    assert " 3 " in words_of(answer.content.decode())
     assert send(3).status_code == 302
-
-
-def test_the_page_says_how_many_files_one_form_can_send(rosa, collection):
-    assert "up to 100 at once" in words_of(rosa.get(FILES).content.decode())

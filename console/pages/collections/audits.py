@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -54,6 +55,6 @@ def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> b
             actor=person(request),
         )
     except RetrievalError as refused:
-        form.add_error("uploads", str(refused))
+        form.add_error("uploads", ValidationError(str(refused), code=refused.code))
         return False
     return True

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -58,7 +59,7 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
                 actor=person(request),
             )
         except RetrievalError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             messages.success(request, _("Evaluating in the background; this page follows it."))
             return redirect("console:collection-evaluation", slug)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
@@ -64,7 +65,8 @@ def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> boo
                 )
             )
         except CollectionUnfit as refused:
-            form.add_error("uploads", f"{file.name}: {refused}")
+            text = f"{file.name}: {refused}"
+            form.add_error("uploads", ValidationError(text, code=refused.code))
     if stored:
         request_reading(collection=collection, files=stored, requested_by=person(request))
     return not form.errors
@@ -91,7 +93,7 @@ def file(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
         try:
             describe_file(file=row, actor=person(request), **form.cleaned_data)
         except CollectionUnfit as refused:
-            form.add_error("name", str(refused))
+            form.add_error("name", ValidationError(str(refused), code=refused.code))
         else:
             messages.success(request, _("Saved."))
             return redirect(f"console:{_listing_of(row)}", slug)
@@ -130,7 +132,8 @@ def make_qrels(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
         )
     else:
         problem = problems_of(form)
-        messages.error(request, _("No qrels were made: {problem}").format(problem=problem))
+        text = _("No qrels were made: {problem}").format(problem=problem)
+        messages.error(request, text, extra_tags="no_qrels_made")
     return redirect("console:collection-files", slug)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -57,7 +58,7 @@ def pools(request: HttpRequest, slug: str) -> HttpResponse:
                 actor=person(request),
             )
         except RetrievalError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             return redirect("console:collection-pools", slug)
     return _page(request, collection, form, SourceForm())
@@ -128,7 +129,7 @@ def add_source(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             file = _store_source(request, collection, form.cleaned_data)
         except CollectionUnfit as refused:
-            form.add_error("file", str(refused))
+            form.add_error("file", ValidationError(str(refused), code=refused.code))
         else:
             request_reading(collection=collection, files=[file], requested_by=person(request))
             return redirect("console:collection-pools", slug)
@@ -217,7 +218,7 @@ def make_study(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         try:
             request_study(version=version, actor=person(request), **form.cleaned_data)
         except RetrievalError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             messages.success(request, _("The study is being made."))
             return redirect("console:collection-pool", slug, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.cache import never_cache
@@ -42,7 +43,7 @@ def targets(request: HttpRequest, slug: str) -> HttpResponse:
                 actor=person(request),
             )
         except RetrievalError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             return redirect("console:collection-targets", slug)
     return _page(request, collection, form)

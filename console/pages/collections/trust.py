@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.functional import Promise
@@ -159,7 +160,7 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
         try:
             page.request(collection, form, person(request))
         except RetrievalError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             messages.success(request, _("Computing in the background; this page follows it."))
             return redirect(f"console:{page.name}", slug)

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -98,7 +99,7 @@ def _store_upload(request: HttpRequest, form: CatalogueForm) -> StoredCatalogue 
             team=form.cleaned_data["team"], name=file.name, file=file, actor=person(request)
         )
     except SimulationError as refused:
-        form.add_error("file", str(refused))
+        form.add_error("file", ValidationError(str(refused), code=refused.code))
         return None
 
 
@@ -145,7 +146,7 @@ def delete(request: HttpRequest, key: int) -> HttpResponse:
     try:
         delete_catalogue(catalogue=row, actor=person(request))
     except SimulationError as refused:
-        messages.error(request, str(refused))
+        messages.error(request, str(refused), extra_tags=refused.code)
     else:
         messages.success(request, _("“{title}” is deleted.").format(title=row.name))
     return redirect("console:catalogues")

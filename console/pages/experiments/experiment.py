@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -88,7 +89,7 @@ def _run(
             version = store_run(experiment=row, rules=form.rules, actor=person(request))
             transaction.set_rollback(is_check)
     except SimulationError as refused:
-        form.add_error(None, str(refused))
+        form.add_error(None, ValidationError(str(refused), code=refused.code))
         return None
     return None if is_check else version
 

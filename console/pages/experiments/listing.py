@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
@@ -96,7 +97,7 @@ def _create(
             same = same_experiment(version)
             transaction.set_rollback(is_check or same is not None)
     except REFUSALS as refused:
-        form.add_error(None, str(refused))
+        form.add_error(None, ValidationError(str(refused), code=refused.code))
         return None
     if same is not None and not is_check:
         return same.versions.get(fingerprint=version.fingerprint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
@@ -67,7 +68,7 @@ def new_recommender(request: HttpRequest) -> HttpResponse:
         try:
             row = _request(request, form)
         except SimulationError as refused:
-            form.add_error(None, str(refused))
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
             return redirect("console:recommender", row.pk)
     status = 422 if form.errors else 200
@@ -164,7 +165,7 @@ def delete(request: HttpRequest, key: int) -> HttpResponse:
     try:
         delete_recommender(recommender=row, actor=person(request))
     except SimulationError as refused:
-        messages.error(request, str(refused))
+        messages.error(request, str(refused), extra_tags=refused.code)
         return redirect("console:recommender", row.pk)
     messages.success(request, _("“{title}” is deleted.").format(title=row.name))
     return redirect("console:recommenders")
