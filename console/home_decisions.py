@@ -52,6 +52,7 @@ class HomeDecision:
     url: str
     about: str
     about_url: str
+    code: str
 
     @property
     def sign(self) -> str:
@@ -107,7 +108,8 @@ def _of_participants(material: Material) -> Iterator[HomeDecision]:
         study = material.studies[one.batch.study_id]
         urgency = URGENT if one.tone == "error" else WARNING
         now = timezone.now()
-        yield _decision(study, urgency, now, one.message, one.note, one.action, one.url)
+        facts = (one.message, one.note, one.action, one.url)
+        yield _decision(study, urgency, now, *facts, code="recruiting")
 
 
 def _by_study(
@@ -130,10 +132,12 @@ def _decision(
     button: str,
     url: str,
     *,
+    code: str,
     due: datetime | None = None,
 ) -> HomeDecision:
     about_url = reverse("console:study", args=[study.slug])
-    return HomeDecision(urgency, due, since, fact, note, button, url, study.title, about_url)
+    about = (study.title, about_url)
+    return HomeDecision(urgency, due, since, fact, note, button, url, *about, code)
 
 
 def _page(name: str, study: Study, *parts: object, **query: object) -> str:
@@ -173,6 +177,7 @@ def _reviews(study: Study, standings: Sequence[BatchStanding]) -> Iterator[HomeD
         " ".join([*notes, cost % {"usd": usd}]),
         _("Review %(n)s") % {"n": f"{n:,}"},
         _page("review", study),
+        code="review",
         due=due,
     )
 
@@ -201,6 +206,7 @@ def _appeals(study: Study, standings: Sequence[BatchStanding]) -> Iterator[HomeD
         cost % {"usd": usd},
         ngettext("Read the appeal", "Read %(n)s appeals", n) % {"n": f"{n:,}"},
         _page("review", study, show="rejected"),
+        code="appeal",
     )
 
 
@@ -220,6 +226,7 @@ def _unreadable(study: Study, standings: Sequence[BatchStanding]) -> Iterator[Ho
         cost % {"usd": usd} if usd else "",
         ngettext("See why", "See why for %(n)s", n) % {"n": f"{n:,}"},
         _page("answers", study),
+        code="unreadable",
     )
 
 
@@ -254,6 +261,7 @@ def _ends(study: Study, standing: BatchStanding) -> Iterator[HomeDecision]:
         f"{about} {cost % {'usd': standing.missing_usd} if is_over else cost}",
         button % {"n": f"{n_missing:,}"},
         _page("batch-change", study, batch.pk, change),
+        code=change,
         due=None if is_over else end,
     )
 
@@ -294,6 +302,7 @@ def _pay_under_floors(material: Material) -> Iterator[HomeDecision]:
             },
             _("Set the pay"),
             _page("launch", study),
+            code="pay",
         )
 
 
@@ -330,6 +339,7 @@ def _low_budgets(material: Material) -> Iterator[HomeDecision]:
             url,
             about,
             about_url,
+            "budget",
         )
 
 
@@ -356,6 +366,7 @@ def _failed_jobs(material: Material) -> Iterator[HomeDecision]:
             job.message[:200],
             _("Look at it"),
             _page("study", study),
+            code="failed_job",
         )
 
 
@@ -386,4 +397,5 @@ def _disputes(material: Material) -> Iterator[HomeDecision]:
             _("Decide them, or make labels of the judgments as they are. It costs nothing."),
             _("Decide %(n)s") % {"n": f"{n:,}"},
             _page("adjudication", study),
+            code="disputes",
         )

@@ -95,7 +95,7 @@ def _selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> I
         text = ngettext(
             "Only %(n)s item has no HIT yet.", "Only %(n)s items have no HIT yet.", n_left
         )
-        yield fault(text % {"n": f"{n_left:,}"}, count)
+        yield fault(text % {"n": f"{n_left:,}"}, count, code="too_few_items")
     elif how in (LISTED, UNSURE):
         try:
             # Which items are drawn does not change what they cost: they are drawn by the press.
@@ -115,7 +115,8 @@ def _elsewhere_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Find
         return
     if not (n := n_out_elsewhere(draft)):
         return
-    if all(one.connection.marketplace == draft.connection.marketplace for one in elsewhere):
+    is_same = all(one.connection.marketplace == draft.connection.marketplace for one in elsewhere)
+    if is_same:
         text = ngettext(
             "%(n)s item of the study is out in round %(round)s at the same marketplace, under "
             "another requester's key: what is published here asks for its judgments a second time.",
@@ -132,7 +133,8 @@ def _elsewhere_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Find
             "published here asks for their judgments a second time.",
             n,
         )
-    yield Finding(Level.WARNING, text % {"n": f"{n:,}", "round": draft.round})
+    code = "out_at_same_marketplace" if is_same else "out_elsewhere"
+    yield Finding(Level.WARNING, text % {"n": f"{n:,}", "round": draft.round}, code=code)
 
 
 def _own_budget_findings(cost: Estimate | None, most_usd: Decimal | None) -> Iterator[Finding]:

@@ -55,4 +55,4 @@ def agreement_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Findi
     if draft.max_assignments > 1 or any(one.round != draft.round for one in batches):
         return
     text = _("One worker for each item: how far annotators agree will not be known.")
-    yield Finding(Level.WARNING, text, "max_assignments")
+    yield Finding(Level.WARNING, text, "max_assignments", code="one_worker")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import AnnotationError
+from error_codes import CodedText
 from hits.exceptions import HitsError, LaunchedMeanwhile
 from hits.launch_plans import plan_batch
 from hits.models import Batch
@@ -34,7 +35,7 @@ class Launch:
     """What came of a press: the batch, and of one that repeats another, that it did nothing."""
 
     batch: Batch
-    repetition: str = ""
+    repetition: CodedText | None = None
 
 
 def launch(view: LaunchView, press: Press) -> Launch | None:
@@ -54,10 +55,10 @@ def launch(view: LaunchView, press: Press) -> Launch | None:
         batch = _plan(view)
     except LaunchedMeanwhile as error:
         view.is_outdated = True
-        view.extra.append(fault(str(error)))
+        view.extra.append(fault(str(error), code=error.code))
         return None
     except (HitsError, AnnotationError) as error:
-        view.extra.append(fault(str(error)))
+        view.extra.append(fault(str(error), code=error.code))
         return None
     if repetition := _repetition(batch):
         return Launch(batch, repetition)
@@ -65,15 +66,17 @@ def launch(view: LaunchView, press: Press) -> Launch | None:
     return Launch(batch)
 
 
-def _repetition(batch: Batch) -> str:
-    """That the batch is published, or will be without this press; empty where it needs it."""
+def _repetition(batch: Batch) -> CodedText | None:
+    """That the batch is published, or will be without this press; None if it needs it."""
     if is_being_published(batch):
         text = _("This was launched already: batch %(pk)d is being published.")
+        code = "publishing"
     elif awaits_publication(batch):
-        return ""
+        return None
     else:
         text = _("This was launched already, as batch %(pk)d: nothing more is published or spent.")
-    return text % {"pk": batch.pk}
+        code = "published"
+    return CodedText(text % {"pk": batch.pk}, code=code)
 
 
 def _is_launched(view: LaunchView) -> bool:
@@ -91,13 +94,13 @@ def _outdated_faults(view: LaunchView, press: Press) -> list[Finding]:
     price = _price(view.cost)
     if press.total != price:
         text = _("The price is $%(usd)s now. Choose again how much, and press once you read it.")
-        return [fault(text % {"usd": price})]
+        return [fault(text % {"usd": price}, code="price_changed")]
     if press.offer not in (None, view.offer):
         text = _(
             "Something was launched or imported since this page was opened, and this is another "
             "launch now (of items: %(n)s). Look at what is left, choose again, and press."
         )
-        return [fault(text % {"n": f"{view.choice.n_items:,}"})]
+        return [fault(text % {"n": f"{view.choice.n_items:,}"}, code="offer_changed")]
     return []
 
 

@@ -56,7 +56,12 @@ def _instruction_findings(document: ProtocolDocument) -> Iterator[Finding]:
                 "The instructions name {%(name)s}, which workers will read as it is written: only "
                 "the wording of a question has an item's own text there."
             )
-            yield Finding(Level.WARNING, text % {"name": name}, protocol_field="instructions")
+            yield Finding(
+                Level.WARNING,
+                text % {"name": name},
+                protocol_field="instructions",
+                code="name_in_instructions",
+            )
 
 
 def _wording_finding(
@@ -68,7 +73,7 @@ def _wording_finding(
             "The wording of “%(question)s” names {%(name)s}, and no item has one: workers would be "
             "asked about nothing. Change the wording, or add items that have one."
         )
-        return Finding(Level.FAULT, text % values, protocol_field=field)
+        return Finding(Level.FAULT, text % values, protocol_field=field, code="name_of_nothing")
     text = ngettext(
         "The wording of “%(question)s” names {%(name)s}, and %(n)s item has none: nothing stands "
         "there on its page.",
@@ -76,7 +81,7 @@ def _wording_finding(
         "there on their pages.",
         n_without,
     )
-    return Finding(Level.WARNING, text % values, protocol_field=field)
+    return Finding(Level.WARNING, text % values, protocol_field=field, code="name_lacking")
 
 
 def _without_two(items: QuerySet[Item]) -> dict[str, int]:
@@ -97,4 +102,4 @@ def _preference_finding(field: str, question: ProtocolQuestion, others: dict[str
     least, most = others["least"], others["most"]
     k = str(least) if least == most else f"{least}–{most}"
     values = {"question": question.heading, "n": f"{others['n']:,}", "k": k}
-    return Finding(Level.WARNING, text % values, protocol_field=field)
+    return Finding(Level.WARNING, text % values, protocol_field=field, code="not_two_responses")

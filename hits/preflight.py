@@ -44,11 +44,12 @@ class Finding:
     item_id: int | None = None
     reward_usd: Decimal | None = None
     protocol_field: str = ""
+    code: str = ""
 
 
-def fault(message: str, field: str = "", item_id: int | None = None) -> Finding:
+def fault(message: str, field: str = "", item_id: int | None = None, code: str = "") -> Finding:
     """Something that holds the launch."""
-    return Finding(Level.FAULT, message, field, item_id)
+    return Finding(Level.FAULT, message, field, item_id, code=code)
 
 
 def pending_finding(message: str) -> Finding:
@@ -56,8 +57,8 @@ def pending_finding(message: str) -> Finding:
     return Finding(Level.PENDING, message)
 
 
-def pass_finding(message: str) -> Finding:
-    return Finding(Level.PASS, message)
+def pass_finding(message: str, code: str = "") -> Finding:
+    return Finding(Level.PASS, message, code=code)
 
 
 def page_findings(check: PageCheck | None) -> Iterator[Finding]:
@@ -76,7 +77,7 @@ def page_findings(check: PageCheck | None) -> Iterator[Finding]:
     yield from _empty_page_findings(check)
     for item_id, key in check.repeats[:MOST_LISTED]:
         text = _("Item “%(key)s” has two responses of the same text. Workers will judge it twice.")
-        yield Finding(Level.WARNING, text % {"key": key}, item_id=item_id)
+        yield Finding(Level.WARNING, text % {"key": key}, item_id=item_id, code="repeated_response")
     if not check.repeats:
         yield pass_finding(_("No item has the same response twice."))
 
@@ -90,11 +91,12 @@ def _empty_page_findings(check: PageCheck) -> Iterator[Finding]:
             "None of the %(n)s responses has a text or a picture: there is nothing to judge.",
             check.n_empty,
         )
-        yield fault(text % {"n": f"{check.n_empty:,}"}, item_id=check.first_empty)
+        n = f"{check.n_empty:,}"
+        yield fault(text % {"n": n}, item_id=check.first_empty, code="nothing_to_judge")
         return
     for item_id, key in check.blanks[:MOST_LISTED]:
         text = _("Item “%(key)s” has no text and no picture: nothing is on its page.")
-        yield fault(text % {"key": key}, item_id=item_id)
+        yield fault(text % {"key": key}, item_id=item_id, code="empty_page")
     if (n_more := check.n_blanks - MOST_LISTED) > 0:
         more = ngettext("One more page is empty.", "%(n)s more pages are empty.", n_more)
         yield fault(more % {"n": f"{n_more:,}"})
@@ -105,9 +107,10 @@ def _empty_page_findings(check: PageCheck) -> Iterator[Finding]:
             check.n_empty,
         )
         message = text % {"n": f"{check.n_empty:,}"}
-        yield Finding(Level.WARNING, message, item_id=check.first_empty)
+        yield Finding(Level.WARNING, message, item_id=check.first_empty, code="empty_responses")
     elif not check.n_empty and check.n_responses:
-        yield pass_finding(_("Every response has a text or a picture."))
+        text = _("Every response has a text or a picture.")
+        yield pass_finding(text, code="filled_responses")
 
 
 def connection_findings(
@@ -125,7 +128,7 @@ def connection_findings(
     elif cost is not None and funds.available_usd < cost.total_usd:
         text = _("The account has $%(available).2f; this needs $%(total).2f.")
         sums = {"available": funds.available_usd, "total": cost.total_usd}
-        yield fault(text % sums, "connection")
+        yield fault(text % sums, "connection", code="low_balance")
     else:
         yield pass_finding(_("The account has $%(usd).2f.") % {"usd": funds.available_usd})
 
@@ -147,12 +150,12 @@ def language_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
 def qualification_test_findings(draft: Batch) -> Iterator[Finding]:
     """Of the protocol's tests, which its workers pass first."""
     for message in size_errors(draft.document):
-        yield fault(message)
+        yield fault(message, code="test_too_long")
     if n := len(draft.document.qualifications.tests):
         text = ngettext(
             "Workers pass a test first.", "Workers pass %(n)s tests first, practice too.", n
         )
-        yield pass_finding(text % {"n": n})
+        yield pass_finding(text % {"n": n}, code="tests_first")
 
 
 def practice_findings(
@@ -168,11 +171,13 @@ def practice_findings(
         "Workers practise first, at one of %(n)s paid HITs with the study's own page.",
         n,
     )
-    yield pass_finding(text % {"n": n})
+    yield pass_finding(text % {"n": n}, code="practice_first")
     reward = Decimal(str(practice.reward_usd)).quantize(CENT)
     if not reward:
         warning = _("Practice is not paid.")
-        yield Finding(Level.WARNING, warning, protocol_field="practice-reward_usd")
+        yield Finding(
+            Level.WARNING, warning, protocol_field="practice-reward_usd", code="unpaid_practice"
+        )
     duration = practice_duration(practice, duration)
     wage = wage_of(reward, duration)
     if floor_usd is None or wage.typical_usd >= floor_usd:
@@ -183,7 +188,12 @@ def practice_findings(
     )
     values = {"wage": wage.typical_usd, "floor": floor_usd}
     values["enough"] = reward_for(floor_usd, duration)
-    yield Finding(Level.WARNING, text % values, protocol_field="practice-reward_usd")
+    yield Finding(
+        Level.WARNING,
+        text % values,
+        protocol_field="practice-reward_usd",
+        code="practice_under_floor",
+    )
 
 
 def recruiter_findings(draft: Batch, has_recruiter: bool, *, n_ignored: int) -> Iterator[Finding]:
@@ -210,7 +220,7 @@ def version_findings(
 ) -> Iterator[Finding]:
     """Of the protocol's version, against those of the same round's batches."""
     if text := version_warning(draft, batches, versions):
-        yield Finding(Level.WARNING, text, protocol_field="title")
+        yield Finding(Level.WARNING, text, protocol_field="title", code="other_version")
 
 
 def budget_findings(rooms: Iterable[Room], cost: Estimate | None) -> Iterator[Finding]:

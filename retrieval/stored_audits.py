@@ -92,7 +92,7 @@ def _store_audited(collection: Collection, file: SentFile, actor: User | None) -
     try:
         return store_file(collection=collection, file=file, actor=actor, kind=Kind.AUDITED)
     except CollectionUnfit as refused:
-        raise CollectionUnfit(f"{file.name}: {refused}") from None
+        raise CollectionUnfit(f"{file.name}: {refused}", code=refused.code) from None
 
 
 def _delete_leftovers(collection: Collection) -> None:

@@ -114,7 +114,8 @@ class NewDialogueStudyForm(forms.Form):
         data = super().clean() or {}
         wants_log = str(data.get("dialogues", "")).startswith(LOG)
         if wants_log and not data.get("file") and "file" not in self.errors:
-            self.add_error("file", _("Choose the log of the dialogues."))
+            text = _("Choose the log of the dialogues.")
+            self.add_error("file", forms.ValidationError(text, code="log_missing"))
         if str(data.get("dialogues", "")).startswith(VERSION) and data.get("kind") == KIND.OUTCOMES:
             self._check_outcomes(self._version(int(data["dialogues"].partition(":")[2])), data)
         return data
@@ -123,15 +124,17 @@ class NewDialogueStudyForm(forms.Form):
         """What is known of a result before its dialogues are read, and can still be changed."""
         if (n_targets := self.experiments[version.experiment_id].n_targets) < LEAST_TARGETS:
             text = _("The experiment has {n} targets; an outcome study needs {least}.")
-            self.add_error("dialogues", text.format(n=n_targets, least=LEAST_TARGETS))
+            text = text.format(n=n_targets, least=LEAST_TARGETS)
+            self.add_error("dialogues", forms.ValidationError(text, code="too_few_targets"))
         if len(version.rules["recommenders"]) < 2:
             text = _("The result is of one recommender; an outcome study needs two.")
-            self.add_error("dialogues", text)
+            self.add_error("dialogues", forms.ValidationError(text, code="one_recommender"))
         names = list(version.users.order_by("position").values_list("name", flat=True))
         wanted = data.get("final_user")
         if wanted and wanted not in names:
             text = _("The result has no user “{name}”. It has: {names}.")
-            self.add_error("final_user", text.format(name=wanted, names="; ".join(names)))
+            text = text.format(name=wanted, names="; ".join(names))
+            self.add_error("final_user", forms.ValidationError(text, code="unknown_user"))
 
     @property
     def request(self) -> dict[str, Any]:
@@ -190,11 +193,12 @@ class SwitchingReportForm(forms.Form):
         try:
             users = [named_user(name).name for name in names]
         except ValueError as error:
-            raise forms.ValidationError(f"{error}.") from None
+            raise forms.ValidationError(f"{error}.", code="unknown_user") from None
         if not users:
             raise forms.ValidationError(_("Name at least one user."))
         if twice := next((user for user in users if users.count(user) > 1), ""):
-            raise forms.ValidationError(_("{user} is named twice.").format(user=twice))
+            text = _("{user} is named twice.").format(user=twice)
+            raise forms.ValidationError(text, code="repeated_user")
         return names
 
     @property
@@ -233,7 +237,9 @@ class OutcomeReportForm(forms.Form):
     def clean_chosen_on(self) -> list[str]:
         names: list[str] = self.cleaned_data["chosen_on"]
         if len(names) == len(self.recommenders):
-            raise forms.ValidationError(_("Leave at least one recommender to predict."))
+            raise forms.ValidationError(
+                _("Leave at least one recommender to predict."), code="none_to_predict"
+            )
         return names
 
     @property

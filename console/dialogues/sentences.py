@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 from annotation.simulated_answers import raters_of
 from console.collections.evaluation_sentences import figure, interval_text
 from console.dialogues.rows import StoredReport
+from error_codes import CodedText
 from simulation.dialogue_estimates import BIAS, CHOICE, COEFFICIENT, FIT, ORDER, SHARE
 from simulation.models import DialogueEstimate, DialogueStudy
 from simulation.outcome_report import FEW_RECOMMENDERS
@@ -39,21 +40,20 @@ class ReportAnswer:
 
     def _switching(self) -> str:
         loss, gain = (self.report.one(SHARE, name) for name in ("after_loss", "after_gain"))
+        code = "probabilities"
         text = _("{who} switch after a loss with a probability of {loss}, after a gain of {gain}.")
         if loss.value is None and gain.value is None:
+            code = "unknown"
             text = _("How often {raters} switch cannot be said: {reason}.")
         elif gain.value is None:
+            code = "after_loss"
             text = _("{who} switch after a loss with a probability of {loss}.")
         elif loss.value is None:
+            code = "after_gain"
             text = _("{who} switch after a gain with a probability of {gain}.")
         raters = raters_of(self.report.report.dialogues.study)
-        return text.format(
-            who=raters.subject,
-            raters=raters.named,
-            loss=_text(loss),
-            gain=_text(gain),
-            reason=self._undefined_model,
-        )
+        values = {"loss": _text(loss), "gain": _text(gain), "reason": self._undefined_model}
+        return CodedText(text.format(who=raters.subject, raters=raters.named, **values), code=code)
 
     @property
     def _undefined_model(self) -> str:
@@ -62,17 +62,23 @@ class ReportAnswer:
 
     def _switching_details(self) -> Iterator[str]:
         if self._undefined_model and _is_known(self.report.part(SHARE)[:2]):
-            yield _(
-                "These are shares of decisions, with intervals over workers. The model is "
-                "undefined: {reason}."
-            ).format(reason=self._undefined_model)
+            yield CodedText(
+                _(
+                    "These are shares of decisions, with intervals over workers. The model is "
+                    "undefined: {reason}."
+                ).format(reason=self._undefined_model),
+                code="undefined_model",
+            )
         counts = {row.name: int(row.value or 0) for row in self.report.part(CHOICE)}
-        yield _(
-            "{n} decisions: {keep} kept the target, {switch} took another, {leave} left."
-        ).format(n=f"{sum(counts.values()):,}", **{name: f"{n:,}" for name, n in counts.items()})
+        yield CodedText(
+            _("{n} decisions: {keep} kept the target, {switch} took another, {leave} left.").format(
+                n=f"{sum(counts.values()):,}", **{name: f"{n:,}" for name, n in counts.items()}
+            ),
+            code="decisions",
+        )
         if leave := counts.get("leave", 0):
             text = _("Probabilities of switching are of the {n} decisions in which they stayed.")
-            yield text.format(n=f"{sum(counts.values()) - leave:,}")
+            yield CodedText(text.format(n=f"{sum(counts.values()) - leave:,}"), code="stayed")
         if truest := self._truest(self.report.part(FIT, "gain")):
             yield truest
         yield from self._too_few_workers(self.report.part(FIT, "gain"))
@@ -84,11 +90,15 @@ class ReportAnswer:
         n_tests = sum(row.p is not None for row in gains)
         least = min(1.0, n_tests * 2.0 / 2.0 ** min(n_workers, 60))
         if n_tests and least >= SIGNIFICANT:
-            yield ngettext(
-                "No answers of %(n)s worker could show who is truer: p is never below %(p)s.",
-                "No answers of %(n)s workers could show who is truer: p is never below %(p)s.",
-                n_workers,
-            ) % {"n": n_workers, "p": f"{least:.3f}"}
+            yield CodedText(
+                ngettext(
+                    "No answers of %(n)s worker could show who is truer: p is never below %(p)s.",
+                    "No answers of %(n)s workers could show who is truer: p is never below %(p)s.",
+                    n_workers,
+                )
+                % {"n": n_workers, "p": f"{least:.3f}"},
+                code="too_few_workers",
+            )
 
     def _truest(self, gains: list[DialogueEstimate]) -> str:
         """Who is truer than the first user by more than chance explains."""
@@ -98,12 +108,19 @@ class ReportAnswer:
             return ""
         truer = [row.user for row in others if _is_sure(row) and (row.value or 0) > 0]
         if not truer:
-            return _("No user is shown to be truer than {first}.").format(first=first)
-        return ngettext(
-            "%(users)s is truer than %(first)s, by more than chance explains.",
-            "%(users)s are truer than %(first)s, by more than chance explains.",
-            len(truer),
-        ) % {"users": listed(truer), "first": first}
+            return CodedText(
+                _("No user is shown to be truer than {first}.").format(first=first),
+                code="none_truer",
+            )
+        return CodedText(
+            ngettext(
+                "%(users)s is truer than %(first)s, by more than chance explains.",
+                "%(users)s are truer than %(first)s, by more than chance explains.",
+                len(truer),
+            )
+            % {"users": listed(truer), "first": first},
+            code="truer",
+        )
 
     def _order(self) -> str:
         rows = self.report.part(ORDER, "spa")
@@ -117,24 +134,34 @@ class ReportAnswer:
         said = text.format(user=listed([row.user for row in alike]), spa=_text(best))
         top = self.report.attainable("spa")
         if top is None:
-            return _("{said}. {basis}").format(said=said, basis=self._n_pairs)
+            return CodedText(
+                _("{said}. {basis}").format(said=said, basis=self._n_pairs), code=self._n_pairs.code
+            )
         text = _("{said}, where a user who knows what people would say has about {top}. {basis}")
-        return text.format(said=said, top=figure(top), basis=self._n_pairs)
+        return CodedText(
+            text.format(said=said, top=figure(top), basis=self._n_pairs), code=self._n_pairs.code
+        )
 
     @property
-    def _n_pairs(self) -> str:
+    def _n_pairs(self) -> CodedText:
         """How many pairs an order rests on, and whether it says anything."""
         n = len({row.recommender for row in self.report.part(BIAS)})
         n_pairs = n * (n - 1) // 2
         if n >= FEW_RECOMMENDERS:
-            return _("That rests on {n} pairs of recommenders.").format(n=f"{n_pairs:,}")
-        return ngettext(
-            "That rests on %(n)s pair of recommenders, which says little: compare ten or more "
-            "variants.",
-            "That rests on %(n)s pairs of recommenders, which says little: compare ten or more "
-            "variants.",
-            n_pairs,
-        ) % {"n": n_pairs}
+            return CodedText(
+                _("That rests on {n} pairs of recommenders.").format(n=f"{n_pairs:,}"), code="pairs"
+            )
+        return CodedText(
+            ngettext(
+                "That rests on %(n)s pair of recommenders, which says little: compare ten or more "
+                "variants.",
+                "That rests on %(n)s pairs of recommenders, which says little: compare ten or more "
+                "variants.",
+                n_pairs,
+            )
+            % {"n": n_pairs},
+            code="few_pairs",
+        )
 
     def _order_details(self) -> Iterator[str]:
         if truest := self._truest(self.report.part(ORDER, "spa_gain")):
@@ -152,7 +179,9 @@ class ReportAnswer:
         if high:
             parts.append(_("overestimates {names}").format(names=listed(high)))
         verdicts = "; ".join([*parts, self._equivalent(rows)])
-        return _("{user} {verdicts}.").format(user=user, verdicts=verdicts)
+        return CodedText(
+            _("{user} {verdicts}.").format(user=user, verdicts=verdicts), code="biases"
+        )
 
     def _equivalent(self, rows: list[DialogueEstimate]) -> str:
         """On how many recommenders, of those on which it could be tested."""

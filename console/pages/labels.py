@@ -60,7 +60,8 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
             requested_by=person(request),
         )
     else:
-        messages.error(request, _("No labels were made: choose a question and a method it allows."))
+        text = _("No labels were made: choose a question and a method it allows.")
+        messages.error(request, text, extra_tags="no_labels")
     return redirect("console:labels", slug)
 
 

@@ -105,7 +105,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
     confirmed = (request.POST.get(name, "") for name in ("total", "amount", "offer"))
     if launched := launch_batch(view, Press(*confirmed)):
         if launched.repetition:
-            messages.info(request, launched.repetition)
+            messages.info(request, launched.repetition, extra_tags=launched.repetition.code)
         return redirect("console:launch", slug)
     return _page(request, study, view.reopened() if view.is_outdated else view)
 

@@ -223,5 +223,6 @@ def score(request: HttpRequest, slug: str) -> HttpResponse:
         text = _("Scoring in the background: %(metrics)s.")
         messages.success(request, text % {"metrics": ", ".join(metrics)})
     else:
-        messages.error(request, _("Nothing was scored: choose at least one metric."))
+        text = _("Nothing was scored: choose at least one metric.")
+        messages.error(request, text, extra_tags="no_metric")
     return redirect("console:validation", slug)

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 
 import pytest
 from django.core.management import call_command
@@ -172,8 +171,7 @@ def test_what_cannot_be_evaluated_is_refused_at_its_field(rosa, collection, more
     assert field_codes(form) == {field: [code]}
     assert form.has_advanced_errors == (field in form.ADVANCED)
     page = answer.content.decode()
-    advanced = r'<details class="fold" open><summary><span class="name">[^<]*</span></summary>'
-    assert len(re.findall(advanced, page)) == 1 + form.has_advanced_errors
+    assert page.count('<details class="fold" open><summary>') == form.has_advanced_errors
     assert not CollectionVersion.objects.exists()
     assert not Job.objects.filter(kind="evaluate_collection").exists()
 
@@ -211,11 +209,12 @@ def test_a_topic_like_a_formula_is_text_in_the_numbers_of_a_chart(rosa, evaluate
 
 
 def test_the_tables_are_handed_out_in_their_forms(rosa, evaluated):
-    means = list(csv.DictReader(io.StringIO(b"".join(rosa.get(f"{PAGE}means.csv")).decode())))
-    assert len(means) == 9
+    means = b"".join(rosa.get(f"{PAGE}means.csv")).decode()
+    _header, *rows = csv.reader(io.StringIO(means))
+    assert len(rows) == 9
     stored = RunResult.objects.get(run__name="dense", measure__name="nDCG@10")
-    row = next(row for row in means if (row["Run"], row["Measure"]) == ("dense", "nDCG@10"))
-    assert str(stored.mean) in row["Mean"]
+    [row] = [row for row in rows if row[:2] == ["dense", "nDCG@10"]]
+    assert str(stored.mean) in row[2]
     assert b"toprule" in b"".join(rosa.get(f"{PAGE}means.tex"))
     topics = b"".join(rosa.get(f"{PAGE}topics.csv")).decode()
     assert len(topics.splitlines()) == 1 + TopicValue.objects.count()

@@ -444,7 +444,9 @@ def test_rows_that_an_audit_could_not_read_are_not_counted_as_looked_at(rosa, co
 
 def test_an_audit_of_nothing_or_of_an_empty_file_is_refused(rosa, collection):
     uploads = [sent("good.txt", qrels_text()), sent("empty.txt", "")]
-    for form, code, name in (({}, "no_file", ""), ({"uploads": uploads}, "empty", "empty.txt")):
+    for form, code, name in (
+        *(({}, "no_file", ""), ({"uploads": uploads}, "empty_file", "empty.txt")),
+    ):
         answer = rosa.post(AUDIT, form)
         assert answer.status_code == 422
         assert field_codes(answer.context["form"]) == {"uploads": [code]}
