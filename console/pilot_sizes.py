@@ -79,7 +79,7 @@ class PilotForm(forms.Form):
         file = self.cleaned_data["file"]
         if file.size > MOST_BYTES:
             text = _("It has more than {n} MiB.").format(n=MOST_BYTES // 1024**2)
-            raise forms.ValidationError(text)
+            raise forms.ValidationError(text, code="too_large")
         with TemporaryDirectory(prefix="assay-pilot-") as folder:
             path = Path(folder) / plain_file_name(file.name)
             path.write_bytes(file.read())
@@ -88,7 +88,9 @@ class PilotForm(forms.Form):
             except FileFaults as refused:
                 # Its last line says that nothing was computed, as the page does above.
                 faults = str(refused).splitlines()[:-1]
-                raise forms.ValidationError([*faults]) from None
+                raise forms.ValidationError(
+                    [forms.ValidationError(fault, code="fault") for fault in faults]
+                ) from None
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,8 @@ def pilot_answer(form: PilotForm) -> PilotAnswer | None:
     try:
         plans = plans_at_equal_cost(data["file"], data["budget"], **rules, seed=SEED)
     except ValueError as refused:
-        form.add_error(None, _("%(reason)s.") % {"reason": str(refused).rstrip(".")})
+        text = _("%(reason)s.") % {"reason": str(refused).rstrip(".")}
+        form.add_error(None, forms.ValidationError(text, code="no_answer"))
         return None
     return PilotAnswer(plans)
 

@@ -183,7 +183,7 @@ class AuditView(ResultView):
     def details(self) -> list[str]:
         unknown = [one.file.file_name for one in self.files if one.file.kind == "unknown"]
         n = len(self.files)
-        sentences = [
+        sentences: list[str] = [
             CodedText(
                 ngettext("%(n)d file was read.", "%(n)d files were read.", n) % {"n": n},
                 code="files_read",

@@ -284,7 +284,8 @@ def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[
         if not 0 <= value <= most or (whole and not value.is_integer()):
             kind = _("a whole number") if whole else _("a number")
             text = _("{part} is not {kind} from 0 to {most}.")
-            raise forms.ValidationError(text.format(part=part, kind=kind, most=f"{most:,}"))
+            text = text.format(part=part, kind=kind, most=f"{most:,}")
+            raise forms.ValidationError(text, code="not_a_number")
         values[value] = None
     return list(values)
 

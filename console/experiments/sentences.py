@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from console.collections.evaluation_sentences import figure, interval_text
 from console.experiments.tables import is_tied
+from error_codes import CodedText
 from simulation.models import CauseRow, ComparisonRow, ImprovementRow, TurnResult
 from validation.documents.terms import listed
 
@@ -64,7 +65,8 @@ class ExperimentAnswer:
 
     @property
     def first_sentence(self) -> str:
-        return " ".join(part for part in (self._stand_in, self._recommenders) if part)
+        said = " ".join(part for part in (self._stand_in, self._recommenders) if part)
+        return CodedText(said, code=self._recommenders.code)
 
     @property
     def _stand_in(self) -> str:
@@ -76,25 +78,34 @@ class ExperimentAnswer:
         )
 
     @property
-    def _recommenders(self) -> str:
+    def _recommenders(self) -> CodedText:
         names = {name for name, _is_sure in self.best.values()}
         is_sure = {sure for _name, sure in self.best.values()}
         if is_sure == {None}:
             [name] = names
-            return _(
-                "{name} alone was simulated: how far users differ can be concluded, and not which "
-                "recommender is best."
-            ).format(name=name)
+            return CodedText(
+                _(
+                    "{name} alone was simulated: how far users differ can be concluded, and not "
+                    "which recommender is best."
+                ).format(name=name),
+                code="one_recommender",
+            )
         if len(names) == 1 and is_sure == {True}:
             text = _("Under every user {name} is best by {measure}, by more than chance explains.")
-            return text.format(name=names.pop(), measure=self.measure)
+            return CodedText(text.format(name=names.pop(), measure=self.measure), code="best")
         if len(names) == 1:
-            return _(
-                "Under every user {name} has the highest {measure}, but not each lead is more than "
-                "chance explains."
-            ).format(name=names.pop(), measure=self.measure)
-        return _("Which recommender is best by {measure} depends on the user: {parts}.").format(
-            measure=self.measure, parts="; ".join(self._parts())
+            return CodedText(
+                _(
+                    "Under every user {name} has the highest {measure}, but not each lead is more "
+                    "than chance explains."
+                ).format(name=names.pop(), measure=self.measure),
+                code="best_undecided",
+            )
+        return CodedText(
+            _("Which recommender is best by {measure} depends on the user: {parts}.").format(
+                measure=self.measure, parts="; ".join(self._parts())
+            ),
+            code="best_depends",
         )
 
     def _parts(self) -> Iterator[str]:
@@ -124,7 +135,8 @@ class ExperimentAnswer:
             if row.total_delta is None:
                 continue
             interval = interval_text(row.total_ci_low, row.total_ci_high)
-            yield self._of_cause(row).format(
+            text = self._of_cause(row)
+            said = text.format(
                 name=name,
                 change=f"{signed(row.total_delta)} {interval}".rstrip(),
                 user=row.user.name,
@@ -133,25 +145,36 @@ class ExperimentAnswer:
                 qrels=signed(row.qrels_delta),
                 user_part=signed(row.user_delta),
             )
+            yield CodedText(said, code=text.code)
 
     @staticmethod
-    def _of_cause(row: CauseRow) -> str:
+    def _of_cause(row: CauseRow) -> CodedText:
         """What the change's interval allows to be said."""
         if row.total_ci_low is not None and row.total_ci_low > 0:
-            return _(
-                "Evaluation by the target alone, with SimBase, underestimates {name}: {low} "
-                "instead of {high} with {user} and alternatives, {change}. More relevant "
-                "items make up {qrels} of it, what the user does {user_part}."
+            return CodedText(
+                _(
+                    "Evaluation by the target alone, with SimBase, underestimates {name}: {low} "
+                    "instead of {high} with {user} and alternatives, {change}. More relevant "
+                    "items make up {qrels} of it, what the user does {user_part}."
+                ),
+                code="underestimates",
             )
         if row.total_ci_high is not None and row.total_ci_high < 0:
-            return _(
-                "Evaluation by the target alone, with SimBase, overestimates {name}: {low} instead "
-                "of {high} with {user} and alternatives, {change}. More relevant items "
-                "make up {qrels} of it, what the user does {user_part}."
+            return CodedText(
+                _(
+                    "Evaluation by the target alone, with SimBase, overestimates {name}: {low} "
+                    "instead of {high} with {user} and alternatives, {change}. More relevant "
+                    "items make up {qrels} of it, what the user does {user_part}."
+                ),
+                code="overestimates",
             )
-        return _(
-            "For {name}, evaluation by the target alone, with SimBase, and that with {user} and "
-            "alternatives do not differ by more than chance explains: {low} and {high}, {change}."
+        return CodedText(
+            _(
+                "For {name}, evaluation by the target alone, with SimBase, and that with {user} "
+                "and alternatives do not differ by more than chance explains: {low} and {high}, "
+                "{change}."
+            ),
+            code="not_different",
         )
 
     def _users(self) -> Iterator[str]:
@@ -159,10 +182,13 @@ class ExperimentAnswer:
         if not rows:
             return
         differ = [row for row in rows if (row.p_adjusted or 1.0) < SIGNIFICANT]
-        yield _(
-            "Of {n} comparisons of a user with SimBase under the same qrels, {differ} differ by "
-            "more than chance explains (p after Holm below .05)."
-        ).format(n=len(rows), differ=len(differ))
+        yield CodedText(
+            _(
+                "Of {n} comparisons of a user with SimBase under the same qrels, {differ} differ "
+                "by more than chance explains (p after Holm below .05)."
+            ).format(n=len(rows), differ=len(differ)),
+            code="users_differ",
+        )
 
     def _best_of_many(self) -> Iterator[str]:
         means: dict[str, list[float]] = {}

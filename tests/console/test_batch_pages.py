@@ -1,6 +1,5 @@
 """A batch's page and its changes, as people of different roles meet them."""
 
-import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -16,7 +15,6 @@ from annotation.models import Submission
 from hits.models import Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rating_study
 from tests.console.filled import add_assignment, add_batch
-from tests.console.pages import words_of
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -152,16 +150,14 @@ def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study,
             Submission.objects.filter(pk=submission.pk).update(seconds=0.11, active_seconds=55)
             assignment = add_assignment(hit, name.upper())
             Assignment.objects.filter(pk=assignment.pk).update(submission=submission)
-    left_out = "6 submissions are left out: nobody works so fast, as a simulated crowd does"
-    words = words_of(rosa.get(page(batch)).content.decode())
-    assert re.search(rf"Pay an hour not known yet ; {left_out} Drop-outs", words)
+    report = rosa.get(page(batch)).context["report"]
+    assert (report.hourly_usd, report.n_implausible) == (None, 6)
     study.team.wage_floor_usd = Decimal("12.00")
     study.team.save()
-    assert [one.fact for one in home_decisions(rosa) if "an hour" in one.fact] == []
+    assert [one.fact for one in home_decisions(rosa) if one.code == "pay"] == []
     Submission.objects.filter(annotator__pseudonym="Ann").update(seconds=60)
-    words = words_of(rosa.get(page(batch)).content.decode())
-    assert "Pay an hour $6.00" in words
-    assert "3 submissions are left out" in words
+    report = rosa.get(page(batch)).context["report"]
+    assert (report.hourly_usd.median, report.n_implausible) == (Decimal("6.00"), 3)
 
 
 def home_decisions(browser):

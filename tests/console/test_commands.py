@@ -28,29 +28,29 @@ def run(*arguments, **environment):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("name", "value"),
     [
-        ("SITE_URL", "nonsense", "SITE_URL is 'nonsense'; it must be an address such as"),
-        ("SITE_URL", "http://localhost:port", "SITE_URL is 'http://localhost:port'; it must be"),
-        ("DATABASE_URL", "secret", "DATABASE_URL is not the address of a database, such as"),
-        ("DATABASE_URL", "postgres://ann:secret@host:port/site", "DATABASE_URL is not the address"),
-        ("DATABASE_URL", "sqlite:////no/such/folder/x", "DATABASE_URL names cannot be opened"),
-        ("DATABASE_URL", "postgres://127.0.0.1:1/x", "DATABASE_URL names cannot be opened"),
-        ("DATABASE_URL", f"sqlite:///{sys.executable}", "DATABASE_URL names cannot be opened"),
-        ("REDIS_URL", "http://:secret@host", "REDIS_URL is not the address of a Redis"),
-        ("WORK_LEASE_SECONDS", "0", "WORK_LEASE_SECONDS is '0'; it must be a number from 1 up"),
-        ("WORK_LEASE_SECONDS", "nan", "WORK_LEASE_SECONDS is 'nan'; it must be a number"),
-        ("WORK_KEEP_DAYS", "1.5", "WORK_KEEP_DAYS is '1.5'; it must be a whole number"),
-        ("TRUSTED_PROXY_COUNT", "one", "TRUSTED_PROXY_COUNT is 'one'; it must be a number"),
-        ("TRUSTED_PROXY_COUNT", "-1", "TRUSTED_PROXY_COUNT is '-1'; it must be a number from 0"),
-        ("MARKETPLACE_FEE_SCHEDULE", "amazon", "it must be none or mturk"),
-        ("LOG_LEVEL", "LOUD", "LOG_LEVEL is 'LOUD'; it must be one of CRITICAL"),
+        ("SITE_URL", "nonsense"),
+        ("SITE_URL", "http://localhost:port"),
+        ("DATABASE_URL", "secret"),
+        ("DATABASE_URL", "postgres://ann:secret@host:port/site"),
+        ("DATABASE_URL", "sqlite:////no/such/folder/x"),
+        ("DATABASE_URL", "postgres://127.0.0.1:1/x"),
+        ("DATABASE_URL", f"sqlite:///{sys.executable}"),
+        ("REDIS_URL", "http://:secret@host"),
+        ("WORK_LEASE_SECONDS", "0"),
+        ("WORK_LEASE_SECONDS", "nan"),
+        ("WORK_KEEP_DAYS", "1.5"),
+        ("TRUSTED_PROXY_COUNT", "one"),
+        ("TRUSTED_PROXY_COUNT", "-1"),
+        ("MARKETPLACE_FEE_SCHEDULE", "amazon"),
+        ("LOG_LEVEL", "LOUD"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(name, value, message):
+def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(name, value):
     process = run("manage.py", "migrate", **{name: value})
     assert process.returncode == 2
-    assert message in process.stderr
+    assert name in process.stderr
     assert "Traceback" not in process.stderr
     assert "secret" not in process.stderr
 
@@ -59,7 +59,7 @@ def test_a_redis_that_is_away_is_reported_in_a_sentence():
     away = {"REDIS_URL": "redis://:secret@127.0.0.1:1/0"}
     process = run("manage.py", "run_worker", "--until-empty", **away)
     assert process.returncode == 2
-    assert "REDIS_URL names cannot be used" in process.stderr
+    assert "REDIS_URL" in process.stderr
     assert "Traceback" not in process.stderr
     assert "secret" not in process.stderr
 
@@ -71,42 +71,45 @@ def test_secrets_are_taken_as_they_stand(secret):
     assert process.stdout.splitlines() == [secret, secret], process.stderr
 
 
+def refused_serving(*arguments, **options):
+    """The text of the refusal to serve, with exit code 2."""
+    with pytest.raises(CommandError) as refusal:
+        call_command("serve", *arguments, **options)
+    assert refusal.value.returncode == 2
+    return str(refusal.value)
+
+
 @pytest.mark.parametrize(
     "bind", ["8000", ":8000", "localhost", "localhost:0", "localhost:99999", "localhost:80\u0663"]
 )
 def test_serving_takes_a_host_and_a_port(bind):
-    with pytest.raises(CommandError, match="--bind takes HOST:PORT, not") as refusal:
-        call_command("serve", bind=bind)
-    assert refusal.value.returncode == 2
+    assert "--bind" in refused_serving(bind=bind)
 
 
 def test_serving_others_takes_keys_of_ones_own(settings):
     settings.USES_PUBLISHED_KEYS = True
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(CommandError, match="others can reach the site") as refusal:
-        call_command("serve", bind=f"0.0.0.0:{port}")
-    assert refusal.value.returncode == 2
+    assert "SECRET_KEY" in refused_serving(bind=f"0.0.0.0:{port}")
 
 
 @pytest.mark.parametrize("threads", ["0", "-1", "many"])
 def test_serving_takes_a_number_of_threads(threads):
-    with pytest.raises(CommandError, match="whole number from 1 up"):
+    with pytest.raises(CommandError) as refusal:
         call_command("serve", f"--threads={threads}")
+    assert "--threads" in str(refusal.value)
 
 
 def test_serving_where_something_else_listens_is_refused_before_anything_starts():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         bind = f"127.0.0.1:{listener.getsockname()[1]}"
-        with pytest.raises(CommandError, match=f"{bind}: Address already in use") as refusal:
-            call_command("serve", bind=bind)
-    assert refusal.value.returncode == 2
+        assert bind in refused_serving(bind=bind)
 
 
 @pytest.mark.django_db
 def test_a_demonstration_finds_out_before_it_begins_that_it_cannot_write(tmp_path):
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(FolderUnusable, match="cannot be made: File exists"):
+    with pytest.raises(FolderUnusable):
         demonstrate(folder=file, crowd=Crowd())
     assert not Study.objects.exists()

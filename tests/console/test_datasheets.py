@@ -244,7 +244,9 @@ def test_the_command_writes_all_four(study, tmp_path, capsys):
     assert "0.10" not in (tmp_path / "datasheet.md").read_text()
 
 
-def test_the_report_of_the_sample_is_light_and_holds_its_datasheet(rosa, researcher):
+def test_the_report_of_the_sample_is_light_and_has_what_the_demonstration_names(
+    rosa, researcher, tmp_path
+):
     study = rated_sample(researcher)
     compute(study, AGREEMENT)
     compute(study, REPORT)
@@ -256,17 +258,7 @@ def test_the_report_of_the_sample_is_light_and_holds_its_datasheet(rosa, researc
     assert report["answer"]
     assert report["answer"].split(".")[0] in page.split("</h1>")[1][:600]
     assert {"system-means", "questions", "people", "agreement"} <= set(report["tables"])
-
-
-def headings(page):
-    return re.findall(r"<h2[^>]*>(.*?)</h2>", page)
-
-
-def test_the_page_on_the_demonstrations_report_names_what_it_has(rosa, researcher, tmp_path):
-    study = rated_sample(researcher)
-    compute(study, AGREEMENT)
-    compute(study, REPORT)
-    there = headings(text_of(rosa, study, "report.html"))
+    there = headings(page)
     assert len(there) > 6
     call_command("report", study.slug, output=tmp_path / "report")
     assert headings((tmp_path / "report" / "report.html").read_text()) == there
@@ -275,3 +267,7 @@ def test_the_page_on_the_demonstrations_report_names_what_it_has(rosa, researche
     named = re.findall(r"\*([A-Z][^*]+)\*", named.split("## What to look at")[1])
     assert len(named) > 6
     assert {gettext(one) for one in named} <= set(there)
+
+
+def headings(page):
+    return re.findall(r"<h2[^>]*>(.*?)</h2>", page)

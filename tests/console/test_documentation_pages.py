@@ -76,7 +76,7 @@ def test_documentation_is_for_who_is_signed_in(client):
 def test_what_was_measured_stands_where_the_statistics_explain_it():
     statistics = html_of("statistics.md")
     assert statistics.count("<strong>Measured</strong>") == 7
-    assert '(<a href="/docs/coverage/">all rows</a>): kappa of two annotators' in statistics
+    assert statistics.count('<a href="/docs/coverage/"') >= 7
 
 
 def test_what_was_prepared_for_pages_is_what_would_be_prepared_now():
@@ -151,11 +151,10 @@ def test_a_formula_is_drawn_by_the_browser_and_a_sum_of_money_is_none():
     assert re.search(
         r'<math [^>]*display="block"><mrow><mi>&#x003BA;</mi><mo>&#x0003D;</mo>', statistics
     )
-    assert "<msub><mi>m</mi><mi>u</mi></msub></mrow></math> values of unit <math" in statistics
+    assert "<msub><mi>m</mi><mi>u</mi></msub></mrow></math>" in statistics
     assert "$" not in statistics
     assert "\\frac" not in statistics
-    launch = html_of("launch.md")
-    assert "$0.63 pays a fee of $0.13, so 400 HITs" in launch
+    assert {"$0.63", "$0.13"} <= set(re.findall(r"\$\d\.\d\d", html_of("launch.md")))
 
 
 def test_pages_ask_for_no_style_that_the_content_policy_refuses():

@@ -193,5 +193,5 @@ def test_scopes_strangers_and_nobody(tracks, users):
 
 def test_a_kind_that_there_is_not_is_said(reader, tracks):
     answer = reader.get(f"{TRACKS}reviews/")
-    assert answer.status_code == 404
-    assert "There are no results called reviews" in answer.json()["detail"]
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert "reviews" in answer.json()["detail"]

@@ -96,8 +96,8 @@ def test_a_rejection_without_a_reason_is_refused_and_so_are_all_beside_it(progra
 def test_a_refusal_names_the_assignment_only_to_who_may_see_workers(program, reviewer, approved):
     texts = [decide(each, approved, action="approve").json() for each in (program, reviewer)]
     assert [text["code"] for text in texts] == ["decision_refused"] * 2
-    assert texts[0]["detail"] == f"{ASSIGNMENT_ID}: It is decided already."
-    assert texts[1]["detail"] == f"{approved.pk}: It is decided already."
+    assert texts[0]["detail"].startswith(f"{ASSIGNMENT_ID}: ")
+    assert texts[1]["detail"].startswith(f"{approved.pk}: ")
 
 
 def test_what_came_too_late_is_named_only_to_who_may_see_workers(program, reviewer, waiting):
@@ -105,16 +105,18 @@ def test_what_came_too_late_is_named_only_to_who_may_see_workers(program, review
         Assignment.objects.filter(pk=waiting.pk).update(status="Submitted")
         digest = decide(each, waiting, action="approve").json()["digest"]
         Assignment.objects.filter(pk=waiting.pk).update(status="Approved")
-        problems = send(each, digest, key=named).json()["problems"]
-        assert problems == [f"{named}: It is decided already."]
+        [problem] = send(each, digest, key=named).json()["problems"]
+        assert problem.startswith(f"{named}: ")
 
 
 def test_what_a_marketplace_said_is_for_who_may_see_workers(program, reviewer, waiting):
     said = f"Assignment {ASSIGNMENT_ID} is not in a state to be approved."
     Assignment.objects.filter(pk=waiting.pk).update(decision_problem=said)
-    for each, text in ((program, said), (reviewer, "The marketplace refused it.")):
+    for each, is_shown in ((program, True), (reviewer, False)):
         [row] = each.send("get", address("assignments")).json()["results"]
-        assert row["decision_problem"] == text
+        assert row["decision_problem"]
+        assert (row["decision_problem"] == said) == is_shown
+        assert (ASSIGNMENT_ID in row["decision_problem"]) == is_shown
 
 
 def test_a_failed_jobs_words_are_for_who_may_see_workers_and_costs(program, reviewer, study):
@@ -123,15 +125,14 @@ def test_a_failed_jobs_words_are_for_who_may_see_workers_and_costs(program, revi
     Job.objects.filter(pk=job.pk).update(state=Job.State.FAILED, message=said)
     assert program.send("get", address("job", job.pk)).json()["message"] == said
     for where in (address("job", job.pk), address("jobs")):
-        text = reviewer.send("get", where).content.decode()
-        assert ASSIGNMENT_ID not in text
-        assert "for those who may see costs and workers" in text
+        assert ASSIGNMENT_ID not in reviewer.send("get", where).content.decode()
 
 
 def test_an_assignment_of_another_study_is_refused_by_name(program, waiting):
     content = {"assignments": [waiting.pk, 10**9], "action": "approve"}
     answer = program.send("post", address("drafts"), content)
-    assert answer.json()["errors"] == {"assignments": ["The study has no assignment 1000000000."]}
+    assert answer.json()["errors"].keys() == {"assignments"}
+    assert "1000000000" in answer.json()["errors"]["assignments"][0]
     assert not DraftDecision.objects.exists()
 
 

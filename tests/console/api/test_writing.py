@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_read_says_where(study, program):
     file = SimpleUploadedFile("items.jsonl", b'{"item": "x1", "response": "Hi"}\n{"item": "x2",\n')
     answer = program.post("/api/v1/uploads/", {"file": file, "title": "x"})
     [fault] = done(answer, 201)["faults"]
-    assert (fault["line"], fault["problem"].startswith("this is not JSON")) == (2, True)
+    assert fault["line"] == 2
 
 
 def test_a_file_of_another_kind_waits_with_its_fault(study, program):
