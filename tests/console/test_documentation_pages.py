@@ -204,13 +204,13 @@ def test_pages_of_a_study_lead_to_what_explains_them(rosa, researcher, settings,
     study = rating_study(owner=researcher)
     where = reverse(f"console:{name}", args=[study.slug])
     page = rosa.get(where).content.decode()
-    assert f'href="{target}">About this page</a>' in page
-    assert 'href="/docs/">Help</a>' in page
+    assert f'href="{target}"' in page
+    assert 'href="/docs/"' in page
     settings.DOCS_URL = "https://docs.example.org/assay"
     elsewhere = rosa.get(where).content.decode()
     there = f"https://docs.example.org/assay{target.removeprefix('/docs')}"
-    assert f'href="{there}">About this page</a>' in elsewhere
-    assert 'href="https://docs.example.org/assay/">Help</a>' in elsewhere
+    assert f'href="{there}"' in elsewhere
+    assert 'href="https://docs.example.org/assay/"' in elsewhere
     assert "/docs/launch" not in elsewhere
 
 
