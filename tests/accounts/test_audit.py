@@ -134,9 +134,7 @@ def test_after_a_change_of_keys_older_seals_hold(team, three_more, new_key, sett
     assert faults() == []
 
 
-def test_a_key_that_was_taken_away_too_early_is_missed_and_put_back(
-    team, three_more, new_key, settings
-):
+def test_a_key_that_was_removed_too_early_is_missed(team, three_more, new_key, settings):
     both = settings.ENCRYPTION_KEYS
     settings.ENCRYPTION_KEYS = [new_key]
     record(team=team, actor=None, action="batch.launch")

@@ -94,7 +94,7 @@ class TestInProcess:
             (("--title", "s"), "--study"),
         ],
     )
-    def test_bad_options_end_with_2(
+    def test_bad_options_are_refused(
         self, responses: Path, capsys: Captured, options: tuple[str, ...], named: str
     ) -> None:
         assert exit_code("import_responses", responses, *options) == 2

@@ -68,7 +68,7 @@ def pairs_of(study: Study) -> list[tuple[str, str, float]]:
         ),
     ],
 )
-def test_a_comparison_is_wins_of_one_over_another(
+def test_comparisons_become_wins(
     kind: str, values: dict[str, float], pairs: list[tuple[str, str, float]]
 ) -> None:
     study = compared_study(kind, tuple(values))

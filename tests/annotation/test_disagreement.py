@@ -81,9 +81,7 @@ class TestUnits:
         assert table["agreement"].is_monotonic_increasing
         assert table["agreement"].nunique() == 2
 
-    def test_rounds_rejected_submissions_and_lone_judgments_are_left_out(
-        self, ticked: Study
-    ) -> None:
+    def test_other_rounds_and_rejections_are_left_out(self, ticked: Study) -> None:
         tick(ticked, "Dee", "boot", {"clog"}, status="rejected")
         tick(ticked, "Eve", "boot", {"clog"}, round=2)
         assert set(unit_table(ticked.question())["n_judgments"]) == {4}
@@ -189,9 +187,7 @@ class TestQueue:
             assert default_threshold(Question(level=level)) == 0.25
 
     @pytest.mark.parametrize("n_steps", [2, 3, 4, 5])
-    def test_on_few_ordered_steps_neighbours_are_no_dispute_and_two_steps_are(
-        self, n_steps: int
-    ) -> None:
+    def test_two_steps_apart_are_a_dispute(self, n_steps: int) -> None:
         study = rating_study(n_items=2, systems=("alpha",), level="ordinal")
         study.questions.update(scale_min=1, scale_max=n_steps)
         for person, first, second in (("Ann", 1, 1), ("Bob", 2, min(3, n_steps))):
@@ -205,7 +201,7 @@ class TestQueue:
         ("low", "high", "first", "second"),
         [(0, 1, 0.3, 0.55), (0, 10, 1.9, 4.4), (1, 9, 2.4, 4.4), (0, 0.2, 0.15, 0.2)],
     )
-    def test_exactly_a_quarter_of_the_scale_is_no_dispute(
+    def test_a_quarter_of_the_scale_is_no_dispute(
         self, low: float, high: float, first: float, second: float
     ) -> None:
         study = rating_study(n_items=1, systems=("alpha",))
@@ -215,9 +211,7 @@ class TestQueue:
         compute_agreement(study)
         assert adjudication_queue(study.question()).n_disputed == 0
 
-    def test_of_categories_the_spread_is_the_share_outside_the_most_frequent(
-        self, ticked: Study
-    ) -> None:
+    def test_the_spread_of_categories_is_the_minoritys_share(self, ticked: Study) -> None:
         compute_agreement(ticked)
         spreads = UnitAgreement.objects.values_list("candidate__key", "spread")
         assert dict(spreads) == {"pump": 0.5, "clog": 0.25, "flat": 0.25, "coat": 0.25, "skirt": 0}
@@ -234,9 +228,7 @@ class TestQueue:
         assert list(AgreementVersion.objects.all()) == [second]
         assert UnitAgreement.objects.count() == 5 + 3
 
-    def test_the_queue_asks_as_little_of_many_candidates_as_of_few(
-        self, django_assert_max_num_queries: object
-    ) -> None:
+    def test_queries_of_the_queue_do_not_grow(self, django_assert_max_num_queries: object) -> None:
         for n_items in (5, 20):
             study = rating_study(f"of-{n_items}", n_items=n_items)
             for index in range(n_items):

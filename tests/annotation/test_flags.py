@@ -60,9 +60,7 @@ def test_an_item_and_a_round_bound_what_is_flagged() -> None:
         (["--annotator", "Ann", "--round", "2"], "no_submission", "'2'"),
     ],
 )
-def test_a_flag_on_nothing_or_on_everything_is_refused(
-    bounds: list[str], code: str, named: str
-) -> None:
+def test_a_flag_without_bounds_is_refused(bounds: list[str], code: str, named: str) -> None:
     rated_study()
     with refused(StudyUnfit, code) as caught:
         command_output(*FLAG, *bounds, "--reason", "too fast")

@@ -96,9 +96,7 @@ def test_rows_that_are_not_whole_are_refused(tmp_path: Path, case: Any) -> None:
         ("HITId,Input.top1,top1", "Input.target1"),
     ],
 )
-def test_a_release_without_its_columns_is_refused(
-    tmp_path: Path, header: str, missing: str
-) -> None:
+def test_missing_columns_are_refused(tmp_path: Path, header: str, missing: str) -> None:
     path = tmp_path / "judged.csv"
     path.write_text(f"{header}\n{','.join('x' * len(header.split(',')))}\n")
     assert_refused("import_altereval", path, "missing_columns", line=1, value=missing)

@@ -84,9 +84,7 @@ def pseudonyms(study: Study) -> set[str]:
 
 
 @pytest.mark.parametrize("name", EVERY_FORMAT)
-def test_every_format_is_imported_once_without_names_and_exported(
-    name: str, tmp_path: Path
-) -> None:
+def test_each_format_is_imported_and_exported(name: str, tmp_path: Path) -> None:
     before = everything()
     tried = json.loads(imported(name, dry_run=True, json=True, **EVERY_FORMAT[name]))
     assert everything() == before

@@ -125,7 +125,7 @@ REFUSALS: list[tuple[Any, str, str | None]] = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("dialogues", "code", "field"), REFUSALS)
-def test_another_layout_is_refused_with_its_field(
+def test_another_layout_is_refused(
     tmp_path: Path, dialogues: Any, code: str, field: str | None
 ) -> None:
     with refused(ImportRefused, code) as caught:

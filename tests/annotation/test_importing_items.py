@@ -252,9 +252,7 @@ def test_uses_of_columns_are_guessed_from_their_names_and_values() -> None:
         ({"x" * 101: "response"}, "system_too_long", "100"),
     ],
 )
-def test_a_mapping_that_makes_no_items_has_a_fault(
-    uses: dict[str, str], code: str, named: str
-) -> None:
+def test_unfit_mappings_have_faults(uses: dict[str, str], code: str, named: str) -> None:
     faults = {fault.code: fault for fault in mapping_faults(ColumnMapping.of({"uses": uses}))}
     assert named in faults[code]
 
@@ -374,9 +372,7 @@ def test_a_sheet_that_says_it_has_a_row_far_down_is_not_read_to_there(tmp_path: 
     assert faults.first[0].code == "too_many_rows"
 
 
-def test_the_texts_of_a_workbook_have_a_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_of_workbooks_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MOST_TEXTS_BYTES", 100)
     part = b'<Override PartName="/xl/styles.xml" ContentType="%b"/></Types>'
     path = tmp_path / "a.xlsx"
@@ -497,9 +493,7 @@ def test_a_command_names_the_system_of_each_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_command_imports_nothing_of_a_bad_file_unless_told_to_leave_it_out(
-    tmp_path: Path,
-) -> None:
+def test_bad_rows_are_left_out_only_if_asked(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER + b",b,c,d\ne,b,,d\nf,b,c,d\n")
     message = str(assert_refused("import_items", path, "faults"))

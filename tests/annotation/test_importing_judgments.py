@@ -212,7 +212,7 @@ UNFIT = [
 @pytest.mark.parametrize(
     ("row", "field", "code", "value"), [case[1:] for case in UNFIT], ids=[case[0] for case in UNFIT]
 )
-def test_judgments_that_do_not_fit_the_study_are_refused(
+def test_unfit_judgments_are_refused(
     tmp_path: Path, row: str, field: str | None, code: str, value: str
 ) -> None:
     rated_study("rated")

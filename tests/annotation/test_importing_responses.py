@@ -84,9 +84,7 @@ def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None
     assert one == two
 
 
-def test_responses_are_rated_for_appropriateness_unless_questions_are_named(
-    responses: Path,
-) -> None:
+def test_questions_can_be_named(responses: Path) -> None:
     command_output("import_responses", responses, study="one")
     one = Study.objects.get()
     assert (one.title, one.owner) == ("one", None)
@@ -137,9 +135,7 @@ def test_what_differs_from_the_study_is_refused(responses: Path) -> None:
         assert_refused("import_responses", responses, code, line=line, **options)
 
 
-def test_an_import_that_fails_at_its_last_write_leaves_nothing(
-    responses: Path, monkeypatch: Any
-) -> None:
+def test_a_failed_import_leaves_nothing(responses: Path, monkeypatch: Any) -> None:
     def insert(model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         insert_rows(model, names, rows)
         if model is Candidate:

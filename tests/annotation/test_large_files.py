@@ -67,9 +67,7 @@ def test_a_file_of_judgments_is_read_in_the_same_memory_whatever_its_size(tmp_pa
     assert peaks[LARGE] < peaks[SMALL] + 1
 
 
-def test_judgments_are_imported_and_exported_in_the_same_memory_whatever_their_number(
-    tmp_path: Path,
-) -> None:
+def test_imports_and_exports_need_the_same_memory_for_any_size(tmp_path: Path) -> None:
     imports, exports = {}, {}
     for n_items in (SMALL, LARGE):
         path = write_judgments(tmp_path / f"{n_items}.csv", n_items)

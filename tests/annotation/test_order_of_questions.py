@@ -16,9 +16,7 @@ H2,A1,Approved,Bye.,1,true,false,
 """
 
 
-def test_a_question_that_the_first_row_leaves_open_keeps_the_place_of_its_column(
-    tmp_path: Path,
-) -> None:
+def test_questions_have_the_order_of_their_columns(tmp_path: Path) -> None:
     path = tmp_path / "batch.csv"
     path.write_text(MTURK)
     command_output("import_annotations", path, study="s", tool="mturk", response="text")

@@ -71,9 +71,7 @@ def test_a_dispute_is_measured_on_the_grades_alone(graded: Study) -> None:
 
 
 @pytest.mark.django_db
-def test_a_decision_that_nothing_can_be_said_leaves_no_label(
-    graded: Study, admin_user: User
-) -> None:
+def test_an_undecided_candidate_has_no_label(graded: Study, admin_user: User) -> None:
     question = graded.questions.get()
     before = make_label_set(question=question, rule=Rule("majority")).label_set
     candidate = before.labels.earliest("pk").candidate

@@ -80,9 +80,7 @@ class TestAggregate:
         assert (answer["converged"], answer["iterations"]) == (None, None)
         assert (answer["n_items"], answer["n_annotators"], answer["n_judgments"]) == (2, 2, 3)
 
-    def test_numbers_are_averaged_with_an_interval_or_a_reason(
-        self, tmp_path: Path, run: Run
-    ) -> None:
+    def test_means_have_an_interval_or_a_reason(self, tmp_path: Path, run: Run) -> None:
         answer = run("aggregate", table(tmp_path / "l.csv", RATED), "--method", "mean")
         assert answer["labels"]["i3"] == pytest.approx((30 + 33 + 33) / 3)
         first = answer["items"][0]
@@ -97,9 +95,7 @@ class TestAggregate:
         assert exit_code("aggregate", path, *NAMED, "--method", "majority") == 0
         assert numbers_in(capsys.readouterr().out) == [2, 3, 2, 1]
 
-    def test_what_is_said_again_counts_where_it_is_asked_to(
-        self, tmp_path: Path, run: Run, capsys: Captured
-    ) -> None:
+    def test_repeats_count_if_asked(self, tmp_path: Path, run: Run, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [*SMALL, ("a", "ann", "no"), ("a", "bob", "no")])
         message = refusal(capsys, "aggregate", path, "--method", "majority")
         assert all(named in message for named in ("'ann'", "'a'", "line 2"))
@@ -109,9 +105,7 @@ class TestAggregate:
         assert [2] in [numbers_in(warning) for warning in answer["warnings"]]
         assert refusal(capsys, "aggregate", path, "--method", "dawid_skene", "--repeats", "refuse")
 
-    def test_an_iterative_method_says_whether_it_converged(
-        self, tmp_path: Path, run: Run, capsys: Captured
-    ) -> None:
+    def test_convergence_is_reported(self, tmp_path: Path, run: Run, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", SMALL)
         answer = run("aggregate", path, "--method", "dawid_skene")
         assert answer["converged"] is True
@@ -120,9 +114,7 @@ class TestAggregate:
         assert numbers_in(capsys.readouterr().out)[:4] == [3, 7, 3, answer["iterations"]]
 
     @pytest.mark.parametrize("name", ["found.csv", "found.json"])
-    def test_labels_are_written_to_a_file(
-        self, tmp_path: Path, capsys: Captured, name: str
-    ) -> None:
+    def test_labels_are_written(self, tmp_path: Path, capsys: Captured, name: str) -> None:
         path, output = table(tmp_path / "l.csv", SMALL), tmp_path / name
         options = ("--method", "majority", "--output", output)
         assert exit_code("aggregate", path, *NAMED, *options) == 0
@@ -181,7 +173,7 @@ COMMANDS = [("aggregate", "--method", "mean"), ("agreement", "--level", "interva
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 class TestBadInput:
-    def test_a_bad_file_ends_with_2_and_names_the_position(
+    def test_a_bad_file_is_refused(
         self, tmp_path: Path, capsys: Captured, command: tuple[str, ...]
     ) -> None:
         path = tmp_path / "l.csv"
@@ -229,9 +221,7 @@ class TestAgreement:
         ]
 
     @pytest.mark.parametrize("level", LEVELS)
-    def test_every_coefficient_has_a_value_or_a_reason(
-        self, tmp_path: Path, run: Run, level: str
-    ) -> None:
+    def test_each_coefficient_is_explained(self, tmp_path: Path, run: Run, level: str) -> None:
         answer = run("agreement", table(tmp_path / "l.csv", RATED), "--level", level)
         assert [row["name"] for row in answer["coefficients"]] == NAMES
         for row in answer["coefficients"]:
@@ -267,9 +257,7 @@ class TestAgreement:
         assert one["se"] != other["se"]
         assert other["ci_method"] == "jackknife-t-clusters"
 
-    def test_rows_that_contradict_the_options_are_refused(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_unfit_rows_are_refused(self, tmp_path: Path, capsys: Captured) -> None:
         rows = [("a", "ann", "1", "p"), ("a", "bob", "1", "q")]
         path = table(tmp_path / "l.csv", rows, "item,annotator,label,page")
         message = refusal(capsys, "agreement", path, "--level", "nominal", "--cluster", "page")
@@ -326,15 +314,11 @@ class TestRefusedOptions:
         assert output.read_text() == "item,label,n_labels\n"
 
     @pytest.mark.parametrize("method", ["majority", "dawid_skene"])
-    def test_free_text_is_not_taken_for_categories(
-        self, tmp_path: Path, capsys: Captured, method: str
-    ) -> None:
+    def test_free_text_is_refused(self, tmp_path: Path, capsys: Captured, method: str) -> None:
         path = table(tmp_path / "l.csv", [(f"i{n}", "ann", f"text {n}") for n in range(10_001)])
         assert "10,001" in refusal(capsys, "aggregate", path, "--method", method)
 
-    def test_a_seed_that_is_no_whole_number_is_not_blamed_on_the_file(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_a_seed_is_a_whole_number(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", SMALL)
         for seed in ("-1", "1.5", "x"):
             options = ("--level", "nominal", "--seed", seed)
@@ -346,17 +330,13 @@ class TestRefusedOptions:
 class TestRealCrowds:
     """Numbers that were published, or computed by others, on real crowds."""
 
-    def test_textual_entailment_is_agreed_upon_as_is_known(
-        self, shared_data: Path, run: Run
-    ) -> None:
+    def test_agreement_on_textual_entailment(self, shared_data: Path, run: Run) -> None:
         labels = shared_data / "crowd" / "rte" / "labels.csv"
         answer = run("agreement", labels, "--level", "nominal")
         assert (answer["n_items"], answer["n_annotators"]) == (800, 164)
         assert value_of(answer, "krippendorff_alpha")["value"] == pytest.approx(0.2415, abs=5e-5)
 
-    def test_anger_is_agreed_upon_as_is_known(
-        self, shared_data: Path, run: Run, tmp_path: Path
-    ) -> None:
+    def test_agreement_on_anger(self, shared_data: Path, run: Run, tmp_path: Path) -> None:
         with (shared_data / "crowd" / "affect" / "labels.csv").open(newline="") as file:
             rows = [
                 (row["item"], row["annotator"], row["label"])
@@ -368,9 +348,7 @@ class TestRealCrowds:
         assert alpha["value"] == pytest.approx(0.353, abs=5e-4)
         assert alpha["ci_low"] < alpha["value"] < alpha["ci_high"]
 
-    def test_patients_of_dawid_and_skene_are_diagnosed_as_published(
-        self, shared_data: Path, run: Run, tmp_path: Path
-    ) -> None:
+    def test_dawid_and_skenes_patients(self, shared_data: Path, run: Run, tmp_path: Path) -> None:
         file = shared_data.parent / "reference" / "agreement" / "dawid_skene1979.json"
         known = json.loads(file.read_text())
         rows = [tuple(map(str, row)) for row in known["rows"]]

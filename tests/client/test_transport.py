@@ -80,9 +80,7 @@ def note_address(rosa, team):
 
 
 @pytest.mark.parametrize("faults", [[REFUSED], [ANSWER_LOST], [ANSWER_LOST, REFUSED, ANSWER_LOST]])
-def test_a_write_whose_answer_is_lost_is_sent_again_and_done_once(
-    client, wire, note_address, faults
-):
+def test_a_write_is_sent_again_and_done_once(client, wire, note_address, faults):
     wire.faults = list(faults)
     assert client.send("POST", note_address, {"note": "Careful."}) == {"note": "Careful."}
     assert wire.n_requests == len(faults) + 1

@@ -132,9 +132,7 @@ class TestTopicalChat:
             ([], "no_rows", None, None),
         ],
     )
-    def test_what_does_not_fit_is_refused_by_line_and_field(
-        self, as_json, entries, code, line, field
-    ):
+    def test_what_does_not_fit_is_refused(self, as_json, entries, code, line, field):
         path = as_json(entries)
         assert_refused("import_topical_chat", path, code, line=line, field=field)
 
@@ -375,7 +373,7 @@ class TestGoldenAnswers:
             ("id,question,golden_answer,s", ["1,A?,a,b", "1,B?,a,c"], "differs", "question"),
         ],
     )
-    def test_what_does_not_fit_is_refused_by_line_and_field(self, write, header, rows, code, field):
+    def test_what_does_not_fit_is_refused(self, write, header, rows, code, field):
         line = 1 if code == "no_system" else len(rows) + 1
         path = write(header, *rows)
         assert_refused("import_golden_answers", path, code, line=line, field=field)
