@@ -78,9 +78,7 @@ def test_a_team_is_not_left_without_an_owner(rosa, team):
             command_output("erase_user", "rosa", dry_run=dry_run)
         assert "Lab" in str(caught.value)
     assert User.objects.get().username == "rosa"
-
-
-def test_workers_erase_themselves_where_their_money_is_looked_at(db):
+    # Workers are erased where their money is looked at.
     create_worker(username="ada", password=PASSWORD)
     with refused(ErasureRefused, "marketplace_account"):
         command_output("erase_user", "ada")

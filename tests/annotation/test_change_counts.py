@@ -32,23 +32,19 @@ def judgments(tmp_path: Path) -> Path:
 
 
 def test_an_import_counts_once_and_the_same_again_not_at_all(judgments: Path) -> None:
-    call_command("import_judgments", judgments, study="wits")
+    call_command("import_judgments", judgments, study="wits", scale=(1, 5))
     study = Study.objects.named("wits")
     assert versions(study) == (1, 0)
+    # Nor does one that is refused count.
+    judgments.write_text(ROWS + "d1,alpha,Cyd,9\n")
+    with refused(ImportRefused, "off_scale", line=5):
+        call_command("import_judgments", judgments, study="wits")
+    judgments.write_text(ROWS)
     call_command("import_judgments", judgments, study="wits")
     assert versions(study) == (1, 0)
     judgments.write_text(ROWS + "d1,alpha,Cyd,4\n")
     call_command("import_judgments", judgments, study="wits")
     assert versions(study) == (2, 0)
-
-
-def test_an_import_that_is_refused_counts_nothing(judgments: Path, tmp_path: Path) -> None:
-    call_command("import_judgments", judgments, study="wits", scale=(1, 5))
-    beyond = tmp_path / "beyond.csv"
-    beyond.write_text(ROWS + "d1,alpha,Cyd,9\n")
-    with refused(ImportRefused, "off_scale", line=5):
-        call_command("import_judgments", beyond, study="wits")
-    assert versions(Study.objects.named("wits")) == (1, 0)
 
 
 def test_a_flag_and_its_removal_count() -> None:

@@ -186,30 +186,27 @@ class TestQueue:
         for level in ("ordinal", "interval", "ratio"):
             assert default_threshold(Question(level=level)) == 0.25
 
-    @pytest.mark.parametrize("n_steps", [2, 3, 4, 5])
-    def test_two_steps_apart_are_a_dispute(self, n_steps: int) -> None:
-        study = rating_study(n_items=2, systems=("alpha",), level="ordinal")
-        study.questions.update(scale_min=1, scale_max=n_steps)
-        for person, first, second in (("Ann", 1, 1), ("Bob", 2, min(3, n_steps))):
-            rate(study, person, "d0", {"alpha": first})
-            rate(study, person, "d1", {"alpha": second})
-        compute_agreement(study)
-        disputes = [row.item for row in adjudication_queue(study.question()).disputes]
-        assert disputes == (["d0", "d1"] if n_steps == 2 else ["d1"])
+    def test_neighbours_on_few_steps_are_no_dispute_and_two_steps_are(self) -> None:
+        for n_steps in (2, 3, 4, 5):
+            study = rating_study(f"of-{n_steps}", n_items=2, systems=("alpha",), level="ordinal")
+            study.questions.update(scale_min=1, scale_max=n_steps)
+            for person, first, second in (("Ann", 1, 1), ("Bob", 2, min(3, n_steps))):
+                rate(study, person, "d0", {"alpha": first})
+                rate(study, person, "d1", {"alpha": second})
+            compute_agreement(study)
+            disputes = [row.item for row in adjudication_queue(study.question()).disputes]
+            assert disputes == (["d0", "d1"] if n_steps == 2 else ["d1"])
 
-    @pytest.mark.parametrize(
-        ("low", "high", "first", "second"),
-        [(0, 1, 0.3, 0.55), (0, 10, 1.9, 4.4), (1, 9, 2.4, 4.4), (0, 0.2, 0.15, 0.2)],
-    )
-    def test_a_quarter_of_the_scale_is_no_dispute(
-        self, low: float, high: float, first: float, second: float
-    ) -> None:
-        study = rating_study(n_items=1, systems=("alpha",))
-        study.questions.update(scale_min=low, scale_max=high)
-        rate(study, "Ann", "d0", {"alpha": first})
-        rate(study, "Bob", "d0", {"alpha": second})
-        compute_agreement(study)
-        assert adjudication_queue(study.question()).n_disputed == 0
+    def test_exactly_a_quarter_of_the_scale_is_no_dispute(self) -> None:
+        for number, (low, high, first, second) in enumerate(
+            ((0, 1, 0.3, 0.55), (0, 10, 1.9, 4.4), (1, 9, 2.4, 4.4), (0, 0.2, 0.15, 0.2))
+        ):
+            study = rating_study(f"quarter-{number}", n_items=1, systems=("alpha",))
+            study.questions.update(scale_min=low, scale_max=high)
+            rate(study, "Ann", "d0", {"alpha": first})
+            rate(study, "Bob", "d0", {"alpha": second})
+            compute_agreement(study)
+            assert adjudication_queue(study.question()).n_disputed == 0
 
     def test_the_spread_of_categories_is_the_minoritys_share(self, ticked: Study) -> None:
         compute_agreement(ticked)

@@ -401,3 +401,19 @@ def test_a_worker_rejected_and_then_accepted_counts_once(tmp_path: Path) -> None
     path.write_text(text + again + "\n")
     assert "'3HIT1'" in imported(path, **{"from": "mturk"}, response="text")
     assert set(Submission.objects.values_list("status", flat=True)) == {"submitted"}
+
+
+LEFT_OPEN = """\
+HITId,WorkerId,AssignmentStatus,Input.text,Answer.tone,Answer.fit.no,Answer.fit.yes,Answer.ease
+H1,A1,Approved,Hello.,,,,3
+H1,A2,Approved,Hello.,2,false,true,4
+H2,A1,Approved,Bye.,1,true,false,
+"""
+
+
+def test_questions_have_the_order_of_their_columns(tmp_path: Path) -> None:
+    path = tmp_path / "batch.csv"
+    path.write_text(LEFT_OPEN)
+    imported(path, **{"from": "mturk"}, response="text")
+    names = Study.objects.get().questions.order_by("position").values_list("name", flat=True)
+    assert list(names) == ["tone", "fit", "ease"]

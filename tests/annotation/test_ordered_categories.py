@@ -61,10 +61,7 @@ def test_an_answer_that_nothing_can_be_said_is_kept_and_is_no_judgment(graded: S
     assert len(frame) == 22
     assert frame["value"].max() == 3
     assert judged_units(graded.questions.get(), frame).categories == [0, 1, 2, 3]
-
-
-@pytest.mark.django_db
-def test_a_dispute_is_measured_on_the_grades_alone(graded: Study) -> None:
+    # Disputes are measured on the grades alone.
     table = unit_table(graded.questions.get())
     assert len(table) == 10
     assert table["spread"].max() == pytest.approx(2 / 3)

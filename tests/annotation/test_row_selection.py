@@ -45,22 +45,16 @@ def means(path, *options):
     return run("aggregate", path, *NAMED, "--method", "mean", *options)["labels"]
 
 
-def test_several_columns_name_the_unit(path):
+def test_rows_are_chosen_by_values_and_units_named_by_columns(path):
     labels = means(path, *BOTH, "--where", "question=style")
     assert labels == {"d0 | alpha": 1.5, "d0 | beta": 4.5, "d1 | alpha": 2, "d1 | beta": 4}
-
-
-def test_a_value_of_a_column_may_hold_a_sign_of_equality(path):
-    labels = means(path, *BOTH, "--where", "question==sense")
-    assert labels["d1 | beta"] == 40
-
-
-def test_of_one_column_any_value_fits_and_of_several_columns_all_must(path):
+    # A value may hold an equals sign.
+    assert means(path, *BOTH, "--where", "question==sense")["d1 | beta"] == 40
+    # Of several columns all must fit, and of one column any value.
     chosen = ("--where", "candidate=alpha", "--where", "question=style")
     assert means(path, "--item", "item", *chosen) == {"d0": 1.5, "d1": 2}
     either = ("--where", "question=style", "--where", "question==sense")
-    labels = means(path, *BOTH, "--item", "question", *either)
-    assert len(labels) == 8
+    assert len(means(path, *BOTH, "--item", "question", *either)) == 8
 
 
 def test_agreement_is_that_of_the_chosen_rows(path, tmp_path):

@@ -322,7 +322,7 @@ class TestGoldenAnswers:
         of_item = ("item__key", "item__condition", "item__context", "item__reference")
         return list(rows.values_list(*of_item, "key", "text"))
 
-    def test_a_question_under_one_prompt_is_an_item(self, write):
+    def test_a_question_under_one_prompt_is_an_item_in_both_forms(self, write):
         command_output("import_golden_answers", write(*WIDE), study="e2e")
         assert self.answers() == [
             ("q1/standard", "standard", "Open on Sunday?", "No.", "alpha", "Yes!"),
@@ -332,9 +332,7 @@ class TestGoldenAnswers:
             ("q2/standard", "standard", "Any fees?", "None.", "alpha", "Some."),
             ("q2/standard", "standard", "Any fees?", "None.", "beta", "No fees."),
         ]
-
-    def test_the_long_form_says_the_same(self, write):
-        command_output("import_golden_answers", write(*WIDE), study="wide")
+        # The long form says the same.
         wide = self.answers()
         Study.objects.all().delete()
         header, *rows = [line.split(",") for line in WIDE]
@@ -347,15 +345,19 @@ class TestGoldenAnswers:
         command_output("import_golden_answers", path, study="long")
         assert self.answers() == wide
 
-    def test_questions_without_names_are_numbered_and_prompts_may_be_left_out(self, write):
-        path = write("question,golden_answer,alpha", "A?,a,b", "B?,b,c")
-        command_output("import_golden_answers", path, study="e2e")
-        assert [(item, prompt) for item, prompt, *_ in self.answers()] == [("1", ""), ("2", "")]
-
-    def test_the_same_question_under_two_prompts_has_one_number(self, write):
-        path = write("question,golden_answer,prompt,alpha", "A?,a,x,b", "B?,b,x,c", "A?,a,y,d")
-        command_output("import_golden_answers", path, study="e2e")
-        assert [item for item, *_ in self.answers()] == ["1/x", "2/x", "1/y"]
+    @pytest.mark.parametrize(
+        ("lines", "names"),
+        [
+            (("question,golden_answer,alpha", "A?,a,b", "B?,b,c"), ["1", "2"]),
+            (
+                ("question,golden_answer,prompt,alpha", "A?,a,x,b", "B?,b,x,c", "A?,a,y,d"),
+                ["1/x", "2/x", "1/y"],
+            ),
+        ],
+    )
+    def test_questions_without_names_are_numbered(self, write, lines, names):
+        command_output("import_golden_answers", write(*lines), study="e2e")
+        assert [item for item, *_ in self.answers()] == names
 
     @pytest.mark.parametrize(
         ("header", "rows", "code", "field"),
