@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 
 from django.conf import settings
@@ -26,7 +27,7 @@ from replications.readers.golden_answers import read_golden_answers
 
 FOLDER: Path = settings.BASE_DIR / "samples"
 REWARD_USD = Decimal("0.12")
-METRICS = ("rouge1", "rouge2", "rougeL", "sacrebleu", "chrf", "embedding")
+TEXT_METRICS = ("rouge1", "rouge2", "rougeL", "sacrebleu", "chrf")
 DESCRIPTIONS: dict[str, str] = {
     Study.Kind.RATING: "Read a short conversation and rate four responses to it.",
     Study.Kind.ALTERNATIVES: "Look at a product and tick those you would take instead.",
@@ -86,9 +87,14 @@ def load_sample_answers(
     )
     study = imported.study.study
     _show_the_golden_answer(study)
-    for name in METRICS:
+    for name in sample_metrics():
         score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
     return study
+
+
+def sample_metrics() -> tuple[str, ...]:
+    """The metrics of the samples: with the bundled encoder if its libraries are installed."""
+    return (*TEXT_METRICS, "embedding") if find_spec("sentence_transformers") else TEXT_METRICS
 
 
 def _show_the_golden_answer(study: Study) -> None:
@@ -119,7 +125,7 @@ def work_on_samples(
         )
         _keep_simulated_times(study)
         if study.kind == Study.Kind.RATING:
-            for name in METRICS:
+            for name in sample_metrics():
                 score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
 
 

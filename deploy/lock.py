@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "deploy" / "requirements.lock"
 OF_GPUS = re.compile(r"(nvidia-|cuda-|triton==)")
 COMMAND = [
-    *("uv", "pip", "compile", "requirements.txt", "--universal", "--python-version", "3.11"),
+    *("uv", "pip", "compile", "requirements-models.txt", "--universal", "--python-version", "3.11"),
     *("--generate-hashes", "--no-emit-package", "torch", "--no-header", "--no-annotate", "--quiet"),
 ]
-HEADER = "# Made by `python deploy/lock.py` of requirements.txt. torch is not in it: see there.\n"
+HEADER = "# Made by `python deploy/lock.py` of requirements-models.txt, without torch.\n"
 
 
 def main() -> int:

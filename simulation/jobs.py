@@ -3,6 +3,7 @@
 from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
+from metrics.scorers.errors import ScorerError
 from simulation.exceptions import SimulationError
 from simulation.experiment_runs import (
     EVALUATE_RUN,
@@ -25,4 +26,6 @@ for name, label, handler in (
     (REPORT_DIALOGUES, gettext_lazy("Holding users against people"), report_dialogues),
     (TRAIN, gettext_lazy("Training a recommender"), train_recommender),
 ):
-    register(name, label=label, queue=SCORING, refusals=(SimulationError, AnnotationError))(handler)
+    register(
+        name, label=label, queue=SCORING, refusals=(SimulationError, AnnotationError, ScorerError)
+    )(handler)

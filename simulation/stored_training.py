@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from metrics.scorers.errors import model_libraries
 from simulation.exceptions import ExperimentUnfit
 from simulation.models import StoredCatalogue, StoredRecommender, TrainingEpoch
 from simulation.stored_catalogues import read_stored, read_stored_critic
@@ -129,7 +130,9 @@ def subject_of_training(recommender: StoredRecommender) -> str:
 def train_recommender(running: RunningJob) -> str:
     """Train to the last epoch, from the checkpoint if there is one."""
     from simulation.recommenders.trained.settings import settings_from
-    from simulation.recommenders.trained.training import train
+
+    with model_libraries():
+        from simulation.recommenders.trained.training import train
 
     rows = StoredRecommender.objects.select_related("catalogue", "start_from")
     row = rows.filter(pk=running.arguments["recommender"]).first()

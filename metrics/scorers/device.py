@@ -1,6 +1,7 @@
 """On what a model runs. Not part of a signature: the numeric type changes scores, this does not."""
 
 from error_codes import InvalidValue
+from metrics.scorers.errors import model_libraries
 
 DEVICES = ("cuda", "mps", "cpu")
 
@@ -58,7 +59,8 @@ def available() -> list[str]:
     >>> available()[-1]
     'cpu'
     """
-    import torch
+    with model_libraries():
+        import torch
 
     has = {
         "cuda": torch.cuda.is_available(),

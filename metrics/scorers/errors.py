@@ -19,6 +19,9 @@
 A caller's mistake (an unknown name, a parameter out of range) is a ValueError.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from error_codes import CodedError
 
 
@@ -84,3 +87,29 @@ class TruncatedTextWarning(ScoringWarning):
 
 class RepeatedSamplesWarning(ScoringWarning):
     """The endpoint does not draw its replies at random."""
+
+
+@contextmanager
+def model_libraries() -> Iterator[None]:
+    """Say what to install if a library that runs models is missing.
+
+    Raises
+    ------
+    ModelUnavailableError
+        If an import within fails.
+
+    Examples
+    --------
+    >>> with model_libraries():
+    ...     import no_such_library
+    Traceback (most recent call last):
+    metrics.scorers.errors.ModelUnavailableError: No module named 'no_such_library'. ...
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ModelUnavailableError(
+            f"{error}. This metric needs libraries that run models. Install them: "
+            "pip install -r requirements-models.txt",
+            code="models_not_installed",
+        ) from error

@@ -36,7 +36,8 @@ def names_in(requirements):
 
 def test_the_lock_has_every_requirement_with_its_hashes():
     lock = (DEPLOY / "requirements.lock").read_text()
-    wanted = names_in((ROOT / "requirements.txt").read_text())
+    files = [ROOT / "requirements.txt", ROOT / "requirements-models.txt"]
+    wanted = {each for file in files for each in names_in(file.read_text())}
     missing = {each for each in wanted - names_in(lock) if each[0] != "torch"}
     assert not missing, "run `pip install uv && python deploy/lock.py`"
     entries = re.split(r"\n(?=[a-z])", lock)[1:]

@@ -1,7 +1,7 @@
 import pytest
 
 from annotation.models import Judgment, Study
-from console.samples import METRICS, load_sample_answers
+from console.samples import load_sample_answers, sample_metrics
 from metrics.models import ScoringRun
 from metrics.prompts import prompt_effects, system_scores
 
@@ -12,15 +12,15 @@ def test_the_sample_answers_are_scored_under_both_prompts_and_judged_by_nobody()
     study = load_sample_answers()
     leaders = ScoringRun.objects.of(study).leading().counted()
     assert {(run.metric, run.n_scores, run.n_undefined) for run in leaders} == {
-        (name, 120, 0) for name in METRICS
+        (name, 120, 0) for name in sample_metrics()
     }
     assert not Judgment.objects.exists()
     means = {(row.metric, row.system, row.condition): row.mean for row in system_scores(study)}
-    for metric in METRICS:
+    for metric in sample_metrics():
         for system in ("terse", "careful", "cheerful"):
             assert means[metric, system, "enhanced"] > means[metric, system, "standard"]
     overall = {row.metric: row for row in prompt_effects(study) if row.system == ""}
-    assert all(overall[metric].wilcoxon_p_holm < 0.01 for metric in METRICS)
+    assert all(overall[metric].wilcoxon_p_holm < 0.01 for metric in sample_metrics())
 
 
 def test_loading_them_again_changes_nothing():

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural, positive
+from metrics.scorers.errors import model_libraries
 from presentation.files import require_writable
 from simulation.names import CATALOGUES, named_catalogue, named_critic
 from simulation.recommenders.trained.settings import PUBLISHED, TrainingSettings, settings_of
@@ -40,7 +41,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, output: Path, start_from: Path | None, **options: Any) -> None:
         # Imports torch, which --help does not need.
-        from simulation.recommenders.trained.training import train
+        with model_libraries():
+            from simulation.recommenders.trained.training import train
 
         require_writable(output)
         try:
