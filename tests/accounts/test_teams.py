@@ -21,13 +21,9 @@ def ben() -> User:
     return User.objects.create_user("ben")
 
 
-def test_who_makes_a_team_owns_it(ada):
+def test_a_stranger_may_nothing_in_a_team_and_a_superuser_everything(ada, ben):
     team = create_team(name="Dialogue Lab", owner=ada)
     assert (team.slug, permissions_in_team(team, ada)) == ("dialogue-lab", frozenset(Permission))
-
-
-def test_a_stranger_may_nothing_in_a_team_and_a_superuser_everything(ada, ben):
-    team = create_team(name="Lab", owner=ada)
     assert permissions_in_team(team, ben) == frozenset()
     root = User.objects.create_superuser("root")
     assert permissions_in_team(team, root) == frozenset(Permission)
@@ -71,11 +67,11 @@ def test_a_name_that_is_taken_or_empty_makes_no_team(ada):
             create_team(name=name, owner=ada)
 
 
-@pytest.mark.parametrize("character", ["\u202e", "\u200b", "\u2066", "\ufeff", "\u3164", "\x07"])
-def test_a_name_with_what_is_not_seen_makes_no_team(ada, character):
-    with refused(InvalidTeam, "invisible") as caught:
-        create_team(name=f"Dialogue{character} lab", owner=ada)
-    assert f"+{ord(character):04X}" in str(caught.value)
+def test_a_name_with_what_is_not_seen_makes_no_team(ada):
+    for character in "\u202e\u200b\u2066\ufeff\u3164\x07":
+        with refused(InvalidTeam, "invisible") as caught:
+            create_team(name=f"Dialogue{character} lab", owner=ada)
+        assert f"+{ord(character):04X}" in str(caught.value)
 
 
 def test_what_happens_to_members_is_in_the_audit_log(ada, ben):

@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,11 +68,11 @@ class TestInProcess:
         path.write_text("item,system,context,response\nd0,alpha,hi,ho\n")
         return path
 
-    def test_a_good_file_ends_with_0(self, responses: Path, capsys: Captured) -> None:
+    def test_a_good_file_ends_with_0_and_a_bad_one_with_2(
+        self, responses: Path, tmp_path: Path, capsys: Captured
+    ) -> None:
         assert exit_code("import_responses", responses, "--study", "s") == 0
-        assert capsys.readouterr().out.startswith("Study 's': 1 item")
-
-    def test_a_bad_file_ends_with_2(self, tmp_path: Path, capsys: Captured) -> None:
+        assert numbers_in(capsys.readouterr().out) == [1]
         commands = ("responses", "alternatives", "altereval", "judgments", "mturk_batch")
         for command in commands:
             path = tmp_path / ("a.jsonl" if command == "alternatives" else "a.csv")
@@ -122,12 +123,7 @@ class TestInProcess:
         ],
     )
     def test_qrels_that_cannot_be_exported_end_with_2(
-        self,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: Captured,
-        arguments: tuple[str, ...],
-        named: tuple[str, ...],
+        self, tmp_path: Path, monkeypatch: Any, capsys: Captured, arguments: Any, named: Any
     ) -> None:
         ticked_study("ticked")
         rated_study("rated")

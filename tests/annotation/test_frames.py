@@ -32,6 +32,10 @@ def _is_typed(frame: pd.DataFrame) -> bool:
 
 
 def test_a_frame_has_a_row_for_each_judgment() -> None:
+    empty = judgment_frame(rating_study())
+    assert empty.empty
+    assert list(empty.columns) == COLUMNS
+    assert _is_typed(empty)
     study = rated_study("rated", conditions=("formal", "casual"))
     rated_study("another")
     frame = judgment_frame(study)
@@ -43,10 +47,12 @@ def test_a_frame_has_a_row_for_each_judgment() -> None:
         **{"candidate": "alpha", "system": "alpha", "question": "appropriateness"},
         **{"annotator": "Ann", "value": 20.0, "position": 0.0, "seconds": 1.5},
     }
-    assert frame.groupby("system", observed=True)["value"].mean().to_dict() == {
-        "alpha": 23.5,
-        "beta": 53.5,
-    }
+    means = frame.groupby("system", observed=True)["value"].mean()
+    assert means.to_dict() == {"alpha": 23.5, "beta": 53.5}
+    # An alternative that was not ticked is a judgment of 0.
+    frame = judgment_frame(ticked_study())
+    values = {"clog": 1, "pump": 1, "flat": 0, "skirt": 0, "coat": 0}
+    assert dict(zip(frame["candidate"], frame["value"], strict=True)) == values
 
 
 def test_rows_come_in_the_studys_order_however_they_were_written() -> None:
@@ -71,12 +77,6 @@ def test_rows_come_in_the_studys_order_however_they_were_written() -> None:
     ]
 
 
-def test_an_unticked_alternative_is_a_judgment_of_0() -> None:
-    frame = judgment_frame(ticked_study())
-    values = {"clog": 1, "pump": 1, "flat": 0, "skirt": 0, "coat": 0}
-    assert dict(zip(frame["candidate"], frame["value"], strict=True)) == values
-
-
 def test_rejected_judgments_are_left_out_and_flagged_ones_where_asked() -> None:
     study = alternatives_study()
     tick(study, "Ann", "boot", {"clog"})
@@ -85,13 +85,6 @@ def test_rejected_judgments_are_left_out_and_flagged_ones_where_asked() -> None:
     assert set(judgment_frame(study)["annotator"]) == {"Ann", "Cyd"}
     assert set(judgment_frame(study, accepted=False)["annotator"]) == {"Ann", "Bob", "Cyd"}
     assert set(judgment_frame(study, with_flagged=False)["annotator"]) == {"Ann"}
-
-
-def test_a_study_without_judgments_is_an_empty_frame_of_the_same_columns() -> None:
-    frame = judgment_frame(rating_study())
-    assert frame.empty
-    assert list(frame.columns) == COLUMNS
-    assert _is_typed(frame)
 
 
 def test_what_was_not_recorded_is_nan() -> None:

@@ -89,27 +89,21 @@ def test_a_new_judgment_makes_a_new_version_and_leaves_the_old(judged_by_three: 
 
 
 def test_another_rule_makes_another_version(judged_by_three: Study) -> None:
-    rules = [
-        MAJORITY,
-        Rule(method="dawid_skene"),
-        Rule(method="majority", parameters={"repeats": "count"}),
-        Rule(method="majority", with_adjudications=False),
-        Rule(method="majority", with_flagged=False),
-    ]
-    assert [make(judged_by_three, rule).version for rule in rules] == [1, 2, 3, 4, 5]
-    assert [make(judged_by_three, rule).version for rule in rules] == [1, 2, 3, 4, 5]
-
-
-def test_questions_of_a_study_share_the_count_of_versions() -> None:
-    study = rated_study(questions=("style", "wit"))
-    sets = [
-        make_label_set(question=question, rule=Rule(method="mean")).label_set
-        for question in study.questions.all()
-    ]
-    assert [(s.question.name, s.version) for s in sets] == [("style", 1), ("wit", 2)]
+    options = ({"with_adjudications": False}, {"with_flagged": False})
+    rules = [MAJORITY, Rule("dawid_skene"), Rule("majority", parameters={"repeats": "count"})]
+    rules += [Rule(method="majority", **option) for option in options]
+    for _ in range(2):
+        assert [make(judged_by_three, rule).version for rule in rules] == [1, 2, 3, 4, 5]
+    # Questions of a study share the count of versions.
+    questions = rated_study(questions=("style", "wit")).questions.all()
+    made = [make_label_set(question=each, rule=Rule(method="mean")) for each in questions]
+    names = [(each.label_set.question.name, each.label_set.version) for each in made]
+    assert names == [("style", 1), ("wit", 2)]
 
 
 def test_a_decision_overrides_the_rule(judged_by_three: Study, senior: User) -> None:
+    tick(judged_by_three, "Ann", "boot", set(), round=2)
+    overrule(judged_by_three, "flat", 1, senior, round=2)
     without = make(judged_by_three)
     overrule(judged_by_three, "flat", 1, senior)
     overrule(judged_by_three, "coat", 1, senior)
@@ -124,12 +118,10 @@ def test_a_decision_overrides_the_rule(judged_by_three: Study, senior: User) -> 
     assert decided.labels.filter(is_adjudicated=True).count() == 2
     left_out = make(judged_by_three, Rule(method="majority", with_adjudications=False))
     assert values_of(left_out)["flat"] == 0
-
-
-def test_a_decision_of_another_round_does_not_count(judged_by_three: Study, senior: User) -> None:
-    tick(judged_by_three, "Ann", "boot", set(), round=2)
-    overrule(judged_by_three, "flat", 1, senior, round=2)
-    assert values_of(make(judged_by_three))["flat"] == 0
+    by_labels, by_vote = label_qrels(decided), study_qrels(judged_by_three)
+    assert list(by_labels.lines())[2] == "boot 0 flat 1\n"
+    assert list(by_vote.lines())[2] == "boot 0 flat 0\n"
+    assert (by_labels.n_lines, by_labels.n_relevant) == (5, 4)
 
 
 def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen() -> None:
@@ -140,14 +132,6 @@ def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen() -> No
     assert make(study).labels.get().n_judgments == 2
     unflagged = make(study, Rule(method="majority", with_flagged=False)).labels.get()
     assert (unflagged.n_judgments, unflagged.value) == (1, 1)
-
-
-def test_the_same_key_in_two_items_is_two_labels() -> None:
-    study = alternatives_study(pools={"boot": ("x",), "gown": ("x",)})
-    tick(study, "Ann", "boot", {"x"})
-    tick(study, "Ann", "gown", set())
-    labels = make(study).labels.values_list("candidate__item__key", "value")
-    assert set(labels) == {("boot", 1), ("gown", 0)}
 
 
 @pytest.mark.parametrize("level", Question.Level.values)
@@ -188,25 +172,8 @@ def test_csv_and_json_hold_the_same_labels(judged_by_three: Study, tmp_path: Pat
     assert (tmp_path / "labels.json").read_text() == json.dumps(written, indent=1)
     assert table.splitlines()[1].startswith("boot,,clog,,1.0,yes,1.0,,3,False")
     assert written["labels"][1] == {
-        "item": "boot",
-        "condition": "",
-        "candidate": "pump",
-        "system": "",
-        "value": 1,
-        "category": "yes",
-        "probability": pytest.approx(2 / 3),
-        "se": None,
-        "n_judgments": 3,
-        "is_tied": False,
-        "is_adjudicated": False,
+        **{"item": "boot", "condition": "", "candidate": "pump", "system": ""},
+        **{"value": 1, "category": "yes", "probability": pytest.approx(2 / 3), "se": None},
+        **{"n_judgments": 3, "is_tied": False, "is_adjudicated": False},
     }
     assert (written["version"], written["signature"]) == (1, label_set.signature)
-
-
-def test_qrels_of_labels_follow_decisions(judged_by_three: Study, senior: User) -> None:
-    overrule(judged_by_three, "flat", 1, senior)
-    by_labels, by_vote = label_qrels(make(judged_by_three)), study_qrels(judged_by_three)
-    assert list(by_labels.lines())[2] == "boot 0 flat 1\n"
-    assert list(by_vote.lines())[2] == "boot 0 flat 0\n"
-    assert by_labels.rule == "labels 1, majority"
-    assert (by_labels.n_lines, by_labels.n_relevant) == (4, 3)

@@ -285,16 +285,11 @@ def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db: None) ->
     assert study.questions.get(name=name).low_label == "other"
     save_draft(study=study, document=document(line(name, maximum=7)))
     assert freezing_codes(study) == {("name", "judged_otherwise")}
-
-
-def test_of_any_of_several_categories_each_is_a_column(study: Study) -> None:
-    question = ProtocolQuestion(
-        name="tone", kind="categories", wording="Which?", categories=("kind", "rude")
-    )
-    save_draft(study=study, document=document(question))
-    freeze(study=study)
-    rows = list(study.questions.values_list("name", "level", "categories"))
-    assert rows == [
-        ("tone:kind", "nominal", ["no", "yes"]),
-        ("tone:rude", "nominal", ["no", "yes"]),
-    ]
+    # Each of several categories is a column.
+    several = {"name": "tone", "kind": "categories", "categories": ("kind", "rude")}
+    question = ProtocolQuestion(wording="Which?", **several)  # type: ignore[arg-type]
+    other = Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING)
+    save_draft(study=other, document=document(question))
+    freeze(study=other)
+    rows = list(other.questions.values_list("name", "level", "categories"))
+    assert rows == [(name, "nominal", ["no", "yes"]) for name in ("tone:kind", "tone:rude")]

@@ -58,14 +58,6 @@ def test_scores_from_a_file_are_held_against_people(mine, tmp_path):
     assert set(mine.validation("systems")["system"]) == {"alpha", "beta"}
 
 
-def test_a_metric_is_estimated_then_scored(mine):
-    assert "distinct_n" in set(mine.metrics()["name"])
-    request = mine.estimate_scoring("distinct_n", n=3)
-    assert not ScoringRun.objects.exists()
-    assert "candidates" in mine.score(request).message
-    assert "n:3" in ScoringRun.objects.get().signature
-
-
 def test_labels_collected_elsewhere_are_a_study(client, team, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(
@@ -79,7 +71,12 @@ def test_labels_collected_elsewhere_are_a_study(client, team, tmp_path):
     assert Study.objects.get().questions.get().level == "ordinal"
 
 
-def test_a_protocol_is_taken_away_checked_and_published(mine):
+def test_a_metric_is_scored_and_a_protocol_checked(mine):
+    assert "distinct_n" in set(mine.metrics()["name"])
+    request = mine.estimate_scoring("distinct_n", n=3)
+    assert not ScoringRun.objects.exists()
+    mine.score(request)
+    assert "n:3" in ScoringRun.objects.get().signature
     mine.save_protocol(template="style_ratings")
     text = mine.protocol()["yaml"]
     assert mine.check_protocol(yaml=text)["faults"] == []

@@ -87,17 +87,14 @@ def test_a_write_is_sent_again_and_done_once(client, wire, note_address, faults)
     assert WorkerNote.objects.count() == 1
 
 
-def test_who_never_answers_is_said_to_be_unreachable(client, wire):
-    wire.faults = [REFUSED] * 20
-    with refused_naming(ServerUnreachable, "http://localhost", "refused"):
-        client.me()
-
-
-def test_an_error_has_the_servers_words_and_the_field(client, note_address):
+def test_errors_have_the_address_or_the_servers_code_and_field(client, wire, note_address):
     with refused(InvalidRequest, "invalid", status=400, field="note"):
         client.send("POST", note_address, {"note": ""})
     with pytest.raises(NotThere):
         client.study("nobodys")
+    wire.faults = [REFUSED] * 20
+    with refused_naming(ServerUnreachable, "http://localhost", "refused"):
+        client.me()
 
 
 def test_a_token_that_is_unknown_or_too_small_is_refused(wire, rosa, note_address):
