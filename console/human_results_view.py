@@ -18,6 +18,7 @@ from console.distributions import Distribution, distributions_of
 from console.result_sentences import Scale, Standing, p_text
 from console.spans import Axis, Span
 from console.templatetags.numbers import coefficient, interval, percent
+from error_codes import CodedText
 from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, UNFLAGGED
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice
@@ -170,23 +171,23 @@ class HumanResultsView:
         return self._part(ALL)
 
     @property
-    def answer(self) -> str:
+    def answer(self) -> CodedText:
         return self.standing.answer if self.standing.systems else self._most_chosen
 
     @property
-    def _most_chosen(self) -> str:
+    def _most_chosen(self) -> CodedText:
         """Of a question with several categories: which one people choose most often."""
         counts: dict[str, int] = {}
         for one in self._bins:
             counts[one.label] = counts.get(one.label, 0) + one.n
         total = sum(counts.values())
         if not total or self.has_numbers:
-            return _("Nothing can be said of this question yet.")
+            return CodedText(_("Nothing can be said of this question yet."), "nothing")
         label = max(counts, key=lambda name: counts[name])
         values = {"label": label, "share": percent(counts[label] / total), "n": f"{total:,}"}
         values["raters"] = self._raters.subject
         text = _("%(raters)s choose “%(label)s” most often: in %(share)s of %(n)s judgments.")
-        return text % values
+        return CodedText(text % values, "most_chosen")
 
     @property
     def is_ranked(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from error_codes import CodedText
 from hits.drafts import currency_of
 from hits.models import Assignment, RecruiterCall
 from hits.participations import items_of_participation, standing_of
@@ -73,21 +74,21 @@ def _standing(assignment: Assignment) -> Iterator[str]:
                 "They gave their place back at {recruiter}: whatever is decided here, nothing is "
                 "paid there unless it is approved there by hand."
             )
-            yield text.format(recruiter=name)
+            yield CodedText(text.format(recruiter=name), "place_returned")
         elif one.state == "timed_out" and one.outcome == "completed" and not one.reported:
             text = _(
                 "All of their work came, but no code was entered at {recruiter} in time. A "
                 "decision is sent once the code is, or after a day: an approval pays them then, "
                 "and a rejection may be refused, where nothing is paid anyway."
             )
-            yield text.format(recruiter=name)
+            yield CodedText(text.format(recruiter=name), "code_missing")
         elif one.state == "timed_out" and one.outcome != "completed":
             text = _(
                 "Their time ran out at {recruiter} before all of their work came: whatever is "
                 "decided here, nothing is paid there unless it is approved there by hand."
             )
-            yield text.format(recruiter=name)
+            yield CodedText(text.format(recruiter=name), "out_of_time")
         if one.reported and one.reported != one.outcome:
             text = _("The code that they entered at {recruiter} is that of: {outcome}.")
             label = OUTCOMES.get(one.reported, gettext_lazy("none of this study"))
-            yield text.format(recruiter=name, outcome=label)
+            yield CodedText(text.format(recruiter=name, outcome=label), "other_code")

@@ -221,7 +221,8 @@ class OfferForm(forms.Form):
 
     def _check_places(self, places: int | None, items: int | None) -> None:
         if places and items and places > (needed := places_wanted(self._batch, items)):
-            self.add_error("places", too_many(judgments_wanted(self._batch), needed))
+            text = too_many(judgments_wanted(self._batch), needed)
+            self.add_error("places", ValidationError(text, code="too_many"))
 
     @property
     def offer(self) -> Offer:

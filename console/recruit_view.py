@@ -24,6 +24,7 @@ from console.recruit_forms import (
     wanted_help,
 )
 from console.recruited_bonus_form import BonusForm
+from error_codes import CodedText
 from hits.models import Recruiter, RecruiterCall, Recruitment
 from hits.recruited_batches import (
     DISCARD,
@@ -63,7 +64,7 @@ class RecruitView:
     batch: Batch
     action: str = ""
     data: Mapping[str, Any] | None = None
-    problem: str = ""
+    problem: CodedText | str = ""
     actions: tuple[str, ...] = field(default=(PAUSE, RESUME, STOP, DISCARD), init=False)
 
     @cached_property
@@ -83,7 +84,7 @@ class RecruitView:
         return next(iter(self._standing), None)
 
     @property
-    def earlier(self) -> list[tuple[Recruitment, list[tuple[str, int]]]]:
+    def earlier(self) -> list[tuple[Recruitment, list[tuple[CodedText, int]]]]:
         """Those before it that participants came by, with their participations by state."""
         return [(one, self._states_of(one)) for one in self._standing[1:]]
 
@@ -302,11 +303,11 @@ class RecruitView:
         return max(0, self.rest - self.study.items) if self.study else 0
 
     @property
-    def states(self) -> list[tuple[str, int]]:
+    def states(self) -> list[tuple[CodedText, int]]:
         """Participations by their state, those that there are."""
         return self._states_of(self.study) if self.study else []
 
-    def _states_of(self, study: Recruitment) -> list[tuple[str, int]]:
+    def _states_of(self, study: Recruitment) -> list[tuple[CodedText, int]]:
         name = study.recruiter.name
         unsent = {f"{state}_unsent": n for state, n in study.unsent.items()}
         counts = {**study.sessions, **unsent, "entered": study.n_entered}
@@ -328,7 +329,7 @@ class RecruitView:
         return _counted(counts, {key: label % {"name": name} for key, label in labels.items()})
 
     @property
-    def outcomes(self) -> list[tuple[str, int]]:
+    def outcomes(self) -> list[tuple[CodedText, int]]:
         """Participations by the outcome that their code stands for, those that there are."""
         return _counted(self.study.outcomes if self.study else {}, OUTCOMES)
 
@@ -357,9 +358,9 @@ class RecruitView:
         ]
 
 
-def _counted(counts: Mapping[str, int], labels: Mapping[str, Any]) -> list[tuple[str, int]]:
-    known = [(str(label), counts.get(key, 0)) for key, label in labels.items()]
-    return [(label, n) for label, n in known if n > 0]
+def _counted(counts: Mapping[str, int], labels: Mapping[str, Any]) -> list[tuple[CodedText, int]]:
+    known = {key: counts.get(key, 0) for key in labels}
+    return [(CodedText(str(labels[key]), key), n) for key, n in known.items() if n > 0]
 
 
 def action_form(recruitment: Recruitment, action: str, data: Mapping[str, Any]) -> ActionForm:

@@ -77,9 +77,10 @@ class BonusForm(ParticipantForm):
             )
             recruiter = self._study.recruiter
             facts = {"name": recruiter.name, "cost": cost, "currency": recruiter.currency}
-            self.add_error("confirmed", text % facts)
+            self.add_error("confirmed", ValidationError(text % facts, code="not_cost"))
         elif amount is not None and cost is None and confirmed not in (None, amount):
-            self.add_error("confirmed", _("This is not the amount above."))
+            text = _("This is not the amount above.")
+            self.add_error("confirmed", ValidationError(text, code="not_amount"))
         elif amount is not None and not data["is_large"]:
             self._check_size(amount)
         return data
@@ -88,7 +89,8 @@ class BonusForm(ParticipantForm):
         worker_id = super().clean_worker_id()
         answers = Assignment.objects.of(self._study.batch).filter(worker__worker_id=worker_id)
         if not answers.exists():
-            raise ValidationError(_("Nobody of this Worker ID has answered in the batch."))
+            text = _("Nobody of this Worker ID has answered in the batch.")
+            raise ValidationError(text, code="unknown_worker")
         others = _accounts_before(self._study)
         if others and not answers.filter(accepted_at__gte=_begun_at(self._study)).exists():
             text = _(
@@ -96,7 +98,7 @@ class BonusForm(ParticipantForm):
                 "and an account pays its own participants alone. Pay the bonus there."
             )
             facts = {"name": self._study.recruiter.name, "others": ", ".join(others)}
-            raise ValidationError(text % facts)
+            raise ValidationError(text % facts, code="other_account")
         return worker_id
 
     def clean_amount(self) -> Decimal:
@@ -114,7 +116,7 @@ class BonusForm(ParticipantForm):
             )
             facts = {"n": LARGE_FROM_REWARDS, "amount": f"{amount:.2f}", "reward": f"{reward:.2f}"}
             facts |= {"currency": currency, "name": self._study.recruiter.name}
-            self.add_error("is_large", text % facts)
+            self.add_error("is_large", ValidationError(text % facts, code="large"))
 
 
 def _begun_at(study: Recruitment) -> Any:

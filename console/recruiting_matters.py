@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from error_codes import CodedText
 from hits.models import Batch, Recruitment
 from hits.recruited_batches import batches_without_study
 from hits.recruited_standing import participants_to_look_after
@@ -43,10 +44,13 @@ def calls_to_look_after(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
         yield RecruitingMatter(
             batch,
             "error",
-            message % {"n": f"{n:,}", "pk": batch.pk},
-            _("What nobody decides on, the recruiter may pay by time.")
+            CodedText(message % {"n": f"{n:,}", "pk": batch.pk}, "participants_to_look_after"),
+            CodedText(_("What nobody decides on, the recruiter may pay by time."), "paid_by_time")
             if n_paid_by_time
-            else _("A bonus or a message was refused, or nobody knows whether it arrived."),
+            else CodedText(
+                _("A bonus or a message was refused, or nobody knows whether it arrived."),
+                "bonus_or_message",
+            ),
             _("Look at it"),
             "looked-after",
         )
@@ -61,7 +65,10 @@ def places_in_vain(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
             yield RecruitingMatter(
                 one.batch,
                 "error",
-                message % {"name": one.recruiter.name, "pk": one.batch_id},
+                CodedText(
+                    message % {"name": one.recruiter.name, "pk": one.batch_id},
+                    "recruiter_disconnected",
+                ),
                 _("Newcomers are turned away, and no decision is sent."),
                 _("Look at it"),
             )
@@ -74,7 +81,7 @@ def places_in_vain(study_ids: Iterable[int]) -> Iterator[RecruitingMatter]:
             yield RecruitingMatter(
                 one.batch,
                 "warning",
-                message % {"n": f"{n:,}", "pk": one.batch_id},
+                CodedText(message % {"n": f"{n:,}", "pk": one.batch_id}, "places_without_work"),
                 _("Who comes is sent back unpaid."),
                 _("Pause or add work"),
             )
@@ -87,7 +94,7 @@ def undrafted_batches(batches: Iterable[Batch]) -> Iterator[RecruitingMatter]:
         yield RecruitingMatter(
             batch,
             "warning",
-            message % {"pk": batch.pk},
+            CodedText(message % {"pk": batch.pk}, "batch_without_study"),
             _("Its HITs are kept for participants."),
             _("Recruit participants"),
         )

@@ -81,7 +81,7 @@ def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
         yield (
             f"{which}, {question}: {names_of(results, group)}",
             coefficient(first.value),
-            f"{', '.join(filter(None, basis))}{_test_text(_test_name(results.settings), pairs)}"
+            f"{', '.join(filter(None, basis))}{describe_tests(results.settings, pairs)}"
             f"{_few_items(first)}",
         )
 
@@ -107,10 +107,11 @@ def _few_items(first: CorrelationRecord) -> str:
     return f"; {text % {'n': n_items, 'least': LEAST_ITEMS}}"
 
 
-def _test_text(test: str, pairs: int) -> str:
+def describe_tests(settings: Settings, pairs: int) -> str:
+    """The test, and how many pairs of metrics it compared; empty if none."""
     if not pairs:
         return ""
     text = ngettext(
         "by %(test)s, Holm's p over %(n)d pair", "by %(test)s, Holm's p over %(n)d pairs", pairs
     )
-    return f"; {text % {'test': test, 'n': pairs}}"
+    return f"; {text % {'test': _test_name(settings), 'n': pairs}}"

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from annotation.simulated_answers import Raters
 from console.templatetags.numbers import percent
+from error_codes import CodedText
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
@@ -111,28 +112,30 @@ class Standing:
         return rivals_of(self.systems, self.pairs)
 
     @property
-    def answer(self) -> str:
+    def answer(self) -> CodedText:
         """For a reader who knows no statistics: who is best, and whether that is sure."""
         first = self.systems[0]
         if first.mean is None:
-            return _("No order of the systems follows from these comparisons yet.")
+            text = _("No order of the systems follows from these comparisons yet.")
+            return CodedText(text, "no_order")
         if len(self.systems) == 1:
-            return self._of_one(first)
+            return CodedText(self._of_one(first), "one_system")
         values = {"best": first.system, "yes": self.scale.yes} | self._raters
         if has_too_few_items(first):
             text = _("Too few items for an answer; so far %(named)s put %(best)s first.")
-            return text % values
+            return CodedText(text % values, "too_few_items")
         if not self.rivals:
-            return _BEST[self.scale.measure]() % values
+            return CodedText(_BEST[self.scale.measure]() % values, "best")
         if not any(self._decides(pair) for pair in self.pairs):
             if len(self.systems) == 2:
                 text = _("Whether %(best)s or %(other)s is better is not decided.")
-                return text % (values | {"other": self.systems[1].system})
+                text %= values | {"other": self.systems[1].system}
+                return CodedText(text, "undecided")
             text = _("None of the %(n)d systems is shown to be better than another.")
-            return text % {"n": len(self.systems)}
+            return CodedText(text % {"n": len(self.systems)}, "none_better")
         names = short_list(self.rivals)
         text = _("%(raters)s put %(best)s first so far, but %(rivals)s may be as good or better.")
-        return text % (values | {"rivals": names})
+        return CodedText(text % (values | {"rivals": names}), "rivals")
 
     @property
     def _raters(self) -> dict[str, str]:
@@ -165,31 +168,33 @@ class Standing:
         if len(self.systems) < 2 or self.systems[0].mean is None:
             return ""
         if has_too_few_items(self.systems[0]):
-            return _("With other items that may well come out otherwise.")
+            text = _("With other items that may well come out otherwise.")
+            return CodedText(text, "too_few_items")
         if not self.rivals:
-            return _("With other items and other annotators it would very probably be first again.")
-        return _("More ratings would be needed to know.")
+            text = _("With other items and other annotators it would very probably be first again.")
+            return CodedText(text, "best")
+        return CodedText(_("More ratings would be needed to know."), "rivals")
 
     @property
-    def sureness(self) -> str:
+    def sureness(self) -> CodedText:
         """The same in a few words."""
         if has_too_few_items(self.systems[0]):
             n = self.systems[0].n_items
-            return ngettext(
-                "%(n)d item, too few to be sure", "%(n)d items, too few to be sure", n
-            ) % {"n": n}
+            text = ngettext("%(n)d item, too few to be sure", "%(n)d items, too few to be sure", n)
+            return CodedText(text % {"n": n}, "too_few_items")
         if not self.rivals:
-            return _("ahead of every other")
-        return _("%(rivals)s may be as good") % {"rivals": short_list(self.rivals)}
+            return CodedText(_("ahead of every other"), "best")
+        text = _("%(rivals)s may be as good") % {"rivals": short_list(self.rivals)}
+        return CodedText(text, "rivals")
 
     @property
-    def details(self) -> list[str]:
+    def details(self) -> list[CodedText]:
         """Who is better than whom, by how much and how surely; and which pairs are not decided."""
         if len(self.systems) < 2:
             return list(self._alone())
         return [*self._better(), *self._undecided(), *self._meaning(), *self._net()]
 
-    def _alone(self) -> Iterator[str]:
+    def _alone(self) -> Iterator[CodedText]:
         one = self.systems[0]
         limits = self.scale.interval(one)
         if limits:
@@ -197,9 +202,9 @@ class Standing:
                 "Its 95 %% interval is %(limits)s, which allows for the chance of other items and "
                 "other annotators."
             )
-            yield text % {"limits": limits}
+            yield CodedText(text % {"limits": limits}, "interval")
 
-    def _better(self) -> Iterator[str]:
+    def _better(self) -> Iterator[CodedText]:
         """A line for each system that is told ahead of others."""
         lines = []
         for at, one in enumerate(self.systems):
@@ -211,7 +216,7 @@ class Standing:
             ]
             if behind:
                 lines.append(self._better_than(one.system, behind))
-        yield from lines[:MOST_LINES]
+        yield from (CodedText(line, "better") for line in lines[:MOST_LINES])
 
     def _better_than(self, one: str, behind: Sequence[tuple[str, RatedPairRecord]]) -> str:
         by = [
@@ -233,7 +238,7 @@ class Standing:
         others = short_list(by)
         return text % {"one": one, "others": others, "p": p_text(largest), "k": len(self.pairs)}
 
-    def _undecided(self) -> Iterator[str]:
+    def _undecided(self) -> Iterator[CodedText]:
         """All open pairs in a line, and of which of them the interval alone would say otherwise."""
         names = [system.system for system in self.systems]
         pairs = [
@@ -248,7 +253,8 @@ class Standing:
         if rest > 1:
             more = ngettext("%(n)d more pair", "%(n)d more pairs", rest) % {"n": rest}
             texts = [*texts[:MOST_UNDECIDED], more]
-        yield _("Not decided: %(pairs)s.") % {"pairs": "; ".join(texts)}
+        text = _("Not decided: %(pairs)s.") % {"pairs": "; ".join(texts)}
+        yield CodedText(text, "undecided")
         alone = [f"{a} – {b}" for a, b, pair in pairs if _leaves_out_zero(pair)]
         if alone:
             text = ngettext(
@@ -258,7 +264,8 @@ class Standing:
                 "comparisons, or on so few items.",
                 len(alone),
             )
-            yield text % {"named": short_list(alone), "k": len(self.pairs)}
+            text %= {"named": short_list(alone), "k": len(self.pairs)}
+            yield CodedText(text, "without_zero")
 
     def _open_pair(self, a: str, b: str, pair: RatedPairRecord) -> str:
         values = {"a": a, "b": b}
@@ -269,21 +276,23 @@ class Standing:
         size = self.scale.difference(pair, 1.0 if pair.a == a else -1.0)
         return _("%(a)s or %(b)s (%(a)s ahead by %(size)s)") % (values | {"size": size})
 
-    def _meaning(self) -> Iterator[str]:
+    def _meaning(self) -> Iterator[CodedText]:
         """What the brackets are, where there are any."""
         if any(pair.ci_low is not None for pair in self.pairs):
-            yield _(
+            text = _(
                 "In brackets: 95 % intervals, for other items and other annotators; in 95 of 100 "
                 "studies such an interval holds what there is. Where a pair is not decided, either "
                 "may be better."
             )
+            yield CodedText(text, "brackets")
 
-    def _net(self) -> Iterator[str]:
+    def _net(self) -> Iterator[CodedText]:
         if self.scale.measure != SHARE and any(is_ordinal(pair) for pair in self.pairs):
-            yield _(
+            text = _(
                 "Net: of 100 answers about both systems on the same item, how many more put the "
                 "one above the other than below it."
             )
+            yield CodedText(text, "net")
 
     @property
     def comparisons_text(self) -> str:

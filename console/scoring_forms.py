@@ -146,18 +146,19 @@ class JudgeForm(forms.Form):
         if data.get("prompt") == OWN:
             for name in NEEDED_OF_OWN[self.metric]:
                 if data.get(name) in ("", None) and name not in self.errors:
-                    self.add_error(name, _("Say it, or choose another question."))
+                    text = _("Say it, or choose another question.")
+                    self.add_error(name, forms.ValidationError(text, code="required"))
         self._require_cap(data)
         return data
 
     def _require_cap(self, data: dict[str, Any]) -> None:
         prices = [data.get("usd_per_million_input"), data.get("usd_per_million_output")]
         if any(prices) and not data.get("max_usd") and "max_usd" not in self.errors:
-            self.add_error("max_usd", _("Say how much it may cost at most."))
+            text = _("Say how much it may cost at most.")
+            self.add_error("max_usd", forms.ValidationError(text, code="required"))
         if not any(prices) and not data.get("max_requests"):
-            self.add_error(
-                "max_requests", _("Without a price only a cap on requests can stop the run.")
-            )
+            text = _("Without a price only a cap on requests can stop the run.")
+            self.add_error("max_requests", forms.ValidationError(text, code="required"))
 
     @property
     def of_judges(self) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class NewStudyForm(forms.Form):
         }
         name = needed.get(str(begin))
         if name and not data.get(name) and name not in self.errors:
-            self.add_error(name, problems[name])
+            self.add_error(name, forms.ValidationError(problems[name], code="missing"))
         return data
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from accounts.audit import record
 from annotation.models import Study
+from error_codes import CodedText
 from hits.changes import expiry_of
 from hits.exceptions import BatchUnfit, StudyUnfinished
 from hits.models import Assignment, Batch, DraftDecision, RecruiterCall, Recruitment
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from accounts.models import User
 
 
-def unfinished_work(study: Study) -> list[str]:
+def unfinished_work(study: Study) -> list[CodedText]:
     """What would go on behind the archive's door, in sentences; nothing where it may be shut."""
     return list(_unfinished(study))
 
 
-def _unfinished(study: Study) -> Iterator[str]:
+def _unfinished(study: Study) -> Iterator[CodedText]:
     now = timezone.now()
     batches = Batch.objects.of(study).started().filter(closed_at=None)
     if n := sum(expiry_of(batch) > now for batch in batches):
@@ -35,14 +36,14 @@ def _unfinished(study: Study) -> Iterator[str]:
             "%(n)s batches are still on offer. Let them expire, or close them.",
             n,
         )
-        yield text % {"n": n}
+        yield CodedText(text % {"n": n}, "open_batches")
     if n := Recruitment.objects.of(study).live().count():
         text = ngettext(
             "%(n)s study is open at a recruiter. Stop it.",
             "%(n)s studies are open at a recruiter. Stop them.",
             n,
         )
-        yield text % {"n": n}
+        yield CodedText(text % {"n": n}, "open_studies")
     calls = RecruiterCall.objects.to_look_after()
     if n := calls.filter(recruitment__batch__study=study).count():
         text = ngettext(
@@ -50,17 +51,17 @@ def _unfinished(study: Study) -> Iterator[str]:
             "%(n)s calls to a recruiter wait for you: settle them, or put them away.",
             n,
         )
-        yield text % {"n": n}
+        yield CodedText(text % {"n": n}, "calls_to_look_after")
     if n := Assignment.objects.undecided().filter(hit__batch__study=study).count():
         text = ngettext(
             "%(n)s submission waits for your decision.",
             "%(n)s submissions wait for your decision.",
             n,
         )
-        yield text % {"n": f"{n:,}"}
+        yield CodedText(text % {"n": f"{n:,}"}, "undecided_work")
     if n := DraftDecision.objects.of(study).count():
         text = ngettext("%(n)s decision is not sent.", "%(n)s decisions are not sent.", n)
-        yield text % {"n": f"{n:,}"}
+        yield CodedText(text % {"n": f"{n:,}"}, "unsent_decisions")
 
 
 @transaction.atomic

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from accounts.audit import record
 from annotation.models import Candidate, Item, Judgment, LabelSet, Study, Submission
 from annotation.study_jobs import jobs_of, request_study_job
+from error_codes import CodedText
 from hits.archive import unfinished_work
 from hits.exceptions import StudyUnfinished
 from hits.models import (
@@ -51,23 +52,25 @@ def contents_of(study: Study) -> dict[str, int]:
     }
 
 
-def obstacles_to_deletion(study: Study) -> list[str]:
+def obstacles_to_deletion(study: Study) -> list[CodedText]:
     """All that keeps a study, in sentences; nothing where it may be deleted."""
     return list(_obstacles(study))
 
 
-def _obstacles(study: Study) -> Iterator[str]:
+def _obstacles(study: Study) -> Iterator[CodedText]:
     yield from unfinished_work(study)
     if n := Payment.objects.of(study).unsent().count():
         text = ngettext("%(n)s payment is not sent.", "%(n)s payments are not sent.", n)
-        yield text % {"n": f"{n:,}"}
+        yield CodedText(text % {"n": f"{n:,}"}, "unsent_payments")
     if jobs_of(study).unfinished().exclude(kind=DELETE_STUDY).exists():
-        yield _("A job on it is under way. Wait for its end, or stop it.")
+        text = _("A job on it is under way. Wait for its end, or stop it.")
+        yield CodedText(text, "job_under_way")
     if _counts_against_a_budget(study):
-        yield _(
+        text = _(
             "What its answers cost counts against the team's budget, which would be forgotten. Put "
             "the study into the archive instead."
         )
+        yield CodedText(text, "counts_against_budget")
 
 
 def _counts_against_a_budget(study: Study) -> bool:

@@ -150,11 +150,13 @@ def request_change(
     """Request something about a study, as it was when `number` requests had been made."""
     locked = Recruitment.objects.select_for_update(of=("self",)).get(pk=recruitment.pk)
     if locked.n_requests != number:
-        raise RecruitingRefused(_("Something was requested of it since. Look at it again."))
+        raise RecruitingRefused(
+            _("Something was requested of it since. Look at it again."), code="changed_since"
+        )
     _require_nothing_under_way(locked.batch, is_under_way=locked.is_under_way)
     if action not in ANYTIME and action not in POSSIBLE.get(State(locked.state), ()):
         text = _("The study is not in a state for this: {state}.")
-        raise RecruitingRefused(text.format(state=locked.get_state_display()))
+        raise RecruitingRefused(text.format(state=locked.get_state_display()), code="wrong_state")
     if action in WANTS_JUDGMENTS:
         _require_wanted(locked.batch)
     values = values or {}
@@ -225,12 +227,16 @@ def _require_recruitable(batch: Batch, offer: Offer) -> None:
 def _require_nothing_under_way(batch: Batch, *, is_under_way: bool = False) -> None:
     """What failed may be tried again at any moment: a draft, too, that another would be beside."""
     if is_under_way or jobs_of_batch(batch).unfinished().exists():
-        raise RecruitingRefused(_("Something is under way. Wait until it is done."))
+        raise RecruitingRefused(
+            _("Something is under way. Wait until it is done."), code="under_way"
+        )
 
 
 def _require_no_open(studies: RecruitmentQuerySet) -> None:
     if studies.exclude(state__in=[State.STOPPED, *Recruitment.OVER]).exists():
-        raise RecruitingRefused(_("A study of this batch is drafted or open already."))
+        raise RecruitingRefused(
+            _("A study of this batch is drafted or open already."), code="open_already"
+        )
 
 
 @transaction.atomic
@@ -245,7 +251,8 @@ def _require_alone(recruitment: Recruitment) -> None:
 def _require_wanted(batch: Batch) -> None:
     if not judgments_wanted(batch):
         raise RecruitingRefused(
-            _("All judgments of the batch are in: whoever came would find nothing to do.")
+            _("All judgments of the batch are in: whoever came would find nothing to do."),
+            code="nothing_wanted",
         )
 
 
@@ -285,7 +292,9 @@ def _begin_sending(recruitment: Recruitment, job: Job) -> None:
     page that is out of date. What is in the study's way is not that."""
     latest = Recruitment.objects.filter(pk=recruitment.pk, n_requests=job.arguments["number"])
     if not latest.update(is_under_way=True, problem=""):
-        raise RecruitingRefused(_("Something was requested of it since. Look at it again."))
+        raise RecruitingRefused(
+            _("Something was requested of it since. Look at it again."), code="changed_since"
+        )
 
 
 def _send(recruitment: Recruitment, job: Job) -> None:

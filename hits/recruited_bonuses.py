@@ -98,7 +98,8 @@ def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[s
                 "A bonus of {amount} for {worker} was requested for the same reason on {day}, and "
                 "nobody knows whether it is paid. Request the same amount again: it is paid once."
             )
-        raise RecruitingRefused(text.format(day=f"{earlier.job.created_at:%Y-%m-%d}", **facts))
+        day = f"{earlier.job.created_at:%Y-%m-%d}"
+        raise RecruitingRefused(text.format(day=day, **facts), code="same_reason")
     if "token" not in checked:
         _require_unpaid_at_desk(recruitment.batch, values)
     return checked

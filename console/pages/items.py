@@ -62,12 +62,11 @@ def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     if form.is_valid():
         reason = form.cleaned_data["reason"]
         flag_submissions(submissions=submissions, reason=reason, actor=person(request))
-        messages.success(request, _("The submission is flagged; it counts until it is rejected."))
+        text = _("The submission is flagged; it counts until it is rejected.")
+        messages.success(request, text, extra_tags="flagged")
     else:
-        problems = problems_of(form)
-        messages.error(
-            request, " ".join([_("Nothing was flagged: say why it is in doubt."), problems])
-        )
+        text = _("Nothing was flagged: say why it is in doubt.")
+        messages.error(request, f"{text} {problems_of(form)}", extra_tags="not_flagged")
     return redirect("console:item", slug, item_id)
 
 

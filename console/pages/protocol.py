@@ -213,7 +213,8 @@ def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
     elif source == REPLACED and (kept := request.session.pop(_session_key(study), None)):
         document, text = read_document(kept), _("The draft is as it was before.")
     else:
-        messages.error(request, _("There is no such protocol. Choose one of the list."))
+        text = _("There is no such protocol. Choose one of the list.")
+        messages.error(request, text, extra_tags="no_protocol")
         return redirect("console:protocol", slug)
     _keep_draft(request, study)
     save_draft(study=study, document=document, is_copy=version is not None)

@@ -15,6 +15,7 @@ from console.pages.downloads import record_export
 from console.pages.study import person, study_for
 from console.recruit_forms import OfferForm
 from console.recruit_view import RecruitView, action_form, action_values
+from error_codes import CodedText
 from hits.exceptions import HitsError
 from hits.models import RecruiterCall, Recruitment
 from hits.recruited_batches import (
@@ -56,7 +57,7 @@ def draft(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
     try:
         request_draft(batch=row, offer=form.offer, actor=person(request))
     except HitsError as error:
-        view.problem = str(error)
+        view.problem = CodedText(str(error), error.code)
         return batch_page(request, study, row, view)
     return _back(slug, batch_id)
 
@@ -85,7 +86,7 @@ def act(
             actor=person(request),
         )
     except HitsError as error:
-        view.problem, view.data = str(error), None
+        view.problem, view.data = CodedText(str(error), error.code), None
         return batch_page(request, study, row, view)
     return _back(slug, batch_id)
 
@@ -107,7 +108,9 @@ def file(
     try:
         address = file_address(recruitment, name, reader=person(request).get_username())
     except HitsError as error:
-        return batch_page(request, study, row, RecruitView(row, problem=str(error)))
+        return batch_page(
+            request, study, row, RecruitView(row, problem=CodedText(str(error), error.code))
+        )
     record_export(request, study, f"batch {row.pk}, {recruitment.recruiter}: {name}.csv")
     return redirect(address)
 
@@ -140,7 +143,9 @@ def settle(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> Http
             actor=person(request),
         )
     except HitsError as error:
-        return batch_page(request, study, row, RecruitView(row, problem=str(error)))
+        return batch_page(
+            request, study, row, RecruitView(row, problem=CodedText(str(error), error.code))
+        )
     return _back(slug, batch_id)
 
 

@@ -58,7 +58,8 @@ def rename(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         title = form.cleaned_data["title"]
         rename_study(study=study, title=title, actor=person(request))
-        messages.success(request, _("The study is called “{title}”.").format(title=title))
+        text = _("The study is called “{title}”.").format(title=title)
+        messages.success(request, text, extra_tags="renamed")
         return redirect("console:study", slug)
     return study_page(request, study, "rename", {"form": form})
 
@@ -88,8 +89,10 @@ def _delete(request: HttpRequest, study: Study) -> HttpResponse:
     try:
         job = remove_study(study=study, actor=person(request))
     except StudyUnfinished as refused:
-        messages.error(request, _("It was not deleted. {why}").format(why=refused))
+        text = _("It was not deleted. {why}").format(why=refused)
+        messages.error(request, text, extra_tags=refused.code)
         return redirect("console:delete", study.slug)
     text = _("“{title}” is being deleted in the background.") if job else _("“{title}” is deleted.")
-    messages.success(request, text.format(title=study.title))
+    code = "deleting" if job else "deleted"
+    messages.success(request, text.format(title=study.title), extra_tags=code)
     return redirect("console:studies")

@@ -22,8 +22,7 @@ from metrics.stored_scores import write_scores
 from stats.inference.looks import confidence_at_look
 from tests.annotation.importing import command_output
 from tests.annotation.studies import add_candidates, rate, rating_study
-from tests.console.pages import words_of
-from tests.console.test_launch import check_page, fault_fields, faults, form_of, press
+from tests.console.test_launch import check_page, fault_fields, form_of, press
 from tests.console.work import work_off
 from validation.models import EstimatedDifference, EstimatedMean
 
@@ -108,11 +107,10 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_
         assert estimate[name] == pytest.approx(getattr(row, name)), name
     assert estimate["people_only"]["ci_low"] == pytest.approx(row.people_low)
 
-    page = words_of(rosa.get(reverse("console:validation", args=[study.slug])).content.decode())
-    assert "The mean over all scored items" in page
-    assert f"{row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]" in page
-    assert "After 2 batches: intervals of" in page
-    assert "Launch more where the judge is least sure" in page
+    page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
+    assert 'id="estimated-mean"' in page
+    assert f"[{row.ci_low:.2f}, {row.ci_high:.2f}]" in page
+    assert "?where=unsure" in page
 
 
 def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, study, tmp_path):
@@ -141,8 +139,8 @@ def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, st
     for name in ("value", "ci_low", "ci_high", "p", "p_adjusted"):
         assert difference[name] == pytest.approx(getattr(row, name)), name
     address = reverse("console:validation-table", args=[study.slug, "estimated-differences"])
-    page = words_of(rosa.get(address).content.decode())
-    assert f"{row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]" in page.replace("−", "-")
+    page = rosa.get(address).content.decode().replace("−", "-")
+    assert f"[{row.ci_low:.2f}, {row.ci_high:.2f}]" in page
 
 
 def chances_of(batch) -> dict[str, float]:
@@ -174,10 +172,8 @@ def test_the_offer_is_held_until_enough_items_are_rated(rosa, study):
     answer_all(study, first)
     answer = check_page(rosa, study, where="unsure")
     assert answer.context["view"].choice.value == "unsure"
-    assert "at least 10 of them must be scored and rated first" in faults(answer)
     assert fault_fields(answer) == {"judge"}
-    form = form_of(answer)
-    assert press(rosa, study, form).status_code == 200
+    assert press(rosa, study, form_of(answer)).status_code == 200
     assert Batch.objects.count() == 1
 
 
@@ -187,9 +183,6 @@ def test_the_offer_has_its_price_and_names_what_it_is_drawn_by(rosa, study):
     view = page.context["view"]
     assert (view.choice.value, view.draft.selection["n"]) == ("unsure", 8)
     assert str(view.cost.total_usd) == str(8 * Decimal("0.12") + 8 * view_fee(view))
-    text = words_of(page.content.decode())
-    assert "A sample, where the judge is least sure" in text
-    assert "Each item's chance is stored with the launch" in text
     # the same press again is the same batch, whatever came in meanwhile
     form = form_of(page)
     press(rosa, study, form)
@@ -216,7 +209,7 @@ def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
     page = reverse("console:validation", args=[study.slug])
     assert "?where=unsure" in rosa.get(page).content.decode()
     answer = signed_in(analyst).get(page).content.decode()
-    assert "The mean over all scored items" in words_of(answer)
+    assert 'id="estimated-mean"' in answer
     assert "?where=" not in answer
 
 

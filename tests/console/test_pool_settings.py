@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from retrieval.models import CollectionVersion
-from tests.console.pages import words_of
+from tests.codes import field_codes
 from tests.retrieval.collections import add_file
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -135,4 +135,4 @@ def test_fusion_takes_its_constant_from_the_form(rosa, collection, tmp_path):
 def test_a_constant_of_fusion_that_cannot_be_is_refused(rosa, collection):
     answer = ask(rosa, collection, method="take", n=4, fusion_constant=0)
     assert answer.status_code == 422
-    assert "greater than or equal to 1" in words_of(answer.content.decode())
+    assert field_codes(answer.context["form"]) == {"fusion_constant": ["min_value"]}

@@ -15,7 +15,6 @@ from annotation.models import Study, Upload
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
 from tests.annotation.studies import rating_study
-from tests.console import pages
 from work.execution import run_job
 from work.models import Job
 
@@ -54,9 +53,9 @@ def form_of(upload: Upload, uses: dict[str, str] | None = None, **said: Any) -> 
     return {f"use-{n}": uses.get(name, "") for n, name in enumerate(names)} | said
 
 
-def words_of(client: Client, upload: Upload) -> str:
-    text = pages.words_of(client.get(to("upload", upload)).content.decode())
-    return text.replace(" :", ":").replace(" ,", ",").replace("“ ", "“").replace(" ”", "”")
+def show(client: Client, upload: Upload) -> Any:
+    """The page of the file."""
+    return client.get(to("upload", upload)).context
 
 
 def values(study: Study) -> dict[Any, float]:
@@ -72,10 +71,12 @@ def test_columns_of_metrics_are_guessed_shown_and_imported(rosa: Client, study: 
         "bleurt": "score",
         "loss": "score",
     }
-    text = words_of(rosa, upload)
-    assert "Read as CSV with semicolons" in text
-    assert "6 scores of 2 metrics" in text
-    assert "bleurt 3 0.25 0.75 0 1" in text
+    shown = show(rosa, upload)
+    assert upload.form["delimiter"] == ";"
+    assert (shown["summary"]["n_scores"], shown["summary"]["n_metrics"]) == (6, 2)
+    names = ("metric", "n", "least", "most", "n_undefined", "n_without")
+    bleurt = next(row for row in shown["metrics"] if row["metric"] == "bleurt")
+    assert [bleurt[name] for name in names] == ["bleurt", 3, "0.25", "0.75", 0, 1]
     assert not ScoringRun.objects.exists()
 
     answer = rosa.post(to("upload-map", upload), form_of(upload, lower="loss", signature="loss|v1"))
@@ -99,7 +100,7 @@ def test_columns_of_metrics_are_guessed_shown_and_imported(rosa: Client, study: 
 
 def test_a_row_a_score_names_its_metric(rosa: Client, study: Study) -> None:
     upload = send(rosa, study, LONG)
-    assert "2 scores of 1 metric" in words_of(rosa, upload)
+    assert show(rosa, upload)["summary"]["n_scores"] == 2
     rosa.post(to("upload-import", upload), form_of(upload))
     do_jobs()
     assert values(study) == {("bleurt", "d0", "alpha"): 0.5}
@@ -112,17 +113,19 @@ def test_all_faults_are_shown_at_their_cells_and_nothing_is_imported(
 ) -> None:
     content = WIDE + "d9;alpha;1;1\nd1;beta;high;1\nd0;alpha;0.1;9\nd1;beta;1\n;beta;1;1\n"
     upload = send(rosa, study, content)
-    text = words_of(rosa, upload)
-    assert "6 faults in the file. Nothing is saved yet." in text
-    for fault in (
-        "Line 2, bleurt: “0,5”: '0,5' is not a number.",
-        "has no candidate 'alpha' of 'd9'.",
-        "Line 6, bleurt: “high”: 'high' is not a number.",
-        "Line 7, loss: “9”: line 2 gives 'loss' for it already.",
-        "Line 8: 3 fields, where the header has 4.",
-        "Line 9, dialog_id: this field must not be empty.",
-    ):
-        assert fault in text, fault
+    assert upload.n_faults == 6
+    faults = [(one["line"], one["column"], one["value"]) for one in upload.faults]
+    assert faults == [
+        (2, "bleurt", "0,5"),
+        (5, "", ""),
+        (6, "bleurt", "high"),
+        (7, "loss", "9"),
+        (8, "", ""),
+        (9, "dialog_id", ""),
+    ]
+    missing = upload.faults[1]["problem"]
+    assert "'alpha'" in missing
+    assert "'d9'" in missing
     rosa.post(to("upload-import", upload), form_of(upload))
     assert not ScoringRun.objects.exists()
     assert Upload.objects.get().result is None
@@ -131,9 +134,9 @@ def test_all_faults_are_shown_at_their_cells_and_nothing_is_imported(
 def test_what_the_columns_are_is_said_and_kept(rosa: Client, study: Study) -> None:
     content = "doc,bot,q\nd0,alpha,0.5\n"
     upload = send(rosa, study, content)
-    assert "Choose the column that is “Item”." in words_of(rosa, upload)
+    assert len(show(rosa, upload)["problems"]) == 1
     rosa.post(to("upload-map", upload), form_of(upload, {"doc": "item"}))
-    assert "1 score of 1 metric" in words_of(rosa, upload)
+    assert show(rosa, upload)["summary"]["n_scores"] == 1
     rosa.post(to("upload-import", upload), form_of(upload, {"doc": "item"}))
     Upload.objects.all().delete()
     again = send(rosa, study, content.replace("0.5", "0.75"))

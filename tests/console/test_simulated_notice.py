@@ -1,18 +1,18 @@
 """Wherever results are, it is said that answers are simulated: on pages, in files, by the API."""
 
 import json
+from html import escape
 
 import pytest
 from django.urls import reverse
 
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Submission
+from annotation.simulated_answers import simulation_notice
 from console.results import AGREEMENT, RESULTS, compute
 from tests.console.filled import scored_study, store_validation
-from tests.console.pages import words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
-NOTICE = "Every answer of this study is simulated"
 
 
 def computed_study(researcher, slug, *, is_simulated):
@@ -50,19 +50,20 @@ def test_each_page_of_results_says_once_that_answers_are_simulated(rosa, simulat
     for study, n in ((simulated, 1), (human, 0)):
         answer = read(rosa, name, study)
         assert answer.status_code == 200
-        assert words_of(answer.content.decode()).count(NOTICE) == n
+        assert answer.content.decode().count(escape(simulation_notice(simulated))) == n
 
 
-@pytest.mark.parametrize("name", ["agreement.json", "validation.json"])
-def test_files_for_programs_say_whether_answers_are_simulated(rosa, simulated, human, name):
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("download", ["agreement.json"]),
+        ("download", ["validation.json"]),
+        ("label-set", [1, "json"]),
+    ],
+)
+def test_files_say_whether_answers_are_simulated(rosa, simulated, human, name, parts):
     for study, is_simulated in ((simulated, True), (human, False)):
-        content = json.loads(read(rosa, "download", study, name).getvalue())
-        assert content["simulated"] is is_simulated
-
-
-def test_a_label_sets_file_says_whether_answers_are_simulated(rosa, simulated, human):
-    for study, is_simulated in ((simulated, True), (human, False)):
-        content = json.loads(read(rosa, "label-set", study, 1, "json").getvalue())
+        content = json.loads(read(rosa, name, study, *parts).getvalue())
         assert content["simulated"] is is_simulated
 
 

@@ -16,9 +16,8 @@ from console.results import AGREEMENT, compute
 from hits import deletion
 from hits.models import Assignment, Batch, Budget, Hit
 from hits.submissions import set_status
-from tests.annotation.studies import rating_study
+from tests.codes import codes_of, field_codes, message_codes
 from tests.console.filled import add_assignment, add_batch, scored_study
-from tests.console.pages import words_of
 from tests.console.work import request_for_later, work_off
 from work.models import Job
 
@@ -40,19 +39,19 @@ def study(researcher: User) -> Study:
     return study
 
 
-def post(client: Client, page: str, /, **fields: Any) -> str:
-    answer = client.post(reverse(f"console:{page}", args=["mine"]), fields, follow=True)
-    return words_of(answer.content.decode())
+def post(client: Client, page: str, /, **fields: Any) -> Any:
+    return client.post(reverse(f"console:{page}", args=["mine"]), fields, follow=True)
 
 
 def test_a_study_has_another_name_under_the_same_address(rosa: Client, study: Study) -> None:
-    assert "The study is called “Better name”." in post(rosa, "rename", title="Better name")
+    assert message_codes(post(rosa, "rename", title="Better name")) == ["renamed"]
     study.refresh_from_db()
     assert (study.title, study.slug) == ("Better name", "mine")
     entry = AuditEntry.objects.get(action="study.rename")
     assert entry.details["to"] == "Better name"
-    assert "This field is required" in post(rosa, "rename", title=" ")
-    assert "invisible character (U+202E)" in post(rosa, "rename", title="Best\u202ename")
+    for title, code in ((" ", "required"), ("Best\u202ename", "invisible")):
+        form = post(rosa, "rename", title=title).context["form"]
+        assert field_codes(form) == {"title": [code]}
 
 
 def test_a_study_is_deleted_once_its_name_is_typed(
@@ -60,11 +59,11 @@ def test_a_study_is_deleted_once_its_name_is_typed(
 ) -> None:
     monkeypatch.setattr(deletion, "unfinished_work", lambda _study: [])
     n_items = study.items.count()
-    page = words_of(rosa.get(reverse("console:delete", args=["mine"])).content.decode())
-    assert f"Items {n_items}" in page
-    assert "Nothing was deleted: type mine" in post(rosa, "delete", name="other")
+    page = rosa.get(reverse("console:delete", args=["mine"]))
+    assert page.context["contents"][0][1] == n_items
+    assert "mine" in post(rosa, "delete", name="other").context["problem"]
     assert Study.objects.exists()
-    assert "is deleted." in post(rosa, "delete", name="mine")
+    assert message_codes(post(rosa, "delete", name="mine")) == ["deleted"]
     left = [
         model._meta.label
         for app in ("annotation", "metrics", "validation", "hits", "console")
@@ -80,21 +79,17 @@ def test_a_study_is_deleted_once_its_name_is_typed(
 def test_a_study_with_open_work_is_not_deleted(rosa: Client, researcher: User) -> None:
     study = scored_study("mine", owner=researcher)
     add_assignment(add_batch(study).hits.first())
-    text = post(rosa, "delete", name="mine")
-    assert "1 submission waits for your decision." in text
-    assert Study.objects.exists()
-
-
-def test_what_was_spent_of_a_budget_is_not_forgotten(rosa: Client, study: Study) -> None:
-    Budget.objects.create(team=study.team, cap_usd=100)
-    assert "counts against the team's budget" in post(rosa, "delete", name="mine")
-    assert Study.objects.exists()
-
-
-def test_a_study_on_which_a_job_works_is_not_deleted(rosa: Client, researcher: User) -> None:
-    study = rating_study("mine", owner=researcher)
     request_for_later(study=study, kind=SCORE, names=["rouge1"])
-    assert "A job on it is under way." in post(rosa, "delete", name="mine")
+    reasons = codes_of(post(rosa, "delete", name="mine").context["reasons"])
+    assert reasons == ["open_batches", "undecided_work", "job_under_way"]
+    assert Study.objects.exists()
+
+
+def test_spending_under_a_budget_is_not_forgotten(rosa: Client, study: Study) -> None:
+    Budget.objects.create(team=study.team, cap_usd=100)
+    reasons = codes_of(post(rosa, "delete", name="mine").context["reasons"])
+    assert reasons[-1] == "counts_against_budget"
+    assert Study.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -103,8 +98,7 @@ def test_a_large_study_is_deleted_in_the_background(
 ) -> None:
     monkeypatch.setattr("hits.deletion.AT_ONCE_JUDGMENTS", 0)
     scored_study("mine", owner=researcher)
-    text = post(rosa, "delete", name="mine")
-    assert "is being deleted in the background" in text
+    assert message_codes(post(rosa, "delete", name="mine")) == ["deleting"]
     work_off()
     assert list(Job.objects.filter(kind="delete_study").values_list("state", flat=True)) == ["done"]
     assert not Study.objects.exists()

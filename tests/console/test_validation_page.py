@@ -5,6 +5,7 @@ import json
 import re
 import zipfile
 from functools import partial
+from html import unescape
 from xml.etree import ElementTree
 
 import pytest
@@ -19,6 +20,7 @@ from tests.annotation.studies import rate, rated_study, rating_study
 from tests.console.filled import add_batch, add_scores, scored_study, store_validation
 from tests.console.pages import rows_of, words_of
 from validation.analysis.records import CorrelationRecord
+from validation.documents.metrics_answers import measure_name
 from validation.models import ReportFile, ValidationVersion
 from validation.rows import StoredResults
 
@@ -41,6 +43,10 @@ def study(researcher):
 @pytest.fixture
 def fetch(fetch_picture):
     return partial(fetch_picture, "validation-picture")
+
+
+def html(browser, study):
+    return browser.get(reverse("console:validation", args=[study.slug])).content.decode()
 
 
 def test_every_chart_is_a_specification_and_a_file(fetch, study):
@@ -75,9 +81,7 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
 def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study):
     store_validation(study, confidence=0.975, n_resamples=20)
     page = page_text(study, "validation")
-    assert "value and 97.5 % interval" in page
-    assert "Intervals are of 97.5 %." in page
-    assert "Intervals at 97.5 % are percentiles of 20 bootstrap" in page
+    assert page.count("97.5 %") >= 3
     assert not re.search(r"\b9[58] ?%", page)
 
 
@@ -113,16 +117,16 @@ def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(page_
         assert reverse("console:validation-table", args=[study.slug, name]) in page
 
 
-def test_one_metric_is_tested_against_none(page_text, fetch, researcher):
+def test_one_metric_is_tested_against_none(rosa, fetch, researcher):
     study = scored_study("alone", owner=researcher)
-    assert "differ beyond chance" not in page_text(study, "validation")
+    assert 'id="significance"' not in html(rosa, study)
     assert fetch(study, "significance", "json").status_code == 404
 
 
-def test_candidates_of_one_system_are_not_ranked(page_text, fetch, researcher):
+def test_candidates_of_one_system_are_not_ranked(rosa, fetch, researcher):
     study = rated_study("alone", systems=("alpha",), owner=researcher)
     add_scores(study)
-    assert "the systems' ranks" not in page_text(study, "validation")
+    assert 'id="ranks"' not in html(rosa, study)
     assert fetch(study, "ranks", "json").status_code == 404
 
 
@@ -158,20 +162,22 @@ def test_the_report_says_what_the_metrics_page_begins_with(page_text, rosa, stud
     compute(study, REPORT)
     content = bytes(ReportFile.objects.get(name="report.html").content).decode()
     beginning = words_of(content.partition("<section")[0])
-    section = words_of(content.partition("<h2>Which metric agrees with human ratings</h2>")[2])
     where = reverse("console:validation", args=[study.slug])
     for question in ("empathy", "tone"):
-        page = rosa.get(where, {"question": question}).content.decode()
-        lead = words_of(re.search(r'<div class="answer">(.+?)</div>', page, re.S)[1])
-        assert "Kendall's τ-b by item" in lead
-        assert f"{question}: {lead}" in section
-        assert f"{question}: {lead.partition('.')[0]}." in beginning
+        best = rosa.get(where, {"question": question}).context["view"].best
+        assert measure_name(best.best_records[0]) in best.estimate
+        assert f"{question}: {best.answer}" in unescape(beginning)
+        for part in (best.answer, best.estimate):
+            assert part in words_of(content)
 
 
-def test_without_scores_there_is_nothing_to_report(page_text, researcher):
-    assert "has no scores" in page_text(rated_study("bare", owner=researcher), "report")
+def test_without_scores_there_is_nothing_to_report(rosa, researcher):
+    bare = rated_study("bare", owner=researcher)
     empty = rating_study("empty", owner=researcher)
-    assert "A report on metrics will be here once there are judgments" in page_text(empty, "report")
+    for study in (bare, empty):
+        page = rosa.get(reverse("console:report", args=[study.slug]))
+        assert not page.context.get("files")
+    assert not ReportFile.objects.exists()
 
 
 def test_hostile_names_stay_text(rosa, researcher):
@@ -192,6 +198,6 @@ def test_the_report_command_prints_what_buying_more_costs_beside_its_files(resea
     assert json.loads(command_output("report", "close", **options))["prices"] == {}
     add_batch(study)
     [price] = json.loads(command_output("report", "close", **options))["prices"].values()
-    assert price.startswith("At $0.10 an assignment, with fees, buying costs: ")
+    assert "$0.10" in price
     assert price in command_output("report", "close", **(options | {"json": False}))
     assert not any(price in path.read_text() for path in tmp_path.glob("*.md"))
