@@ -278,7 +278,8 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         messages.error(request, _("Nothing was decided. {problem}").format(problem=problem))
         return redirect(desk_address(study, show=list_name, assignment=assignment_id, do=action))
     label, name = Action(action).label, assignment.hit.item.key
-    messages.success(request, _("{label}: {name}, not sent yet.").format(label=label, name=name))
+    text = _("{label}: {name}, not sent yet.").format(label=label, name=name)
+    messages.success(request, text, extra_tags=f"drafted_{action}")
     following = _next(study, assignment, list_name)
     return redirect(desk_address(study, show=list_name, assignment=following))
 
@@ -323,7 +324,8 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
         messages.warning(request, _("There is nothing to take back."))
         return redirect(desk_address(study))
     label = draft.get_action_display()
-    messages.success(request, _("Taken back: {label}.").format(label=label))
+    text = _("Taken back: {label}.").format(label=label)
+    messages.success(request, text, extra_tags="taken_back")
     return redirect(desk_address(study, assignment=draft.assignment_id))
 
 
@@ -342,7 +344,7 @@ def note(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
             text=form.cleaned_data["note"],
             author=person(request),
         )
-        messages.success(request, _("The note is stored."))
+        messages.success(request, _("The note is stored."), extra_tags="note_stored")
     else:
         messages.error(request, problems_of(form))
     list_name = request.POST.get("show", "")

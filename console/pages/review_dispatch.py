@@ -58,7 +58,8 @@ def send_progress(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_for(request, slug, Permission.REVIEW)
     form = SendForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Nothing was sent. {why}").format(why=problems_of(form)))
+        text = _("Nothing was sent. {why}").format(why=problems_of(form))
+        messages.error(request, text, extra_tags="not_sent")
     elif _record_form(request, study, form):
         return redirect(desk_address(study))
     return redirect("console:review-send", slug)
@@ -75,7 +76,8 @@ def _record_form(request: HttpRequest, study: Study, form: SendForm) -> bool:
             typed_usd=values["typed_usd"],
         )
     except HitsError as refused:
-        messages.error(request, _("Nothing was sent. {why}").format(why=refused))
+        text = _("Nothing was sent. {why}").format(why=refused)
+        messages.error(request, text, extra_tags="not_sent")
         return False
     for problem in result.problems:
         messages.warning(request, problem)
@@ -87,7 +89,8 @@ def _record_form(request: HttpRequest, study: Study, form: SendForm) -> bool:
 def begin_sending(request: HttpRequest, study: Study) -> None:
     """Request the job that sends, and say so."""
     request_sending(study=study, requested_by=person(request))
-    messages.success(request, _("Sending in the background; this page follows it."))
+    text = _("Sending in the background; this page follows it.")
+    messages.success(request, text, extra_tags="sending")
 
 
 @require_POST

@@ -167,7 +167,7 @@ def _is_stored(request: HttpRequest, study: Study, form: ReasonForm) -> bool:
     except IntegrityError:
         form.add_error("title", _("There is a template of this name already; delete it first."))
         return False
-    messages.success(request, _("The template is stored."))
+    messages.success(request, _("The template is stored."), extra_tags="reason_stored")
     return True
 
 
@@ -195,7 +195,9 @@ def letter_keys(request: HttpRequest) -> HttpResponse:
         PagePreferences.objects.update_or_create(
             user=person(request), defaults={"has_letter_keys": is_on}
         )
-        messages.success(request, _("Letter keys are on.") if is_on else _("Letter keys are off."))
+        text = _("Letter keys are on.") if is_on else _("Letter keys are off.")
+        code = "letter_keys_on" if is_on else "letter_keys_off"
+        messages.success(request, text, extra_tags=code)
         return redirect("console:letter-keys")
     is_off = PagePreferences.objects.filter(user=person(request), has_letter_keys=False).exists()
     return render(request, "console/letter_keys.html", {"is_on": not is_off})

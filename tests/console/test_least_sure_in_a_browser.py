@@ -32,18 +32,18 @@ def test_a_sample_where_the_judge_is_least_sure_is_launched_at_its_price(
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
         sign_in(page, "/login/", "rosa", PASSWORD)
         page.goto(f"/studies/{study.slug}/validation/")
-        page.get_by_text("The mean over all scored items").first.click()
+        page.locator("#estimated-mean summary").click()
         assert_in_order(page)
         save_picture(page, "estimated-mean")
-        page.get_by_role("link", name="Launch more where the judge is least sure").click()
+        page.locator("#estimated-mean a[href$='?where=unsure']").click()
         with background_worker():
-            expect(page.get_by_label("A sample, where the judge is least sure")).to_be_checked()
+            expect(page.locator("[name=how][value=unsure]")).to_be_checked()
             page.locator("#id_n_unsure").fill("7")
             # 7 HITs of one assignment at 0.12, without a fee here
             expect(page.locator("#price-unsure")).to_have_text("$0.84")
             assert_in_order(page)
             save_picture(page, "least-sure")
-            page.get_by_role("button", name="Publish 7 items").click()
-            expect(page.get_by_text("7 drawn where the judge is least sure")).to_be_visible()
+            page.locator("button[form=launch-form].btn-primary").click()
+            expect(page.locator("td a[href*='/batches/']")).to_have_count(2)
     batch = Batch.objects.latest("pk")
     assert (batch.item_sample.method, batch.item_sample.items.count()) == ("unsure", 7)

@@ -20,6 +20,7 @@ from tests.browsers import opened_page, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PASSWORD = "correct horse battery staple"
+REASON = "They have the same shape and colour."
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def published_batch(study: Study, client):
 def accept_task(page: Page, title: str) -> FrameLocator:
     """The task of the group's next HIT, found and accepted by keyboard."""
     page.get_by_role("link", name=title).press("Enter")
-    page.get_by_role("button", name="Accept this HIT").press("Enter")
+    page.locator("form.accept button").first.press("Enter")
     page.wait_for_url("**/worker/assignments/**")
     task = page.frame_locator("iframe#task")
     expect(task.locator("#progress")).not_to_be_empty()
@@ -79,7 +80,7 @@ def test_a_rating_made_by_keyboard_becomes_the_studys_judgments(page, client):
             position + 1
         )
     before = page.url
-    task.get_by_role("button", name="Submit").press("Enter")
+    task.locator("#send button").press("Enter")
     page.wait_for_url(lambda url: url != before)
     collect_batch(batch=batch, client=client)
     judgments = Judgment.objects.of(study).order_by("position")
@@ -106,12 +107,12 @@ def test_alternatives_ticked_by_keyboard_become_ones_and_the_rest_zeros(page, cl
         card.get_by_role("checkbox").press("Space")
     titles = {card.get_by_role("img").first.get_attribute("alt") for card in two_cards}
     before = page.url
-    task.locator("textarea").first.press_sequentially("They have the same shape and colour.")
-    task.get_by_role("button", name="Submit").press("Enter")
+    task.locator("textarea").first.press_sequentially(REASON)
+    task.locator("#send button").press("Enter")
     page.wait_for_url(lambda url: url != before)
     collect_batch(batch=batch, client=client)
     values = {j.candidate.text: j.value for j in Judgment.objects.of(study)}
     assert len(values) == 8
     assert {title for title, value in values.items() if value == 1} == titles
     submission = Submission.objects.get()
-    assert submission.justification == "They have the same shape and colour."
+    assert submission.justification == REASON

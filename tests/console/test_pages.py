@@ -2,6 +2,7 @@ import re
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 
@@ -9,6 +10,7 @@ from accounts.models import User
 from accounts.roles import Role
 from annotation.access import set_study_role
 from annotation.models import Candidate, Item, Question, Study, Submission
+from console.code_names import CODE_NAMES
 from console.result_figures import describe_tests
 from console.results import compute
 from console.templatetags.numbers import interval
@@ -201,7 +203,9 @@ def test_agreement_comes_before_scores(page, researcher):
     alpha = rows["krippendorff_alpha"].all
     assert 0.9 <= alpha.value < 1
     assert (alpha.n_items, alpha.n_annotators, alpha.n_labels) == (6, 2, 12)
-    assert alpha.ci_method.startswith("jackknife")
+    assert alpha.ci_method == "jackknife-t-clusters"
+    assert str(CODE_NAMES[alpha.ci_method]) in page(study, "agreement").html
+    assert alpha.ci_method not in page(study, "agreement").html
     assert rows["icc2"].term.meaning
     assert page(study, "validation").get("view") is None
     shown = page(study)
@@ -337,6 +341,13 @@ def test_addresses_that_name_nothing_are_not_found(rosa, researcher):
         answer = rosa.get(where)
         assert answer.status_code == 404
         assert 'href="/"' in answer.content.decode()
+
+
+def test_an_unexpected_error_has_a_page(settings):
+    settings.ROOT_URLCONF = "tests.config.failing_urls"
+    browser = Client(raise_request_exception=False, headers={"host": "localhost"})
+    answer = browser.get("/broken/")
+    assert (answer.status_code, "<h1" in answer.content.decode()) == (500, True)
 
 
 def test_what_people_wrote_is_shown_as_text(rosa, researcher, signed_in):

@@ -137,7 +137,7 @@ def test_the_preview_is_the_page_of_practice_once_it_has_no_fault(
     rosa.post(address("protocol-save", study), PRACTISED)
     preview = address("protocol-preview", study)
     marker = '"practice": {'
-    for number, text in (("0", "I like trains."), ("1", "Context 1")):
+    for number, text in (("0", "I like trains."), ("1", "alpha on d1")):
         page = rosa.get(preview, {"practice": number}).content.decode()
         assert text in page
         assert marker in page

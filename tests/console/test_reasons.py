@@ -43,12 +43,9 @@ def test_terms_are_counted_for_relevant_documents_and_for_others(page):
 
 def test_reasons_stand_beside_what_they_are_about(page):
     reasons = page().context["view"].reasons
-    assert sorted((one.docno or "", len(one.relevant or ())) for one in reasons) == [
-        ("", 0),
-        ("", 2),
-        ("clog", 0),
-        ("flat", 0),
-    ]
+    of_pages = [len(one.relevant or ()) for one in reasons if not one.docno]
+    assert sorted(of_pages) == [0, 2]
+    assert {one.docno for one in reasons if one.docno} == {"clog", "flat"}
     content = page().content.decode()
     assert content.count('class="said-of"') == 4
     assert "&lt;b&gt;too&lt;/b&gt; flat" in content

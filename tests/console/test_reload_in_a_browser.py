@@ -14,8 +14,7 @@ from tests.console.work import request_for_later, work_off
 from work.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-NOTE = "Note, for the team alone"
-NEWS = "There is news for this page."
+NOTE, NEWS = "[name=note]", "#news"
 # The page asks each second whether the job is done.
 TWO_POLLS_MS = 2500
 
@@ -48,8 +47,13 @@ def is_the_same(page):
     return page.evaluate("window.mark === 1")
 
 
+def write_note(page):
+    page.locator("details:has([name=note]) summary").click()
+    page.locator(NOTE).fill("Writes good comments.")
+
+
 def test_the_page_is_loaded_anew_with_the_submission_that_was_read(page):
-    page.get_by_role("link", name="Next submission").click()
+    page.locator("a[data-key=j]").click()
     heading = page.locator("#item-of").inner_text()
     page.evaluate("window.mark = 1")
     work_off()
@@ -67,14 +71,14 @@ def test_a_reload_shows_the_submission_that_stood_first(page):
 
 
 def test_a_press_that_is_under_way_counts(page):
-    box = page.get_by_role("button", name="Approve").bounding_box()
+    box = page.locator("button[data-key=a]").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()
     finish_the_job(page)
     page.wait_for_timeout(TWO_POLLS_MS)
     with page.expect_navigation():
         page.mouse.up()
-    expect(page.get_by_role("status").first).to_contain_text("Approve")
+    expect(page.locator("[data-code=drafted_approve]")).to_be_visible()
     assert DraftDecision.objects.get().action == "approve"
 
 
@@ -84,42 +88,40 @@ def test_a_decision_on_its_way_is_not_called_off(page):
         route.continue_()
 
     page.route("**/review/*/draft/", delay)
-    page.get_by_role("button", name="Approve").click(no_wait_after=True)
+    page.locator("button[data-key=a]").click(no_wait_after=True)
     work_off()
-    expect(page.get_by_role("status").first).to_contain_text("Approve")
+    expect(page.locator("[data-code=drafted_approve]")).to_be_visible()
     assert DraftDecision.objects.get().action == "approve"
 
 
 def test_what_is_typed_waits_for_its_button(page):
-    page.get_by_text("Add a note").click()
-    page.get_by_label(NOTE).fill("Writes good comments.")
-    assert page.get_by_text(NEWS).is_hidden()
+    write_note(page)
+    assert page.locator(NEWS).is_hidden()
     finish_the_job(page)
-    expect(page.get_by_text(NEWS)).to_be_visible()
+    expect(page.locator(NEWS)).to_be_visible()
     page.wait_for_timeout(TWO_POLLS_MS)
     assert is_the_same(page)
-    page.get_by_role("button", name="Store the note").click()
+    page.locator("form[action$='/note/'] button").click()
     expect(page.get_by_text("Writes good comments.")).to_be_visible()
     assert WorkerNote.objects.get().text == "Writes good comments."
 
 
 def test_a_text_taken_back_lets_the_page_be_loaded_anew(page):
-    page.get_by_text("Add a note").click()
-    page.get_by_label(NOTE).fill("Writes good comments.")
+    write_note(page)
     finish_the_job(page)
-    expect(page.get_by_text(NEWS)).to_be_visible()
-    page.get_by_label(NOTE).fill("")
+    expect(page.locator(NEWS)).to_be_visible()
+    page.locator(NOTE).fill("")
     expect(page.locator("#measuring")).to_have_count(0)
     assert not is_the_same(page)
 
 
 def test_who_is_logged_out_is_told_and_gets_no_login_page_within_the_page(page):
-    page.get_by_text("Add a note").click()
-    page.get_by_label(NOTE).fill("Writes good comments.")
+    write_note(page)
     Session.objects.all().delete()
-    expect(page.get_by_role("alert")).to_contain_text("You are logged out")
-    assert page.get_by_label("Password").count() == 0
-    assert page.get_by_label(NOTE).input_value() == "Writes good comments."
-    page.get_by_role("alert").get_by_role("link", name="Log in").click()
-    expect(page.get_by_label("Password")).to_be_visible()
+    notice = page.locator("#logged-out")
+    expect(notice).to_be_visible()
+    assert page.locator("[name=password]").count() == 0
+    assert page.locator(NOTE).input_value() == "Writes good comments."
+    notice.locator("a").click()
+    expect(page.locator("[name=password]")).to_be_visible()
     assert page.url.endswith("?next=/studies/ratings/review/")

@@ -23,12 +23,15 @@ from tests.console.test_work_in_a_browser import (
     accept,
     answer,
     client,
+    expect_rated,
     expect_received,
+    expect_state,
     judgments,
     rating,
     saved_progress,
     submit,
     task_of,
+    work_text,
 )
 from tests.hits.processes import PROJECT, database_url
 from work.site import site_command
@@ -97,17 +100,17 @@ def page(chromium, server, rating) -> Iterator[Page]:
 def test_what_is_entered_while_the_server_restarts_is_kept(page, server):
     task = accept(page)
     answer(task, 0, 1)
-    saved_progress(page, "2 of 8 ratings given")
+    saved_progress(page, 2)
     server.stop()
     answer(task, 2, 3, 4)
-    expect(task.locator("#progress")).to_have_text("5 of 8 ratings given")
-    expect(page.locator("#saved")).to_contain_text("in this browser")
+    expect_rated(task, 5)
+    expect(page.locator("#saved")).to_have_text(work_text(page, "here"))
     server.start()
     answer(task, 5)
-    saved_progress(page, "6 of 8 ratings given")
+    saved_progress(page, 6)
     page.reload()
     task = task_of(page)
-    expect(task.locator("#progress")).to_have_text("6 of 8 ratings given")
+    expect_rated(task, 6)
     answer(task, 6, 7)
     submit(task)
     page.wait_for_url("**/worker/")
@@ -118,10 +121,10 @@ def test_what_is_entered_while_the_server_restarts_is_kept(page, server):
 def test_an_answer_sent_while_the_server_restarts_is_received_once(page, server):
     task = accept(page)
     answer(task, *range(8))
-    saved_progress(page, "8 of 8 ratings given")
+    saved_progress(page, 8)
     server.stop()
     submit(task)
-    expect(page.locator("#work-state")).to_contain_text("Not sent yet. Your answers are kept")
+    expect_state(page, "waiting")
     assert Assignment.objects.get().status == "Accepted"
     server.start()
     # By itself: nobody presses anything.

@@ -174,7 +174,8 @@ def test_the_cap_stops_the_run_and_holds_when_it_is_taken_up_again(
     rosa.post(reverse("console:again", args=[study.slug, job.pk]))
     assert len(judge.bodies) == 3
     assert ScoringRequest.objects.get().n_requests == 3
-    assert numbers(job_message())[-3:] == ["3", "3", "0"]
+    said = numbers(job_message())
+    assert ("3", "3", "0") in zip(said, said[1:], said[2:], strict=False)
 
 
 def test_a_run_taken_up_again_says_what_is_left_of_the_cap(
@@ -257,7 +258,7 @@ def test_a_question_of_ones_own_is_kept_with_the_study(
         ),
         ({"prompt": "/etc/passwd"}, {"prompt": ["invalid_choice"]}),
         ({"prompt": "own", "user": ""}, {"user": ["required"]}),
-        ({"prompt": "own", "user": "$nothing"}, {"user": ANY}),
+        ({"prompt": "own", "user": "$nothing"}, {"__all__": ANY}),
     ],
 )
 def test_a_form_says_what_is_missing(

@@ -21,6 +21,7 @@ from annotation.invitations import HOLDS
 from annotation.models import Invitation, StudyMembership
 from marketplace.models import WorkerAccount
 from tests.annotation.studies import rated_study, rating_study
+from tests.codes import message_codes
 from tests.console.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -98,38 +99,8 @@ def test_a_team_is_made_and_owned_by_whoever_makes_it(rosa):
 
 def test_a_name_that_is_taken_makes_no_second_team(rosa, team):
     page = rosa.post(reverse("console:new-team"), {"name": "Dialogue Lab"}, follow=True)
-    assert "already" in page.content.decode()
+    assert page.context["form"].errors or message_codes(page)
     assert Team.objects.count() == 1
-
-
-ACTIONS_OF_MANAGERS = ["wage-floor", "invite", "member-role", "member-password"]
-
-
-def arguments(name, team):
-    member = Membership.objects.filter(team=team).first()
-    return [team.slug, member.pk] if name.startswith("member-") else [team.slug]
-
-
-@pytest.mark.parametrize("name", ["team", "audit-log", "audit-log-file"])
-def test_to_strangers_a_team_is_not_there(rosa, other_team, name):
-    assert rosa.get(reverse(f"console:{name}", args=[other_team.slug])).status_code == 404
-
-
-@pytest.mark.parametrize("name", [*ACTIONS_OF_MANAGERS, "member-remove"])
-def test_strangers_change_nothing_in_a_team(rosa, other_team, name):
-    form = {"role": "analyst", "email": "x@example.org", "wage_floor_usd": "1"}
-    before = len(actions(other_team))
-    assert post(rosa, name, *arguments(name, other_team), **form).status_code == 404
-    assert len(actions(other_team)) == before
-
-
-@pytest.mark.parametrize("role", ["researcher", "adjudicator", "analyst", "auditor"])
-@pytest.mark.parametrize("name", ACTIONS_OF_MANAGERS)
-def test_only_owners_and_managers_change_a_team(member_of, team, role, name):
-    browser = member_of(team, role)
-    form = {"role": "owner", "email": "x@example.org", "wage_floor_usd": "1"}
-    assert post(browser, name, *arguments(name, team), **form).status_code == 403
-    assert not Invitation.objects.exists()
 
 
 def test_a_member_of_one_team_is_not_changed_by_way_of_another(rosa, team, other_team):
@@ -147,20 +118,22 @@ def test_an_owner_changes_roles(rosa, team, member_of):
 
 
 @pytest.mark.parametrize(
-    ("name", "role"), [("the-analyst", "owner"), ("rosa", "analyst"), ("the-manager", "owner")]
+    ("action", "name", "role"),
+    [
+        ("role", "the-analyst", "owner"),
+        ("role", "rosa", "analyst"),
+        ("role", "the-manager", "owner"),
+        ("remove", "rosa", ""),
+    ],
 )
-def test_a_manager_neither_appoints_nor_changes_owners(member_of, team, name, role):
+def test_a_manager_neither_appoints_nor_changes_nor_removes_owners(
+    member_of, team, action, name, role
+):
     member_of(team, "analyst")
     manager = member_of(team, "manager")
     before = role_of(team, name)
-    post(manager, "member-role", team.slug, member_id(team, name), role=role)
+    post(manager, f"member-{action}", team.slug, member_id(team, name), role=role)
     assert role_of(team, name) == before
-
-
-def test_a_manager_removes_no_owner(member_of, team):
-    manager = member_of(team, "manager")
-    post(manager, "member-remove", team.slug, member_id(team, "rosa"))
-    assert role_of(team, "rosa") == "owner"
 
 
 def test_the_last_owner_stays(rosa, team):
@@ -171,29 +144,28 @@ def test_the_last_owner_stays(rosa, team):
 
 
 def asked(browser, address):
-    """What each folded form of a page asks, with its button."""
+    """What each folded form of a page asks, with its button, by the address that it is sent to."""
     page = lxml.html.fromstring(browser.get(address).content.decode())
     forms = page.xpath("//details[@class='ask']/form")
-    return [" ".join(form.text_content().split()) for form in forms]
+    return {form.get("action"): form.text_content() for form in forms}
 
 
 def test_removing_asks_first_and_names_who_loses_access(rosa, team, member_of):
     manager = member_of(team, "manager")
     member_of(team, "analyst")
-    [of_analyst] = [one for one in asked(rosa, "/teams/dialogue-lab/") if "the-analyst" in one]
-    assert of_analyst.startswith(
-        "Remove the-analyst from Dialogue Lab? As a member of it they lose"
+    here = "/teams/dialogue-lab/"
+    removal, leaving = (
+        reverse("console:member-remove", args=[team.slug, member_id(team, name)])
+        for name in ("the-analyst", "the-manager")
     )
-    assert of_analyst.endswith("Remove the-analyst")
-    assert any(
-        one.startswith("Leave Dialogue Lab?") for one in asked(manager, "/teams/dialogue-lab/")
-    )
+    assert all(name in asked(rosa, here)[removal] for name in ("the-analyst", "Dialogue Lab"))
+    assert "Dialogue Lab" in asked(manager, here)[leaving]
     study = rated_study(team=team)
-    set_study_role(
-        study=study, user=User.objects.create_user("nina"), role=Role.ANALYST, actor=None
-    )
-    [of_nina] = asked(rosa, reverse("console:members", args=[study.slug]))
-    assert of_nina.startswith("Remove nina? Their role in this study alone ends at once")
+    nina = User.objects.create_user("nina")
+    member = set_study_role(study=study, user=nina, role=Role.ANALYST, actor=None)
+    [(where, text)] = asked(rosa, reverse("console:members", args=[study.slug])).items()
+    assert where == reverse("console:study-member-remove", args=[study.slug, member.pk])
+    assert "nina" in text
 
 
 def test_removing_a_member_ends_their_access_at_once(rosa, team, member_of):
@@ -211,7 +183,8 @@ def test_removing_a_member_names_the_studies_that_stay_open_to_them(rosa, team, 
     nina = User.objects.get(username="the-analyst")
     set_study_role(study=study, user=nina, role=Role.ADJUDICATOR, actor=None)
     where = reverse("console:member-remove", args=[team.slug, member_id(team, nina.username)])
-    assert "still has access to: Tone of voice" in rosa.post(where, follow=True).content.decode()
+    messages = rosa.post(where, follow=True).context["messages"]
+    assert any("Tone of voice" in str(message) for message in messages)
 
 
 def test_members_leave_by_themselves(team, member_of):
@@ -316,12 +289,6 @@ def test_a_link_is_stored_nowhere_but_in_the_answer(rosa, team):
 def test_a_manager_invites_no_owner(member_of, team):
     manager = member_of(team, "manager")
     assert invite(manager, team, role="owner") is None
-    assert not Invitation.objects.exists()
-
-
-def test_nobody_invites_to_another_team(rosa, other_team):
-    form = {"email": "x@example.org", "role": "owner"}
-    assert post(rosa, "invite", other_team.slug, **form).status_code == 404
     assert not Invitation.objects.exists()
 
 
@@ -480,16 +447,6 @@ def test_a_study_is_given_to_no_team_one_is_not_in(rosa, researcher, other_team)
 
 
 # The audit log.
-
-
-@pytest.mark.parametrize(
-    ("role", "status"),
-    [("manager", 200), ("auditor", 200), ("researcher", 403), ("analyst", 403)],
-)
-def test_who_reads_the_audit_log(team, member_of, role, status):
-    browser = member_of(team, role)
-    for path in ("/teams/dialogue-lab/audit-log/", "/teams/dialogue-lab/audit-log.csv"):
-        assert browser.get(path).status_code == status
 
 
 def test_the_audit_log_is_filtered_and_downloaded(rosa, team, member_of):

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 
 from console.first_run import TEST_FUNDS_USD, prepare_samples
@@ -23,6 +24,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(1800),
+    pytest.mark.skipif(settings.PSEUDO_LOCALE, reason="the tutorial names controls in English"),
 ]
 ROOT = PAGE.parents[1]
 ADDRESS = "http://127.0.0.1:8000"
