@@ -10,11 +10,7 @@ from django.urls import reverse
 from accounts.models import AuditEntry, User
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study
-from simulation.models import (
-    StoredCatalogue,
-    StoredExperiment,
-    StoredRecommender,
-)
+from simulation.models import StoredCatalogue, StoredExperiment, StoredRecommender
 from simulation.stored_experiments import request_run
 from tests.annotation.studies import rate, rating_study
 from tests.console.test_experiments import FORM

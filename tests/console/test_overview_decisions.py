@@ -65,17 +65,13 @@ def test_judgments_that_rejections_left_missing_are_offered_again(rosa, study, b
     assert repost_of(batch) not in decisions(rosa, study)
 
 
-def test_a_closed_batch_misses_nothing(rosa, study, batch):
-    rejected_assignment(Hit.objects.of(batch).first())
-    Batch.objects.update(closed_at=timezone.now())
-    assert repost_of(batch) not in decisions(rosa, study)
-
-
-def test_expired_work_is_not_counted_as_rejected(rosa, study, batch):
+def test_a_closed_batch_misses_nothing_and_expired_work_is_not_counted(rosa, study, batch):
     rejected_assignment(Hit.objects.of(batch).first())
     Batch.objects.update(expires_at=timezone.now())
     message = decisions(rosa, study)[repost_of(batch)].message
     assert re.findall(r"\d+", message) == ["1", str(batch.pk)]
+    Batch.objects.update(closed_at=timezone.now())
+    assert repost_of(batch) not in decisions(rosa, study)
 
 
 def test_open_appeals_lead_to_the_rejected_work(rosa, study, batch):

@@ -21,37 +21,24 @@ def fetch(digest, method="get"):
     return getattr(Client(), method)(reverse("console:picture", args=[digest]))
 
 
-def test_anyone_who_knows_its_hash_sees_a_picture(picture):
+def test_anyone_who_knows_its_hash_sees_a_picture_that_runs_nothing_and_never_changes(picture):
     answer = fetch(picture.sha256)
     assert (answer.status_code, answer.content) == (200, DRAWING)
     assert answer["Content-Type"] == "image/svg+xml"
-
-
-def test_a_drawing_can_run_nothing(picture):
-    answer = fetch(picture.sha256)
     policy = answer["Content-Security-Policy"].split("; ")
     assert {"sandbox", "default-src 'none'"} <= set(policy)
     assert not any("script" in rule for rule in policy)
     assert answer["X-Content-Type-Options"] == "nosniff"
-
-
-def test_a_picture_never_changes_and_is_kept_by_everyone(picture):
-    answer = fetch(picture.sha256)
     rules = {rule.strip() for rule in answer["Cache-Control"].split(",")}
     assert rules == {"public", "max-age=31536000", "immutable"}
     assert "Set-Cookie" not in answer
-
-
-def test_a_workers_page_of_another_origin_may_show_it(picture):
-    assert fetch(picture.sha256)["Cross-Origin-Resource-Policy"] == "cross-origin"
+    # A worker's page of another origin may show it.
+    assert answer["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert fetch(picture.sha256, "head").status_code == 200
+    for method in ("post", "put", "delete"):
+        assert fetch(picture.sha256, method).status_code == 405
 
 
 @pytest.mark.parametrize("digest", ["0" * 64, "nothing", "..%2Fsettings"])
 def test_an_unknown_picture_is_not_found(picture, digest):
     assert fetch(digest).status_code == 404
-
-
-def test_a_picture_is_only_read(picture):
-    assert fetch(picture.sha256, "head").status_code == 200
-    for method in ("post", "put", "delete"):
-        assert fetch(picture.sha256, method).status_code == 405

@@ -504,9 +504,7 @@ def test_each_fault_of_a_test_stands_at_its_field(rosa: Client, study: Study) ->
     rosa.post(address("protocol-save", study), TESTED | wrong)
     page = show(rosa, study)
     fields = set(re.findall(r'data-field="(t0[^"]*)"', page.content.decode()))
-    assert fields == {
-        *("t0-title", "t0-pass_percent", "t0-case0-score-fot", "t0-case1-candidate"),
-    }
+    assert fields == {*("t0-title", "t0-pass_percent", "t0-case0-score-fot", "t0-case1-candidate")}
     assert fields <= set(tree(page).xpath("//@id"))
 
 

@@ -33,20 +33,16 @@ def page(rosa, study):
     return read
 
 
-def test_terms_are_counted_for_relevant_documents_and_for_others(page):
-    counts = page().context["view"].counts
-    assert (counts["n_relevant"], counts["n_other"]) == (2, 2)
-    rows = {row["term"]: row for row in counts["terms"]}
+def test_terms_are_counted_and_reasons_stand_beside_what_they_are_about(page):
+    view = page().context["view"]
+    assert (view.counts["n_relevant"], view.counts["n_other"]) == (2, 2)
+    rows = {row["term"]: row for row in view.counts["terms"]}
     assert (rows["colour"]["share_relevant"], rows["colour"]["share_other"]) == (0.5, 0.5)
-    assert ">price<" not in page().content.decode()  # nobody mentions it
-
-
-def test_reasons_stand_beside_what_they_are_about(page):
-    reasons = page().context["view"].reasons
-    of_pages = [len(one.relevant or ()) for one in reasons if not one.docno]
+    of_pages = [len(one.relevant or ()) for one in view.reasons if not one.docno]
     assert sorted(of_pages) == [0, 2]
-    assert {one.docno for one in reasons if one.docno} == {"clog", "flat"}
+    assert {one.docno for one in view.reasons if one.docno} == {"clog", "flat"}
     content = page().content.decode()
+    assert ">price<" not in content  # nobody mentions it
     assert content.count('class="said-of"') == 4
     assert "&lt;b&gt;too&lt;/b&gt; flat" in content
 
@@ -71,23 +67,18 @@ def test_the_address_chooses_reasons(page, query, reasons):
     assert cells == reasons
 
 
-def test_studies_without_reasons_say_so(rosa, researcher):
-    for study in (
-        alternatives_study("bare", owner=researcher),
-        rated_study("rated", owner=researcher),
-        ticked_study("silent", owner=researcher),
-    ):
-        answer = rosa.get(reverse("console:reasons", args=[study.slug]))
+def test_labels_of_alternatives_lead_to_reasons_and_studies_without_any_say_so(
+    rosa, study, researcher
+):
+    rated = rated_study("rated", owner=researcher)
+    for one, has_link in ((study, True), (rated, False)):
+        page = rosa.get(reverse("console:labels", args=[one.slug])).content.decode()
+        assert (reverse("console:reasons", args=[one.slug]) in page) is has_link
+    bare = alternatives_study("bare", owner=researcher)
+    for one in (bare, rated, ticked_study("silent", owner=researcher)):
+        answer = rosa.get(reverse("console:reasons", args=[one.slug]))
         assert answer.context["view"] is None
         assert 'class="empty"' in answer.content.decode()
-
-
-def test_the_labels_of_alternatives_lead_to_reasons(rosa, study, researcher):
-    link = reverse("console:reasons", args=[study.slug])
-    assert link in rosa.get(reverse("console:labels", args=[study.slug])).content.decode()
-    rated = rated_study("rated", owner=researcher)
-    text = rosa.get(reverse("console:labels", args=["rated"])).content.decode()
-    assert reverse("console:reasons", args=[rated.slug]) not in text
 
 
 def test_more_reasons_cost_no_more_statements(rosa, researcher):

@@ -97,7 +97,7 @@ def page(chromium, server, rating) -> Iterator[Page]:
         yield page
 
 
-def test_what_is_entered_while_the_server_restarts_is_kept(page, server):
+def test_answers_survive_restarts_of_the_server_and_are_received_once(page, server):
     task = accept(page)
     answer(task, 0, 1)
     saved_progress(page, 2)
@@ -112,15 +112,6 @@ def test_what_is_entered_while_the_server_restarts_is_kept(page, server):
     task = task_of(page)
     expect_rated(task, 6)
     answer(task, 6, 7)
-    submit(task)
-    page.wait_for_url("**/worker/")
-    expect_received(page)
-    assert judgments() == [100] * 8
-
-
-def test_an_answer_sent_while_the_server_restarts_is_received_once(page, server):
-    task = accept(page)
-    answer(task, *range(8))
     saved_progress(page, 8)
     server.stop()
     submit(task)

@@ -84,7 +84,7 @@ def test_a_result_is_kept_until_what_it_rests_on_changes():
     assert not is_stored(study, AGREEMENT)
 
 
-def test_rejecting_a_submission_changes_the_agreement_shown():
+def test_rejected_withdrawn_and_new_submissions_change_the_agreement_shown():
     study = rated_study()
     before = alpha_of(study)
     set_status(REJECTED, item__key="d0", annotator__pseudonym="Bob")
@@ -93,6 +93,11 @@ def test_rejecting_a_submission_changes_the_agreement_shown():
     assert after["value"] != before["value"]
     set_status(APPROVED)
     assert alpha_of(study) == before
+    rate(study, "Cyd", "d0", {"alpha": 90, "beta": 10})
+    assert alpha_of(study)["value"] < before["value"]
+    Submission.objects.filter(item__key="d1", annotator__pseudonym="Ann").delete()
+    count_judgments_change(study_ids=[study.pk])
+    assert alpha_of(study)["n_labels"] == before["n_labels"]  # two more, two fewer
 
 
 def test_rejecting_one_submission_instead_of_another_changes_the_agreement_shown():
@@ -116,10 +121,7 @@ def test_a_doubted_submission_makes_the_results_anew():
     doubted_only = fingerprint(study)
     unflag_submissions(submissions=Submission.objects.all())
     assert fingerprint(study) not in (before, doubted_only)
-
-
-def test_scores_that_arrive_leave_the_agreement_as_it_is():
-    study = rated_study()
+    # Scores leave the agreement as it is.
     before = fingerprint(study, AGREEMENT), fingerprint(study, VALIDATION)
     add_scores(study)
     assert fingerprint(study, AGREEMENT) == before[0]
@@ -135,32 +137,13 @@ def test_a_fingerprint_costs_the_same_however_much_there_is(n_items, django_asse
     assert len(queries[0]["sql"]) < 400
 
 
-def test_a_new_judgment_changes_the_agreement_shown():
-    study = rated_study()
-    before = alpha_of(study)
-    rate(study, "Cyd", "d0", {"alpha": 90, "beta": 10})
-    assert alpha_of(study)["value"] < before["value"]
-
-
-def test_a_withdrawn_submission_changes_the_agreement_shown():
-    study = rated_study()
-    before = alpha_of(study)
-    Submission.objects.filter(item__key="d1", annotator__pseudonym="Ann").delete()
-    count_judgments_change(study_ids=[study.pk])
-    assert alpha_of(study)["n_labels"] == before["n_labels"] - 2
-
-
-def test_scores_that_arrive_change_the_correlations_shown():
+def test_new_and_other_scores_change_the_correlations_shown():
     study = rated_study()
     assert study.slug in require_validation(study).reason
     assert require_validation(study).version is None
     add_scores(study)
-    assert pooled_text(study).n_rows == 6
-
-
-def test_scores_imported_again_with_other_values_change_the_correlations_shown():
-    study = scored_study()
     before = pooled_text(study)
+    assert before.n_rows == 6
     values = {("d0", "alpha"): 0.125, ("d0", "beta"): 0.0}
     write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
     assert pooled_text(study).value < before.value
@@ -204,12 +187,8 @@ def test_computing_tells_how_far_it_is():
 def test_a_table_has_a_row_for_each_metric_and_question_and_a_cell_for_each_coefficient():
     study = scored_study(metrics=("nll", "bleu"), questions=("a", "b"))
     table = view_of(study, level="item").correlations
-    assert [(row.metric, row.question) for row in table] == [
-        ("nll", "a"),
-        ("nll", "b"),
-        ("bleu", "a"),
-        ("bleu", "b"),
-    ]
+    rows = [(row.metric, row.question) for row in table]
+    assert rows == [("nll", "a"), ("nll", "b"), ("bleu", "a"), ("bleu", "b")]
     assert [cell.coefficient for cell in table[0].cells] == list(Settings.coefficients)
     assert table[0].first == table[0].cells[0]
 

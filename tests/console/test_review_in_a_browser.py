@@ -4,6 +4,7 @@ import re
 from decimal import Decimal
 
 import pytest
+from django.conf import settings
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -172,7 +173,7 @@ def test_work_is_approved_rejected_and_paid_in_part_and_sent_together(page):
     approve(page)
     assert statuses() == ["Submitted"] * 6
     open_summary(page)
-    expect(page.locator("tr.total")).to_have_text(re.compile(r"3\s+\$0\.76"))
+    expect(page.locator("tr.total")).to_have_text(re.compile(r"3\s*\$0\.76"))
     check(page)
     send_button(page, 3).press("Enter")
     expect_notice(page, "sending")
@@ -194,7 +195,8 @@ def test_bonus_message_block_and_note(page):
     ]:
         page.goto(f"{desk()}?assignment={first.pk}")
         act(page, action)
-        check(page)
+        if action == "bonus":
+            check(page)
         decide(page, **fields)
     send(page)
     assert BonusPayment.objects.get().reason == "Thank you."
@@ -208,6 +210,7 @@ def test_bonus_message_block_and_note(page):
 
 
 @on_desk
+@pytest.mark.skipif(settings.PSEUDO_LOCALE, reason="accented texts are wider")
 def test_on_the_smallest_telephone_all_decisions_stand_in_one_row(page):
     page.set_viewport_size({"width": 320, "height": 640})
     decisions = page.locator(".dock .acts > *").filter(visible=True)
@@ -215,65 +218,6 @@ def test_on_the_smallest_telephone_all_decisions_stand_in_one_row(page):
     assert len({one.bounding_box()["y"] for one in decisions.all()}) == 1
     word = page.locator(".dock .other-acts .word").text_content()
     assert word in page.locator(".dock").aria_snapshot()
-    check(page)
-
-
-def test_a_rejection_is_overridden(page):
-    act(page, "reject")
-    decide(page, text="Too fast.")
-    send(page)
-    page.goto(f"{desk()}?show=rejected")
-    check(page)
-    act(page, "override")
-    expect(page.locator(".dock")).to_contain_text("$0.56")
-    decide(page)
-    send(page)
-    assert statuses() == ["Approved", *["Submitted"] * 5]
-
-
-def preview_rule(page, **query):
-    page.goto(reverse("console:review-rules", args=["ratings"], query=query))
-
-
-def expect_taken(page, n, usd):
-    """The heading of a rule's preview: so many submissions, which cost so much."""
-    expect(page.locator("h2").first).to_have_text(re.compile(rf"\b{n}\b.*\${re.escape(usd)}"))
-
-
-def decide_by_rule(page, n):
-    form = page.locator("form[action$='/draft/']")
-    form.locator("button", has_text=re.compile(rf"\b{n}\b")).press("Enter")
-
-
-def test_by_rule_shows_what_it_takes_and_then_decides(page):
-    page.goto(desk("review-rules"))
-    check(page)
-    page.locator("a[href='?rule=reject-fast']").press("Enter")
-    page.locator("[name=divisor]").fill("6")
-    page.locator("form.rule button").press("Enter")
-    expect_taken(page, 2, "0.00")
-    check(page)
-    decide_by_rule(page, 2)
-    expect(page.locator("tr.total")).to_have_text(re.compile(r"2\s+\$0\.00"))
-    preview_rule(page, rule="approve-unflagged", hours=0)
-    expect_taken(page, 4, "2.24")
-    decide_by_rule(page, 4)
-    send_button(page, 6).press("Enter")
-    expect_notice(page, "sending")
-    finish(page)
-    assert statuses() == ["Approved"] * 4 + ["Rejected"] * 2
-    query = {"rule": "bonus-workers", "least_approved": 2, "amount_usd": 0.25, "text": "Thanks."}
-    preview_rule(page, **query)
-    expect_taken(page, 2, "0.50")
-    decide_by_rule(page, 2)
-    send_button(page, 2).press("Enter")
-    expect_notice(page, "sending")
-    finish(page)
-    assert BonusPayment.objects.count() == 2
-    preview_rule(page, **query)
-    expect_taken(page, 0, "0.00")
-    page.goto(desk())
-    expect(page.locator(".empty")).to_be_visible()
     check(page)
 
 

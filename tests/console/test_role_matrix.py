@@ -38,136 +38,108 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 P = Permission
 
+
+def table(*rows: tuple[Permission, str]) -> dict[str, Permission]:
+    """The permission that each of the named pages or actions needs."""
+    return {name: permission for permission, names in rows for name in names.split()}
+
+
+def words(text: str) -> set[str]:
+    return set(text.split())
+
+
+VIEWED = """
+    study items item protocol protocol-preview try try-item launch answers batch agreement results
+    search annotators disagreement agreement-picture adjudication labels reasons validation
+    validation-picture validation-table report report-file work members former-publish"""
 # What a page of the study `mine` needs, and an action that is posted to it.
-PAGES_OF_A_STUDY = {
-    **dict.fromkeys(
-        [
-            *("study", "items", "item", "protocol", "protocol-preview", "try", "try-item"),
-            *("launch", "answers", "batch", "agreement", "results", "search", "annotators"),
-            *("disagreement", "agreement-picture", "adjudication", "labels", "reasons"),
-            *("validation", "validation-picture", "validation-table", "report", "report-file"),
-            *("work", "members", "former-publish"),
-        ],
-        P.VIEW,
-    ),
-    **dict.fromkeys(["downloads", "download", "label-set"], P.EXPORT),
-    "batch-change": P.SPEND,
-    **dict.fromkeys(["archive", "add-items", "rename"], P.EDIT),
-    **dict.fromkeys(["add-scores", "scoring", "scoring-request"], P.ANALYSE),
-    **dict.fromkeys(["delete", "recruit-file"], P.OWN),
-    **dict.fromkeys(["review", "review-send", "review-rules", "review-reasons"], P.REVIEW),
-}
-ACTIONS_OF_A_STUDY = {
-    **dict.fromkeys(
-        [
-            *("review-draft", "review-note", "review-appeal", "review-undo", "review-retry"),
-            *("review-clear", "review-withdraw"),
-            *("review-rules-draft", "review-reason-add", "review-reason-delete", "review-sending"),
-        ],
-        P.REVIEW,
-    ),
-    **dict.fromkeys(["flag", "unflag"], P.REVIEW),
-    **dict.fromkeys(
-        [
-            *("protocol-save", "protocol-yaml", "protocol-freeze", "protocol-begin"),
-            *("protocol-discard", "collect", "restore"),
-        ],
-        P.EDIT,
-    ),
-    **dict.fromkeys(["decision", "comment-add", "comment-edit", "comment-delete"], P.ADJUDICATE),
-    **dict.fromkeys(["label", "score", "scoring-confirm", "stop", "again"], P.ANALYSE),
-    **dict.fromkeys(
-        [
-            *("study-invite", "study-invitation-revoke", "study-member-role"),
-            *("study-member-remove", "study-budget", "launch-connect"),
-        ],
-        P.MANAGE,
-    ),
-    **dict.fromkeys(["give", "launch-team"], P.OWN),
-    **dict.fromkeys(["publish", "recruit-draft", "recruit-act", "recruit-settle"], P.SPEND),
-    "recruit-put-away": P.SPEND,
-}
-PAGES_OF_A_TEAM = {
-    "team": P.VIEW,
-    "team-tokens": P.MANAGE,
-    **dict.fromkeys(["audit-log", "audit-log-file"], P.VIEW_AUDIT_LOG),
-    **dict.fromkeys(["connections", "judge-connections"], P.VIEW_MONEY),
-    "connecting": P.VIEW,
-}
-ACTIONS_OF_A_TEAM = {
-    **dict.fromkeys(
-        [
-            *("wage-floor", "team-budget", "connect", "connect-site", "connection-close"),
-            *("recruiter-connect", "recruiter-disconnect", "judge-connection-close", "invite"),
-            *("invitation-revoke", "team-token-revoke", "member-role", "member-password"),
-        ],
-        P.MANAGE,
-    ),
+PAGES_OF_A_STUDY = table(
+    (P.VIEW, VIEWED),
+    (P.EXPORT, "downloads download label-set"),
+    (P.SPEND, "batch-change"),
+    (P.EDIT, "archive add-items rename"),
+    (P.ANALYSE, "add-scores scoring scoring-request"),
+    (P.OWN, "delete recruit-file"),
+    (P.REVIEW, "review review-send review-rules review-reasons"),
+)
+ACTIONS_OF_A_STUDY = table(
+    (P.REVIEW, "review-draft review-note review-appeal review-undo review-retry review-clear"),
+    (P.REVIEW, "review-withdraw review-rules-draft review-reason-add review-reason-delete"),
+    (P.REVIEW, "review-sending flag unflag"),
+    (P.EDIT, "protocol-save protocol-yaml protocol-freeze protocol-begin protocol-discard"),
+    (P.EDIT, "collect restore"),
+    (P.ADJUDICATE, "decision comment-add comment-edit comment-delete"),
+    (P.ANALYSE, "label score scoring-confirm stop again"),
+    (P.MANAGE, "study-invite study-invitation-revoke study-member-role study-member-remove"),
+    (P.MANAGE, "study-budget launch-connect"),
+    (P.OWN, "give launch-team"),
+    (P.SPEND, "publish recruit-draft recruit-act recruit-settle recruit-put-away"),
+)
+PAGES_OF_A_TEAM = table(
+    (P.VIEW, "team connecting"),
+    (P.MANAGE, "team-tokens"),
+    (P.VIEW_AUDIT_LOG, "audit-log audit-log-file"),
+    (P.VIEW_MONEY, "connections judge-connections"),
+)
+ACTIONS_OF_A_TEAM = table(
+    (P.MANAGE, "wage-floor team-budget connect connect-site connection-close recruiter-connect"),
+    (P.MANAGE, "recruiter-disconnect judge-connection-close invite invitation-revoke"),
+    (P.MANAGE, "team-token-revoke member-role member-password"),
     # Members may leave by themselves; who may remove another, test_team_pages.py says.
-    "member-remove": P.VIEW,
-}
-API_OF_A_STUDY = dict.fromkeys(
-    ["api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"],
-    P.VIEW,
+    (P.VIEW, "member-remove"),
+)
+API_OF_A_STUDY = table(
+    (P.VIEW, "api-study-detail api-study-agreement api-study-validation api-study-disputes")
 )
 # A file's, by who may import into its team; test_uploads.py tries them in every role.
-OF_UPLOADS = {
-    *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
-    "upload-picture",
-}
-SIGNED_IN = {
-    *("studies", "teams", "new-team", "new-study", "api-root", "api-study-list", "schema"),
-    *("how-many", "how-many-curve", "how-many-pilot"),
-}
+OF_UPLOADS = words("""
+    upload upload-progress upload-read upload-map upload-import upload-discard upload-picture""")
+SIGNED_IN = words("""
+    studies teams new-team new-study api-root api-study-list schema how-many how-many-curve
+    how-many-pilot""")
 # Whose tests say what they do: sign-in, invitations by a secret link, pictures by their hash.
-OPEN = {
-    *("letter-keys", "login", "logout", "picture", "invitation", "accept", "join", "join-anew"),
-    *("trial-page", "trial-sent"),
-}
-ACCOUNT = {
-    *("account", "account_login", "account_reauthenticate", "account_change_password"),
-    *("account_reset_password", "account_reset_password_done", "account_reset_password_from_key"),
-    *("account_reset_password_from_key_done", "account_email", "account_email_verification_sent"),
-    *("account_confirm_email", "mfa_index", "mfa_authenticate", "mfa_reauthenticate"),
-    *("mfa_activate_totp", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
-    *("mfa_generate_recovery_codes", "mfa_download_recovery_codes"),
-    *("usersessions_list", "usersessions_end", "password_links", "api_tokens", "revoke_token"),
-}
+OPEN = words(
+    "letter-keys login logout picture invitation accept join join-anew trial-page trial-sent"
+)
+ACCOUNT = words("""
+    account account_login account_reauthenticate account_change_password account_reset_password
+    account_reset_password_done account_reset_password_from_key
+    account_reset_password_from_key_done account_email account_email_verification_sent
+    account_confirm_email mfa_index mfa_authenticate mfa_reauthenticate mfa_activate_totp
+    mfa_deactivate_totp mfa_view_recovery_codes mfa_generate_recovery_codes
+    mfa_download_recovery_codes usersessions_list usersessions_end password_links api_tokens
+    revoke_token""")
 # The marketplace, by who may open it; its own tests say what each does.
-WORKERS = {
-    *("profile", "dashboard", "earnings", "inbox", "mark_read", "accept_next"),
-    *("next_hit", "accept_hit", "assignment", "return_assignment", "submit_form"),
-    *("auto_accept", "qualifications", "qualification", "qualification_test", "hand_in_test"),
-    *("mturk_preview_and_accept", "appeal", "submitted", "draft", "report", "more_time"),
-    *("your_data", "your_data_json", "your_data_page", "erase", "payout_method"),
-}
-REQUESTERS = {
-    *("requester", "issue_key", "revoke_key", "statement", "channels", "channel", "invite"),
-    *("close_channel", "channel_links", "hand_over_study", "participants_file", "set_more_time"),
-    *("join_file", "ask_demographics", "demographics_file"),
-    *("ways_back", "import_statuses"),
-}
-OPERATORS = {
-    *("operator_requesters", "operator_requester", "reverse_deposit", "operator_payouts"),
-    *("make_payouts", "export_payouts", "payouts_paid", "operator_audit"),
-    "operator_status",
-}
-SIGNED_REQUESTS = {
-    *("requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"),
-    *("appeals", "answer_appeal", "shared_devices", "webhook_secret"),
-    *("recruiting_standing", "recruiting_connect", "recruiting_disconnect", "recruiting_draft"),
-    *("recruiting_demographics", "recruiting_bonus", "recruiting_erase", "recruited_file"),
-    *("recruiting_act", "recruiting_hand_over", "recruiting_sessions", "recruiting_settle"),
-    *("recruiter_events", "shared_traits", "recruiting_decisions"),
-}
-MARKETPLACE_OPEN = {
-    *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),
-    *("login", "logout", "group", "finish", "hit", "mturk_preview", "mturk_project", "arrive"),
-    *("session", "leave_study", "your_study"),
-    *("requester_index", "requester_login", "requester_logout", "requester_sign_up", "frame"),
-    *("preview_frame", "privacy", "erased", "None"),
-}
+WORKERS = words("""
+    profile dashboard earnings inbox mark_read accept_next next_hit accept_hit assignment
+    return_assignment submit_form auto_accept qualifications qualification qualification_test
+    hand_in_test mturk_preview_and_accept appeal submitted draft report more_time your_data
+    your_data_json your_data_page erase payout_method""")
+REQUESTERS = words("""
+    requester issue_key revoke_key statement channels channel invite close_channel channel_links
+    hand_over_study participants_file set_more_time join_file ask_demographics demographics_file
+    ways_back import_statuses""")
+OPERATORS = words("""
+    operator_requesters operator_requester reverse_deposit operator_payouts make_payouts
+    export_payouts payouts_paid operator_audit operator_status""")
+SIGNED_REQUESTS = words("""
+    requester_api enrol_requester enrol_worker statement_of_hits appeals answer_appeal
+    shared_devices webhook_secret recruiting_standing recruiting_connect recruiting_disconnect
+    recruiting_draft recruiting_demographics recruiting_bonus recruiting_erase recruited_file
+    recruiting_act recruiting_hand_over recruiting_sessions recruiting_settle recruiter_events
+    shared_traits recruiting_decisions""")
+MARKETPLACE_OPEN = words("""
+    testing_clock testing_faults testing_sweep external_submit groups signup login logout group
+    finish hit mturk_preview mturk_project arrive session leave_study your_study requester_index
+    requester_login requester_logout requester_sign_up frame preview_frame privacy erased None""")
+MARKETPLACE = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN
+# Of whoever signed in, and of no study: test_documentation_pages.py.
+OTHERS = words("front_page healthz readyz metrics documentation documentation-page")
 
+TABLES = (
+    *(PAGES_OF_A_STUDY, ACTIONS_OF_A_STUDY, PAGES_OF_A_TEAM, ACTIONS_OF_A_TEAM),
+    API_OF_A_STUDY,
+)
 ROLES = {role.value: PERMISSIONS[role] for role in Role}
 # They list candidates by system, which who adjudicates is not to know.
 NOT_BLIND = {"report-file", "validation-table"}
@@ -218,14 +190,6 @@ def all_names() -> Iterator[str]:
     return walk(get_resolver().url_patterns)
 
 
-def in_console(names):
-    return {f"console:{name}" for name in names}
-
-
-def in_marketplace(names):
-    return {f"marketplace:{name}" for name in names}
-
-
 def address(name: str, slug: str) -> str:
     parts = {
         part: value.objects.order_by("pk").last().pk if isinstance(value, type) else value
@@ -261,62 +225,42 @@ def status_of(client: Client, name: str, where: str, *, is_action: bool) -> int:
 
 def lines(slug: str = "mine") -> Iterator[tuple[str, str, Permission, bool]]:
     """Name, address, what it needs, and whether it is posted to."""
-    for table, owner, is_action in (
+    for names, owner, is_action in (
         (PAGES_OF_A_STUDY, slug, False),
         (API_OF_A_STUDY, slug, False),
         (ACTIONS_OF_A_STUDY, slug, True),
         (PAGES_OF_A_TEAM, "lab", False),
         (ACTIONS_OF_A_TEAM, "lab", True),
     ):
-        for name, permission in table.items():
+        for name, permission in names.items():
             yield name, address(name, owner), permission, is_action
 
 
 def test_every_address_has_a_line():
-    names = in_console(
-        PAGES_OF_A_STUDY.keys()
-        | ACTIONS_OF_A_STUDY.keys()
-        | PAGES_OF_A_TEAM.keys()
-        | ACTIONS_OF_A_TEAM.keys()
-        | API_OF_A_STUDY.keys()
-        | SIGNED_IN
-        | OF_UPLOADS
-        | OPEN
-        | COLLECTIONS
-        | set(OF_AN_EXPERIMENT)
-        | EXPERIMENTS
-        | OF_DIALOGUES.keys()  # tried in test_dialogue_studies.py
-        | NEW_DIALOGUES
-        | OF_A_COLLECTION.keys()  # tried in test_collection_roles.py
-    )
-    marketplace = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN
-    assert set(all_names()) == names | ACCOUNT | in_marketplace(marketplace) | {
-        "front_page",
-        "healthz",
-        "readyz",
-        "metrics",
-        # Of whoever signed in, and of no study: test_documentation_pages.py.
-        "documentation",
-        "documentation-page",
-    }
+    # Dialogues are tried in test_dialogue_studies.py, collections in test_collection_roles.py.
+    console = SIGNED_IN | OF_UPLOADS | OPEN | COLLECTIONS | EXPERIMENTS | NEW_DIALOGUES
+    console = console.union(*TABLES, OF_AN_EXPERIMENT, OF_DIALOGUES, OF_A_COLLECTION)
+    names = {f"console:{name}" for name in console}
+    names |= {f"marketplace:{name}" for name in MARKETPLACE}
+    assert set(all_names()) == names | ACCOUNT | OTHERS
 
 
 def led_to(page: str) -> Iterator[tuple[str, str, list[Permission]]]:
     """Where a page's links and forms lead within the study or its team, and what that needs."""
-    table = PAGES_OF_A_STUDY | ACTIONS_OF_A_STUDY | PAGES_OF_A_TEAM | ACTIONS_OF_A_TEAM
+    known = PAGES_OF_A_STUDY | ACTIONS_OF_A_STUDY | PAGES_OF_A_TEAM | ACTIONS_OF_A_TEAM
     for where in set(re.findall(r'(?:href|action|hx-get|hx-post)="(/[^"?#]*)', page)):
         try:
             match = resolve(where)
         except Resolver404:
             continue  # a file of the site's own
         name = match.url_name
-        if match.namespace != "console" or name not in table:
+        if match.namespace != "console" or name not in known:
             continue
         if name in ("stop", "again"):
             job = Job.objects.get(pk=match.kwargs["job_id"])
             yield name, where, needed_to_control(job, resumes=name == "again")
         else:
-            yield name, where, [table[name]]
+            yield name, where, [known[name]]
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -440,24 +384,18 @@ def test_who_may_know_workers_does(study, users):
     assert ASSIGNMENT_ID in b"".join(client.get(where).streaming_content).decode()
 
 
-@pytest.mark.parametrize("person", [*ROLES, "other_team", "worker"])
-def test_no_researcher_or_worker_opens_an_operators_or_a_requesters_page(study, users, person):
+@pytest.mark.parametrize("person", [*ROLES, "other_team", "worker", "operator"])
+def test_marketplace_pages_of_others_are_closed(study, users, person):
     requester = issue_access_key(name="Somebody", deposit_usd=None).requester
-    client = browser(users[person])
-    wheres = [
-        reverse("marketplace:operator_requesters"),
-        reverse("marketplace:operator_payouts"),
-        reverse("marketplace:operator_audit"),
-        *(
+    client, addresses = browser(users[person]), []
+    if person != "operator":
+        names = ("operator_requesters", "operator_payouts", "operator_audit")
+        addresses += [reverse(f"marketplace:{name}") for name in names]
+        addresses += [
             reverse(f"marketplace:{name}", args=[requester.public_id])
             for name in ("operator_requester", "requester", "statement", "channels")
-        ),
-    ]
-    assert {client.get(where).status_code for where in wheres} <= {302, 403, 404}
-
-
-@pytest.mark.parametrize("person", ["owner", "operator"])
-def test_who_is_no_worker_opens_no_workers_page(study, users, person):
-    client = browser(users[person])
-    for name in ("profile", "dashboard", "earnings", "inbox", "qualifications"):
-        assert client.get(reverse(f"marketplace:{name}")).status_code in (302, 403), name
+        ]
+    if person in ("owner", "operator"):  # who are no workers
+        names = ("profile", "dashboard", "earnings", "inbox", "qualifications")
+        addresses += [reverse(f"marketplace:{name}") for name in names]
+    assert {client.get(where).status_code for where in addresses} <= {302, 403, 404}

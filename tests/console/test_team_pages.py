@@ -110,13 +110,6 @@ def test_a_member_of_one_team_is_not_changed_by_way_of_another(rosa, team, other
     assert role_of(other_team, "carl") == "owner"
 
 
-def test_an_owner_changes_roles(rosa, team, member_of):
-    member_of(team, "analyst")
-    post(rosa, "member-role", team.slug, member_id(team, "the-analyst"), role="manager")
-    assert role_of(team, "the-analyst") == "manager"
-    assert actions(team)[-1] == "member.role"
-
-
 @pytest.mark.parametrize(
     ("action", "name", "role"),
     [
@@ -136,7 +129,11 @@ def test_a_manager_neither_appoints_nor_changes_nor_removes_owners(
     assert role_of(team, name) == before
 
 
-def test_the_last_owner_stays(rosa, team):
+def test_an_owner_changes_roles_and_the_last_owner_stays(rosa, team, member_of):
+    member_of(team, "analyst")
+    post(rosa, "member-role", team.slug, member_id(team, "the-analyst"), role="manager")
+    assert role_of(team, "the-analyst") == "manager"
+    assert actions(team)[-1] == "member.role"
     own = member_id(team, "rosa")
     post(rosa, "member-remove", team.slug, own)
     post(rosa, "member-role", team.slug, own, role="analyst")
@@ -168,23 +165,21 @@ def test_removing_asks_first_and_names_who_loses_access(rosa, team, member_of):
     assert "nina" in text
 
 
-def test_removing_a_member_ends_their_access_at_once(rosa, team, member_of):
+def test_removing_a_member_ends_their_access_and_names_the_studies_that_stay_open(
+    rosa, team, member_of
+):
     study = rated_study(team=team)
+    shared = rated_study("shared", team=team, title="Tone of voice")
     analyst = member_of(team, "analyst")
-    page = reverse("console:study", args=[study.slug])
-    assert analyst.get(page).status_code == 200
-    post(rosa, "member-remove", team.slug, member_id(team, "the-analyst"))
-    assert [analyst.get(path).status_code for path in (page, "/teams/dialogue-lab/")] == [404, 404]
-
-
-def test_removing_a_member_names_the_studies_that_stay_open_to_them(rosa, team, member_of):
-    study = rated_study(team=team, title="Tone of voice")
-    member_of(team, "analyst")
     nina = User.objects.get(username="the-analyst")
-    set_study_role(study=study, user=nina, role=Role.ADJUDICATOR, actor=None)
+    set_study_role(study=shared, user=nina, role=Role.ADJUDICATOR, actor=None)
+    pages = [reverse("console:study", args=[one.slug]) for one in (study, shared)]
+    pages.append("/teams/dialogue-lab/")
+    assert {analyst.get(page).status_code for page in pages} == {200}
     where = reverse("console:member-remove", args=[team.slug, member_id(team, nina.username)])
     messages = rosa.post(where, follow=True).context["messages"]
     assert any("Tone of voice" in str(message) for message in messages)
+    assert [analyst.get(page).status_code for page in pages] == [404, 200, 404]
 
 
 def test_members_leave_by_themselves(team, member_of):
@@ -230,32 +225,27 @@ def test_the_log_names_who_joined_and_beside_them_who_invited(rosa, team, collea
         assert (entry.actor_name, entry.details["invited_by"]) == ("carl", "rosa")
 
 
-def test_who_is_invited_joins_with_the_account_they_have(rosa, team, colleague, signed_in):
-    browser = signed_in(colleague)
-    browser.get(invite(rosa, team))
-    assert role_of(team, "carl") is None
-    browser.post("/invitation/join/")
-    assert role_of(team, "carl") == "researcher"
-
-
-def test_logging_in_leads_back_to_the_invitation(rosa, team, colleague):
+def test_who_is_invited_logs_in_and_joins_with_the_account_they_have(rosa, team, colleague):
     browser = Client(**HOST)
-    browser.get(invite(rosa, team))
+    browser.get(invite(rosa, team), follow=True)
+    # Opening the link accepts nothing.
+    assert Invitation.objects.open().exists()
+    assert role_of(team, "carl") is None
     form = {"username": "carl", "password": PASSWORD, "next": "/invitation/"}
     assert browser.post("/login/", form).url == "/invitation/"
     browser.post("/invitation/join/")
     assert role_of(team, "carl") == "researcher"
-
-
-def test_opening_the_link_accepts_nothing(rosa, team):
-    link = invite(rosa, team)
-    Client(**HOST).get(link, follow=True)
-    assert Invitation.objects.open().exists()
+    # An invitation makes no role smaller.
+    rosa.get(invite(rosa, team, role="analyst"))
+    rosa.post("/invitation/join/")
+    assert role_of(team, "rosa") == "owner"
 
 
 def test_a_link_holds_once(rosa, team):
     link = invite(rosa, team)
     join_anew(link)
+    # An address that nobody mailed is not confirmed by an invitation.
+    assert not User.objects.get(username="nina").emailaddress_set.get().verified
     _browser, answer = join_anew(link, NEW_ACCOUNT | {"username": "second"})
     assert answer.status_code == 410
     assert not User.objects.filter(username="second").exists()
@@ -301,12 +291,6 @@ def test_nobody_takes_back_an_invitation_of_another_team(
     assert Invitation.objects.open().exists()
 
 
-def test_an_invitation_makes_no_role_smaller(rosa, team, researcher):
-    rosa.get(invite(rosa, team, role="analyst"))
-    rosa.post("/invitation/join/")
-    assert role_of(team, "rosa") == "owner"
-
-
 def test_with_a_mail_server_the_link_is_sent_and_not_displayed(rosa, team, settings):
     settings.SENDS_MAIL = True
     immediate = "django_tasks.backends.immediate.ImmediateBackend"
@@ -317,11 +301,6 @@ def test_with_a_mail_server_the_link_is_sent_and_not_displayed(rosa, team, setti
     join_anew(link_in(message.body))
     nina = User.objects.get(username="nina")
     assert nina.emailaddress_set.get().verified
-
-
-def test_an_address_that_nobody_mailed_is_not_confirmed_by_an_invitation(rosa, team):
-    join_anew(invite(rosa, team))
-    assert not User.objects.get(username="nina").emailaddress_set.get().verified
 
 
 # Links for a new password.
@@ -429,9 +408,10 @@ def test_a_role_in_one_study_is_changed_and_ended(rosa, study, researcher, colle
     assert signed_in(colleague).get("/studies/shared/").status_code == 404
 
 
-def test_a_study_is_given_to_a_team_one_works_in(rosa, team, researcher, member_of):
+def test_a_study_is_given_to_a_team_one_works_in(rosa, team, researcher, other_team, member_of):
     study = rating_study("mine", owner=researcher)
     analyst = member_of(team, "analyst")
+    assert post(rosa, "give", "mine", team="retrieval-lab").status_code == 404
     assert analyst.get("/studies/mine/").status_code == 404
     post(rosa, "give", "mine", team="dialogue-lab")
     assert analyst.get("/studies/mine/").status_code == 200
@@ -439,17 +419,11 @@ def test_a_study_is_given_to_a_team_one_works_in(rosa, team, researcher, member_
     assert study.team == team
 
 
-def test_a_study_is_given_to_no_team_one_is_not_in(rosa, researcher, other_team):
-    study = rating_study("mine", owner=researcher)
-    assert post(rosa, "give", "mine", team="retrieval-lab").status_code == 404
-    study.refresh_from_db()
-    assert study.team is None
-
-
 # The audit log.
 
 
-def test_the_audit_log_is_filtered_and_downloaded(rosa, team, member_of):
+def test_the_audit_log_is_filtered_and_downloaded(rosa, team, other_team, member_of):
+    assert "Retrieval Lab" not in rosa.get("/teams/dialogue-lab/audit-log/").content.decode()
     manager = member_of(team, "manager")
     post(manager, "wage-floor", team.slug, wage_floor_usd="9")
     query = {"person": "the-manager"}
@@ -459,11 +433,6 @@ def test_the_audit_log_is_filtered_and_downloaded(rosa, team, member_of):
     rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
     assert [(row["person"], row["action"]) for row in rows] == [("the-manager", "team.wage_floor")]
     assert actions(team)[-1] == "export"
-
-
-def test_the_log_of_a_team_is_not_another_teams(rosa, team, other_team):
-    page = rosa.get("/teams/dialogue-lab/audit-log/").content.decode()
-    assert "Retrieval Lab" not in page
 
 
 @pytest.fixture

@@ -69,12 +69,12 @@ def test_a_researcher_answers_and_sees_what_would_be_sent(chromium, live_server,
         assert accessibility_problems(page, frames=False) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         frame = page.frame_locator("iframe#task")
-        frame.locator("button.primary").click()
+        frame.locator("#send button").click()
         rows = frame.locator("table.sums tbody tr", has_text="appropriateness")
         expect(rows).to_have_count(2)
-        page.get_by_role("link", name="Desktop").click()
+        page.locator("a[href$='as=desktop']").click()
         expect(page.locator("iframe.trial.desktop")).to_be_visible()
-        page.get_by_role("link", name="Next item").click()
+        page.locator("a[rel=next]").click()
         expect(page.locator("iframe.trial.desktop")).to_have_attribute("title", re.compile("d1"))
     assert not Submission.objects.exists()
     assert not Judgment.objects.exists()

@@ -85,13 +85,6 @@ def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study
     assert not re.search(r"\b9[58] ?%", page)
 
 
-def test_a_scatter_has_a_point_for_each_candidate(fetch, study):
-    compute(study, VALIDATION)
-    rows = rows_of(fetch(study, "scatter", "csv", metric="bleu"))
-    assert len(rows) == 6
-    assert {row["item"] for row in rows} == {"d0", "d1", "d2"}
-
-
 def test_what_is_not_there_is_not_found(fetch, study, rosa):
     compute(study, VALIDATION)
     where = reverse("console:validation", args=[study.slug])
@@ -101,11 +94,14 @@ def test_what_is_not_there_is_not_found(fetch, study, rosa):
         assert rosa.get(where, query).status_code == 404
 
 
-def test_a_chart_of_another_name_or_form_is_not_found(fetch, study):
+def test_a_scatter_has_a_point_for_each_candidate_and_other_charts_are_not_found(fetch, study):
     assert fetch(study, "forest", "json").status_code == 404  # not computed yet
     compute(study, VALIDATION)
     assert fetch(study, "pie", "json").status_code == 404
     assert fetch(study, "forest", "exe").status_code == 404
+    rows = rows_of(fetch(study, "scatter", "csv", metric="bleu"))
+    assert len(rows) == 6
+    assert {row["item"] for row in rows} == {"d0", "d1", "d2"}
 
 
 def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(page_text, rosa, study):
@@ -117,17 +113,15 @@ def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(page_
         assert reverse("console:validation-table", args=[study.slug, name]) in page
 
 
-def test_one_metric_is_tested_against_none(rosa, fetch, researcher):
-    study = scored_study("alone", owner=researcher)
-    assert 'id="significance"' not in html(rosa, study)
-    assert fetch(study, "significance", "json").status_code == 404
-
-
-def test_candidates_of_one_system_are_not_ranked(rosa, fetch, researcher):
-    study = rated_study("alone", systems=("alpha",), owner=researcher)
-    add_scores(study)
-    assert 'id="ranks"' not in html(rosa, study)
-    assert fetch(study, "ranks", "json").status_code == 404
+@pytest.mark.parametrize(
+    ("systems", "chart"), [(("alpha", "beta"), "significance"), (("alpha",), "ranks")]
+)
+def test_one_metric_is_not_tested_and_one_system_is_not_ranked(
+    rosa, fetch, researcher, systems, chart
+):
+    study = scored_study("alone", owner=researcher, systems=systems)
+    assert f'id="{chart}"' not in html(rosa, study)
+    assert fetch(study, chart, "json").status_code == 404
 
 
 def test_the_page_keeps_a_report_under_a_version(page_text, study):

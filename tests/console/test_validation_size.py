@@ -56,9 +56,7 @@ def researcher(study):
 
 def get(client, address, **headers):
     """The answer, the queries it took, and the seconds of the processor."""
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         start = time.process_time()
         answer = client.get(address, headers=headers)
         seconds = time.process_time() - start
