@@ -127,15 +127,11 @@ def test_label_studio_tasks_of_one_dialogue_are_the_candidates_of_an_item() -> N
     texts = dict(item.candidates.values_list("system", "text"))
     assert texts.keys() == {"alpha", "beta"}
     assert (texts["alpha"][-5:], texts["beta"][-5:]) == ("down.", "know.")
-    fits = [row for row in rows_of(study, "item", "system", "question", "value") if row[2] == "fit"]
-    assert sorted(fits) == sorted(
-        [
-            ["d0", "alpha", "fit", 4], ["d0", "alpha", "fit", 5],
-            ["d0", "beta", "fit", 1], ["d0", "beta", "fit", 2],
-            ["d1", "alpha", "fit", 5], ["d1", "alpha", "fit", 4], ["d1", "alpha", "fit", 3],
-            ["d1", "beta", "fit", 2], ["d1", "beta", "fit", 1],
-        ]
-    )  # fmt: skip
+    by_candidate = judgment_frame(study, question=fit).groupby(["item", "system"], observed=True)
+    assert by_candidate["value"].apply(sorted).to_dict() == {
+        ("d0", "alpha"): [4, 5], ("d0", "beta"): [1, 2],
+        ("d1", "alpha"): [3, 4, 5], ("d1", "beta"): [1, 2],
+    }  # fmt: skip
     # Several choices are a question of yes and no each.
     names = [question.name for question in study.questions.all()]
     assert names == [
@@ -240,25 +236,22 @@ def test_mturk_with_several_answers_a_row() -> None:
     imported("mturk_several_answers.csv", **SEVERAL)
     study = Study.objects.get()
     item = study.items.get(key="3HIT1")
-    assert list(item.candidates.values_list("system", "text")) == [
-        ("alpha", "There."), ("beta", "Nowhere."),
-    ]  # fmt: skip
+    texts = item.candidates.values_list("system", "text")
+    assert list(texts) == [("alpha", "There."), ("beta", "Nowhere.")]
     frame = judgment_frame(study)
     fit = frame[(frame["question"] == "fit") & (frame["item"] == "3HIT1")]
     assert sorted(fit[["system", "value"]].to_numpy().tolist()) == [
         ["alpha", 70], ["alpha", 81], ["beta", 11], ["beta", 20],
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["mturk_form.csv", "mturk_radio.csv"])
-def test_mturk_radio_buttons_are_one_choice(name: str) -> None:
-    imported(name, **EVERY_FORMAT[name])
-    question = Study.objects.get().question("feeling")
-    assert question.categories == ["negative", "positive"]
-    frame = judgment_frame(Study.objects.get(), question=question)
-    assert frame.groupby("item", observed=True)["value"].apply(sorted).to_dict() == {
-        "3HIT1": [1, 1], "3HIT2": [0, 1],
-    }  # fmt: skip
+    # Radio buttons are one choice.
+    for name in ("mturk_form.csv", "mturk_radio.csv"):
+        slug = name.removesuffix(".csv")
+        imported(name, slug, **EVERY_FORMAT[name])
+        question = Study.objects.named(slug).question("feeling")
+        assert question.categories == ["negative", "positive"]
+        frame = judgment_frame(Study.objects.named(slug), question=question)
+        values = frame.groupby("item", observed=True)["value"].apply(sorted)
+        assert values.to_dict() == {"3HIT1": [1, 1], "3HIT2": [0, 1]}
 
 
 @pytest.mark.parametrize(

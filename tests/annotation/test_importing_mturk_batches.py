@@ -149,8 +149,15 @@ def test_answers_are_found_in_each_layout(write: Writer, layout: str) -> None:
 
 
 def test_a_worker_is_known_by_a_pseudonym_alone(write: Writer, tmp_path: Path) -> None:
-    output = command_output("import_mturk_batch", write(*BATCH), study="styles")
+    rows = [{**row, "Answer.comment": "☃ naïve", "Input.note": "n"} for row in BATCH]
+    output = command_output("import_mturk_batch", write(*rows), study="styles", context="Speaker")
     study = Study.objects.get()
+    # Of a row, only the answers are kept.
+    assert json.loads(Submission.objects.order_by("pk")[0].raw) == {
+        **{"Answer.Fit_big": "10", "Answer.Fit_small": "20"},
+        **{"Answer.Style_big": "30", "Answer.Style_small": "40"},
+        "Answer.comment": "☃ naïve",
+    }
     csv_text = judgment_frame(study, accepted=False).to_csv() + candidate_frame(study).to_csv()
     stored = repr(everything())
     for text in (output, csv_text, stored):
@@ -158,10 +165,7 @@ def test_a_worker_is_known_by_a_pseudonym_alone(write: Writer, tmp_path: Path) -
     names = judgment_frame(study, accepted=False)["annotator"].unique()
     assert len(names) == 2
     assert all(len(name) == 11 and name[0] == "A" and int(name[1:], 16) >= 0 for name in names)
-
-
-def test_no_refusal_names_a_worker(write: Writer) -> None:
-    command_output("import_mturk_batch", write(*BATCH), study="styles")
+    # No refusal names a worker.
     path = write(assignment("H1", WORKERS[0], "Approved", 11, 20, 30, 40))
     options = {"value": "H1", "study": "styles"}
     error = assert_refused("import_mturk_batch", path, "other_submission", line=2, **options)
@@ -187,17 +191,6 @@ def test_answers_may_follow_the_items(write: Writer) -> None:
         assert_refused("import_mturk_batch", path, "other_kind", **options)
 
 
-def test_only_the_answers_are_kept_verbatim(write: Writer) -> None:
-    rows = [{**row, "Answer.comment": "☃ naïve", "Input.note": "n"} for row in BATCH]
-    command_output("import_mturk_batch", write(*rows), study="s", context="Speaker")
-    raw = json.loads(Submission.objects.order_by("pk")[0].raw)
-    assert raw == {
-        **{"Answer.Fit_big": "10", "Answer.Fit_small": "20"},
-        **{"Answer.Style_big": "30", "Answer.Style_small": "40"},
-        "Answer.comment": "☃ naïve",
-    }
-
-
 def test_columns_may_name_items_and_conditions(write: Writer) -> None:
     extra = {"Input.dataset": "BST", "Input.number": "7"}
     path = write({**BATCH[0], **extra}, {**BATCH[2], **extra, "Input.number": "8"})
@@ -205,6 +198,12 @@ def test_columns_may_name_items_and_conditions(write: Writer) -> None:
     command_output("import_mturk_batch", path, study="s", **options)
     items = Item.objects.values_list("key", "condition")
     assert list(items) == [("BST-7", "BST"), ("BST-8", "BST")]
+    # A HIT that was published again is the same item.
+    again = {**BATCH[0], "HITId": "H9", "WorkerId": WORKERS[1], **extra}
+    path = write({**BATCH[0], **extra}, again)
+    command_output("import_mturk_batch", path, study="again", **options)
+    study = Study.objects.named("again")
+    assert (study.items.get().key, Submission.objects.of(study).count()) == ("BST-7", 2)
 
 
 def test_a_context_that_cannot_be_derived_has_to_be_named(write: Writer) -> None:
@@ -229,16 +228,6 @@ def test_a_rejected_submission_gives_way_to_the_workers_next(write: Writer) -> N
     _sentence, *repairs = output.splitlines()
     assert [numbers_in(repair) for repair in repairs] == [[2, 3], [4, 3], [5, 3]]
     assert all("'H1'" in repair for repair in repairs)
-
-
-def test_a_republished_hit_is_one_item_where_columns_name_it(write: Writer) -> None:
-    rows = [
-        {**assignment("H1", WORKERS[0], "Rejected"), "Input.Speaker": "hi", "Input.n": "1"},
-        {**assignment("H2", WORKERS[1], "Approved"), "Input.Speaker": "hi", "Input.n": "1"},
-    ]
-    rows[1] |= {"Input.big": rows[0]["Input.big"], "Input.small": rows[0]["Input.small"]}
-    command_output("import_mturk_batch", write(*rows), study="s", item=["n"])
-    assert (Item.objects.get().key, Submission.objects.count()) == ("1", 2)
 
 
 def test_an_assignment_that_is_not_whole_is_refused(write: Writer) -> None:

@@ -65,23 +65,22 @@ def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
 
 
 def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None:
-    rows = [
-        {"item": "d1", "system": "beta", "context": 'Hi,\n"you"!', "response": "Hello"},
+    shared = {"item": "d1", "context": 'Hi,\n"you"!', "reference": "Hey", "condition": "formal"}
+    rows: list[dict[str, Any]] = [
+        {"system": "beta", "response": "Hello", **shared},
         {"item": "d0", "system": "alpha", "context": "Bye", "response": " ", "reference": None},
-        {"item": "d1", "system": "alpha", "context": 'Hi,\n"you"!', "response": "Ciao ☃"},
+        {"system": "alpha", "response": "Ciao ☃", **shared},
     ]
+    rows[1]["condition"] = "casual"
     lines = tmp_path / "responses.JSONL"
-    extra = [{**row, "reference": "Hey", "condition": "formal"} for row in rows]
-    extra[1] = {**rows[1], "condition": "casual"}
-    lines.write_text("\n".join(json.dumps(row) for row in extra))
-    command_output("import_responses", responses, study="one")
-    command_output("import_responses", lines, study="two")
+    lines.write_text("\n".join(json.dumps(row) for row in rows))
     columns = ("item__key", "item__context", "item__reference", "item__condition", "key", "text")
-    one, two = (
-        list(Candidate.objects.filter(item__study__slug=slug).order_by("pk").values_list(*columns))
-        for slug in ("one", "two")
-    )
-    assert one == two
+    found = []
+    for path in (responses, lines):
+        command_output("import_responses", path, study=path.suffix[1:])
+        candidates = Candidate.objects.filter(item__study__slug=path.suffix[1:]).order_by("pk")
+        found.append(list(candidates.values_list(*columns)))
+    assert found[0] == found[1]
 
 
 def test_questions_can_be_named(responses: Path) -> None:

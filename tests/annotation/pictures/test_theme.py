@@ -7,20 +7,23 @@ from annotation.charts.agreement import agreement_forest
 from presentation.theme import DARK, LIGHT, OKABE_ITO, axis_title, rendered, themed
 
 ROWS = pd.DataFrame(
-    {
-        "label": ["empathy"],
-        "part": ["all"],
-        "value": [0.4],
-        "ci_low": [0.3],
-        "ci_high": [0.5],
-        "n_items": [80],
-    }
+    [
+        {
+            "label": "empathy",
+            "part": "all",
+            "value": 0.4,
+            "ci_low": 0.3,
+            "ci_high": 0.5,
+            "n_items": 80,
+        }
+    ]
 )
 
 
 @pytest.mark.parametrize("tokens", [LIGHT, DARK])
 def test_a_chart_takes_the_looks_colours(tokens):
     spec = themed(agreement_forest(ROWS), tokens)
+    assert "url" not in repr(spec).replace("schema", "")
     assert spec["background"] == tokens.ground
     assert spec["config"]["axis"]["labelColor"] == tokens.text
     assert spec["config"]["range"]["category"][: len(OKABE_ITO)] == OKABE_ITO
@@ -33,11 +36,6 @@ def test_a_long_axis_title_takes_several_lines():
     assert len(axis_title(title)) == 2
 
 
-def test_a_specification_loads_nothing_from_elsewhere():
-    spec = themed(agreement_forest(ROWS))
-    assert "url" not in repr(spec).replace("schema", "")
-
-
 @pytest.mark.parametrize(
     ("form", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
@@ -45,7 +43,5 @@ def test_a_chart_is_a_file_of_every_form(form, begins):
     content = rendered(themed(agreement_forest(ROWS)), form)
     assert content.startswith(begins)
     assert len(content) > 1000
-
-
-def test_the_words_of_a_file_are_there_to_be_read():
-    assert b"empathy" in rendered(themed(agreement_forest(ROWS)), "svg")
+    # The words of a vector graphic can be read.
+    assert form != "svg" or b"empathy" in content
