@@ -32,10 +32,7 @@ def client_at(url, keys):
 def signed_headers(keys, url, *, service="mturk-requester"):
     """What boto3 sends to that address, less what names the host it goes to."""
     request = AWSRequest(
-        "POST",
-        url,
-        {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": BALANCE},
-        b"{}",
+        "POST", url, {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": BALANCE}, b"{}"
     )
     credentials = Credentials(keys["access_key_id"], keys["secret_access_key"])
     SigV4Auth(credentials, service, "us-east-1").add_auth(request)

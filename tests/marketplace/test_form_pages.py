@@ -78,10 +78,7 @@ def test_overviews_and_pictures_are_shown_and_scripts_are_not(ada, assignment):
     page = text_of(ada.get(f"/worker/assignments/{assignment.public_id}/"))
     assert "<h2>Judge a lamp</h2>" in page
     [(_, picture)] = [each for each in Tags(page).tags if each[0] == "img"]
-    assert (picture["src"], picture["alt"]) == (
-        "https://pictures.example/lamp.png",
-        "A brass lamp",
-    )
+    assert (picture["src"], picture["alt"]) == ("https://pictures.example/lamp.png", "A brass lamp")
     assert "<p>Be <b>fair</b>.</p>" in page
     assert "alert(1)" not in page
 

@@ -142,8 +142,7 @@ def test_another_workers_assignment_is_not_there(people, hit):
 
 
 @pytest.mark.parametrize(
-    ("person", "names"),
-    [("worker", WORKERS), ("requester", REQUESTERS), ("operator", OPERATORS)],
+    ("person", "names"), [("worker", WORKERS), ("requester", REQUESTERS), ("operator", OPERATORS)]
 )
 def test_each_opens_their_own_pages_and_none_breaks(people, hit, person, names):
     answers = {name: statuses(people[person], where) for name, where in addresses(names, hit)}

@@ -6,20 +6,14 @@ from datetime import timedelta
 from django.utils.html import escape
 
 from marketplace import clock
-from marketplace.models import (
-    Qualification,
-    QualificationRequest,
-    WorkerAccount,
-    WorkerMessage,
-)
+from marketplace.models import Qualification, QualificationRequest, WorkerAccount, WorkerMessage
 from tests.codes import codes_on, message_codes
 from tests.marketplace.conftest import HIT
 from tests.marketplace.forms import form, question, selection
 from tests.marketplace.test_worker_site import text_of
 
 TEST = form(
-    question("capital", selection("bern", "zurich")),
-    question("river", selection("rhine", "aare")),
+    question("capital", selection("bern", "zurich")), question("river", selection("rhine", "aare"))
 )
 SCORES = "".join(
     f"<Question><QuestionIdentifier>{name}</QuestionIdentifier><AnswerOption>"

@@ -105,10 +105,7 @@ def test_earnings_are_the_ledgers(mturk, ada, worker):
     first, second = (submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]) for _ in range(2))
     mturk.approve_assignment(AssignmentId=first)
     mturk.send_bonus(
-        WorkerId=worker.worker_id,
-        BonusAmount="1.50",
-        AssignmentId=second,
-        Reason="Well seen",
+        WorkerId=worker.worker_id, BonusAmount="1.50", AssignmentId=second, Reason="Well seen"
     )
     page = ada.get("/worker/earnings/")
     for name, value in {

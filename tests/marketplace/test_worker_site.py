@@ -262,12 +262,7 @@ def test_the_dashboard_reports_status_and_earnings(mturk, ada, worker):
     page = ada.get("/worker/dashboard/")
     sums = [page.context[name] for name in ("earned_usd", "pending_usd")]
     assert [f"{each:.2f}" for each in sums] == ["0.63", "0.63"]
-    assert page.context["counts"] == {
-        "submitted": 3,
-        "Submitted": 1,
-        "Approved": 1,
-        "Rejected": 1,
-    }
+    assert page.context["counts"] == {"submitted": 3, "Submitted": 1, "Approved": 1, "Rejected": 1}
     assert text_of(page).count("$0.63") == 5  # the two sums, and each assignment's reward
     assert "Empty reason" in text_of(page)
 

@@ -13,14 +13,7 @@ from marketplace.hits.assignments import accept_hit
 from marketplace.hits.devices import note_device
 from marketplace.hits.requester_records import requester_record
 from marketplace.hits.same_person import shared_traits
-from marketplace.models import (
-    Assignment,
-    AuditEntry,
-    Hit,
-    HitType,
-    LocationStatement,
-    PayoutMethod,
-)
+from marketplace.models import Assignment, AuditEntry, Hit, HitType, LocationStatement, PayoutMethod
 from marketplace.money.payout_methods import choose_method
 from marketplace.people.erasure import erase_worker
 from marketplace.qualifications.eligibility import qualifies

@@ -6,13 +6,7 @@ import pytest
 
 from marketplace.models import BonusPayment
 from marketplace.money import ledger
-from tests.marketplace.conformance.refusals import (
-    all_pages,
-    balances,
-    error_of,
-    publish,
-    turk_code,
-)
+from tests.marketplace.conformance.refusals import all_pages, balances, error_of, publish, turk_code
 from tests.marketplace.conftest import submit
 
 

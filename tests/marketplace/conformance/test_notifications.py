@@ -279,8 +279,7 @@ def test_mail_goes_to_confirmed_addresses_of_who_acts_for_the_requester(
 
     def set_address(address):
         return mturk.update_notification_settings(
-            HITTypeId=hit_type,
-            Notification=specification(Transport="Email", Destination=address),
+            HITTypeId=hit_type, Notification=specification(Transport="Email", Destination=address)
         )
 
     set_address("Ada@lab.example")

@@ -18,11 +18,7 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.qualifications import eligibility
-from marketplace.qualifications.requests import (
-    request_qualification,
-    submit_test,
-    why_not_request,
-)
+from marketplace.qualifications.requests import request_qualification, submit_test, why_not_request
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import (
     ANSWER_KEY,
@@ -70,11 +66,7 @@ def answers(selection):
 
 
 def requirement(type_id, comparator, *integers, locales=(), guard="Accept"):
-    fields = {
-        "QualificationTypeId": type_id,
-        "Comparator": comparator,
-        "ActionsGuarded": guard,
-    }
+    fields = {"QualificationTypeId": type_id, "Comparator": comparator, "ActionsGuarded": guard}
     codes = [
         {"Country": country} | ({"Subdivision": part} if part else {})
         for country, _, part in (locale.partition("-") for locale in locales)

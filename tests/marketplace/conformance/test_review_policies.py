@@ -5,10 +5,7 @@ from datetime import timedelta
 import pytest
 
 from marketplace import clock
-from marketplace.hits.review_policies.known_answers import (
-    normalized,
-    score_known_answers,
-)
+from marketplace.hits.review_policies.known_answers import normalized, score_known_answers
 from marketplace.hits.review_policies.plurality import find_plurality
 from tests.marketplace.conformance.refusals import balances, publish, status_of, turk_code
 from tests.marketplace.conftest import submit
