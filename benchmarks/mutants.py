@@ -86,7 +86,7 @@ MUTANTS = (
         "marketplace/money/amounts.py",
         'Decimal("1000000.00")',
         'Decimal("10000000.00")',
-        "tests/marketplace/test_deposits.py",
+        "tests/marketplace/test_ledger.py",
         "slip",
     ),
     Mutant(
@@ -94,7 +94,7 @@ MUTANTS = (
         "marketplace/money/amounts.py",
         "([0-9]{1,12}",
         r"(\d{1,12}",
-        "tests/marketplace/test_deposits.py",
+        "tests/marketplace/test_ledger.py",
         "no_plain",
     ),
     Mutant(
@@ -102,7 +102,7 @@ MUTANTS = (
         "marketplace/money/deposits.py",
         "if reference else None",
         "if None else None",
-        "tests/marketplace/test_deposits.py",
+        "tests/marketplace/test_ledger.py",
         "reference_stands",
     ),
     Mutant(
@@ -182,7 +182,7 @@ MUTANTS = (
         "marketplace/hits/lifecycle.py",
         "timedelta(days=120)",
         "timedelta(days=119)",
-        "tests/marketplace/test_lifecycle.py",
+        "tests/marketplace/test_limits.py",
         "quiet_days",
     ),
     Mutant(
@@ -222,7 +222,7 @@ MUTANTS = (
         "marketplace/money/ledger.py",
         "if balance_usd < 0 and account.kind",
         "if balance_usd < -1 and account.kind",
-        "tests/marketplace/test_deposits.py",
+        "tests/marketplace/test_ledger.py",
         "only_what_is_available",
     ),
     Mutant(

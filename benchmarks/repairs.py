@@ -10,7 +10,7 @@ import sys
 from benchmarks.mutants import Mutant, main
 
 CUT_ANSWERS = "tests/hits/test_cut_answers.py"
-DEPOSITS = "tests/marketplace/test_deposits.py"
+DEPOSITS = "tests/marketplace/test_ledger.py"
 KEYS = "tests/config/test_secret_keys.py"
 LIMITS = "tests/accounts/test_sign_in_limits.py"
 

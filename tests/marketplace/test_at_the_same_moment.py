@@ -1,6 +1,8 @@
 """What happens when several ask at once: real threads, real connections."""
 
+import random
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
@@ -9,9 +11,10 @@ import pytest
 from botocore.exceptions import ClientError
 from django.db import connection
 
+from accounts.models import User
 from marketplace import clock
-from marketplace.exceptions import WorkRefused
-from marketplace.hits.assignments import accept_hit, submit_assignment
+from marketplace.exceptions import NoAssignmentsLeft, WorkRefused
+from marketplace.hits.assignments import accept_hit, accept_next, submit_assignment
 from marketplace.models import (
     Assignment,
     Hit,
@@ -20,13 +23,14 @@ from marketplace.models import (
     QualificationRequest,
     QualificationType,
 )
-from marketplace.people.enrolment import create_worker
+from marketplace.people.enrolment import open_worker_account
 from marketplace.qualifications.requests import request_qualification
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, HIT_TYPE, assert_ledger_balances, submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 THREADS = 8
+WORKERS, HITS, MAX_ASSIGNMENTS = 50, 15, 3
 
 
 def all_at_once(*calls):
@@ -35,7 +39,7 @@ def all_at_once(*calls):
 
     def run(call):
         try:
-            barrier.wait(timeout=30)
+            barrier.wait(timeout=60)
             return call()
         except (WorkRefused, ClientError) as error:
             return error
@@ -48,7 +52,17 @@ def all_at_once(*calls):
 
 @pytest.fixture
 def workers(transactional_db):
-    return [create_worker(username=f"w{number}", password="x") for number in range(THREADS)]
+    users = User.objects.bulk_create(User(username=f"w{number}") for number in range(WORKERS))
+    return [open_worker_account(user=user) for user in users]
+
+
+@pytest.fixture
+def hits(transactional_db, make_keys):
+    lab = in_process_client(make_keys(deposit="1000"))
+    for _ in range(HITS):
+        lab.create_hit(**HIT, MaxAssignments=MAX_ASSIGNMENTS)
+    yield list(Hit.objects.select_related("hit_type"))
+    assert_ledger_balances()
 
 
 @pytest.fixture
@@ -135,7 +149,7 @@ def test_a_request_is_granted_or_withdrawn_with_its_type_and_not_both(workers, l
     values = {"Name": "Chess", "Description": "Plays it.", "QualificationTypeStatus": "Active"}
     type_id = lab.create_qualification_type(**values)["QualificationType"]["QualificationTypeId"]
     row = QualificationType.objects.get()
-    ids = [request_qualification(worker=w, qualification_type=row).public_id for w in workers]
+    ids = [request_qualification(worker=w, qualification_type=row).public_id for w in workers[:8]]
     accept = lab.accept_qualification_request
     calls = [lambda each=each: accept(QualificationRequestId=each) for each in ids]
     all_at_once(lambda: lab.delete_qualification_type(QualificationTypeId=type_id), *calls)
@@ -153,3 +167,36 @@ def test_what_may_be_requested_only_once_is_granted_once_to_all_tabs_of_a_worker
     results = all_at_once(*[ask] * THREADS)
     assert sum(isinstance(result, QualificationRequest) for result in results) == 1
     assert QualificationRequest.objects.count() == 1
+
+
+def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
+    def ask_for_every_hit(worker):
+        mine = Counter()
+        for hit in random.Random(worker.pk).sample(hits, HITS):
+            try:
+                mine[accept_hit(worker=worker, hit=hit).hit_id] += 1
+            except NoAssignmentsLeft:
+                mine["refused"] += 1
+        return mine
+
+    calls = [partial(ask_for_every_hit, worker) for worker in workers]
+    statuses = sum(all_at_once(*calls), Counter())
+    assert statuses == {hit.pk: MAX_ASSIGNMENTS for hit in hits} | {
+        "refused": (WORKERS - MAX_ASSIGNMENTS) * HITS
+    }
+    assert Assignment.objects.count() == MAX_ASSIGNMENTS * HITS
+    assert set(Hit.objects.values_list("status", flat=True)) == {"Unassignable"}
+
+
+def test_fifty_who_take_whatever_is_next_get_all_there_is(workers, hits):
+    def take_what_is_next(worker):
+        count = 0
+        try:
+            while accept_next(worker=worker, hit_type=hits[0].hit_type):
+                count += 1
+        except NoAssignmentsLeft:
+            return count
+
+    calls = [partial(take_what_is_next, worker) for worker in workers]
+    assert sum(all_at_once(*calls)) == MAX_ASSIGNMENTS * HITS
+    assert Assignment.objects.count() == MAX_ASSIGNMENTS * HITS

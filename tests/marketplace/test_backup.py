@@ -11,6 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 from cryptography.fernet import Fernet
+from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
@@ -57,6 +58,16 @@ def contents():
     return {model._meta.label: sorted(read_lines(model)) for model in stored_models()}
 
 
+def check_that_no_session_is_in(file):
+    """What opens a session is in no backup; a participant's session at a recruiter opens none."""
+    with ZipFile(file) as archive:
+        names = [name for name in archive.namelist() if "/marketplace.Session" not in name]
+        assert not [name for name in names if "ession" in name]
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+    keys = Session.objects.values_list("session_key", flat=True)
+    assert [key for key in keys if key.encode() in everything] == []
+
+
 @pytest.fixture
 def used_site(mturk, worker, requester, researcher_with_a_study):
     """A site with money, answers, a study, a job, and a session."""
@@ -93,6 +104,7 @@ def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_p
     assert len(judgments) > 0
     run("backup", file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    check_that_no_session_is_in(file)
     empty_the_site()
     assert not User.objects.exists()
     run("restore", file)
@@ -194,43 +206,25 @@ def test_a_backup_with_a_ledger_that_is_wrong_says_so(used_site, tmp_path):
     empty_the_site()
 
 
-def test_what_opens_a_session_is_in_no_backup(used_site, tmp_path):
-    file = tmp_path / "site.zip"
-    run("backup", file)
-    with ZipFile(file) as archive:
-        # A participant's session at a recruiter opens nothing.
-        names = [name for name in archive.namelist() if "/marketplace.Session" not in name]
-        assert not [name for name in names if "ession" in name]
-        everything = b"".join(archive.read(name) for name in archive.namelist())
-    from django.contrib.sessions.models import Session
-
-    for key in Session.objects.values_list("session_key", flat=True):
-        assert key.encode() not in everything
-
-
-def test_keys_are_kept_apart(tmp_path, settings):
+def test_keys_are_kept_apart_and_no_file_is_written_over(tmp_path, settings):
     backups, safe = tmp_path / "backups", tmp_path / "safe"
     backups.mkdir()
     safe.mkdir()
     with refused(BackupRefused, "keys_beside_backup"):
         run("backup", backups / "site.zip", keys=backups / "keys.env")
     assert list(backups.iterdir()) == []
-    run("backup", backups / "site.zip", keys=safe / "keys.env")
-    lines = dict(line.split("=", 1) for line in (safe / "keys.env").read_text().splitlines())
-    assert lines["ENCRYPTION_KEYS"] == ",".join(settings.ENCRYPTION_KEYS)
-    assert stat.S_IMODE((safe / "keys.env").stat().st_mode) == 0o600
-    with ZipFile(backups / "site.zip") as archive:
-        everything = b"".join(archive.read(name) for name in archive.namelist())
-    assert settings.ENCRYPTION_KEYS[0].encode() not in everything
-
-
-def test_a_file_that_is_there_is_not_written_over(tmp_path):
-    file = tmp_path / "site.zip"
-    run("backup", file)
+    file = backups / "site.zip"
+    run("backup", file, keys=safe / "keys.env")
     content = file.read_bytes()
     with refused(BackupRefused, "file_exists"):
         run("backup", file)
     assert file.read_bytes() == content
+    lines = dict(line.split("=", 1) for line in (safe / "keys.env").read_text().splitlines())
+    assert lines["ENCRYPTION_KEYS"] == ",".join(settings.ENCRYPTION_KEYS)
+    assert stat.S_IMODE((safe / "keys.env").stat().st_mode) == 0o600
+    with ZipFile(file) as archive:
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+    assert settings.ENCRYPTION_KEYS[0].encode() not in everything
 
 
 @pytest.mark.parametrize(

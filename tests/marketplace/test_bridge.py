@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,7 +30,7 @@ from marketplace.exceptions import BridgeUnfit
 from tests.codes import refused
 from tests.marketplace.bridges import bridge_to, lead_programs
 from tests.marketplace.conformance.refusals import error_code, turk_code
-from tests.marketplace.conftest import HIT
+from tests.marketplace.conftest import HIT, run
 
 HOST = AMAZON_HOSTS[0]
 
@@ -72,31 +73,20 @@ def plain_exchange(bridge, request: bytes) -> tuple[int, dict]:
 
 
 @pytest.mark.parametrize("host", AMAZON_HOSTS)
-def test_a_program_with_amazons_address_in_it_works_unchanged(led_to_the_bridge, host):
+def test_a_program_with_amazons_address_works_unchanged(led_to_the_bridge, monkeypatch, host):
     client = amazon_client(host)
     hits = [client.create_hit(**HIT)["HIT"]["HITId"] for _ in range(3)]
     pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 2})
     assert [hit["HITId"] for page in pages for hit in page["HITs"]] == hits[::-1]
     assert turk_code(client.get_hit, HITId="XYZ") == "HITDoesNotExist"
-
-
-def test_a_key_that_is_not_the_marketplaces_is_refused(led_to_the_bridge, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
     assert error_code(amazon_client().get_account_balance) == "InvalidSignatureException"
 
 
 def test_many_calls_at_once_are_all_answered(led_to_the_bridge):
     client = amazon_client(max_pool_connections=8)
-    created: list[str] = []
-
-    def create() -> None:
-        created.append(client.create_hit(**HIT)["HIT"]["HITId"])
-
-    threads = [threading.Thread(target=create) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        created = pool.map(lambda _: client.create_hit(**HIT)["HIT"]["HITId"], range(8))
     assert len(set(created)) == 8
 
 
@@ -114,18 +104,15 @@ def test_many_calls_at_once_are_all_answered(led_to_the_bridge):
         "x" * 60_000 + ":443",
     ],
 )
-def test_no_other_destination_is_led_to(bridge, target):
+def test_no_other_destination_is_led_to_and_nothing_without_a_tunnel(bridge, target):
     status, error = plain_exchange(bridge, f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
     assert (status, error["__type"]) == (403, "AccessDeniedException")
     assert bridge.reported[0].startswith("Refused ")
     assert len(bridge.reported[0]) < 400
-
-
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_nothing_is_fetched_without_a_tunnel(bridge, method):
-    request = f"{method} http://{HOST}/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
-    status, error = plain_exchange(bridge, request.encode())
-    assert (status, error["__type"]) == (403, "AccessDeniedException")
+    for method in ("GET", "POST", "DELETE"):
+        request = f"{method} http://{HOST}/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+        status, error = plain_exchange(bridge, request.encode())
+        assert (status, error["__type"]) == (403, "AccessDeniedException")
 
 
 def test_a_program_that_asks_for_another_service_reads_why_not(led_to_the_bridge, bridge):
@@ -169,12 +156,8 @@ def test_a_program_says_for_no_other_name_that_it_signed(bridge, authority):
         assert json.loads(response.read())["__type"] == "MissingAuthenticationTokenException"
 
 
-def test_it_listens_on_this_machine_alone(bridge):
-    assert bridge.server_address[0] == "127.0.0.1"
-    assert bridge.socket.getsockname()[0] == "127.0.0.1"
-
-
-def test_more_connections_than_it_has_threads_for_are_refused(bridge, monkeypatch):
+def test_it_listens_on_this_machine_to_no_more_connections_than_it_has_threads_for(bridge):
+    assert bridge.server_address[0] == bridge.socket.getsockname()[0] == "127.0.0.1"
     for _ in range(proxy.MOST_CONNECTIONS):
         assert bridge._free.acquire(blocking=False)
     with socket.create_connection(bridge.server_address[:2], timeout=20) as connection:
@@ -275,14 +258,6 @@ def test_an_answer_in_chunks_is_passed_on_whole_and_cookies_are_not(strange, aut
     assert (sent["X-Amz-Date"], sent["Host"].partition(":")[0]) == ("x", "127.0.0.1")
 
 
-def test_nobody_at_the_marketplace_is_an_error_that_clients_retry(authority):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{probe.getsockname()[1]}/requester"
-        with bridge_to(Marketplace(url), authority) as bridge:
-            assert post_through(bridge, authority)[0] == 502
-
-
 @pytest.mark.parametrize(
     ("url", "code"),
     [
@@ -297,6 +272,11 @@ def test_nobody_at_the_marketplace_is_an_error_that_clients_retry(authority):
 def test_an_address_without_a_marketplace_is_refused_at_once(url, code):
     with refused(BridgeUnfit, code):
         find_marketplace(url)
+
+
+def test_a_marketplace_that_is_gone_is_an_error_that_clients_retry(authority):
+    with bridge_to(Marketplace("http://127.0.0.1:9/requester"), authority) as bridge:
+        assert post_through(bridge, authority)[0] == 502
 
 
 def test_a_marketplace_is_found_by_its_sites_address(live_server):
@@ -434,14 +414,10 @@ def test_the_command_prints_what_to_export_and_ends_cleanly(
     assert (command.returncode, errors.count("\n")) == (0, 1)
 
 
-def test_the_command_says_in_a_line_why_it_does_not_start(live_server, tmp_path):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        arguments = ["--marketplace", live_server.url, "--folder", str(tmp_path), "--port", port]
-        with start_command(*arguments, "--json") as command:
-            _, errors = command.communicate(timeout=60)
-    assert command.returncode == 2
-    error = json.loads(errors)["error"]
-    assert (error["code"], port in error["message"]) == ("port_in_use", True)
+def test_the_command_does_not_start_at_a_port_in_use(live_server, tmp_path, monkeypatch):
+    monkeypatch.setattr(signal, "signal", lambda *arguments: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        options = {"port": taken.getsockname()[1], "folder": tmp_path}
+        with refused(BridgeUnfit, "port_in_use") as caught:
+            run("mturk_bridge", marketplace=live_server.url, **options)
+    assert str(options["port"]) in str(caught.value)

@@ -10,56 +10,53 @@ from marketplace.checks import (
     check_secrets,
 )
 
+SECRETS = ("MARKETPLACE_OPERATOR_SECRET", "METRICS_TOKEN")
 
-def said(messages):
-    return {message.id for message in messages}
+
+def ids(messages):
+    return [message.id for message in messages]
 
 
 @pytest.mark.parametrize(
-    ("name", "warning"),
-    [("MARKETPLACE_TESTING", "marketplace.W001"), ("MARKETPLACE_TEST_FUNDS", "marketplace.W002")],
+    ("check", "name", "risky", "safe", "warning"),
+    [
+        (check_play_money, "MARKETPLACE_TESTING", True, False, "marketplace.W001"),
+        (check_play_money, "MARKETPLACE_TEST_FUNDS", True, False, "marketplace.W002"),
+        (
+            check_recruiter,
+            "PROLIFIC_URL",
+            "http://prolific.example",
+            "https://api.prolific.com",
+            "marketplace.W005",
+        ),
+        (check_crowd, "SIMULATED_CROWD", True, False, "marketplace.W006"),
+    ],
 )
-def test_play_money_is_for_ones_own_machine(settings, name, warning):
+def test_what_is_for_ones_own_machine_is_named_elsewhere(
+    settings, check, name, risky, safe, warning
+):
     settings.MARKETPLACE_TESTING = settings.MARKETPLACE_TEST_FUNDS = False
-    setattr(settings, name, True)
-    settings.OWN_MACHINE = True
-    assert said(check_play_money(None)) == set()
-    settings.OWN_MACHINE = False
-    assert said(check_play_money(None)) == {warning}
+    for value, is_own, expected in (
+        (risky, True, []),
+        (risky, False, [warning]),
+        (safe, False, []),
+    ):
+        setattr(settings, name, value)
+        settings.OWN_MACHINE = is_own
+        assert ids(check(None)) == expected
 
 
-@pytest.mark.parametrize("name", ["MARKETPLACE_OPERATOR_SECRET", "METRICS_TOKEN"])
+@pytest.mark.parametrize("name", SECRETS)
 def test_a_short_secret_is_named(monkeypatch, name):
-    for each in ("MARKETPLACE_OPERATOR_SECRET", "METRICS_TOKEN"):
+    for each in SECRETS:
         monkeypatch.delenv(each, raising=False)
-    assert said(check_secrets(None)) == set()
-    monkeypatch.setenv(name, "x" * 19)
-    assert [name in message.msg for message in check_secrets(None)] == [True]
-    monkeypatch.setenv(name, "x" * 20)
-    assert said(check_secrets(None)) == set()
-
-
-def test_tokens_do_not_travel_in_clear(settings):
-    settings.PROLIFIC_URL = "http://prolific.example"
-    settings.OWN_MACHINE = True
-    assert said(check_recruiter(None)) == set()
-    settings.OWN_MACHINE = False
-    assert said(check_recruiter(None)) == {"marketplace.W005"}
-    settings.PROLIFIC_URL = "https://api.prolific.com"
-    assert said(check_recruiter(None)) == set()
-
-
-def test_a_simulated_crowd_is_named_where_people_work(settings):
-    settings.OWN_MACHINE = settings.SIMULATED_CROWD = True
-    assert said(check_crowd(None)) == set()
-    settings.OWN_MACHINE = False
-    assert said(check_crowd(None)) == {"marketplace.W006"}
-    settings.SIMULATED_CROWD = False
-    assert said(check_crowd(None)) == set()
+    for length, expected in ((0, []), (19, [True]), (20, [])):
+        if length:
+            monkeypatch.setenv(name, "x" * length)
+        assert [name in message.msg for message in check_secrets(None)] == expected
 
 
 def test_any_host_is_named(settings):
-    settings.ALLOWED_HOSTS = ["assay.example.org"]
-    assert said(check_hosts(None)) == set()
-    settings.ALLOWED_HOSTS = ["*"]
-    assert said(check_hosts(None)) == {"marketplace.W004"}
+    for hosts, expected in ((["assay.example.org"], []), (["*"], ["marketplace.W004"])):
+        settings.ALLOWED_HOSTS = hosts
+        assert ids(check_hosts(None)) == expected

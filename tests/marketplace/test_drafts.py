@@ -52,22 +52,6 @@ def test_a_draft_that_began_from_an_older_one_gets_the_newer_one_and_overwrites_
     assert AssignmentDraft.objects.get().content == "mine"
 
 
-def test_only_the_worker_whose_assignment_it_is_reads_or_writes_a_draft(
-    ada, assignment, make_worker, browser_of
-):
-    save(ada, assignment, "mine")
-    eve = browser_of(make_worker("eve"))
-    assert eve.get(path_of(assignment)).status_code == 404
-    assert save(eve, assignment, "hers", revision=1).status_code == 404
-    assert eve.post(path_of(assignment, "more-time")).status_code == 404
-    assert Client().get(path_of(assignment)).status_code == 401
-    assert save(Client(), assignment, "nobody's", revision=1).status_code == 401
-    checked = Client(enforce_csrf_checks=True)
-    checked.force_login(assignment.worker.user)
-    assert save(checked, assignment, "forged", revision=1).status_code == 403
-    assert AssignmentDraft.objects.get().content == "mine"
-
-
 def test_a_draft_is_bounded(ada, assignment):
     assert save(ada, assignment, "x" * LARGEST_DRAFT).status_code == 200
     assert save(ada, assignment, "é" * LARGEST_DRAFT, revision=1).status_code == 413

@@ -132,7 +132,7 @@ def test_a_blocked_worker_is_informed_and_never_why(mturk, ada, worker):
         ("DiscoverPreviewAndAccept", False, 403),
     ],
 )
-def test_what_a_requirement_guards(mturk, ada, guard, is_listed, preview_status):
+def test_what_a_requirement_guards(mturk, ada, worker, guard, is_listed, preview_status):
     wants = [require(COUNTRY, "EqualTo", guard, **FROM_CANADA)]
     hit = mturk.create_hit(**HIT, QualificationRequirements=wants)["HIT"]
     assert (len(titles(ada)) == 1) == is_listed
@@ -144,6 +144,11 @@ def test_what_a_requirement_guards(mturk, ada, guard, is_listed, preview_status)
         refused = ada.post(path + "accept/")
         assert (refused.status_code, refused.context["code"]) == (403, "not_held")
     assert Hit.objects.get().assignments.count() == 0
+    worker.country = "CA"
+    worker.save()
+    assert titles(ada) == [HIT["Title"]]
+    assert ada.get(path).status_code == 200
+    assert ada.post(path + "accept/").status_code == 302
 
 
 def test_a_qualification_that_is_lacking_can_be_asked_for_at_once(mturk, ada):

@@ -1,18 +1,38 @@
+"""The ledger; and deposits: each once however often it is sent, audited, and taken out again."""
+
 import re
 from decimal import Decimal
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
+from django.test import Client
 
+from accounts.models import User
 from marketplace import clock
-from marketplace.exceptions import InvalidAmount
-from marketplace.models import LedgerAccount, LedgerEntry, LedgerTransaction
+from marketplace.exceptions import (
+    DepositDoesNotExist,
+    DepositSpent,
+    DuplicateDeposit,
+    InvalidAmount,
+)
+from marketplace.models import (
+    AuditEntry,
+    Deposit,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerTransaction,
+    Requester,
+)
 from marketplace.money import ledger
-from marketplace.money.deposits import deposit
+from marketplace.money.amounts import parse_amount
+from marketplace.money.deposits import deposit, reverse_deposit
 from marketplace.money.fees import SCHEDULES
 from marketplace.money.reconciliation import audit
-from tests.codes import codes_of
-from tests.marketplace.conftest import HIT, submit
+from tests.codes import codes_of, field_codes, message_codes, refused
+from tests.marketplace.conftest import HIT, assert_ledger_balances, run, submit
+from tests.marketplace.test_at_the_same_moment import all_at_once
+from tests.marketplace.test_worker_site import text_of
 
 
 def test_a_deposit_comes_from_outside(requester):
@@ -130,3 +150,207 @@ def test_a_fee_follows_its_schedule(schedule, reward, assignments, for_masters, 
 )
 def test_the_fee_on_a_bonus_follows_the_schedule_too(schedule, bonus, fee):
     assert SCHEDULES[schedule].per_bonus(Decimal(bonus)) == Decimal(fee)
+
+
+FULL_WIDTH = "\uff15\uff10\uff10"
+NOT_PLAIN = ["1e9", "1E2", "٣", FULL_WIDTH, "NaN", "inf", "-5", "+5", "1,000", "1_000", "0x10", ""]
+NOT_PLAIN += [".", "1.005", ".5", "5.", "$$5", "5 0", "٥٠", "1" * 13, "½"]
+
+
+def available(requester):
+    return ledger.balance_of(ledger.available_account(requester))
+
+
+def address_of(requester):
+    return f"/marketplace-operator/requesters/{requester.public_id}/"
+
+
+@pytest.fixture
+def filled_in(olga, requester):
+    """The form as its page sends it."""
+    page = text_of(olga.get(address_of(requester)))
+    token = re.search(r'name="form_token" value="([^"]+)"', page)[1]
+    values = {"amount_usd": "7.00", "reference": "Invoice 7", "name": "Dialogue lab"}
+    return values | {"form_token": token}
+
+
+@pytest.mark.parametrize("text", NOT_PLAIN)
+def test_what_is_no_plain_amount_is_refused(text):
+    with refused(InvalidAmount, "invalid_amount"):
+        parse_amount(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("1000", "1000"), ("$49.50", "49.50"), (" 0.1 ", "0.1"), ("1000000.00", "1000000")],
+)
+def test_a_plain_amount_is_read(text, amount):
+    assert parse_amount(text) == Decimal(amount)
+
+
+@pytest.mark.parametrize("text", ["1000000.01", "1000000000", "999999999999.99"])
+def test_a_slip_of_the_finger_is_refused(text):
+    with refused(InvalidAmount, "too_large"):
+        parse_amount(text)
+
+
+@pytest.mark.parametrize("amount", ["1e9", FULL_WIDTH, "NaN", "1000000.01", "0", "0.00", "-5"])
+def test_the_form_reads_amounts_in_the_same_way(olga, requester, filled_in, amount):
+    response = olga.post(address_of(requester), filled_in | {"amount_usd": amount})
+    assert response.status_code == 200
+    assert available(requester) == 100
+
+
+def test_a_form_that_is_sent_twice_makes_one_deposit_and_gets_one_answer(
+    olga, requester, filled_in
+):
+    answers = [olga.post(address_of(requester), filled_in) for _ in range(2)]
+    assert [(each.status_code, each.headers["Location"]) for each in answers] == [
+        (302, address_of(requester))
+    ] * 2
+    assert available(requester) == 107
+    assert AuditEntry.objects.filter(detail__reference="Invoice 7").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [({"form_token": "another"}, "reference_used"), ({"amount_usd": "8.00"}, "form_used")],
+)
+def test_a_reference_and_a_form_are_used_once(olga, requester, filled_in, change, code):
+    olga.post(address_of(requester), filled_in)
+    again = olga.post(address_of(requester), filled_in | change)
+    assert again.status_code == 200
+    assert field_codes(again.context["form"]) == {"__all__": [code]}
+    assert available(requester) == 107
+    # The page that is opened anew may send another deposit.
+    assert filled_in["form_token"] not in text_of(olga.get(address_of(requester)))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("with_token", [True, False])
+def test_six_posts_of_a_form_at_once_make_one_deposit(transactional_db, make_keys, with_token):
+    make_keys()
+    requester = Requester.objects.get()
+    operator = User.objects.create_user("olga", is_staff=True)
+    values = {"amount_usd": "7.00", "reference": "Invoice 7", "name": "Dialogue lab"}
+    if with_token:
+        values["form_token"] = "the-token-of-the-page"
+
+    def post():
+        browser = Client()
+        browser.force_login(operator)
+        return lambda: browser.post(address_of(requester), values)
+
+    answers = all_at_once(*[post() for _ in range(6)])
+    assert {(each.status_code, each.headers["Location"]) for each in answers} == {
+        (302, address_of(requester))
+    }
+    assert available(requester) == 107
+    assert_ledger_balances()
+
+
+def test_the_database_holds_each_reference_and_form_once(requester):
+    created, _ = deposit(
+        requester=requester, amount_usd=Decimal(7), reference="Invoice 7", form_token="token"
+    )
+    movement = LedgerTransaction.objects.create(kind="deposit", created_at=clock.now())
+    for values in ({"reference": "Invoice 7"}, {"form_token": "token"}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Deposit.objects.create(
+                requester=requester,
+                amount_usd=7,
+                transaction=movement,
+                created_at=created.created_at,
+                **values,
+            )
+
+
+def test_a_reference_stands_for_one_deposit_of_its_requester(requester, make_keys):
+    other = Requester.objects.create(name="Other lab", created_at=clock.now())
+    first, _ = deposit(requester=requester, amount_usd=Decimal(7), reference=" Invoice 7")
+    assert deposit(requester=requester, amount_usd=Decimal(7), reference="Invoice 7 ") == (
+        first,
+        False,
+    )
+    with refused(DuplicateDeposit, "reference_used"):
+        deposit(requester=requester, amount_usd=Decimal(8), reference="Invoice 7")
+    assert deposit(requester=other, amount_usd=Decimal(8), reference="Invoice 7")[1]
+    assert (available(requester), available(other)) == (107, 8)
+
+
+def test_every_deposit_is_in_the_audit_log(requester):
+    call_command("create_requester", "Dialogue lab", deposit="5")
+    call_command("create_requester", "New lab", deposit="6")
+    call_command("deposit", requester.public_id, "7")
+    deposits = LedgerTransaction.objects.filter(kind="deposit").count()
+    entries = AuditEntry.objects.filter(action="requester.deposit")
+    assert entries.count() == deposits == 4
+    assert {entry.detail["amount_usd"] for entry in entries} == {"100.00", "5.00", "6.00", "7.00"}
+    assert audit() == []
+
+
+def test_a_deposit_is_taken_out_again_once(requester):
+    created, _ = deposit(requester=requester, amount_usd=Decimal(7), reference="Invoice 7")
+    for _ in range(2):
+        output = run("reverse_deposit", created.public_id, reason="Typed 7 for 70")
+        for part in (created.public_id, "$7.00", "Dialogue lab", "$100.00"):
+            assert part in output
+    created.refresh_from_db()
+    assert created.reversal.kind == "reversal"
+    entry = AuditEntry.objects.get(action="requester.reverse_deposit")
+    assert entry.detail["deposit"] == created.public_id
+    assert entry.detail["reason"] == "Typed 7 for 70"
+    assert deposit(requester=requester, amount_usd=Decimal(70), reference="Invoice 7")[1]
+    assert available(requester) == 170
+    assert_ledger_balances()
+
+
+def test_only_what_is_available_is_taken_out(olga, mturk, requester):
+    mturk.create_hit(**HIT | {"Reward": "0.01"})
+    stored = Deposit.objects.get()
+    with refused(DepositSpent) as caught:
+        reverse_deposit(deposit=stored, reason="A mistake")
+    assert "$99.99" in str(caught.value)
+    stored.refresh_from_db()
+    assert stored.reversal is None
+    assert available(requester) == Decimal("99.99")
+    address = f"{address_of(requester)}deposits/{stored.public_id}/reverse/"
+    page = olga.post(address, {"reason": "A mistake"}, follow=True)
+    assert message_codes(page) == ["deposit_spent"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_deposit_is_taken_out_by_one_of_those_who_try_at_once(transactional_db, make_keys):
+    make_keys()
+    stored = Deposit.objects.select_related("requester").get()
+    calls = [
+        lambda: reverse_deposit(deposit=Deposit.objects.get(pk=stored.pk), reason="A mistake")
+    ] * 4
+    assert sorted(all_at_once(*calls)) == [False, False, False, True]
+    assert available(stored.requester) == 0
+    assert_ledger_balances()
+
+
+def test_a_deposit_is_taken_out_on_the_operators_page(olga, requester):
+    stored = Deposit.objects.get()
+    address = f"{address_of(requester)}deposits/{stored.public_id}/reverse/"
+    page = olga.post(address, {"reason": ""}, follow=True)
+    assert message_codes(page) == ["missing_reason"]
+    assert address in text_of(page)
+    page = olga.post(address, {"reason": "A mistake"}, follow=True)
+    assert message_codes(page) == ["taken_out"]
+    assert address not in text_of(page)
+    assert available(requester) == 0
+    other = Requester.objects.create(name="Other lab", created_at=clock.now())
+    strange = f"{address_of(other)}deposits/{stored.public_id}/reverse/"
+    assert olga.post(strange, {"reason": "A mistake"}).status_code == 404
+    assert Client().post(address, {"reason": "A mistake"}).status_code == 302
+    assert AuditEntry.objects.filter(action="requester.reverse_deposit").count() == 1
+
+
+def test_a_deposit_that_is_not_there_is_an_error(db):
+    with refused(DepositDoesNotExist) as caught:
+        run("reverse_deposit", "NOSUCH", reason="A mistake")
+    assert "NOSUCH" in str(caught.value)
+    with pytest.raises(CommandError):
+        run("reverse_deposit", "NOSUCH")

@@ -1,16 +1,29 @@
-"""The operators' pages and commands: deposits, payouts, the audit log."""
+"""The operators' pages and commands: requesters, deposits, payouts, the audit log."""
 
 import csv
 import io
+import json
 import re
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
+from django.contrib.auth import authenticate
 from django.core.management import CommandError
 
+from config.commandline import main
 from marketplace.exceptions import InvalidAmount, InvalidPayoutFile, RequesterDoesNotExist
-from marketplace.models import AuditEntry, LedgerEntry, LedgerTransaction, Payout, PayoutBatch
+from marketplace.models import (
+    AuditEntry,
+    LedgerEntry,
+    LedgerTransaction,
+    Payout,
+    PayoutBatch,
+    Requester,
+    WorkerAccount,
+)
 from marketplace.money import ledger
+from tests.boto_clients import in_process_client
 from tests.codes import message_codes, refused
 from tests.marketplace.conftest import HIT, assert_ledger_balances, run, submit
 from tests.marketplace.test_worker_site import text_of
@@ -209,3 +222,75 @@ def test_the_ledger_can_be_audited(earned):
     with pytest.raises(CommandError):
         run("audit_ledger")
     entries.update(amount_usd=entry.amount_usd)
+
+
+def test_a_new_requester_gets_a_key_that_opens_the_api(db):
+    keys = json.loads(run("create_requester", "Lab", "--deposit", "1000", "--json"))
+    assert set(keys) == {"requester", "access_key_id", "secret_access_key", "balance_usd"}
+    assert (keys["requester"], keys["balance_usd"]) == ("Lab", "1000.00")
+    assert keys["secret_access_key"] not in run("dumpdata", "marketplace")
+    assert in_process_client(keys).get_account_balance()["AvailableBalance"] == "1000.00"
+
+
+def test_the_same_name_gets_another_key_and_no_second_deposit(db):
+    first = json.loads(run("create_requester", "Lab", "--deposit", "5", "--json"))
+    second = json.loads(run("create_requester", "Lab", "--json"))
+    assert second["access_key_id"] != first["access_key_id"]
+    assert second["secret_access_key"] != first["secret_access_key"]
+    assert second["balance_usd"] == "5.00"
+    third = json.loads(run("create_requester", "Lab", "--deposit", "$2.50", "--json"))
+    assert third["balance_usd"] == "7.50"
+    for keys in (first, second, third):
+        assert in_process_client(keys).get_account_balance()["AvailableBalance"] == "7.50"
+    assert Requester.objects.count() == 1
+
+
+def test_the_plain_output_can_be_put_into_an_environment(db):
+    first, *lines = run("create_requester", "Lab").splitlines()
+    assert "$0.00" in first
+    names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+    assert [line.split("=")[0] for line in lines] == names
+
+
+def test_a_worker_is_made_and_named(db):
+    worker_id = run("create_worker", "ada@example.org", "--password", "pass-word-1")
+    assert WorkerAccount.objects.get().worker_id == worker_id
+    assert (worker_id[0], len(worker_id)) == ("A", 14)
+    user = authenticate(username="ada@example.org", password="pass-word-1")
+    assert user.worker_account.worker_id == worker_id
+
+
+@pytest.mark.django_db(transaction=True)  # a command line closes its connections
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(
+            ("create_requester", "Lab", f"--deposit={amount}")
+            for amount in ("lots", "-5", "0", "1.005", "NaN", "")
+        ),
+        *(("create_worker", name, "--password", "x") for name in ("ada", "two words", "")),
+        ("deposit", "ANOBODY", "5"),
+        ("deposit", "ANOBODY", "--", "-5"),
+        ("export_payouts", "no/such/folder/1.csv"),
+        ("export_payouts", "1.csv", "--minimum", "NaN"),
+        ("mark_payouts_paid", "no-such-file.csv"),
+        ("mark_payouts_paid", "long.csv"),
+        ("create_requester", "Lab", "--user", "nobody"),
+        ("create_requester", "L\udcff"),
+        ("create_worker", "eve", "--password="),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence_and_exit_code_2(
+    worker, capsys, tmp_path, monkeypatch, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    Path("long.csv").write_text(f'payout_id,amount_usd\n"{"1" * 200_000}",1\n')
+    try:
+        code = main(["manage.py", *arguments])
+    except SystemExit as ended:
+        code = ended.code
+    assert code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not Requester.objects.exists()
+    assert not LedgerTransaction.objects.exists()
+    assert WorkerAccount.objects.count() == 1

@@ -255,11 +255,10 @@ def add_failures(requester):
     Job.objects.create(
         kind="score",
         queue="scoring",
-        title="Scoring of “Dialogues” by bertscore",
-        subject="study:12",
+        title="Scoring by bertscore",
         dedupe_key="x",
         state="failed",
-        message="The model could not be loaded: no room on the disk. It was tried 5 times.",
+        message="No room on the disk. " * 4,
         finished_at=now,
     )
     Notification.objects.create(
@@ -277,7 +276,7 @@ def add_failures(requester):
         created_at=now,
         duration_seconds=0.1,
         n_problems=1,
-        problems=["Entry 7 of available of Dialogue lab says 1.00, not 100.00."],
+        problems=["Entry 7 says 1.00. " * 4],
     )
 
 

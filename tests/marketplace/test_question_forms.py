@@ -9,6 +9,18 @@ from tests.codes import refused
 from tests.marketplace.forms import FULL_FORM, form, free_text, question, selection
 
 QUESTION = question("q", free_text())
+
+
+def with_content(content):
+    """A question with this to read, see or hear."""
+    return question("q", free_text(), content=content)
+
+
+def binary(kind, url):
+    mime = f"<MimeType><Type>{kind}</Type></MimeType>"
+    return with_content(f"<Binary>{mime}<DataURL>{url}</DataURL></Binary>")
+
+
 MOST_TWO = "<MaxSelectionCount>2</MaxSelectionCount>"
 LEAST_TWO = "<MinSelectionCount>2</MinSelectionCount>"
 
@@ -49,7 +61,7 @@ def test_embedded_files_have_a_size_on_the_page():
     embedded = """<EmbeddedBinary><EmbeddedMimeType><Type>video</Type><SubType>mp4</SubType>
     </EmbeddedMimeType><DataURL>https://h/film.mp4</DataURL><AltText>A film</AltText>
     <Width>320</Width><Height>200</Height></EmbeddedBinary>"""
-    xml = form(question("q", free_text(), content=embedded))
+    xml = form(with_content(embedded))
     media = parse_question_form(xml).questions[0].content[0].media
     assert (media.kind, media.width, media.height) == ("video", 320, 200)
 
@@ -68,7 +80,7 @@ def test_embedded_files_have_a_size_on_the_page():
 )
 def test_formatted_content_is_made_safe(dangerous, left):
     content = f"<FormattedContent><![CDATA[{dangerous}]]></FormattedContent>"
-    xml = form(question("q", free_text(), content=content))
+    xml = form(with_content(content))
     assert parse_question_form(xml).questions[0].content[0].html == left
 
 
@@ -77,12 +89,12 @@ def test_links_and_pictures_lead_elsewhere_or_nowhere(url):
     content = (
         f'<FormattedContent><![CDATA[<a href="{url}">x</a><img src="{url}">]]></FormattedContent>'
     )
-    xml = form(question("q", free_text(), content=content))
+    xml = form(with_content(content))
     html = parse_question_form(xml).questions[0].content[0].html
     assert "href" not in html
     assert "src" not in html
     link = content.replace(url, "https://x.example")
-    html = parse_question_form(form(question("q", free_text(), content=link))).questions[0].content
+    html = parse_question_form(form(with_content(link))).questions[0].content
     assert 'rel="noopener noreferrer"' in html[0].html
 
 
@@ -143,26 +155,11 @@ WRONG = [
     (question("q", selection("a", style="wheel")), "invalid_selection", "StyleSuggestion"),
     (question("q", selection("a", counts=MOST_TWO)), "impossible_count", "2"),
     (question("q", selection("a", counts=LEAST_TWO)), "impossible_count", "2"),
-    (question("q", free_text(), content="<Blink>x</Blink>"), "unexpected_element", "Blink"),
-    (question("q", free_text(), content="<Text>a<b/></Text>"), "markup_in_text", "Text"),
-    (
-        question("q", free_text(), content="<Binary><MimeType><Type>model</Type></MimeType>"
-                 "<DataURL>https://h/x</DataURL></Binary>"),
-        "unknown_media_type",
-        "model",
-    ),
-    (
-        question("q", free_text(), content="<Binary><MimeType><Type>image</Type></MimeType>"
-                 "<DataURL>javascript:x</DataURL></Binary>"),
-        "invalid_address",
-        "DataURL",
-    ),
-    (
-        question("q", free_text(), content="<Binary><MimeType><Type>image</Type></MimeType>"
-                 "<DataURL>https://[::1</DataURL></Binary>"),
-        "invalid_address",
-        "DataURL",
-    ),
+    (with_content("<Blink>x</Blink>"), "unexpected_element", "Blink"),
+    (with_content("<Text>a<b/></Text>"), "markup_in_text", "Text"),
+    (binary("model", "https://h/x"), "unknown_media_type", "model"),
+    (binary("image", "javascript:x"), "invalid_address", "DataURL"),
+    (binary("image", "https://[::1"), "invalid_address", "DataURL"),
     (question("q", free_text(f"<AnswerFormatRegex regex='{'(' * 5000}'/>")), "invalid_regex", ""),
 ]  # fmt: skip
 
@@ -178,7 +175,7 @@ def test_what_is_no_form_is_refused_with_a_reason(parts, code, named):
     "part",
     [
         question("q", "<FileUploadAnswer/>"),
-        question("q", free_text(), content="<Application><Flash/></Application>"),
+        with_content("<Application><Flash/></Application>"),
     ],
 )
 def test_files_and_applets_are_refused_when_the_hit_is_made(part):
@@ -187,9 +184,7 @@ def test_files_and_applets_are_refused_when_the_hit_is_made(part):
 
 
 def test_entities_are_refused():
-    bomb = '<!DOCTYPE q [<!ENTITY a "aaaa">]>' + form(
-        question("q", free_text(), content="<Text>&a;</Text>")
-    )
+    bomb = '<!DOCTYPE q [<!ENTITY a "aaaa">]>' + form(with_content("<Text>&a;</Text>"))
     with refused(InvalidQuestion, "declares_entities"):
         validate_question_form(bomb)
 

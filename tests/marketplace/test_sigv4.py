@@ -1,19 +1,26 @@
-"""Signatures, made by botocore and checked by us."""
+"""Signatures by botocore; the API's host names, Amazon's names, and bodies in chunks."""
 
+import io
+import json
 from datetime import UTC, datetime, timedelta
 
+import boto3
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from django.test import Client
 
 from marketplace import clock
+from marketplace.api.dispatch import SERVICE_TARGET
+from marketplace.api.signed_hosts import AMAZON_HOSTS, SIGNED_HOST
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import ProtocolError
 from marketplace.models import AccessKey
-from tests.boto_clients import in_process_client
+from tests.boto_clients import in_process_client, network_client, send_in_process
 from tests.codes import refused
-from tests.marketplace.conformance.refusals import error_code
+from tests.marketplace.conformance.refusals import error_code, turk_code
+from tests.marketplace.conftest import HIT
 
 KEY_ID, SECRET = "ASSAYAAAAAAAAAAAAAAA", "a-secret"
 
@@ -153,3 +160,180 @@ def test_a_key_does_not_open_with_another_keys_secret(make_keys):
     ours, theirs = make_keys("Ours"), make_keys("Theirs")
     client = in_process_client(ours | {"secret_access_key": theirs["secret_access_key"]})
     assert error_code(client.get_account_balance) == "InvalidSignatureException"
+
+
+API_HOST = "mturk.assay.example.org"
+BALANCE = f"{SERVICE_TARGET}.GetAccountBalance"
+
+
+@pytest.fixture(autouse=True)
+def api_hosts(settings):
+    settings.MARKETPLACE_API_HOSTS = [API_HOST]
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, API_HOST]
+
+
+def client_at(url, keys):
+    client = network_client(url, keys)
+    client.meta.events.register("before-send.mturk.*", send_in_process)
+    return client
+
+
+def signed_headers(keys, url, *, service="mturk-requester", target=BALANCE, body=b"{}"):
+    """What boto3 sends to that address, less what names the host it goes to."""
+    headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": target}
+    request = AWSRequest("POST", url, headers, body)
+    credentials = Credentials(keys["access_key_id"], keys["secret_access_key"])
+    SigV4Auth(credentials, service, "us-east-1").add_auth(request)
+    return dict(request.headers)
+
+
+def post(path, headers, *, host="testserver"):
+    return Client().generic(
+        "POST",
+        path,
+        b"{}",
+        content_type="application/x-amz-json-1.1",
+        headers={name: value for name, value in headers.items() if name != "Content-Type"}
+        | {"Host": host},
+    )
+
+
+def error_of(answer):
+    assert answer.headers["Content-Type"] == "application/x-amz-json-1.1"
+    return json.loads(answer.content)["__type"]
+
+
+@pytest.mark.parametrize("url", [f"https://{API_HOST}", f"http://{API_HOST}:8000/"])
+def test_the_api_is_at_the_root_of_its_own_host_names(keys, url):
+    assert client_at(url, keys).get_account_balance()["AvailableBalance"] == "100.00"
+
+
+def test_an_error_there_is_what_clients_read(keys):
+    client = client_at(f"https://{API_HOST}", keys)
+    assert turk_code(client.get_hit, HITId="XYZ") == "HITDoesNotExist"
+    wrong = client_at(f"https://{API_HOST}", keys | {"secret_access_key": "x"})
+    assert error_code(wrong.get_account_balance) == "InvalidSignatureException"
+
+
+@pytest.mark.parametrize("path", ["/", "/worker/", "/requester", "/healthz", "/static/assay.css"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT"])
+def test_no_page_is_there(path, method):
+    answer = Client().generic(method, path, headers={"Host": API_HOST})
+    assert answer.status_code == 404
+    assert method == "HEAD" or error_of(answer) == "UnknownOperationException"
+
+
+def test_a_form_posted_there_is_refused_in_json():
+    answer = Client(enforce_csrf_checks=True).post(
+        "/worker/login/", {"username": "ada"}, headers={"Host": API_HOST}
+    )
+    assert (answer.status_code, error_of(answer)) == (404, "UnknownOperationException")
+    answer = Client(enforce_csrf_checks=True).post("/", {"x": "y"}, headers={"Host": API_HOST})
+    assert (answer.status_code, error_of(answer)) == (400, "MissingAuthenticationTokenException")
+
+
+def test_https_is_required_there_where_the_site_has_it_and_hsts_is_not_sent(keys, settings):
+    settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_HSTS_SECONDS = 3600
+    headers = signed_headers(keys, f"https://{API_HOST}/")
+    plain = post("/", headers, host=API_HOST)
+    assert (plain.status_code, error_of(plain)) == (403, "AccessDeniedException")
+    secure = Client().generic(
+        "POST",
+        "/",
+        b"{}",
+        content_type=headers.pop("Content-Type"),
+        headers=headers | {"Host": API_HOST},
+        secure=True,
+    )
+    assert secure.status_code == 200
+    assert "Strict-Transport-Security" not in secure.headers
+    page = Client().get("/worker/login/", secure=True)
+    assert "Strict-Transport-Security" in page.headers
+
+
+def test_other_names_have_the_pages_and_no_api_at_the_root(keys):
+    headers = signed_headers(keys, "http://testserver/")
+    assert post("/", headers).status_code in (302, 403)
+    assert Client().get("/worker/login/").status_code == 200
+
+
+@pytest.mark.parametrize("host", AMAZON_HOSTS)
+def test_what_was_signed_for_amazons_name_is_accepted_where_the_request_says_so(keys, host):
+    headers = signed_headers(keys, f"https://{host}/") | {SIGNED_HOST: host}
+    answer = post("/requester", headers)
+    assert answer.status_code == 200
+    assert json.loads(answer.content)["AvailableBalance"] == "100.00"
+
+
+@pytest.mark.parametrize(
+    ("signed_for", "claimed"),
+    [
+        (AMAZON_HOSTS[0], AMAZON_HOSTS[1]),
+        (AMAZON_HOSTS[0], None),
+        ("testserver", AMAZON_HOSTS[0]),
+        ("evil.example.org", "evil.example.org"),
+        ("s3.us-east-1.amazonaws.com", "s3.us-east-1.amazonaws.com"),
+        (AMAZON_HOSTS[0], f"{AMAZON_HOSTS[0]},{AMAZON_HOSTS[0]}"),
+        (AMAZON_HOSTS[0], ""),
+    ],
+)
+def test_a_name_that_was_not_signed_or_is_not_amazons_is_refused(keys, signed_for, claimed):
+    headers = signed_headers(keys, f"https://{signed_for}/")
+    if claimed is not None:
+        headers[SIGNED_HOST] = claimed
+    answer = post("/requester", headers)
+    assert (answer.status_code, error_of(answer)) == (400, "InvalidSignatureException")
+
+
+def test_only_the_requester_api_and_its_root_are_signed_under_amazons_names(keys):
+    host = {SIGNED_HOST: AMAZON_HOSTS[0]}
+    for signed in (
+        signed_headers(keys, f"https://{AMAZON_HOSTS[0]}/requester"),
+        signed_headers(keys, f"https://{AMAZON_HOSTS[0]}/", service="sqs"),
+    ):
+        assert error_of(post("/requester", signed | host)) == "InvalidSignatureException"
+    headers = signed_headers(keys, f"https://{AMAZON_HOSTS[0]}/") | host
+    assert post("/marketplace-api/v1/statement", headers).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/requester", "/requester/"])
+def test_an_unmodified_client_works_over_the_network(live_server, keys, path):
+    client = network_client(live_server.url + path, keys)
+    hits = [client.create_hit(**HIT)["HIT"] for _ in range(3)]
+    assert client.get_hit(HITId=hits[0]["HITId"])["HIT"] == hits[0]
+    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 2})
+    assert [hit["HITId"] for page in pages for hit in page["HITs"]] == [
+        hit["HITId"] for hit in hits[::-1]
+    ]
+
+
+def test_a_script_that_names_no_endpoint_needs_only_its_environment(live_server, keys, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", f"{live_server.url}/requester")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", keys["access_key_id"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", keys["secret_access_key"])
+    client = boto3.session.Session().client("mturk", region_name="us-east-1")
+    assert client.get_account_balance()["AvailableBalance"] == "100.00"
+
+
+def send_in_chunks(keys: dict[str, str], body: bytes) -> tuple[int, str]:
+    """What a server that has put the chunks together hands on: an input without a length."""
+    url = "http://127.0.0.1:8000/requester"
+    headers = signed_headers(keys, url, target=f"{SERVICE_TARGET}.GetHIT", body=body)
+    response = Client().generic(
+        "POST",
+        "/requester",
+        headers=headers | {"Host": "127.0.0.1:8000", "Transfer-Encoding": "chunked"},
+        **{"CONTENT_LENGTH": "", "wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True},
+    )
+    return response.status_code, json.loads(response.content)["__type"]
+
+
+def test_a_body_in_chunks_is_read(keys):
+    assert send_in_chunks(keys, b'{"HITId": "NONE"}') == (400, "RequestError")
+
+
+def test_a_body_in_chunks_is_bounded_too(keys, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 64
+    body = b'{"HITId": "' + b"A" * 64 + b'"}'
+    assert send_in_chunks(keys, body) == (413, "RequestEntityTooLargeException")

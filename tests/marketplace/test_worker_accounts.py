@@ -1,13 +1,28 @@
-"""Signing in, the profile, earnings and messages."""
+"""Workers' accounts: sign-in, profile, earnings, how they are paid, and messages."""
 
-from datetime import timedelta
+import csv
+import io
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 import pytest
+from allauth.account.models import EmailAddress
+from django.core import mail
+from django.core.management import call_command
 from django.test import Client
 
+from accounts.models import User
 from marketplace import clock
+from marketplace.exceptions import InvalidParameter
+from marketplace.hits.appeals import answer_appeal, appeal
 from marketplace.hits.assignments import accept_hit
-from marketplace.models import WorkerMessage
+from marketplace.hits.bonuses import Bonus, send_bonus
+from marketplace.hits.review import reject_assignment
+from marketplace.models import Assignment, BonusPayment, PayoutBatch, PayoutMethod, WorkerMessage
+from marketplace.money import payouts
+from marketplace.money.payout_methods import next_payout_date
+from marketplace.notifications.worker_mail import send_due_mail
+from marketplace.people.personal_data import export
 from tests.codes import field_codes
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.test_finding_work import unmet
@@ -171,3 +186,165 @@ def test_messages_are_new_until_they_are_read(mturk, ada, worker):
     ada.post("/worker/messages/read/")
     assert WorkerMessage.objects.get().read_at is not None
     assert tag not in text_of(ada.get("/worker/"))
+
+
+def check_messages(*expected):
+    """Each message has these parts in its subject and in its text."""
+    written = WorkerMessage.objects.order_by("pk").values_list("subject", "text")
+    for message, parts in zip(written, expected, strict=True):
+        for text, needed in zip(message, parts, strict=True):
+            assert [part for part in needed if part not in text] == []
+
+
+def test_each_decision_is_one_message_that_says_what_and_why(mturk, ada, worker):
+    rejected = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
+    mturk.reject_assignment(AssignmentId=rejected, RequesterFeedback="Half is missing.")
+    bonus = {"WorkerId": worker.worker_id, "AssignmentId": rejected, "BonusAmount": "1.50"}
+    bonus |= {"Reason": "For your time.", "UniqueRequestToken": "once"}
+    mturk.send_bonus(**bonus)
+    for _ in range(2):
+        mturk.create_worker_block(WorkerId=worker.worker_id, Reason="Secret note")
+    for call, wrong in (
+        (mturk.send_bonus, bonus),
+        (mturk.reject_assignment, {"AssignmentId": rejected, "RequesterFeedback": "Again"}),
+    ):
+        with pytest.raises(mturk.exceptions.RequestError):
+            call(**wrong)
+    hit_id = Assignment.objects.get().hit.public_id
+    check_messages(
+        ([HIT["Title"]], [hit_id, "$0.63", "Half is missing."]),
+        (["$1.50", HIT["Title"]], [hit_id, "$1.50", "For your time."]),
+        (["Dialogue lab"], []),
+    )
+    page = text_of(ada.get("/worker/messages/"))
+    assert "Half is missing." in page
+    assert "Secret note" not in page
+
+
+def test_an_answered_appeal_and_an_override_are_one_message_each(mturk, requester, worker):
+    work = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
+    mturk.reject_assignment(AssignmentId=work, RequesterFeedback="Half is missing.")
+    appeal(worker=worker, assignment=Assignment.objects.get(), reason="It is all there.")
+    for _ in range(2):
+        answer_appeal(requester=requester, assignment_id=work, answer="We looked again.")
+    with pytest.raises(InvalidParameter):
+        answer_appeal(requester=requester, assignment_id=work, answer="No.")
+    override = {"AssignmentId": work, "OverrideRejection": True, "RequesterFeedback": "Thanks."}
+    mturk.approve_assignment(**override)
+    with pytest.raises(mturk.exceptions.RequestError):
+        mturk.approve_assignment(**override)
+    title = [HIT["Title"]]
+    check_messages((title, []), (title, ["We looked again."]), (title, ["$0.63", "Thanks."]))
+
+
+def test_an_approval_that_overrides_nothing_writes_no_message(mturk, worker):
+    work = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
+    mturk.approve_assignment(AssignmentId=work, OverrideRejection=True)
+    assert not WorkerMessage.objects.exists()
+
+
+def test_a_decision_whose_message_cannot_be_written_does_not_stand(
+    mturk, requester, worker, monkeypatch
+):
+    work = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
+
+    def fail(*args, **kwargs):
+        raise RuntimeError
+
+    monkeypatch.setattr("marketplace.people.messages.WorkerMessage.objects.create", fail)
+    with pytest.raises(RuntimeError):
+        send_bonus(
+            requester=requester,
+            bonus=Bonus(work, worker.worker_id, Decimal("1.50"), "For your time.", None),
+        )
+    with pytest.raises(RuntimeError):
+        reject_assignment(requester=requester, public_id=work, feedback="Half is missing.")
+    assert not BonusPayment.objects.exists()
+    assert Assignment.objects.get().status == "Submitted"
+
+
+def test_messages_go_to_the_confirmed_address_once(mturk, worker, settings, monkeypatch):
+    settings.SENDS_MAIL = True
+    address = EmailAddress.objects.create(user=worker.user, email="ada@post.example", primary=True)
+    rejected = [submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]) for _ in range(2)]
+    mturk.reject_assignment(AssignmentId=rejected[0], RequesterFeedback="Too early.")
+    EmailAddress.objects.filter(pk=address.pk).update(verified=True)
+    mturk.reject_assignment(AssignmentId=rejected[1], RequesterFeedback="Half is missing.")
+
+    def unreachable(*args, **kwargs):
+        raise ConnectionRefusedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("marketplace.notifications.worker_mail.send_mail", unreachable)
+        assert send_due_mail(clock.now()) == 0
+    assert send_due_mail(clock.now()) == 0  # not due again yet
+    clock.advance(timedelta(minutes=1))
+    assert [send_due_mail(clock.now()), send_due_mail(clock.now())] == [1, 0]
+    (sent,) = mail.outbox
+    assert sent.to == ["ada@post.example"]
+    assert "Half is missing." in sent.body
+    assert f"{settings.SITE_URL}/worker/messages/" in sent.body
+
+
+IBAN = "CH93 0076 2011 6238 5295 7"
+
+
+def n_without_method(client):
+    page = client.get("/marketplace-operator/payouts/")
+    return [batch.without_method_count for batch in page.context["page"]]
+
+
+def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, client, settings):
+    settings.MARKETPLACE_PAYOUT_DAY = 15
+    values = {"method": "Bank transfer", "details": IBAN}
+    for wrong in ({"proof": "guessed"}, {"proof": PASSWORD, "method": "Cash"}):
+        ada.post("/worker/payout/", values | wrong)
+        assert not PayoutMethod.objects.exists()
+    mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
+    batch = payouts.make_batch()
+    client.force_login(User.objects.create_user("olga", password=PASSWORD, is_staff=True))
+    assert n_without_method(client) == [1]
+
+    page = text_of(ada.post("/worker/payout/", values | {"proof": PASSWORD}, follow=True))
+    for part in ("95 7", "$0.63", "-15"):
+        assert part in page
+    assert IBAN not in page
+    assert IBAN not in PayoutMethod.objects.get().encrypted_details
+    assert export(worker)["data"]["PayoutMethod"][0]["encrypted_details"] == IBAN
+    assert n_without_method(client) == [0]
+    answer = client.post(f"/marketplace-operator/payouts/{batch.pk}/export/")
+    (row,) = csv.DictReader(io.StringIO(answer.content.decode()))
+    assert (row["method"], row["details"]) == ("Bank transfer", IBAN)
+
+    ada.post("/worker/payout/", values | {"proof": PASSWORD, "details": "=1+1"})
+    User.objects.filter(pk=worker.user.pk).update(username="+E2")  # the amount's cell
+    assert "'+E2" in list(payouts.export([batch]))[1]
+    assert list(payouts.export([batch]))[1][-1] == "'=1+1"
+    payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
+    assert list(payouts.export([batch]))[1][-2:] == ("", "")
+
+
+def test_details_are_encrypted_anew_with_the_keys(ada, settings):
+    ada.post("/worker/payout/", {"method": "Gift card", "details": "a@b", "proof": PASSWORD})
+    before = PayoutMethod.objects.get().encrypted_details
+    new = "bmV3LWtleS1vZi0zMi1ieXRlcy1mb3ItdGVzdHMtISE="
+    settings.ENCRYPTION_KEYS = [new, *settings.ENCRYPTION_KEYS]
+    call_command("reencrypt_secrets")
+    settings.ENCRYPTION_KEYS = [new]
+    assert PayoutMethod.objects.get().encrypted_details != before
+    assert "a@b"[-4:] in text_of(ada.get("/worker/payout/"))
+
+
+@pytest.mark.parametrize(
+    ("today", "day", "expected"),
+    [
+        ((2026, 1, 10), 15, date(2026, 1, 15)),
+        ((2026, 1, 15), 15, date(2026, 1, 15)),
+        ((2026, 12, 16), 15, date(2027, 1, 15)),
+        ((2026, 2, 28), 1, date(2026, 3, 1)),
+        ((2026, 1, 10), 0, None),
+    ],
+)
+def test_the_next_date_follows_from_the_day(settings, today, day, expected):
+    settings.MARKETPLACE_PAYOUT_DAY = day
+    assert next_payout_date(datetime(*today, tzinfo=UTC)) == expected

@@ -1,18 +1,22 @@
-"""What the marketplace knows of whom it lets work, and what workers know of whom they work for."""
+"""What the marketplace knows of its workers, and what workers know of whom they work for."""
 
 import json
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from allauth.account.models import EmailAddress
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 
+from marketplace import clock
 from marketplace.exceptions import NotQualified
-from marketplace.hits.assignments import accept_hit
+from marketplace.hits import wages
+from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.hits.devices import note_device
 from marketplace.hits.requester_records import requester_record
 from marketplace.hits.same_person import shared_traits
+from marketplace.hits.wages import observed_wages
 from marketplace.models import Assignment, AuditEntry, Hit, HitType, LocationStatement, PayoutMethod
 from marketplace.money.payout_methods import choose_method
 from marketplace.people.erasure import erase_worker
@@ -40,15 +44,12 @@ def test_a_country_is_stated_once_with_what_the_network_said(ada, worker, settin
     assert ada.get(PROFILE).context["form"].fields["country"].disabled
 
 
-@pytest.mark.parametrize("said", ["", "XXX", "1A", "ß"])
-def test_what_no_proxy_says_is_no_evidence(ada, settings, said):
-    settings.MARKETPLACE_COUNTRY_HEADER = "CF-IPCountry"
+@pytest.mark.parametrize(
+    ("name", "said"), [*(("CF-IPCountry", said) for said in ("", "XXX", "1A", "ß")), ("", "FR")]
+)
+def test_what_no_named_header_says_is_no_evidence(ada, settings, name, said):
+    settings.MARKETPLACE_COUNTRY_HEADER = name
     ada.post(PROFILE, {"country": "DE"}, headers={"CF-IPCountry": said.encode().decode("latin-1")})
-    assert LocationStatement.objects.get().network_country == ""
-
-
-def test_a_header_that_the_operator_did_not_name_says_nothing(ada):
-    ada.post(PROFILE, {"country": "DE"}, headers={"CF-IPCountry": "FR"})
     assert LocationStatement.objects.get().network_country == ""
 
 
@@ -110,10 +111,16 @@ def found(requester, trait):
     return {row.worker_id: row.others for row in rows if row.trait == trait}
 
 
-def test_the_same_long_text_by_two_is_found(requester, three):
+def test_the_same_long_text_and_the_same_device_of_two_are_found(requester, three):
     ann, bob, _cleo = (each.worker_id for each in three)
     assert found(requester, "texts") == {ann: (bob,), bob: (ann,)}
     assert found(requester, "device") == found(requester, "payout") == {}
+    for worker in three[:2]:
+        made = Assignment.objects.get(worker=worker)
+        note_device(made, address="192.0.2.1", browser="Firefox")
+    assert found(requester, "device") == {ann: (bob,), bob: (ann,)}
+    Assignment.objects.update(answer="<a><b")  # no document
+    assert found(requester, "texts") == {}
 
 
 def test_what_everybody_wrote_is_of_the_page(mturk, requester, make_worker):
@@ -137,20 +144,6 @@ def test_the_same_payout_is_found_however_it_is_written(requester, three, make_w
     call_command("reencrypt_secrets")
     assert found(requester, "payout") == pair
     assert "DE89" not in str(list(PayoutMethod.objects.values()))
-
-
-def test_the_same_device_is_among_them(requester, three):
-    ann, bob, _cleo = three
-    for worker in (ann, bob):
-        made = Assignment.objects.get(worker=worker)
-        note_device(made, address="192.0.2.1", browser="Firefox")
-    pair = {ann.worker_id: (bob.worker_id,), bob.worker_id: (ann.worker_id,)}
-    assert found(requester, "device") == pair
-
-
-def test_answers_that_are_no_document_share_nothing(requester, three):
-    Assignment.objects.update(answer="<a><b")
-    assert found(requester, "texts") == {}
 
 
 def decide(mturk, requester, make_worker, n):
@@ -187,3 +180,66 @@ def test_ten_workers_make_a_record(mturk, requester, make_worker, browser_of):
     page = visitor.get(f"/worker/hits/{other['HITId']}/")
     assert page.context["record"] == record
     assert "$25.20" in text_of(page)
+
+
+def work(worker, hit, seconds):
+    assignment = accept_hit(worker=worker, hit=hit)
+    clock.advance(timedelta(seconds=seconds))
+    submit_assignment(public_id=assignment.public_id, fields=[("rating", ["4"])])
+
+
+def shown_wages(browser):
+    return [wage for _, _, wage in browser.get("/worker/").context["rows"]]
+
+
+def test_pay_per_hour_is_the_reward_over_the_median_time_of_at_least_ten_workers(
+    mturk, ada, make_worker
+):
+    mturk.create_hit(**HIT, MaxAssignments=12)
+    hit = Hit.objects.get()
+    for number, seconds in enumerate([60, 90, 100, 110, 120, 120, 130, 140, 900]):
+        work(make_worker(f"w{number}"), hit, seconds)
+    assert observed_wages(HitType.objects.all()) == {}
+    assert shown_wages(ada) == [None]
+    work(make_worker("tenth"), hit, 120)
+    (wage,) = observed_wages(HitType.objects.all()).values()
+    assert (wage.median_seconds, wage.n_workers) == (120, 10)
+    assert wage.usd_per_hour == Decimal("18.90")  # $0.63 for two minutes
+    assert shown_wages(ada) == [wage]
+    for address in ("/worker/", f"/worker/hits/{hit.public_id}/"):
+        assert "$18.90" in ada.get(address).content.decode()
+
+
+def test_pay_per_hour_is_not_made_of_time_that_is_nobodys(mturk, ada, make_worker):
+    mturk.create_hit(**HIT, MaxAssignments=12)
+    for number in range(10):
+        work(make_worker(f"w{number}"), Hit.objects.get(), 0.1)
+    assert observed_wages(HitType.objects.all()) == {}
+    assert shown_wages(ada) == [None]
+
+
+def test_pay_per_hour_of_a_group_with_much_work_is_looked_for_once_a_minute(
+    mturk, ada, make_worker, monkeypatch, django_assert_num_queries
+):
+    monkeypatch.setattr(wages, "KEPT_FROM", 10)
+    mturk.create_hit(**HIT, MaxAssignments=12)
+    hit = Hit.objects.get()
+    for number in range(10):
+        work(make_worker(f"w{number}"), hit, 120)
+    groups = list(HitType.objects.all())
+    known = observed_wages(groups)
+    with django_assert_num_queries(0):
+        assert observed_wages(groups) == known
+    assert [wage.n_workers for wage in known.values()] == [10]
+
+
+def test_that_pay_is_not_known_yet_is_not_looked_for_again_either(
+    mturk, make_worker, monkeypatch, django_assert_num_queries
+):
+    monkeypatch.setattr(wages, "KEPT_FROM", 1)
+    mturk.create_hit(**HIT, MaxAssignments=12)
+    work(make_worker("only"), Hit.objects.get(), 120)
+    groups = list(HitType.objects.all())
+    assert observed_wages(groups) == {}
+    with django_assert_num_queries(0):
+        assert observed_wages(groups) == {}

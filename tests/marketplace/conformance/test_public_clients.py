@@ -9,25 +9,10 @@ import pytest
 
 from tests.marketplace.conformance.refusals import error_of, publish
 from tests.marketplace.conformance.test_qualification_types import CHESS
-from tests.marketplace.conftest import HIT, submit
+from tests.marketplace.conftest import submit
 
 # The beginning of a text of Amazon's that programs look for.
 WRONG_STATUS = "This operation can be called with a status of:"
-
-
-def test_a_loop_that_indexes_the_token_of_every_page_that_is_not_empty(mturk, make_worker):
-    """OTree's: `until not Assignments`, and then `response['NextToken']` without a look."""
-    hit = publish(mturk, MaxAssignments=4)
-    submitted = {submit(make_worker(f"worker{number}"), hit) for number in range(4)}
-    parameters, unique, calls = {"HITId": hit, "MaxResults": 4}, set(), 0
-    while True:
-        response = mturk.list_assignments_for_hit(**parameters)
-        calls += 1
-        if not response["Assignments"]:
-            break
-        unique |= {each["AssignmentId"] for each in response["Assignments"]}
-        parameters["NextToken"] = response["NextToken"]
-    assert (unique, calls) == (submitted, 2)
 
 
 def test_boto3s_own_paginators_come_to_an_end(mturk, worker):
@@ -82,29 +67,3 @@ def test_a_missing_hit_is_an_error_of_the_service_and_says_so(mturk):
     """Dallinger reads the text."""
     message = error_of(mturk.get_hit, HITId="XYZ")["Error"]["Message"]
     assert re.fullmatch(r"Hit XYZ does not exist\. \(\d{13}\)", message)
-
-
-def test_requirements_as_scripts_write_them(mturk):
-    """Approval rate, number approved and country, as in nearly every published script."""
-    requirements = [
-        {
-            "QualificationTypeId": "000000000000000000L0",
-            "Comparator": "GreaterThanOrEqualTo",
-            "IntegerValues": [95],
-            "RequiredToPreview": True,
-        },
-        {
-            "QualificationTypeId": "00000000000000000040",
-            "Comparator": "GreaterThan",
-            "IntegerValues": [100],
-        },
-        {
-            "QualificationTypeId": "00000000000000000071",
-            "Comparator": "In",
-            "LocaleValues": [{"Country": "US"}, {"Country": "CA"}],
-            "ActionsGuarded": "DiscoverPreviewAndAccept",
-        },
-    ]
-    hit = mturk.create_hit(**HIT, QualificationRequirements=requirements)["HIT"]
-    guards = [each["ActionsGuarded"] for each in hit["QualificationRequirements"]]
-    assert guards == ["PreviewAndAccept", "Accept", "DiscoverPreviewAndAccept"]
