@@ -109,6 +109,19 @@ def test_nominal_values_are_categories(tmp_path: Path) -> None:
     assert dict(questions) == {"q1": ["b"], "q2": ["a"]}
 
 
+def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path: Path) -> None:
+    study = alternatives_study("pools")
+    path = labels(tmp_path, "boot,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
+    command_output("import_judgments", path, study="pools", level="nominal")
+    assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
+    path = labels(tmp_path, "d0,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
+    options = {"value": "d0", "study": "pools", "level": "nominal", "field": "item"}
+    assert_refused("import_judgments", path, "unknown_item", line=2, **options)
+    path = labels(tmp_path, "boot,clog,acceptable,Bob,0.5", header=OF_CANDIDATES)
+    options = {"value": "0.5", "study": "pools", "field": "value"}
+    assert_refused("import_judgments", path, "between_categories", line=2, **options)
+
+
 def test_a_later_file_has_the_categories_of_the_study(tmp_path: Path) -> None:
     path = labels(tmp_path, "d0,Ann,yes", "d1,Ann,no")
     command_output("import_judgments", path, study="s", level="nominal")
@@ -120,16 +133,6 @@ def test_a_later_file_has_the_categories_of_the_study(tmp_path: Path) -> None:
     bob = Judgment.objects.filter(submission__annotator__pseudonym="Bob")
     assert Question.objects.get().categories == ["no", "yes"]
     assert list(bob.values_list("value", flat=True)) == [1, 1]
-
-
-def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path: Path) -> None:
-    study = alternatives_study("pools")
-    path = labels(tmp_path, "boot,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
-    command_output("import_judgments", path, study="pools", level="nominal")
-    assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
-    path = labels(tmp_path, "d0,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
-    options = {"field": "item", "value": "d0", "study": "pools", "level": "nominal"}
-    assert_refused("import_judgments", path, "unknown_item", line=2, **options)
 
 
 def test_categories_that_do_not_fit_are_refused(tmp_path: Path) -> None:
@@ -209,23 +212,13 @@ UNFIT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("row", "field", "code", "value"), [case[1:] for case in UNFIT], ids=[case[0] for case in UNFIT]
-)
-def test_unfit_judgments_are_refused(
-    tmp_path: Path, row: str, field: str | None, code: str, value: str
-) -> None:
+@pytest.mark.parametrize("case", UNFIT, ids=lambda case: case[0])
+def test_unfit_judgments_are_refused(tmp_path: Path, case: Any) -> None:
+    _name, row, field, code, value = case
     rated_study("rated")
     path = labels(tmp_path, "d0,alpha,appropriateness,Cyd,1", row, header=OF_CANDIDATES)
     options = {"field": field, "value": value, "study": "rated"}
     assert_refused("import_judgments", path, code, line=3, **options)
-
-
-def test_a_value_between_two_categories_is_refused(tmp_path: Path) -> None:
-    alternatives_study("pools")
-    path = labels(tmp_path, "boot,clog,acceptable,Ann,0.5", header=OF_CANDIDATES)
-    options = {"field": "value", "value": "0.5", "study": "pools"}
-    assert_refused("import_judgments", path, "between_categories", line=2, **options)
 
 
 def test_another_judgment_of_the_same_candidate_is_refused(judgments: Path) -> None:
@@ -269,20 +262,18 @@ def test_a_study_without_items_takes_them_from_the_judgments(judgments: Path) ->
     assert len(set(Submission.objects.values_list("annotator", flat=True))) == 4
 
 
-@pytest.mark.parametrize(("column", "line"), [("question", None), ("candidate", 2)])
-def test_more_than_a_position_can_count_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, line: int | None
-) -> None:
+def test_more_than_a_position_can_count_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(imports, "MOST_POSITIONS", 50)
-    rows = (f"d0,Ann,1,{n}" for n in range(51))
-    path = labels(tmp_path, *rows, header=f"item,annotator,value,{column}")
-    assert_refused("import_judgments", path, f"too_many_{column}s", line=line, value="50")
+    for column, line in (("question", None), ("candidate", 2)):
+        rows = (f"d0,Ann,1,{n}" for n in range(51))
+        path = labels(tmp_path, *rows, header=f"item,annotator,value,{column}")
+        assert_refused("import_judgments", path, f"too_many_{column}s", line=line, value="50")
 
 
-@pytest.mark.parametrize("scale", [(1, 1), (7, 1), (float("nan"), 1), (0, float("inf")), (0, 2e15)])
-def test_a_scale_that_is_none_is_refused(judgments: Path, scale: tuple[float, float]) -> None:
-    with refused_naming(CommandError, "--scale"):
-        command_output("import_judgments", judgments, study="wits", scale=scale)
+def test_a_scale_that_is_none_is_refused(judgments: Path) -> None:
+    for scale in ((1, 1), (7, 1), (float("nan"), 1), (0, float("inf")), (0, 2e15)):
+        with refused_naming(CommandError, "--scale"):
+            command_output("import_judgments", judgments, study="wits", scale=scale)
     assert not Study.objects.exists()
 
 
