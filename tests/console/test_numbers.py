@@ -15,11 +15,19 @@ class Estimate:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.344, "0.34"), (-0.5, "−0.50"), (-0.001, "0.00"), (1, "1.00"), (nan, "–"), (None, "–")],
+    ("value", "text", "changed"),
+    [
+        (0.344, "0.34", "+0.344"),
+        (0.0123, "0.01", "+0.012"),
+        (-0.5, "−0.50", "−0.500"),
+        (-0.001, "0.00", "−0.001"),
+        (1, "1.00", "+1.000"),
+        (nan, "–", "–"),
+        (None, "–", "–"),
+    ],
 )
-def test_coefficients_have_two_decimals_and_a_minus_that_lines_up(value, text):
-    assert coefficient(value) == text
+def test_numbers_are_rounded_and_a_change_has_its_sign(value, text, changed):
+    assert (coefficient(value), change(value)) == (text, changed)
 
 
 @pytest.mark.parametrize(
@@ -40,13 +48,6 @@ def test_an_interval_is_written_where_there_is_one(estimate, text):
 @pytest.mark.parametrize("code", ["no_pairable_units", "jackknife-t-clusters"])
 def test_codes_are_written_as_words(code):
     assert words(code) == str(CODE_NAMES[code]) != code
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.0123, "+0.012"), (-0.5, "−0.500"), (nan, "–"), (None, "–")]
-)
-def test_a_change_has_its_sign(value, text):
-    assert change(value) == text
 
 
 @pytest.mark.parametrize(

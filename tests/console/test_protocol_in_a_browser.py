@@ -155,27 +155,6 @@ def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study:
     assert practice.items[0].candidates[0].scores == {"appropriateness": 80}
 
 
-def test_practice_is_written_case_by_case(page: Page, study: Study) -> None:
-    page.locator("#section-qualifications > summary").click()
-    page.locator("#add-test").click()
-    page.locator("#t0-title").fill("Practice")
-    page.locator("#t0-retry_after_seconds").fill("0")
-    page.locator("#t0-case0-candidate").fill("The other one.")
-    page.locator("#t0-case0-score-appropriateness").fill("180")
-    expect(page.locator("#fault-t0-case0-score-appropriateness")).to_contain_text("180")
-    page.locator("#t0-case0-score-appropriateness").fill("80")
-    page.locator("#t0-case0-explanation").fill("It answers what was asked.")
-    expect(page.locator("#fault-t0-case0-score-appropriateness")).to_have_count(0)
-    page.locator("button[value='show-test:0']").click()
-    expect(page.locator("#t0-case1-candidate")).to_be_visible()
-    assert accessibility_problems(page, frames=False) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    shot(page, "protocol-test")
-    (test,) = current_document(study).qualifications.tests
-    assert (test.title, test.retry_after_seconds) == ("Practice", 0)
-    assert test.cases[0].scores == {"appropriateness": 80}
-
-
 def test_of_two_windows_the_later_is_told_and_saves_over_the_other_when_asked_to(
     page: Page, study: Study
 ) -> None:

@@ -24,6 +24,7 @@ from annotation.protocols.records import (
     Consent,
     Example,
     GradedCase,
+    Practice,
     ProtocolDocument,
     ProtocolQuestion,
     Qualifications,
@@ -33,7 +34,8 @@ from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, newest_version, save_draft
 from annotation.protocols.yaml_files import write_yaml
 from console.check_view import title_of
-from console.protocol_form import change_questions, document_of, field_of
+from console.practice_form import change_practice
+from console.protocol_form import change_questions, document_of, field_of, unread_numbers
 from console.protocol_labels import place_of
 from console.protocol_view import ProtocolView
 from console.qualification_test_form import change_tests
@@ -43,39 +45,20 @@ from tests.codes import codes_on, message_codes
 pytestmark = pytest.mark.django_db
 
 FORM = {
-    "title": "Rate",
-    "language": "de",
-    "direction": "ltr",
+    **{"title": "Rate", "language": "de", "direction": "ltr"},
     "instructions": "Read **all**.\r\nThen rate.",
-    "n_questions": "2",
-    "q0-name": "fit",
-    "q0-kind": "line",
-    "q0-wording": "How well does it fit?",
-    "q0-about": "candidate",
-    "q0-low_label": "not at all",
-    "q0-high_label": "wholly",
-    "q0-maximum": "50",
-    "q0-required": "on",
+    **{"n_questions": "2", "q0-name": "fit", "q0-kind": "line", "q0-about": "candidate"},
+    **{"q0-wording": "How well does it fit?", "q0-maximum": "50", "q0-required": "on"},
+    **{"q0-low_label": "not at all", "q0-high_label": "wholly"},
     "q0-points": "left over from another kind",
-    "q1-name": "why",
-    "q1-kind": "long_text",
-    "q1-wording": "Why?",
-    "q1-about": "candidate",
-    "q1-when-question": "fit",
-    "q1-when-below": "20",
-    "q1-least_length": "10",
-    "consent-statement": "I agree.",
-    "display-condition": "on",
-    "display-condition_label": "Style",
-    "order-policy": "latin_square",
-    "order-seed": "7",
-    "reason-rule": "page",
-    "reason-least_length": "5",
-    "comment": "on",
-    "qualifications-countries": "US, GB",
-    "qualifications-hold_after_hits": "10",
-    "completion-assignments_per_item": "3",
-    "completion-second_round_percent": "10",
+    **{"q1-name": "why", "q1-kind": "long_text", "q1-wording": "Why?", "q1-about": "candidate"},
+    **{"q1-when-question": "fit", "q1-when-below": "20", "q1-least_length": "10"},
+    **{"consent-statement": "I agree.", "comment": "on"},
+    **{"display-condition": "on", "display-condition_label": "Style"},
+    **{"order-policy": "latin_square", "order-seed": "7"},
+    **{"reason-rule": "page", "reason-least_length": "5"},
+    **{"qualifications-countries": "US, GB", "qualifications-hold_after_hits": "10"},
+    **{"completion-assignments_per_item": "3", "completion-second_round_percent": "10"},
 }
 
 
@@ -431,21 +414,23 @@ def test_a_fault_is_said_in_the_words_of_the_form(rosa: Client, study: Study) ->
 
 
 TESTED = FORM | {
-    "n_tests": "1",
-    "t0-title": "Practice",
-    "t0-pass_percent": "100",
-    "t0-tolerance_percent": "20",
-    "t0-allowed_seconds": "600",
-    "t0-retry_after_seconds": "0",
-    "t0-feedback": "on",
-    "t0-n_cases": "3",
-    "t0-case0-context": "A: Which film?",
-    "t0-case0-candidate": "The other\r\none.",
-    "t0-case0-score-fit": "40",
-    "t0-case0-explanation": "It answers.",
-    "t0-case1-candidate": " ",
-    "t0-case1-score-fit": "10",
-    "t0-case2-candidate": "I like trains.",
+    **{"n_tests": "1", "t0-title": "Practice", "t0-pass_percent": "100", "t0-feedback": "on"},
+    **{"t0-tolerance_percent": "20", "t0-allowed_seconds": "600", "t0-retry_after_seconds": "0"},
+    **{"t0-n_cases": "3", "t0-case0-context": "A: Which film?"},
+    **{"t0-case0-candidate": "The other\r\none.", "t0-case0-score-fit": "40"},
+    **{"t0-case0-explanation": "It answers.", "t0-case2-candidate": "I like trains."},
+    **{"t0-case1-candidate": " ", "t0-case1-score-fit": "10"},
+}
+PRACTISED = FORM | {
+    **{"language": "en", "practice-n_pages": "2", "practice-title": "Practice"},
+    **{"practice-reward_usd": "0.07", "practice-most_workers": "5", "practice-attempts": ""},
+    **{"practice-pass_percent": "75", "practice-tolerance_percent": "10"},
+    **{"p0-item": "", "p0-context": "A: Which\r\nfilm?", "p0-n_candidates": "3"},
+    **{"p0-c0-text": "The other one.", "p0-c0-score-fit": "40"},
+    "p0-c0-feedback-fit": "It answers\r\nwhat was asked.",
+    **{"p0-c1-text": "I like trains.", "p0-c1-score-fit": "0", "p0-c2-text": " "},
+    **{"p1-item": " d1 ", "p1-n_candidates": "2"},
+    **{"p1-c0-candidate": "alpha", "p1-c0-score-fit": "30"},
 }
 
 
@@ -489,7 +474,7 @@ def test_right_values_follow_a_question_that_is_renamed_while_typing() -> None:
         assert before.qualifications.tests[0].cases[0].scores == {name or "fit": 40}
 
 
-def test_buttons_add_and_remove_tests_up_to_three() -> None:
+def test_buttons_add_and_remove_tests_up_to_three_and_pages_of_practice() -> None:
     document = read_protocol("style_ratings")
     for _press in range(4):
         document, _index = change_tests(document, "add-test")
@@ -497,14 +482,35 @@ def test_buttons_add_and_remove_tests_up_to_three() -> None:
     assert len(set(titles)) == 3
     document, _index = change_tests(document, "remove-test:1")
     assert [test.title for test in document.qualifications.tests] == [titles[0], titles[2]]
+    document, _index = change_practice(ProtocolDocument(()), "add-practice")
+    assert document.qualifications.practice is not None
+    for _press in range(30):
+        document, index = change_practice(document, "add-page-practice")
+    assert (len(document.qualifications.practice.items), index) == (20, 0)
+    document, index = change_practice(document, "remove-page-practice:19")
+    assert (len(document.qualifications.practice.items), index) == (19, 18)
+    document, _index = change_practice(document, "remove-practice")
+    assert document.qualifications.practice is None
 
 
-def test_each_fault_of_a_test_stands_at_its_field(rosa: Client, study: Study) -> None:
-    wrong = {"t0-pass_percent": "0", "t0-case0-score-fot": "3", "t0-title": ""}
-    rosa.post(address("protocol-save", study), TESTED | wrong)
+FAULTS_OF_TESTS = {"t0-pass_percent": "0", "t0-case0-score-fot": "3", "t0-title": ""}
+FAULTS_OF_PRACTICE = {
+    **{"practice-reward_usd": "0.005", "practice-attempts": "3", "p0-c0-score-fot": "3"},
+    **{"p0-c1-feedback-fat": "Nobody reads it.", "p1-item": "d99"},
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "wrong", "others"),
+    [(TESTED, FAULTS_OF_TESTS, {"t0-case1-candidate"}), (PRACTISED, FAULTS_OF_PRACTICE, set())],
+)
+def test_each_fault_of_tests_and_practice_stands_at_its_field(
+    rosa: Client, study: Study, typed: dict[str, str], wrong: dict[str, str], others: set[str]
+) -> None:
+    rosa.post(address("protocol-save", study), typed | wrong)
     page = show(rosa, study)
-    fields = set(re.findall(r'data-field="(t0[^"]*)"', page.content.decode()))
-    assert fields == {*("t0-title", "t0-pass_percent", "t0-case0-score-fot", "t0-case1-candidate")}
+    fields = set(re.findall(r'data-field="([tp][^"]*)"', page.content.decode()))
+    assert fields == others.union(wrong)
     assert fields <= set(tree(page).xpath("//@id"))
 
 
@@ -517,3 +523,94 @@ def test_tests_are_added_and_removed_on_the_page(rosa: Client, study: Study) -> 
     assert current_document(study).qualifications.tests[0].title == "Practice"
     rosa.post(save, TESTED | {"action": "remove-test:0"})
     assert current_document(study).qualifications.tests == ()
+
+
+# Practice
+
+
+def practice_of(data: dict[str, str]) -> Practice:
+    practice = document_of(data, read_protocol("style_ratings")).qualifications.practice
+    assert practice is not None
+    return practice
+
+
+def test_practice_is_typed_into_the_form() -> None:
+    practice = practice_of(PRACTISED)
+    assert (practice.reward_usd, practice.attempts, practice.most_workers) == (0.07, None, 5)
+    assert (practice.pass_percent, practice.tolerance_percent) == (75, 10)
+    written, stored = practice.items
+    assert written.context == "A: Which\nfilm?"
+    assert [each.text for each in written.candidates] == ["The other one.", "I like trains."]
+    assert written.candidates[0].scores == {"fit": 40}
+    assert written.candidates[0].feedback == {"fit": "It answers\nwhat was asked."}
+    assert (stored.item, stored.candidates[0].candidate) == ("d1", "alpha")
+    assert practice_of(PRACTISED | {"practice-attempts": "1"}).attempts == 1
+    renamed = practice_of(PRACTISED | {"q0-was": "fit", "q0-name": "fitness"})
+    first = renamed.items[0].candidates[0]
+    assert (first.scores, list(first.feedback)) == ({"fitness": 40}, ["fitness"])
+    # A form without a part for practice leaves it as it was.
+    before = document_of(PRACTISED, read_protocol("style_ratings"))
+    assert document_of(FORM, before).qualifications.practice == practice
+
+
+def test_what_is_no_number_is_reported_at_its_field() -> None:
+    wrong = {
+        "practice-reward_usd": "a dime",
+        "practice-most_workers": "all",
+        "p0-c0-score-fit": "x",
+    }
+    assert set(unread_numbers(PRACTISED | wrong)) == set(wrong)
+
+
+def test_what_is_stored_comes_back_from_the_page_as_it_was(rosa: Client, study: Study) -> None:
+    rosa.post(address("protocol-save", study), PRACTISED)
+    before = current_document(study)
+    page = lxml.html.fromstring(rosa.get(address("protocol", study)).content.decode())
+    form = page.get_element_by_id("protocol-form")
+    # A browser leaves out the line end that a text begins with.
+    typed = {name: text.removeprefix("\n") for name, text in form.form_values()}
+    rosa.post(address("protocol-save", study), typed)
+    assert current_document(study).qualifications.practice == before.qualifications.practice
+    assert page.xpath("//datalist[@id='p1-keys']/option/@value") == ["alpha", "beta"]
+    assert page.xpath("//datalist[@id='practice-items']/option/@value")[:2] == ["d0", "d1"]
+
+
+def test_practice_is_begun_on_the_page_and_what_is_missing_said(rosa: Client, study: Study) -> None:
+    save = address("protocol-save", study)
+    answer = rosa.post(save, FORM | {"action": "add-practice"})
+    assert answer.headers["Location"].endswith("?practice=0#practice-0")
+    assert "p0-c0-text" in faults_on(rosa.get(answer.headers["Location"]))
+    rosa.post(save, PRACTISED | {"action": "remove-page-practice:0"})
+    practice = current_document(study).qualifications.practice
+    assert practice is not None
+    assert [each.item for each in practice.items] == ["d1"]
+
+
+def test_the_preview_is_the_page_of_practice_once_it_has_no_fault(
+    rosa: Client, study: Study
+) -> None:
+    rosa.post(address("protocol-save", study), PRACTISED)
+    preview = address("protocol-preview", study)
+    marker = '"practice": {'
+    for number, text in (("0", "I like trains."), ("1", "alpha on d1")):
+        page = rosa.get(preview, {"practice": number}).content.decode()
+        assert text in page
+        assert marker in page
+    assert marker not in rosa.get(preview, {"practice": "2"}).content.decode()
+    rosa.post(address("protocol-save", study), PRACTISED | {"p0-c0-score-fit": "500"})
+    assert marker not in rosa.get(preview, {"practice": "0"}).content.decode()
+    assert marker in rosa.get(preview, {"practice": "1"}).content.decode()
+
+
+def test_the_pages_statements_do_not_grow_with_practice(
+    rosa: Client, study: Study, django_assert_max_num_queries
+) -> None:
+    rosa.post(address("protocol-save", study), PRACTISED)
+    document = current_document(study)
+    practice = document.qualifications.practice
+    assert practice is not None
+    many = replace(practice, items=practice.items[:1] * 20)
+    rules = replace(document.qualifications, practice=many)
+    save_draft(study=study, document=replace(document, qualifications=rules))
+    with django_assert_max_num_queries(15):
+        rosa.get(address("protocol", study))

@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils import timezone
 
@@ -260,7 +260,10 @@ def test_the_researcher_is_led_to_draft_a_study(rosa, recruitment, name):
     assert matters(rosa) == ["batch_without_study"]
 
 
-def test_nobody_is_led_to_a_study_of_a_batch_that_is_answered(study, recruitment):
+def test_a_batch_has_one_payer_and_nobody_is_led_to_an_answered_one(study, recruitment):
+    with pytest.raises(IntegrityError) as raised, transaction.atomic():
+        Batch.objects.filter(pk=add_batch(study).pk).update(is_recruited=True)
+    assert "one_payer_of_a_batch" in str(raised.value)
     batch = recruitment.batch
     Recruitment.objects.update(state="stopped")
     assert batches_without_study([batch]) == [batch]
@@ -279,6 +282,13 @@ def test_a_draft_counts_the_last_share_and_what_is_left_over(
     Recruitment.objects.update(items=1, places=3)
     view = show(rosa, recruitment)
     assert (view.n_of_last, view.n_left_over) == (0, 0)
+    # A draft with more places than judgments need is not published.
+    Recruitment.objects.update(items=3, places=4)
+    view, text = show(rosa, recruitment), html(rosa, recruitment)
+    assert (view.n_wanted, view.n_needed) == (3, 3)
+    assert "too_many_places" in codes_on(text)
+    assert act_url(recruitment, "discard") in text
+    assert act_url(recruitment, "publish") not in text
 
 
 def test_the_form_proposes_a_number_of_items_of_which_none_stay_over(rosa, study):
@@ -312,15 +322,6 @@ def test_nobody_is_recruited_once_all_judgments_are_in(rosa, recruitment):
     assert f'action="{drafting}"' not in html(rosa, recruitment)
     assert problem_code(draft(rosa, recruitment)) == "nothing_wanted"
     assert requested() == []
-
-
-def test_a_draft_with_more_places_than_judgments_need_is_not_published(rosa, study):
-    recruitment = add_recruitment(study, state="draft", items=3, places=4)
-    view, text = show(rosa, recruitment), html(rosa, recruitment)
-    assert (view.n_wanted, view.n_needed) == (3, 3)
-    assert "too_many_places" in codes_on(text)
-    assert act_url(recruitment, "discard") in text
-    assert act_url(recruitment, "publish") not in text
 
 
 def test_a_refused_form_lists_its_errors_first_and_takes_the_focus(rosa, recruitment):
@@ -445,14 +446,6 @@ def test_an_uncertain_or_refused_call_is_settled_by_who_looked(rosa, recruitment
     assert {name: arguments[name] for name in expected} == expected
 
 
-def test_a_study_of_another_batch_is_not_found(rosa, study, recruitment, researcher):
-    other = rating_study("other", owner=researcher)
-    batch = add_batch(other)
-    where = reverse("console:recruit-act", args=["other", batch.pk, recruitment.pk, "stop"])
-    assert rosa.post(where, {"number": "0"}).status_code == 404
-    assert requested() == []
-
-
 def test_a_refused_token_is_reported_once_at_its_field_and_never_shown(rosa, study):
     there = Connection.objects.create(team=study.team, name="There", marketplace="local")
     where = reverse("console:recruiter-connect", args=[study.team.slug])
@@ -489,9 +482,16 @@ def test_a_refused_token_is_reported_once_at_its_field_and_never_shown(rosa, stu
     assert "aria-invalid" in re.search('<input[^>]* name="workspace"[^>]*>', text)[0]
 
 
-def test_another_teams_marketplace_and_recruiter_are_not_found(rosa, study, colleague):
-    other = create_team(name="Other", owner=colleague)
-    theirs = Connection.objects.create(team=other, name="Theirs", marketplace="local")
+def test_batches_and_recruiters_of_others_are_not_found(
+    rosa, study, recruitment, researcher, colleague
+):
+    other = rating_study("other", owner=researcher)
+    where = reverse(
+        "console:recruit-act", args=["other", add_batch(other).pk, recruitment.pk, "stop"]
+    )
+    assert rosa.post(where, {"number": "0"}).status_code == 404
+    team = create_team(name="Other", owner=colleague)
+    theirs = Connection.objects.create(team=team, name="Theirs", marketplace="local")
     recruiter = Recruiter.objects.create(
         connection=theirs, public_id="5THEIRS", name="Theirs", is_connected=True, fetched_at=NOON
     )
@@ -499,7 +499,7 @@ def test_another_teams_marketplace_and_recruiter_are_not_found(rosa, study, coll
     rosa.post(reverse("console:recruiter-connect", args=[study.team.slug]), form)
     where = reverse("console:recruiter-disconnect", args=[study.team.slug, recruiter.pk])
     assert rosa.post(where).status_code == 404
-    assert not Job.objects.of_kind("connect_to_recruiter").exists()
+    assert not Job.objects.exists()
 
 
 def test_a_launch_for_participants_costs_nothing_here(study, researcher):
@@ -518,13 +518,6 @@ def test_a_launch_for_participants_costs_nothing_here(study, researcher):
     )
     found = {(one.level, one.field) for one in LaunchView(study, researcher, data).findings}
     assert ("fault", "connection") not in found
-
-
-def test_one_payer_of_a_batch(study):
-    batch = add_batch(study)
-    with pytest.raises(IntegrityError) as raised:
-        Batch.objects.filter(pk=batch.pk).update(is_recruited=True)
-    assert "one_payer_of_a_batch" in str(raised.value)
 
 
 def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa, recruitment):
@@ -707,7 +700,16 @@ def test_recruiters_charges_are_shown_next_to_what_was_spent(rosa, study, recrui
     assert "GBP" not in analyst.get(reverse("console:studies")).content.decode()
 
 
-def test_pages_warn_of_an_open_study_at_a_disconnected_recruiter(rosa, study, recruitment):
+def test_pages_warn_of_free_places_without_work_and_of_a_disconnected_recruiter(
+    rosa, study, recruitment
+):
+    assert "places_without_work" not in notices(rosa, recruitment)
+    Recruitment.objects.update(needed=0)
+    assert show(rosa, recruitment).study.n_for_nobody == 1
+    for codes in (notices(rosa, recruitment), matters(rosa), matters(rosa, "study", "mine")):
+        assert "places_without_work" in codes
+    Recruitment.objects.update(needed=1)
+    assert "places_without_work" not in notices(rosa, recruitment)
     Connection.objects.update(team=study.team)
     where = reverse("console:connections", args=[study.team.slug])
     [(recruiter, *_amounts)] = rosa.get(where).context["recruiters"]
@@ -717,17 +719,6 @@ def test_pages_warn_of_an_open_study_at_a_disconnected_recruiter(rosa, study, re
     assert "recruiter_disconnected" in codes_on(text)
     assert "2026-03-02 12:00" not in text
     assert "recruiter_disconnected" in matters(rosa, "study", "mine")
-
-
-def test_pages_warn_of_free_places_without_work(rosa, study, recruitment):
-    assert "places_without_work" not in notices(rosa, recruitment)
-    Recruitment.objects.update(needed=0)
-    assert show(rosa, recruitment).study.n_for_nobody == 1
-    assert "places_without_work" in notices(rosa, recruitment)
-    assert "places_without_work" in matters(rosa)
-    assert "places_without_work" in matters(rosa, "study", "mine")
-    Recruitment.objects.update(needed=1)
-    assert "places_without_work" not in notices(rosa, recruitment)
 
 
 def test_a_bonus_is_in_the_currency_of_its_own_study(rosa, study, recruitment):
@@ -758,6 +749,14 @@ def test_home_says_which_calls_the_recruiter_may_pay_by_time(
 ):
     recruitment.calls.update(kind=kind, is_uncertain=is_uncertain)
     assert matters(rosa) == ["participants_to_look_after", note]
+    # People are counted, not calls, and the gravest matter is named.
+    worker = recruitment.calls.get().worker_id
+    recruitment.calls.create(number=2, kind="bonus", is_uncertain=False, worker_id=worker)
+    for n in (1, 2):
+        [one] = rosa.get(reverse("console:studies")).context["decisions"]
+        assert (one.fact.lstrip("⟦")[:2], one.note.code) == (f"{n} ", note)
+        recruitment.calls.create(number=3 + n, kind="doubt", is_uncertain=True, worker_id="A2OTHER")
+        note = "paid_by_time"
 
 
 def test_a_bonus_is_offered_if_the_account_has_participants_who_completed(rosa, recruitment):
@@ -768,20 +767,6 @@ def test_a_bonus_is_offered_if_the_account_has_participants_who_completed(rosa, 
     later.recruiter = other_recruiter(recruitment, "Another", "GBP")
     later.save()
     assert act_url(later, "bonus") not in html(rosa, recruitment)
-
-
-def test_home_counts_people_to_look_after_and_names_the_gravest_matter(rosa, recruitment):
-    call = recruitment.calls.get()
-    for number in (2, 3):
-        recruitment.calls.create(
-            number=number, kind="bonus", is_uncertain=False, worker_id=call.worker_id
-        )
-    home = reverse("console:studies")
-    [one] = rosa.get(home).context["decisions"]
-    assert (one.fact.lstrip("⟦")[:2], one.note.code) == ("1 ", "bonus_or_message")
-    recruitment.calls.create(number=4, kind="doubt", is_uncertain=True, worker_id="A2OTHER")
-    [one] = rosa.get(home).context["decisions"]
-    assert (one.fact.lstrip("⟦")[:2], one.note.code) == ("2 ", "paid_by_time")
 
 
 def test_a_reward_that_was_changed_at_the_recruiter_is_named(rosa, recruitment):

@@ -212,7 +212,7 @@ def test_of_two_systems_each_is_preferred_to_the_other(look, researcher):
 
 @pytest.mark.parametrize("kind", ["preference", "ranking", "best_worst"])
 def test_comparisons_say_which_system_is_preferred(look, researcher, kind):
-    study = compared_study(kind, n_items=N_ITEMS)
+    study = compared_study(kind, ("a", "b", "c"), n_items=N_ITEMS)
     Study.objects.update(owner=researcher)
     study.refresh_from_db()
     values = (1, 0, 0) if kind == "preference" else (1, 0.5, 0)
@@ -230,8 +230,11 @@ def test_comparisons_say_which_system_is_preferred(look, researcher, kind):
     assert {one.method for one in view.standing.systems} == {method}
 
 
-def test_categories_without_an_order_are_counted(look, researcher):
+def test_categories_without_an_order_are_counted(look, rosa, researcher):
     study = rating_study(owner=researcher, systems=("alpha",), level="nominal")
+    page = look(study)  # without judgments there is a way on
+    assert "view" not in page.context
+    assert reverse("console:answers", args=[study.slug]) in html(page).split("<main")[1]
     study.questions.update(categories=["dull", "fair", "funny"], scale_max=2)
     for item, value in (("d0", 2), ("d1", 2), ("d2", 0)):
         rate(study, "Ann", item, {"alpha": value})
@@ -239,17 +242,6 @@ def test_categories_without_an_order_are_counted(look, researcher):
     assert answer.code == "most_chosen"
     for part in ("funny", "67 %", "3"):
         assert part in answer
-
-
-def test_without_judgments_there_is_a_way_on(look, researcher):
-    study = rating_study(owner=researcher)
-    page = look(study)
-    assert "view" not in page.context
-    assert reverse("console:answers", args=[study.slug]) in html(page).split("<main")[1]
-
-
-def test_a_question_that_is_not_there_is_not_found(rosa, researcher):
-    study = rated_study(owner=researcher)
     where = reverse("console:results", args=[study.slug])
     assert rosa.get(where, {"question": "none"}).status_code == 404
 

@@ -125,7 +125,9 @@ def test_parquet_is_written_a_group_at_a_time():
     assert file.read().column("value").to_pylist() == list(map(float, range(3 * GROUP_SIZE)))
 
 
-def test_a_submission_names_the_version_of_its_protocol_and_its_assignment(rosa, full_study):
+def test_a_submission_names_the_version_of_its_protocol_and_its_assignment(
+    rosa, full_study, tmp_path
+):
     batch = add_batch(full_study)
     hit = batch.hits.exclude(hit_id="").get()
     assignment = add_assignment(hit)
@@ -136,10 +138,7 @@ def test_a_submission_names_the_version_of_its_protocol_and_its_assignment(rosa,
     row = frame[frame["assignment_id"].notna()].squeeze()
     assert (row["hit_id"], row["assignment_id"]) == (hit.hit_id, assignment.assignment_id)
     assert {"protocol", "consented_at", "comment", "justification", "status"} <= set(frame)
-
-
-def test_export_submissions_goes_by_the_files_name(full_study, tmp_path):
-    path = tmp_path / "s.parquet"
+    path = tmp_path / "s.parquet"  # the command goes by the file's name
     call_command("export_submissions", full_study.slug, output=path)
     assert len(pd.read_parquet(path)) == Submission.objects.count()
 
@@ -241,14 +240,11 @@ def test_the_dataset_loads_with_datasets(full_study, tmp_path):
     assert loaded.num_rows == len(judgment_frame(full_study))
 
 
-def test_every_form_is_known_to_the_page(rosa, full_study):
+def test_the_page_offers_every_form_and_labels_only_if_there_are_some(rosa, full_study, researcher):
     page = rosa.get(reverse("console:downloads", args=[full_study.slug])).content.decode()
     for name in file_names(full_study):
         if name.partition(".")[2] in FORMS:
             assert f'aria-label="{name}"' in page
-
-
-def test_a_study_without_labels_offers_none(researcher):
     study = rated_study(owner=researcher)
     add_scores(study)
     assert "labels.csv" not in file_names(Study.objects.get(pk=study.pk))

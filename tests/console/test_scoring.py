@@ -178,15 +178,23 @@ def test_the_cap_stops_the_run_and_holds_when_it_is_taken_up_again(
     assert ("3", "3", "0") in zip(said, said[1:], said[2:], strict=False)
 
 
-def test_a_run_taken_up_again_says_what_is_left_of_the_cap(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any
+@pytest.mark.parametrize(("max_usd", "spent"), [("0.01", "0"), ("0.10", "0.095")])
+def test_money_is_never_spent_past_the_cap(
+    rosa: Client,
+    study: Study,
+    judge: Foreign,
+    connection: JudgeConnection,
+    max_usd: str,
+    spent: str,
 ) -> None:
-    settings.JUDGE = {"JUDGE_CONCURRENCY": "1"}
-    ask_judge(rosa, study, max_usd="0.10")
+    ask_judge(rosa, study, max_usd=max_usd)
     # What an earlier run spent.
-    ScoringRequest.objects.update(spent_usd=Decimal("0.095"), n_requests=3)
+    ScoringRequest.objects.update(spent_usd=Decimal(spent), n_requests=3)
     confirm(rosa, study)
-    assert [one for one in numbers(job_message()) if "." in one][:3] == ["0.1", "0.095", "0.005"]
+    left = Decimal(max_usd) - Decimal(spent)
+    said = [Decimal(number) for number in numbers(job_message())]
+    assert {Decimal(max_usd), left} <= set(said)
+    assert ScoringRequest.objects.get().spent_usd == Decimal(spent)
     assert not judge.bodies
 
 
@@ -218,17 +226,6 @@ def test_a_batch_counts_at_its_highest_price_before_it_is_sent(
     written = [re.findall(r"\d+\.\d+|\d+", sql.partition("WHERE")[0])[:2] for sql in updates]
     counted = [(int(n), Decimal(usd)) for n, usd in written]
     assert (counted[0], counted[-1]) == ((4, Decimal(most)), (4, Decimal("0.12")))
-
-
-def test_money_is_never_spent_past_the_cap(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection
-) -> None:
-    ask_judge(rosa, study, max_usd="0.01")
-    confirm(rosa, study)
-    row = ScoringRequest.objects.get()
-    assert row.spent_usd <= Decimal("0.01")
-    assert not judge.bodies
-    assert "0.01" in numbers(job_message())
 
 
 def test_a_question_of_ones_own_is_kept_with_the_study(
@@ -315,18 +312,7 @@ def test_the_key_is_encrypted_and_follows_a_change_of_keys(
     }
 
 
-def test_who_may_not_spend_asks_no_judge(
-    study: Study, team: Team, connection: JudgeConnection, colleague: User, signed_in: Any
-) -> None:
-    actor = team.memberships.get().user
-    set_role(team=team, user=colleague, role=Role.ANALYST, actor=actor)
-    analyst = signed_in(colleague)
-    assert ask_judge(analyst, study).status_code == 403
-    assert ask(analyst, study, "length").status_code == 302
-    assert analyst.get(reverse("console:judge-connections", args=[team.slug])).status_code == 403
-
-
-def test_who_may_not_spend_stops_a_judge_but_does_not_resume_it(
+def test_who_may_not_spend_asks_and_resumes_no_judge_but_stops_it(
     rosa: Client,
     study: Study,
     team: Team,
@@ -335,10 +321,12 @@ def test_who_may_not_spend_stops_a_judge_but_does_not_resume_it(
     colleague: User,
     signed_in: Any,
 ) -> None:
-    ask_judge(rosa, study)
-    job = stopped_job(study)
     set_role(team=team, user=colleague, role=Role.ANALYST, actor=team.memberships.get().user)
     analyst = signed_in(colleague)
+    assert ask_judge(analyst, study).status_code == 403
+    assert analyst.get(reverse("console:judge-connections", args=[team.slug])).status_code == 403
+    ask_judge(rosa, study)
+    job = stopped_job(study)
     again = reverse("console:again", args=[study.slug, job.pk])
     assert analyst.post(reverse("console:stop", args=[study.slug, job.pk])).status_code == 302
     assert analyst.post(again).status_code == 403
@@ -349,14 +337,14 @@ def test_who_may_not_spend_stops_a_judge_but_does_not_resume_it(
     assert len(judge.bodies) == 4
 
 
-def test_who_may_analyse_resumes_what_asks_no_judge(
-    rosa: Client, study: Study, team: Team, colleague: User, signed_in: Any
+def test_who_may_analyse_asks_and_resumes_what_asks_no_judge(
+    study: Study, team: Team, colleague: User, signed_in: Any
 ) -> None:
-    ask(rosa, study, "length")
-    job = stopped_job(study)
     set_role(team=team, user=colleague, role=Role.ANALYST, actor=team.memberships.get().user)
-    again = reverse("console:again", args=[study.slug, job.pk])
-    assert signed_in(colleague).post(again).status_code == 302
+    analyst = signed_in(colleague)
+    assert ask(analyst, study, "length").status_code == 302
+    job = stopped_job(study)
+    assert analyst.post(reverse("console:again", args=[study.slug, job.pk])).status_code == 302
     assert Score.objects.exists()
 
 
