@@ -41,7 +41,9 @@ def evaluate_runs(
     with_relevant = has_relevant(grades)
     counted = with_relevant if settings.leave_out_without_relevant else np.ones_like(with_relevant)
     if not counted.any():
-        raise RunsUnfit(f"No topic of {grades.path.name} has a relevant document.")
+        raise RunsUnfit(
+            f"No topic of {grades.path.name} has a relevant document.", code="nothing_relevant"
+        )
     require_scale(grades, settings.measures)
     results: list[RunValues] = []
     counts: list[TopicCounts] = []
@@ -54,7 +56,8 @@ def evaluate_runs(
         if not n_topics:
             raise RunsUnfit(
                 f"{run.path.name} ({name}) has no topic of {grades.path.name} that counts. "
-                "Leave it out, or choose the qrels of its topics."
+                "Leave it out, or choose the qrels of its topics.",
+                code="no_topic",
             )
         counts.append(
             TopicCounts(name, n_topics, int(counted.sum()) - n_topics, int((position < 0).sum()))
@@ -77,7 +80,10 @@ def require_scale(grades: RelevanceGrades, measures: Sequence[Measure]) -> None:
     highest = int(grades.grade.max())
     for one in measures:
         if dict(one.settings).get("max_rel", highest) < highest:
-            raise RunsUnfit(f"{one.name}: {grades.path.name} has the grade {highest}.")
+            raise RunsUnfit(
+                f"{one.name}: {grades.path.name} has the grade {highest}.",
+                code="grade_beyond_scale",
+            )
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
@@ -86,7 +92,10 @@ def run_names(runs: Sequence[Run]) -> list[str]:
     names = [run.tag if run.tag and tags[run.tag] == 1 else run.path.name for run in runs]
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
-        raise RunsUnfit(f"Two runs are called {twice[0]}. Give one another tag, or another name.")
+        raise RunsUnfit(
+            f"Two runs are called {twice[0]}. Give one another tag, or another name.",
+            code="run_twice",
+        )
     return names
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from error_codes import CodedText
 from presentation.counts import count_of
 from retrieval.evaluation_records import Evaluation
 from retrieval.trec_files import Run
@@ -20,17 +21,19 @@ def notes_of(evaluation: Evaluation, runs: Mapping[str, Run]) -> Iterator[str]:
     for row in evaluation.results:
         # what four decimals do not show is no difference to a reader
         if f"{row.other_ties:.4f}" != f"{row.mean.value:.4f}":
-            yield (
+            yield CodedText(
                 f"tied scores move {row.measure.name} of {row.run}: {row.mean.value:.4f}, or "
-                f"{row.other_ties:.4f} were ties broken the other way"
+                f"{row.other_ties:.4f} were ties broken the other way",
+                code="ties_move_mean",
             )
     for name, run in runs.items():
         yield from _notes_of_order(name, run)
         yield from _notes_of_infinite(name, run, evaluation.settings.single_precision)
         if evaluation.settings.single_precision and _differs_in_double(run):
-            yield (
+            yield CodedText(
                 f"{name} has scores that are tied as 32-bit floats and differ as 64-bit ones, by "
-                "which trec_eval 10 orders them"
+                "which trec_eval 10 orders them",
+                code="tied_in_single_precision",
             )
 
 
@@ -38,49 +41,62 @@ def _notes_of_infinite(name: str, run: Run, single_precision: bool) -> Iterator[
     """Scores that are infinite, and those that become so by the precision."""
     n = int(np.isinf(run.score).sum())
     if n:
-        yield f"{name} has {count_of(n, 'infinite score')}"
+        yield CodedText(f"{name} has {count_of(n, 'infinite score')}", code="infinite_scores")
     if single_precision and (n_beyond := run.n_infinite - n):
-        yield (
+        yield CodedText(
             f"{name} has {count_of(n_beyond, 'score')} beyond the range of 32-bit floats, infinite "
-            "and tied there"
+            "and tied there",
+            code="beyond_single_precision",
         )
 
 
 def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
     if len(evaluation.topics) < LEAST_TOPICS:
-        yield f"below {LEAST_TOPICS} topics intervals are a rough guide"
+        yield CodedText(
+            f"below {LEAST_TOPICS} topics intervals are a rough guide", code="few_topics"
+        )
     for row in evaluation.results:
         if row.n_others < LEAST_OTHERS <= LEAST_TOPICS <= row.mean.n_topics:
             most = f"all but {count_of(row.n_others, 'topic')}" if row.n_others else "all topics"
-            yield (
+            yield CodedText(
                 f"{row.measure.name} of {row.run}: {most} have the same value, which makes its "
-                "interval a rough guide"
+                "interval a rough guide",
+                code="few_other_values",
             )
     zero = evaluation.settings.missing == "zero"
     for each in evaluation.runs:
         if each.n_missing:
             topics = count_of(each.n_missing, "topic")
             where = "everywhere" if zero else "in mean_complete alone"
-            yield f"{each.run} lacks {topics}, which count 0 {where}"
+            yield CodedText(
+                f"{each.run} lacks {topics}, which count 0 {where}", code="missing_topics"
+            )
         if each.n_foreign:
             topics = count_of(each.n_foreign, "topic")
-            yield f"{each.run} has {topics} without judgments, which nothing here counts"
+            yield CodedText(
+                f"{each.run} has {topics} without judgments, which nothing here counts",
+                code="foreign_topics",
+            )
     if without := evaluation.n_without_relevant:
         left_out = evaluation.settings.leave_out_without_relevant
         counted = "left out for all runs" if left_out else "counted as 0"
         # Topics are the same for all measures, whatever level of relevance each has.
         levels = {dict(one.settings).get("rel", 1) for one in evaluation.settings.measures}
         by = " (of a grade above 0, whatever rel is)" if levels != {1} else ""
-        yield f"{count_of(without, 'topic')} without a relevant document{by}: {counted}"
+        yield CodedText(
+            f"{count_of(without, 'topic')} without a relevant document{by}: {counted}",
+            code="without_relevant",
+        )
 
 
 def _notes_of_means(evaluation: Evaluation) -> Iterator[str]:
     """Which measures' means are of so different topics that their order says something else."""
     for one in evaluation.settings.measures:
         if evaluation.order(one).contradicts_means:
-            yield (
+            yield CodedText(
                 f"means of {one.name} are of different topics, and do not order the runs: they are "
-                "ordered by their differences on the topics that two have"
+                "ordered by their differences on the topics that two have",
+                code="means_of_different_topics",
             )
 
 
@@ -88,14 +104,16 @@ def _notes_of_order(name: str, run: Run) -> Iterator[str]:
     """By what a run was ordered, where its ranks say otherwise, and whether it lists targets."""
     if n := len(run.contradicting):
         lines = count_of(n, "line")
-        yield (
+        yield CodedText(
             f"ranks and scores of {name} contradict each other in {lines}: lists are ordered by "
-            "falling score, as trec_eval orders them, and ranks are not looked at"
+            "falling score, as trec_eval orders them, and ranks are not looked at",
+            code="ranks_contradict_scores",
         )
     if n := _n_begun_with_their_topic(run):
-        yield (
+        yield CodedText(
             f"{name} begins with the target itself in {n:,} of {count_of(len(run.topics), 'topic')}"
-            ", which takes the first rank from what was retrieved: leave targets out of runs"
+            ", which takes the first rank from what was retrieved: leave targets out of runs",
+            code="begins_with_target",
         )
 
 

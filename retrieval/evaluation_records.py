@@ -180,4 +180,5 @@ class Evaluation:
                 "seed": self.settings.seed,
             },
             "notes": list(self.notes),
+            "note_codes": [getattr(note, "code", "") for note in self.notes],
         }

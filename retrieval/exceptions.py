@@ -25,7 +25,10 @@ class RetrievalError(CodedError):
 
 
 class FileFaults(RetrievalError):
-    """All that is wrong with a file, in its order; the message lists the first of it."""
+    """All that is wrong with a file, in its order; the message lists the first of it.
+
+    The code is that of the first fault; `lines` and `codes` are those of all.
+    """
 
     MOST_LISTED = 20
 
@@ -41,7 +44,10 @@ class FileFaults(RetrievalError):
         if (n_more := len(self.faults) - len(lines)) > 0:
             lines.append(f"... and {n_more:,} more.")
         lines += [hint] if hint else []
-        super().__init__("\n".join([*lines, "Nothing was computed."]))
+        self.lines = [line for line, _problem in self.faults]
+        self.codes = [getattr(problem, "code", "") for _line, problem in self.faults]
+        code = next(iter(self.codes), "")
+        super().__init__("\n".join([*lines, "Nothing was computed."]), code=code)
 
 
 class NothingToAudit(RetrievalError):
@@ -61,11 +67,12 @@ class PoolUnfit(RetrievalError):
 
 
 class SampleUnfit(PoolUnfit):
-    """A sample of targets that cannot be drawn; `field` is the number at fault, n or strata."""
+    """A sample of targets that cannot be drawn; `field` is the number at fault, n or strata, and
+    `number` one that can be drawn, if it is known."""
 
-    def __init__(self, field: str, text: str) -> None:
-        self.field = field
-        super().__init__(text)
+    def __init__(self, field: str, text: str, *, number: int | None = None, code: str = "") -> None:
+        self.field, self.number = field, number
+        super().__init__(text, code=code)
 
 
 class PoolDefective(RetrievalError):

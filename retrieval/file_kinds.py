@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
+
 LOOKED_AT = 4096
 MOST_UNREADABLE = 0.2
 """Of the characters: a line or two in another encoding are faults of a text, and named by line."""
@@ -23,11 +25,12 @@ WHITE = "\t\n\r\f\v"
 def problem_of_text(start: bytes) -> str:
     """Why bytes are not the start of a text; empty where they are one."""
     if (noun := _noun(start)) is not None:
-        return _("it is {noun}, and not text.").format(noun=noun)
+        return CodedText(_("it is {noun}, and not text.").format(noun=noun), code="not_text")
     if start.startswith(UTF16):
-        return _("it is text in UTF-16. Save it as UTF-8.")
+        return CodedText(_("it is text in UTF-16. Save it as UTF-8."), code="utf16")
     if _is_binary(start):
-        return _("it is not text: too much of it cannot be read as characters.")
+        text = _("it is not text: too much of it cannot be read as characters.")
+        return CodedText(text, code="not_text")
     return ""
 
 

@@ -16,6 +16,7 @@ from django.utils.translation import ngettext
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.bounded_lines import BoundedLines
+from error_codes import CodedText
 from presentation.counts import count_of
 from presentation.files import plain_file, reason_of
 from presentation.records import plain_values
@@ -75,6 +76,7 @@ class EqualCost:
             "confidence": self.confidence,
             "seed": self.seed,
             "notes": list(self.notes()),
+            "note_codes": [getattr(note, "code", "") for note in self.notes()],
         }
 
     def lines(self) -> Iterator[str]:
@@ -95,9 +97,10 @@ class EqualCost:
     def notes(self) -> Iterator[str]:
         """What a reader must know beside the numbers."""
         if self.is_at_edge:
-            yield (
+            yield CodedText(
                 f"plans with more than {MOST_ASSESSORS} assessors were not compared, and one may "
-                "be more dependable still"
+                "be more dependable still",
+                code="more_assessors",
             )
         for name, (n, is_varied) in self._levels().items():
             if is_varied and n < FEW[name]:
@@ -168,7 +171,9 @@ def read_pilot(path: Path) -> Pilot:
             reader = csv.reader(lines, delimiter=delimiter)
             places = {name: at for at, name in enumerate(next(reader, []))}
             if missing := [n for n in COLUMNS if n != "assessor" and n not in places]:
-                problem = _("it has no column {name}.").format(name=missing[0])
+                problem = CodedText(
+                    _("it has no column {name}.").format(name=missing[0]), code="missing_column"
+                )
                 raise TrecFileFaults(path, [(1, problem)])
             # Only these columns: a file may have a great many, and far fewer values than that.
             kept = {name: at for name, at in places.items() if name in COLUMNS}
@@ -196,7 +201,7 @@ def _pilot(path: Path, rows: Sequence[tuple[int, dict[str, str]]], *, has_assess
     cells: dict[tuple[str, ...], float] = {}
     faults: list[tuple[int | None, str]] = []
     if not rows:
-        raise TrecFileFaults(path, [(None, _("it has no rows."))])
+        raise TrecFileFaults(path, [(None, CodedText(_("it has no rows."), code="no_rows"))])
     for number, row in rows:
         key = tuple(row[name] for name in facets)
         if (problem := _problem(row, key, cells)) is not None:
@@ -227,7 +232,8 @@ def _require_complete(
     text = ngettext(
         "it lacks {n} value, the first of {named}.", "it lacks {n} values, the first of {named}.", n
     )
-    raise TrecFileFaults(path, [(None, text.format(n=f"{n:,}", named=named))])
+    problem = CodedText(text.format(n=f"{n:,}", named=named), code="incomplete")
+    raise TrecFileFaults(path, [(None, problem)])
 
 
 def _problem(
@@ -237,15 +243,24 @@ def _problem(
     try:
         value = float(text)
     except ValueError:
-        return _("the value {text} is not a number.").format(text=text or _("(none)"))
+        return CodedText(
+            _("the value {text} is not a number.").format(text=text or _("(none)")),
+            code="not_a_number",
+        )
     if not isfinite(value):
-        return _("the value {text} is not finite.").format(text=text)
+        return CodedText(_("the value {text} is not finite.").format(text=text), code="not_finite")
     if abs(value) > LARGEST:
-        return _("the value {text} is too large to be squared and added up.").format(text=text)
+        return CodedText(
+            _("the value {text} is too large to be squared and added up.").format(text=text),
+            code="too_large",
+        )
     if not all(key):
         return _("a system, topic or assessor is not named.")
     if key in cells:
-        return _("{names} has a value already. Keep one of the two.").format(names=", ".join(key))
+        return CodedText(
+            _("{names} has a value already. Keep one of the two.").format(names=", ".join(key)),
+            code="twice",
+        )
     return None
 
 

@@ -104,7 +104,7 @@ def _catalogues(version: CollectionVersion) -> list[CollectionFile]:
                 "The catalogue {name} was removed, and candidates would have no pictures or "
                 "titles. Send it again, or make the pool anew."
             )
-            raise CollectionUnfit(text.format(name=one.name))
+            raise CollectionUnfit(text.format(name=one.name), code="catalogue_removed")
         catalogues.append(file)
     return catalogues
 

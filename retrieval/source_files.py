@@ -17,6 +17,7 @@ from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, u
 from annotation.readers.pictures import NoPictures
 from annotation.readers.rows import storable
 from annotation.readers.tables import READ_AT_ONCE
+from error_codes import CodedText
 from presentation.files import reason_of
 from retrieval.exceptions import PoolFileFaults
 from retrieval.file_warnings import WARNINGS_KEPT, unshown_pictures
@@ -69,7 +70,9 @@ def _require_bearable(path: Path) -> None:
     n_bytes = sum(column.total_uncompressed_size for column in columns)
     if max(n * BYTES_A_NUMBER, n_bytes) > MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2:
         most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES
-        problem = _("unpacked it has more than {n} MiB.").format(n=f"{most:,}")
+        problem = CodedText(
+            _("unpacked it has more than {n} MiB.").format(n=f"{most:,}"), code="too_large_unpacked"
+        )
         raise PoolFileFaults(path, [(None, problem)])
 
 
@@ -83,10 +86,16 @@ def _unzipped(path: Path, folder: Path) -> Path:
             arrays = [one for one in members if one.filename.endswith(".npy")]
             names = [one for one in members if one.filename.endswith((".ids", ".txt"))]
             if len(arrays) != 1 or len(names) != 1:
-                problem = _("a zip of vectors holds one .npy file and one .ids file of names.")
+                problem = CodedText(
+                    _("a zip of vectors holds one .npy file and one .ids file of names."),
+                    code="no_array",
+                )
                 raise PoolFileFaults(path, [(None, problem)])
             if sum(one.file_size for one in members) > most:
-                problem = _("unpacked it has more than {n} MiB.").format(n=f"{most // 1024**2:,}")
+                problem = CodedText(
+                    _("unpacked it has more than {n} MiB.").format(n=f"{most // 1024**2:,}"),
+                    code="too_large_unpacked",
+                )
                 raise PoolFileFaults(path, [(None, problem)])
             array, ids = folder / "vectors.npy", folder / "vectors.ids"
             for member, copy in ((arrays[0], array), (names[0], ids)):
@@ -95,7 +104,10 @@ def _unzipped(path: Path, folder: Path) -> Path:
     except UNPACKING_ERRORS as error:
         if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
             raise
-        problem = _("it is not a zip that can be unpacked: {error}.").format(error=reason_of(error))
+        problem = CodedText(
+            _("it is not a zip that can be unpacked: {error}.").format(error=reason_of(error)),
+            code="zip_damaged",
+        )
         raise PoolFileFaults(path, [(None, problem)]) from None
     return array
 

@@ -107,7 +107,9 @@ def audit_files(running: RunningJob) -> str:
     wanted = collection.files.filter(pk__in=running.arguments["files"])
     files = list(wanted.order_by("file_name"))
     if len(files) != len(running.arguments["files"]):
-        raise CollectionUnfit(_("The files were removed meanwhile. Send them again."))
+        raise CollectionUnfit(
+            _("The files were removed meanwhile. Send them again."), code="files_removed"
+        )
     with files_on_disk(files) as paths:
         for path in paths:
             require_bearable(path)

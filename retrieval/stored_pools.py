@@ -82,7 +82,8 @@ def plan_of(rules: Mapping[str, Any]) -> PoolPlan:
         )
     except ValueError as error:
         raise PoolUnfit(
-            _("The plan cannot be followed: {error}.").format(error=reason_of(error))
+            _("The plan cannot be followed: {error}.").format(error=reason_of(error)),
+            code="plan_unfit",
         ) from None
 
 
@@ -97,10 +98,14 @@ def request_pool(
     plan = plan_of(rules)
     sources = source_files(files, rules)
     if not sources:
-        raise PoolUnfit(_("Choose at least one run, or vectors, to take candidates from."))
+        raise PoolUnfit(
+            _("Choose at least one run, or vectors, to take candidates from."), code="no_sources"
+        )
     named = any(rules.get(name) for name in ("targets", "sample", "queries"))
     if not named and not any(file.kind == Kind.RUN for file in sources):
-        raise PoolUnfit(_("Name the targets: without a run there are no topics."))
+        raise PoolUnfit(
+            _("Name the targets: without a run there are no topics."), code="no_targets"
+        )
     _require_few(_n_targets(files, sources, rules), plan, len(sources))
     return request_version(
         collection=collection, job_kind=MAKE_POOL, files=files, rules=rules, actor=actor
@@ -127,7 +132,8 @@ def _require_few(n_targets: int, plan: PoolPlan, n_sources: int) -> None:
         raise CollectionUnfit(
             _("These would be more than {n} candidates. Sample targets first.").format(
                 n=f"{MOST_SLOTS:,}"
-            )
+            ),
+            code="too_many_candidates",
         )
 
 

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
+from error_codes import CodedText
 from presentation.files import plain_file
 from retrieval.exceptions import FileFaults
 
@@ -22,11 +23,15 @@ def each_text_line(path: Path, refused: type[FileFaults]) -> Iterator[tuple[int,
             while line := lines.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:
-                    problem = f"it is longer than {LONGEST_LINE:,} characters."
+                    problem = CodedText(
+                        f"it is longer than {LONGEST_LINE:,} characters.", code="too_long"
+                    )
                     raise refused(path, [(number, problem)])
                 yield number, line.removesuffix("\n")
     except OSError as error:
-        problem = f"it cannot be read: {error.strerror or error}."
+        problem = CodedText(f"it cannot be read: {error.strerror or error}.", code="unreadable")
         raise refused(path, [(None, problem)]) from None
     except UnicodeDecodeError:
-        raise refused(path, [(None, "it is not UTF-8. Save it as UTF-8.")]) from None
+        raise refused(
+            path, [(None, CodedText("it is not UTF-8. Save it as UTF-8.", code="not_utf8"))]
+        ) from None

@@ -19,6 +19,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from error_codes import CodedText
 from presentation.files import plain_file, reason_of
 from retrieval.exceptions import TrecFileFaults
 from retrieval.file_kinds import LOOKED_AT, problem_of_text
@@ -42,8 +43,9 @@ MOST_BYTES = 16 * 1024**3
 """Of a file, unpacked: lists of a thousand documents for 300,000 topics."""
 LONGEST_LINE = 1024**2
 """In bytes: six columns, of which names are the longest."""
-TOO_LONG = (
-    f"it is longer than {LONGEST_LINE // 1024**2} MiB, which no line of a run or of qrels is."
+TOO_LONG = CodedText(
+    f"it is longer than {LONGEST_LINE // 1024**2} MiB, which no line of a run or of qrels is.",
+    code="too_long",
 )
 MOST_FAULTS = 1000
 LONGEST_QUOTED = 40
@@ -135,7 +137,9 @@ def read_assessors(path: Path) -> dict[str, RelevanceGrades]:
         rows[assessor[0]].append((topic, document, int(grade)))
     if len(rows) < 2:
         name = _quoted(next(iter(rows)))
-        problem = f"all lines have {name} in column 2, which names the assessor."
+        problem = CodedText(
+            f"all lines have {name} in column 2, which names the assessor.", code="one_assessor"
+        )
         raise TrecFileFaults(path, [(None, problem)])
     return {assessor: _grades_of(path, rows[assessor]) for assessor in sorted(rows)}
 
@@ -179,7 +183,9 @@ def _read(path: Path, kind: BlockKind) -> Columns:
 
 def _unreadable(path: Path, error: Exception) -> TrecFileFaults:
     reason = getattr(error, "strerror", None) or reason_of(error)
-    return TrecFileFaults(path, [(None, f"it cannot be read: {reason}.")])
+    return TrecFileFaults(
+        path, [(None, CodedText(f"it cannot be read: {reason}.", code="unreadable"))]
+    )
 
 
 @contextmanager
@@ -213,7 +219,17 @@ def _blocks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
         n_lines += block.count(b"\n")
         if (n_bytes := n_bytes + len(block)) > MOST_BYTES:
             size = f"{MOST_BYTES // 1024**3} GB"
-            raise TrecFileFaults(path, [(None, f"it is larger than {size}. Split it by topic.")])
+            raise TrecFileFaults(
+                path,
+                [
+                    (
+                        None,
+                        CodedText(
+                            f"it is larger than {size}. Split it by topic.", code="too_large"
+                        ),
+                    )
+                ],
+            )
         yield block
 
 
@@ -250,7 +266,9 @@ def _lines_of(path: Path, file: IO[bytes], kind: FileKind) -> _Lines:
         names_assessors = kind == "qrels" and lines.has_repeats and len(lines.iterations) > 1
         raise TrecFileFaults(path, faults, ASSESSORS_HINT if names_assessors else "")
     if not lines.values:
-        raise TrecFileFaults(path, [(None, f"there is no line in it. {lines.form}")])
+        raise TrecFileFaults(
+            path, [(None, CodedText(f"there is no line in it. {lines.form}", code="no_lines"))]
+        )
     return lines
 
 
@@ -275,15 +293,18 @@ class _Lines:
         try:
             cells = [cell.decode() for cell in line.split()]
         except UnicodeDecodeError:
-            return "it is not UTF-8. Save the file as UTF-8."
+            return CodedText("it is not UTF-8. Save the file as UTF-8.", code="not_utf8")
         if not cells or cells[0].startswith("#"):
             return None
         if b"\0" in line:
-            return "it holds a NUL character."
+            return CodedText("it holds a NUL character.", code="nul")
         if cells[0].startswith(BYTE_ORDER_MARK.decode()):
-            return "a byte order mark is before its topic, as where files were joined. Remove it."
+            return CodedText(
+                "a byte order mark is before its topic, as where files were joined. Remove it.",
+                code="byte_order_mark",
+            )
         if len(cells) != len(self.columns):
-            return f"it has {len(cells)} columns. {self.form}"
+            return CodedText(f"it has {len(cells)} columns. {self.form}", code="columns")
         named = dict(zip(self.columns, cells, strict=True))
         problem, value = _number(named)
         if problem is not None:
@@ -296,9 +317,10 @@ class _Lines:
             self.has_repeats = True
             topic, document, *assessor = map(_quoted, pair)
             by = f" by {assessor[0]}" if assessor else ""
-            return (
+            return CodedText(
                 f"document {document} of topic {topic}{by} is in line {first} already. "
-                "Keep one of the two."
+                "Keep one of the two.",
+                code="twice",
             )
         self.values.append(value)
         if "tag" in named:
@@ -315,20 +337,23 @@ def _number(named: dict[str, str]) -> tuple[str | None, float]:
             # too long to be read as a number, and too large to be a grade
             return _out_of_range(text), 0
         if not INTEGER.fullmatch(text):
-            return f"the grade {_quoted(text)} is not a whole number.", 0
+            return CodedText(f"the grade {_quoted(text)} is not a whole number.", code="grade"), 0
         if not LOWEST_GRADE <= int(text) <= HIGHEST_GRADE:
             return _out_of_range(text), 0
         return None, int(text)
     text = named["score"]
     if not NUMBER.fullmatch(text):
-        return f"the score {_quoted(text)} is not a number.", 0
+        return CodedText(f"the score {_quoted(text)} is not a number.", code="score"), 0
     if isnan(score := float(text)):
-        return "the score is NaN, which has no place in an order.", 0
+        return CodedText("the score is NaN, which has no place in an order.", code="score_nan"), 0
     return None, score
 
 
 def _out_of_range(text: str) -> str:
-    return f"the grade {_quoted(text)} is not between {LOWEST_GRADE} and {HIGHEST_GRADE}."
+    return CodedText(
+        f"the grade {_quoted(text)} is not between {LOWEST_GRADE} and {HIGHEST_GRADE}.",
+        code="grade_range",
+    )
 
 
 def _quoted(text: str) -> str:

@@ -144,7 +144,10 @@ def topic_weights(
     drawn, or with a probability that none can have been drawn with; `line_of` gives its line.
     """
     if missing := [topic for topic in topics if topic not in drawn or isnan(drawn[topic][0])]:
-        raise RunsUnfit(f"{name} has no probability of topic {missing[0]}, which is judged.")
+        raise RunsUnfit(
+            f"{name} has no probability of topic {missing[0]}, which is judged.",
+            code="topic_missing",
+        )
     probabilities, strata = np.array([drawn[topic] for topic in topics], dtype=float).T
     is_possible = (probabilities >= LEAST_PROBABILITY) & (probabilities <= 1)
     if len(wrong := np.flatnonzero(~is_possible)):
@@ -153,7 +156,8 @@ def topic_weights(
         least = f"at least {LEAST_PROBABILITY:g}" if 0 < probability < 1 else "above 0"
         raise RunsUnfit(
             f"{where}: the probability of topic {topic} is {probability:g}, and must be "
-            f"{least} and at most 1."
+            f"{least} and at most 1.",
+            code="probability",
         )
     known = None if np.isnan(strata).any() else strata
     return TopicWeights(name, probabilities, known, len(set(drawn) - set(topics)))

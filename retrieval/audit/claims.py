@@ -31,6 +31,7 @@ PUBLISHED: dict[str, Claims] = {
     },
 }
 CLEANED = "with each picture once in a pool and the target out of it"
+UNEXPLAINED = "no way of counting tried here gives it"
 Counting = tuple[float, str]
 
 
@@ -132,7 +133,7 @@ def _checked(
     for value, explanation in countings(name, decimals):
         if _is_rounded(value, claimed, decimals):
             return ClaimChecked(name, claimed, counted, explanation)
-    return ClaimChecked(name, claimed, counted, "no way of counting tried here gives it")
+    return ClaimChecked(name, claimed, counted, UNEXPLAINED)
 
 
 def _is_rounded(value: float, claimed: float, decimals: int) -> bool:

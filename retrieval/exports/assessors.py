@@ -186,5 +186,6 @@ def _require_names(source: Source) -> None:
         if BLANK.search(name):
             raise StudyUnfit(
                 f"The assessor '{name}' has a space in their name, and qrels are separated by "
-                "spaces. Import the study with names that have none."
+                "spaces. Import the study with names that have none.",
+                code="space_in_name",
             )

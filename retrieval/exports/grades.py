@@ -68,7 +68,8 @@ class Scale:
         if grade != int(grade) or not 0 <= grade <= HIGHEST_GRADE:
             raise StudyUnfit(
                 f"The value {value:g} under question '{self.question}' gives no grade: grades are "
-                f"whole numbers from 0 to {HIGHEST_GRADE}, counted from {self.zero:g}."
+                f"whole numbers from 0 to {HIGHEST_GRADE}, counted from {self.zero:g}.",
+                code="value_no_grade",
             )
         return int(grade)
 
@@ -79,7 +80,8 @@ class Scale:
         if self.names and value != int(value):
             raise StudyUnfit(
                 f"The label {value:g} under question '{self.question}' is none of its answers. Use "
-                "a label set by majority, median or Dawid and Skene's method."
+                "a label set by majority, median or Dawid and Skene's method.",
+                code="label_no_grade",
             )
         return self.grade(value)
 
@@ -97,11 +99,15 @@ def scale_of(
         raise StudyUnfit(
             f"Question '{question.name}' of study '{study.slug}' is asked at the {question.level} "
             "level; qrels are made of alternatives, or of grades: a question with categories or "
-            "labelled points."
+            "labelled points.",
+            code="not_graded",
         )
     if unknown := [name for name in cannot_judge if name not in question.categories]:
         listed = ", ".join(question.categories) or "no categories"
-        raise StudyUnfit(f"'{unknown[0]}' is no answer of '{question.name}': it has {listed}.")
+        raise StudyUnfit(
+            f"'{unknown[0]}' is no answer of '{question.name}': it has {listed}.",
+            code="answer_unknown",
+        )
     if zero is None:
         zero = question.scale_min if question.kind == "likert" else 0
     names = _grades_of_categories(question.categories, cannot_judge)

@@ -179,7 +179,9 @@ def judgment_source(
     scale = scale_of(study.question(question), cannot_judge=cannot_judge, zero=zero)
     source = Source(study, scale, rule, round, with_unjudged=with_unjudged)
     if not source.rows().exists():
-        raise StudyUnfit(f"Study '{study.slug}' has no judgments in round {round}.")
+        raise StudyUnfit(
+            f"Study '{study.slug}' has no judgments in round {round}.", code="no_judgments"
+        )
     return _writable(source)
 
 
@@ -297,7 +299,8 @@ def _writable(source: Source) -> Source:
         if (first := unfit.values_list(name, flat=True).first()) is not None:
             raise StudyUnfit(
                 f"The {column} '{first}' has a space in it, and qrels are separated by spaces. "
-                "Import the study with keys that have none."
+                "Import the study with keys that have none.",
+                code="space_in_name",
             )
     if source.is_of_labels or not source.scale.names:
         for value in source.rows().order_by().values_list("value", flat=True).distinct():

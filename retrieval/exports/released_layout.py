@@ -43,7 +43,8 @@ def write_released_layout(
     if not source.scale.is_binary:
         raise StudyUnfit(
             f"Question '{source.scale.question}' is not asked by ticks, and this layout has no "
-            "grades. Write qrels."
+            "grades. Write qrels.",
+            code="not_ticks",
         )
     folder.mkdir(parents=True, exist_ok=True)
     slug = source.study.slug
@@ -145,7 +146,8 @@ def _number(numbers: Mapping[str, int], name: str) -> str:
     if name not in numbers:
         raise CatalogueUnfit(
             f"The catalogue has no '{name}', which the study has. Where that is a topic and no "
-            "document, name the pool that says which document it is about (--pool)."
+            "document, name the pool that says which document it is about (--pool).",
+            code="item_unknown",
         )
     return str(numbers[name])
 

@@ -13,6 +13,7 @@ from annotation.readers.drafts import PictureDraft
 from annotation.readers.pictures import Folder, PictureSource, read_picture
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
+from error_codes import CodedText
 from retrieval.exceptions import PoolFileFaults
 
 NAMES = ("docno", "id", "key", "item", "target")
@@ -76,7 +77,10 @@ def read_catalogue(path: Path, *, pictures: PictureSource | None = None) -> Cata
     faults: list[tuple[int | None, str]] = []
     for row in _rows(path):
         if not lines and not faults and _present(row, NAMES) is None:
-            problem = f"there is no column for the document's name, such as {NAMES[0]}."
+            problem = CodedText(
+                f"there is no column for the document's name, such as {NAMES[0]}.",
+                code="missing_column",
+            )
             raise PoolFileFaults(path, [(1, problem)])
         try:
             document = _document(row, source)
@@ -85,7 +89,10 @@ def read_catalogue(path: Path, *, pictures: PictureSource | None = None) -> Cata
             continue
         if document.docno in documents:
             first = lines[document.docno]
-            problem = f"document {document.docno} is in line {first} already. Keep one of the two."
+            problem = CodedText(
+                f"document {document.docno} is in line {first} already. Keep one of the two.",
+                code="twice",
+            )
             faults.append((row.line, problem))
         documents.setdefault(document.docno, document)
         lines.setdefault(document.docno, row.line)
@@ -102,9 +109,10 @@ def document_names(path: Path) -> list[str]:
     faults: list[tuple[int | None, str]] = []
     for row in _rows(path):
         if (column := _present(row, NAMES)) is None:
-            problem = (
+            problem = CodedText(
                 f"there is no column for the document's name, such as {NAMES[0]}. A list that has "
-                "a name a line and no columns is a .txt file."
+                "a name a line and no columns is a .txt file.",
+                code="missing_column",
             )
             raise PoolFileFaults(path, [(1, problem)])
         try:

@@ -175,7 +175,7 @@ def require_possible(
             f"the values of {column} fill {len(sizes):,} of {n_strata:,} strata: equal values are "
             f"never in two. Take {most:,}."
         )
-        raise SampleUnfit("strata", text[0].upper() + text[1:])
+        raise SampleUnfit("strata", text[0].upper() + text[1:], number=most)
     if allocation == "proportional" and not _draws_from_all(n, sizes):
         smallest, n_there = int(sizes.min()), int(sizes.sum())
         least = -(-n_there // smallest)
@@ -184,7 +184,7 @@ def require_possible(
             f"among {n_there:,}. Draw {least:,} or more, or as many from each stratum, or "
             "take fewer strata."
         )
-        raise SampleUnfit("n", text)
+        raise SampleUnfit("n", text, number=least)
 
 
 def _draws_from_all(n: int, sizes: Integers) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from annotation.exceptions import ImportRefused
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row, kind_of
+from error_codes import CodedText
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.catalogue import require_name
 from retrieval.pools.records import Target
@@ -89,14 +90,16 @@ def _rows(path: Path, columns: Sequence[str]) -> list[Row]:
     lines = each_text_line(path, PoolFileFaults)
     rows = _few(path, (Row(path, line, {columns[0]: text}) for line, text in lines if text.strip()))
     if not rows:
-        raise PoolFileFaults(path, [(None, "it holds no targets.")])
+        raise PoolFileFaults(path, [(None, CodedText("it holds no targets.", code="no_targets"))])
     return rows
 
 
 def _few(path: Path, rows: Iterator[Row]) -> list[Row]:
     few = list(islice(rows, MOST_TARGETS + 1))
     if len(few) > MOST_TARGETS:
-        problem = f"it has more than {MOST_TARGETS:,} targets. Split it."
+        problem = CodedText(
+            f"it has more than {MOST_TARGETS:,} targets. Split it.", code="too_many_targets"
+        )
         raise PoolFileFaults(path, [(few[-1].line, problem)])
     return few
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import CodedText
 from presentation.files import plain_file, reason_of, write_whole
 from retrieval.exceptions import PoolFileFaults
 from retrieval.text_lines import each_text_line
@@ -92,9 +93,11 @@ def read_vectors(path: Path, names: Path | None = None, *, most_rows: int = MOST
             beside = names or _names_beside(path)
             return _require_finite(path, _read_npy(path, beside, most_rows))
     except OSError as error:
-        problem = f"it cannot be read: {error.strerror or error}."
+        problem = CodedText(f"it cannot be read: {error.strerror or error}.", code="unreadable")
         raise PoolFileFaults(path, [(None, problem)]) from None
-    raise PoolFileFaults(path, [(None, "it is neither a .npy file nor Parquet.")])
+    raise PoolFileFaults(
+        path, [(None, CodedText("it is neither a .npy file nor Parquet.", code="not_vectors"))]
+    )
 
 
 def _first_infinite(block: NDArray[np.float32]) -> int | None:
@@ -109,7 +112,10 @@ def _require_finite(path: Path, vectors: Vectors) -> Vectors:
             block = np.asarray(vectors.array[start : start + BLOCK_ROWS], dtype=np.float32)
         if (row := _first_infinite(block)) is not None:
             name = vectors.names[start + row]
-            problem = f"the vector of {name} is not finite in single precision. Leave it out."
+            problem = CodedText(
+                f"the vector of {name} is not finite in single precision. Leave it out.",
+                code="not_finite",
+            )
             raise PoolFileFaults(path, [(start + row + 1, problem)])
     return vectors
 
@@ -133,7 +139,10 @@ def _names_beside(path: Path) -> Path:
     for ending in ENDINGS_OF_NAMES:
         if (beside := path.with_suffix(ending)).is_file():
             return beside
-    problem = f"there is no file of names beside it, such as {path.stem}.ids with a name a line."
+    problem = CodedText(
+        f"there is no file of names beside it, such as {path.stem}.ids with a name a line.",
+        code="names_missing",
+    )
     raise PoolFileFaults(path, [(None, problem)])
 
 
@@ -142,16 +151,24 @@ def _read_npy(path: Path, names_path: Path, most_rows: int) -> Vectors:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     # the header is Python's syntax
     except (ValueError, OverflowError, TypeError, TokenError) as error:
-        raise PoolFileFaults(path, [(None, f"numpy cannot read it: {reason_of(error)}.")]) from None
+        raise PoolFileFaults(
+            path,
+            [(None, CodedText(f"numpy cannot read it: {reason_of(error)}.", code="unreadable"))],
+        ) from None
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind != "f":
-        problem = f"it holds {array.dtype} of shape {array.shape}. Save a row of floats a document."
+        problem = CodedText(
+            f"it holds {array.dtype} of shape {array.shape}. Save a row of floats a document.",
+            code="not_floats",
+        )
         raise PoolFileFaults(path, [(None, problem)])
     if not len(array):
-        raise PoolFileFaults(path, [(None, "it holds no rows.")])
+        raise PoolFileFaults(path, [(None, CodedText("it holds no rows.", code="no_rows"))])
     _require_few_rows(path, len(array), most_rows)
     names, n_names = _read_names(names_path, len(array))
     if n_names != len(array):
-        problem = f"it has {len(array):,} rows, and {names_path.name} {n_names:,} names."
+        problem = CodedText(
+            f"it has {len(array):,} rows, and {names_path.name} {n_names:,} names.", code="n_names"
+        )
         raise PoolFileFaults(path, [(None, problem)])
     return Vectors(names, array, f"embeddings|file:{path.name}|sha256:{file_digest(path)}")
 
@@ -168,7 +185,10 @@ def _read_names(path: Path, n_rows: int) -> tuple[list[str], int]:
 
 def _require_few_rows(path: Path, n_rows: int, most: int) -> None:
     if n_rows > most:
-        problem = f"it has {n_rows:,} vectors, where {most:,} are the most. Split it."
+        problem = CodedText(
+            f"it has {n_rows:,} vectors, where {most:,} are the most. Split it.",
+            code="too_many_vectors",
+        )
         raise PoolFileFaults(path, [(None, problem)])
 
 
@@ -198,13 +218,17 @@ class _Names:
 
     def _problem(self, name: str) -> str | None:
         if len(name.split()) != 1:
-            return f"'{name[:40]}' has white space in it." if name else "there is no name."
+            return (
+                CodedText(f"'{name[:40]}' has white space in it.", code="white_space")
+                if name
+                else CodedText("there is no name.", code="no_name")
+            )
         if "\0" in name:
-            return "the name holds a NUL character."
+            return CodedText("the name holds a NUL character.", code="nul")
         if len(name.encode()) > LONGEST_NAME:
-            return f"{name[:40]}… {TOO_LONG}"
+            return CodedText(f"{name[:40]}… {TOO_LONG}", code="name_too_long")
         if (line_before := self._lines.setdefault(name, self._n)) != self._n:
-            return f"{name} is in line {line_before} already."
+            return CodedText(f"{name} is in line {line_before} already.", code="twice")
         return None
 
 
@@ -232,9 +256,11 @@ def _read_parquet(path: Path, most_rows: int) -> Vectors:
                 names.take(name)
             n += len(rows)
     except pa.ArrowException as error:
-        raise PoolFileFaults(path, [(None, f"it is not Parquet: {reason_of(error)}.")]) from None
+        raise PoolFileFaults(
+            path, [(None, CodedText(f"it is not Parquet: {reason_of(error)}.", code="not_parquet"))]
+        ) from None
     if array is None:
-        raise PoolFileFaults(path, [(None, "it holds no rows.")])
+        raise PoolFileFaults(path, [(None, CodedText("it holds no rows.", code="no_rows"))])
     signature = f"embeddings|file:{path.name}|sha256:{file_digest(path)}"
     return Vectors(names.all(), array, signature)
 
@@ -250,7 +276,10 @@ def _names_in(path: Path, column: Any, n_before: int) -> list[str]:
         if len(rows := np.flatnonzero(long[codes])):
             row, code = int(rows[0]), int(codes[rows[0]])
             name = column.dictionary[code].as_py()
-            raise PoolFileFaults(path, [(n_before + row + 1, f"{name[:40]}… {TOO_LONG}")])
+            raise PoolFileFaults(
+                path,
+                [(n_before + row + 1, CodedText(f"{name[:40]}… {TOO_LONG}", code="name_too_long"))],
+            )
     return ["" if name is None else str(name) for name in column.to_pylist()]
 
 
@@ -275,7 +304,9 @@ def _parquet_columns(path: Path, schema: Any) -> tuple[str, str]:
         and (kinds.is_floating(each.type.value_type) or kinds.is_integer(each.type.value_type))
     ]
     if not names or not lists:
-        problem = "it needs a column of names and one of lists of numbers."
+        problem = CodedText(
+            "it needs a column of names and one of lists of numbers.", code="columns"
+        )
         raise PoolFileFaults(path, [(None, problem)])
     return names[0], lists[0]
 
@@ -286,9 +317,21 @@ def _matrix(path: Path, column: Any, n_before: int) -> NDArray[np.float32]:
     odd: Integers = np.flatnonzero(~(lengths == lengths[:1]))
     if len(odd) or column.null_count:
         row = n_before + (int(odd[0]) if len(odd) else 0) + 1
-        raise PoolFileFaults(path, [(row, "its vector has another length than the first.")])
+        raise PoolFileFaults(
+            path,
+            [
+                (
+                    row,
+                    CodedText(
+                        "its vector has another length than the first.", code="lengths_differ"
+                    ),
+                )
+            ],
+        )
     if not lengths[0]:
-        raise PoolFileFaults(path, [(n_before + 1, "its vector is empty.")])
+        raise PoolFileFaults(
+            path, [(n_before + 1, CodedText("its vector is empty.", code="empty"))]
+        )
     values = column.flatten().to_numpy(zero_copy_only=False)
     return np.asarray(values, dtype=np.float32).reshape(len(lengths), -1)
 

@@ -80,9 +80,13 @@ def compared_sets(
     for rule in _rules(people):
         kinds[rule], grades[rule] = "derived", people.derived(rule)
     if len(grades) < 2:
-        raise RunsUnfit("Rankings are compared under two sets of qrels or more.")
+        raise RunsUnfit(
+            "Rankings are compared under two sets of qrels or more.", code="too_few_qrels"
+        )
     if settings.truth is not None and settings.truth not in grades:
-        raise RunsUnfit(f"{settings.truth} names none of {', '.join(grades)}.")
+        raise RunsUnfit(
+            f"{settings.truth} names none of {', '.join(grades)}.", code="qrels_unknown"
+        )
     return ComparedSets(topics, n_left_out, judgments, people, kinds, grades)
 
 
@@ -114,7 +118,7 @@ def _require_names(
     if taken:
         raise RunsUnfit(f"Two sets are called {taken[0]}. Give the qrels another name.")
     if unknown := [name for name in settings.machines if name not in qrels]:
-        raise RunsUnfit(f"{unknown[0]} names none of {', '.join(qrels)}.")
+        raise RunsUnfit(f"{unknown[0]} names none of {', '.join(qrels)}.", code="qrels_unknown")
 
 
 def _topics(
@@ -125,7 +129,7 @@ def _topics(
         common.append({topic for grades in assessors.values() for topic in grades.topics})
     topics = set.intersection(*common) if common else set()
     if not topics:
-        raise RunsUnfit("The qrels have no topic in common.")
+        raise RunsUnfit("The qrels have no topic in common.", code="no_common_topic")
     return sorted(topics, key=str.encode)
 
 

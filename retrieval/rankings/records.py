@@ -229,6 +229,7 @@ class QrelsComparison:
                 "seed": one.evaluation.seed,
             },
             "notes": list(self.notes),
+            "note_codes": [getattr(note, "code", "") for note in self.notes],
         }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import CodedText
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
 from retrieval.text_lines import each_text_line
 from retrieval.trec_files import MOST_FAULTS
@@ -41,7 +42,9 @@ def families(
 ) -> Families:
     """The runs with their groups, once both name runs that are there."""
     if unknown := [run for run in outside if run not in names]:
-        raise RunsUnfit(f"{unknown[0]}, said to be outside the pool, is none of the runs.")
+        raise RunsUnfit(
+            f"{unknown[0]}, said to be outside the pool, is none of the runs.", code="run_unknown"
+        )
     group_of: dict[str, str] = {}
     for name, runs in groups.items():
         for run in runs:
@@ -50,11 +53,15 @@ def families(
     pooled = [run for run in names if run not in outside]
     for run in pooled:
         if run not in group_of and run in groups:
-            raise RunsUnfit(f"Group {run} has the name of a run that is not in it.")
+            raise RunsUnfit(
+                f"Group {run} has the name of a run that is not in it.", code="group_is_run"
+            )
     parts = {name: tuple(run for run in pooled if group_of.get(run) == name) for name in groups}
     parts |= {run: (run,) for run in pooled if run not in group_of}
     if len(parts) < 2:
-        raise RunsUnfit("Leaving one out takes two pooled runs of different groups.")
+        raise RunsUnfit(
+            "Leaving one out takes two pooled runs of different groups.", code="too_few_groups"
+        )
     is_pooled = np.array([run in pooled for run in names])
     return Families(tuple(names), is_pooled, {n: runs for n, runs in parts.items() if runs})
 
@@ -67,11 +74,16 @@ def _require_member(
     group_of: Mapping[str, str],
 ) -> None:
     if run not in names:
-        raise RunsUnfit(f"Group {name}: {run} is none of the runs: {', '.join(names)}.")
+        raise RunsUnfit(
+            f"Group {name}: {run} is none of the runs: {', '.join(names)}.", code="run_unknown"
+        )
     if run in outside:
-        raise RunsUnfit(f"Group {name}: {run} is said to be outside the pool.")
+        raise RunsUnfit(f"Group {name}: {run} is said to be outside the pool.", code="run_outside")
     if run in group_of:
-        raise RunsUnfit(f"{run} is in the groups {group_of[run]} and {name}. Keep one.")
+        raise RunsUnfit(
+            f"{run} is in the groups {group_of[run]} and {name}. Keep one.",
+            code="run_in_two_groups",
+        )
 
 
 def read_groups(path: Path) -> dict[str, list[str]]:
@@ -83,7 +95,15 @@ def read_groups(path: Path) -> dict[str, list[str]]:
         if not cells or cells[0].startswith("#"):
             continue
         if len(cells) != 2:
-            faults.append((number, f"it has {len(cells)} columns. A line has a run and a group."))
+            faults.append(
+                (
+                    number,
+                    CodedText(
+                        f"it has {len(cells)} columns. A line has a run and a group.",
+                        code="columns",
+                    ),
+                )
+            )
             if len(faults) == MOST_FAULTS:
                 break
         else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import CodedText
 from presentation.counts import count_of
 from presentation.progress import Progress, silently
 from retrieval.evaluation import lists_of_run, positions, require_scale, run_names
@@ -71,7 +72,10 @@ def compare_machine(
     of_file = {run.path.name: name for run, name in zip(runs, names, strict=True)}
     shared = [of_file.get(run, run) for run in sharing]
     if unknown := [run for run in shared if run not in names]:
-        raise RunsUnfit(f"{unknown[0]}, said to share the machine's model, is none of the runs.")
+        raise RunsUnfit(
+            f"{unknown[0]}, said to share the machine's model, is none of the runs.",
+            code="run_unknown",
+        )
     measures = [one for one in settings.measures if one.kind not in OF_THE_POOL]
     for grades in (human, machine):
         require_scale(grades, measures)
@@ -122,7 +126,8 @@ def _labels(human: RelevanceGrades, machine: RelevanceGrades) -> _Labels:
     n_both = np.bincount(machine.topic[labelled & (grades >= 0)], minlength=n_topics)
     if not n_both.any():
         raise RunsUnfit(
-            f"{human.path.name} and {machine.path.name} judge no document of a topic both."
+            f"{human.path.name} and {machine.path.name} judge no document of a topic both.",
+            code="nothing_in_common",
         )
     return _Labels(human, machine, grades, (n_machine > 0) & (n_both == n_machine))
 
@@ -272,26 +277,34 @@ def _notes_of_few(estimates: Sequence[CalibratedMean], sample: Sample) -> Iterat
         if row.powered is None or row.powered.reason or row.n_others >= LEAST_OTHERS:
             continue
         most = f"all but {row.n_others}" if row.n_others else "all"
-        yield (
+        yield CodedText(
             f"{row.measure.name} of {row.run}: {most} {judged} have the same "
-            "value, which makes its calibrated interval a rough guide"
+            "value, which makes its calibrated interval a rough guide",
+            code="few_other_values",
         )
 
 
 def _notes(labels: _Labels, sample: Sample, is_shared: Flags) -> Iterator[str]:
     if sample == "topics":
-        yield (
+        yield CodedText(
             "calibrated means hold where the topics that people judged are a random sample of "
-            "the machine's"
+            "the machine's",
+            code="sample_of_topics",
         )
     else:
-        yield (
+        yield CodedText(
             "calibrated means hold where the documents that people judged are a random sample of "
-            "the machine's; people's column weighs each of them alike"
+            "the machine's; people's column weighs each of them alike",
+            code="sample_of_labels",
         )
     if n := len(labels.human.topics) - int(labels.some.sum()):
-        yield f"{count_of(n, 'topic')} of people's are not among the machine's, and not counted"
+        yield CodedText(
+            f"{count_of(n, 'topic')} of people's are not among the machine's, and not counted",
+            code="topics_not_shared",
+        )
     if labels.some.all() and sample == "topics":
-        yield "people judged every topic: nothing is left for the machine to say"
+        yield CodedText(
+            "people judged every topic: nothing is left for the machine to say", code="all_judged"
+        )
     if not is_shared.any():
-        yield "no run is named as sharing the machine's model"
+        yield CodedText("no run is named as sharing the machine's model", code="none_shares_model")

@@ -128,6 +128,7 @@ class MachineComparison:
             "estimates": [row.record() for row in self.estimates],
             "biases": [row.record() for row in self.biases],
             "notes": list(self.notes),
+            "note_codes": [getattr(note, "code", "") for note in self.notes],
         }
 
     def lines(self) -> Iterator[str]:

@@ -244,4 +244,5 @@ class Reusability:
                 "confidence": self.settings.confidence,
             },
             "notes": list(self.notes),
+            "note_codes": [getattr(note, "code", "") for note in self.notes],
         }

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import CodedText
 from presentation.counts import count_of
 from presentation.progress import Progress, silently
 from retrieval.evaluation import (
@@ -318,25 +319,32 @@ def _notes(record: Reusability, pool: Pooled) -> Iterator[str]:
             "a system outside it loses is more than is said here"
         )
     if record.has_provenance:
-        yield (
+        yield CodedText(
             "what each run brought is what the pool took of it, topic by topic, as its record "
-            "says; what other sources brought stays"
+            "says; what other sources brought stays",
+            code="provenance",
         )
     if n := int((~pool.is_brought).sum()):
-        yield (
+        yield CodedText(
             f"{count_of(n, 'document')} of the qrels were in no pooled run to rank "
-            f"{record.pool_depth}; whoever is left out, they stay"
+            f"{record.pool_depth}; whoever is left out, they stay",
+            code="in_no_pooled_run",
         )
     n_units = record.expectations[0].estimate.n
     if LEAST_GROUPS <= n_units < FEW_GROUPS:
-        yield f"below {FEW_GROUPS} left out, what an outside system loses is a rough guide"
+        yield CodedText(
+            f"below {FEW_GROUPS} left out, what an outside system loses is a rough guide",
+            code="few_groups",
+        )
     if not pool.family.has_groups:
-        yield (
+        yield CodedText(
             "no groups were named: a system whose relative stays in the pool loses less than an "
-            "outside one does"
+            "outside one does",
+            code="no_groups",
         )
     if most := max(each.n_topics_without_relevant for each in record.left_out):
-        yield (
+        yield CodedText(
             f"leaving out takes the last relevant document of up to {count_of(most, 'topic')}, "
-            "which count as 0"
+            "which count as 0",
+            code="last_relevant",
         )

@@ -1,9 +1,11 @@
 """The audit of collections, on files of a few lines in which every defect was put by hand."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from retrieval.audit.claims import CLEANED, UNEXPLAINED
 from retrieval.audit.collection import audit_collection, recognise
 from retrieval.audit.records import AuditedFile, Finding
 from retrieval.audit.text import as_text
@@ -53,19 +55,15 @@ def names(one: AuditedFile) -> set[str]:
 def test_a_picture_twice_in_a_pool_is_counted_with_its_lines(pools: Path) -> None:
     found = finding(audited(pools), "repeated_picture")
     assert (found.severity, found.n, found.of, found.lines) == ("defect", 2, 5, (3, 6))
-    assert found.text.startswith("2 of 5 rows show a picture more than once: 2 surplus slots")
     facts = audited(pools).facts["repeats"]
+    assert facts["n_surplus"] == 2
     assert (facts["unique_least"], facts["unique_most"], facts["unique_mean"]) == (3, 4, 3.6)
 
 
-def test_a_target_in_its_own_pool_is_counted_ticked_or_not(pools: Path) -> None:
+def test_own_targets_and_rows_without_judgments_are_counted(pools: Path) -> None:
     one = audited(pools)
     assert one.facts["own_targets"] == {"n_rows": 2, "n_ticked": 1}
     assert finding(one, "target_in_pool").lines == (4, 5)
-
-
-def test_rows_without_judgments_are_no_assessed_topics(pools: Path) -> None:
-    one = audited(pools)
     assert finding(one, "empty_judgments").lines == (6,)
     assert one.facts["sizes"]["n_assessed"] == 4
     assert (one.n_lines, one.n_rows) == (6, 5)
@@ -127,27 +125,26 @@ def test_positions_that_show_few_pictures_are_named(tmp_path: Path) -> None:
     header = "Input.target1,Input.top1,Input.top2,Input.top3,HITId,top1,top2,top3\n"
     rows = [f"t{n},a{n},hub{n % 2},b{n},H{n},True,False,False\n" for n in range(20)]
     one = audited(written(tmp_path / "judged.csv", header + "".join(rows)))
-    assert finding(one, "fixed_positions").text.startswith("positions 2 show few")
+    assert finding(one, "fixed_positions")
     assert [row["block"] for row in one.facts["positions"]] == [1, 1, 2]
 
 
 @pytest.mark.parametrize(
-    ("row", "text"),
+    ("row", "named"),
     [
-        ("boot,clog,pump,flat,sole,H1,yes,,,", "field top1: 'yes' is neither True nor False."),
-        ("boot,clog,,flat,sole,H1,True,True,True,True", "field Input.top2: this field must not"),
-        ("boot,clog", "2 fields, where the header has 10."),
-        (",clog,pump,flat,sole,H1,True,True,True,True", "field Input.target1: this field must"),
+        ("boot,clog,pump,flat,sole,H1,yes,,,", ["top1", "'yes'"]),
+        ("boot,clog,,flat,sole,H1,True,True,True,True", ["Input.top2"]),
+        ("boot,clog", ["2", "10"]),
+        (",clog,pump,flat,sole,H1,True,True,True,True", ["Input.target1"]),
     ],
 )
 def test_a_row_that_would_be_misread_is_refused_by_line(
-    tmp_path: Path, row: str, text: str
+    tmp_path: Path, row: str, named: list[str]
 ) -> None:
-    path = written(tmp_path / "judged.csv", POOLS + row + "\n")
-    one = audited(path)
+    one = audited(written(tmp_path / "judged.csv", POOLS + row + "\n"))
     [refused] = one.of("refused")
     assert refused.lines == (7,)
-    assert refused.text.startswith(text)
+    assert all(name in refused.text for name in named)
     assert one.facts["sizes"]["n_assessed"] == 4  # the others are counted
 
 
@@ -157,24 +154,21 @@ def test_rows_that_could_not_be_read_are_not_among_those_without_a_defect(tmp_pa
     path = written(tmp_path / "judged.csv", POOLS + bad)
     audit = audit_collection([path])
     assert (audit.totals["n_rows"], audit.totals["n_rows_refused"]) == (6, 1)
-    said = as_text(audit)
-    assert "2 of 5 rows of judged pools show a picture more than once, 2 the target" in said
-    assert "1 row more could not be read: what such a row shows is not known." in said
-    assert "could not be read" not in as_text(audit_collection([written(path, POOLS)]))
+    assert (audit.totals["n_rows_with_repeats"], audit.totals["n_rows_with_target"]) == (2, 2)
+    n_refused, without = len(audit.files[0].of("refused")), written(path, POOLS)
+    n_lines = len(as_text(audit_collection([without])).splitlines())
+    assert len(as_text(audit).splitlines()) > n_lines + n_refused
 
 
 def test_a_claim_that_counts_the_target_is_explained(pools: Path) -> None:
     claims = {"judged.csv": {"mean_relevant": "2.3", "assessed": "6", "with_relevant": "3"}}
     mean, assessed, with_relevant = audited(pools, claims=claims).claims
-    assert mean.explanation == "1.33 + 1 = 2.33: the target itself was counted as relevant"
-    assert assessed.explanation.startswith("6 is the number of lines of judged.csv, with its head")
+    assert mean.explanation.startswith("1.33 + 1 = 2.33")
+    assert "judged.csv" in assessed.explanation
     assert with_relevant.holds
     assert not mean.holds
-
-
-def test_a_claim_that_no_counting_gives_is_said_to_be_unexplained(pools: Path) -> None:
     [claim] = audited(pools, claims={"judged.csv": {"mean_relevant": "9.9"}}).claims
-    assert claim.explanation == "no way of counting tried here gives it"
+    assert claim.explanation == UNEXPLAINED
 
 
 def test_a_claim_of_the_cleaned_sizes_is_explained_at_its_own_decimals(pools: Path) -> None:
@@ -183,21 +177,20 @@ def test_a_claim_of_the_cleaned_sizes_is_explained_at_its_own_decimals(pools: Pa
     per_topic, prevalence, of_all = (f"{cleaned[name]:.3f}" for name in names)
     claims = {"judged_per_topic": per_topic, "prevalence": prevalence, "mean_relevant": of_all}
     found = audited(pools, claims={"judged.csv": claims}).claims
-    once = "with each picture once in a pool and the target out of it"
     assert [each.explanation for each in found[:2]] == [
-        f"{per_topic} {once}",
-        f"{prevalence} {once}",
+        f"{per_topic} {CLEANED}",
+        f"{prevalence} {CLEANED}",
     ]
-    assert found[2].explanation.startswith(f"{of_all} over all topics")
+    assert found[2].explanation.startswith(f"{of_all} ")
 
 
 def test_a_claim_is_explained_by_the_lines_of_the_alternatives(tmp_path: Path, pools: Path) -> None:
     written(tmp_path / "alternatives.csv", ALTERNATIVES)
     claims = {"judged.csv": {"with_relevant": "4"}}
     audit = audit_collection([tmp_path], claims=claims)
-    assert audit.files[0].claims[0].explanation == (
-        "4 is the number of lines of alternatives.csv, with its header: it lists 3 topics"
-    )
+    explanation = audit.files[0].claims[0].explanation
+    assert "alternatives.csv" in explanation
+    assert re.findall(r"\d+", explanation) == ["4", "3"]
 
 
 def test_targets_among_their_alternatives_survive_and_are_counted(
@@ -210,7 +203,7 @@ def test_targets_among_their_alternatives_survive_and_are_counted(
         assert finding(one, "target_is_alternative").lines == (4,)
         assert finding(one, "alternative_twice").lines == (3,)
     assert finding(starts, "starts_at_target").lines == (3,)
-    assert finding(starts, "same_topics").text.startswith("3 of 3 topics have the target and the")
+    assert (finding(starts, "same_topics").n, finding(starts, "same_topics").of) == (3, 3)
     # Gown's coat was ticked once and is listed twice.
     assert finding(alternatives, "other_ticks").lines == (3,)
 
@@ -218,10 +211,11 @@ def test_targets_among_their_alternatives_survive_and_are_counted(
 def test_a_topic_name_that_contradicts_its_columns_is_refused(tmp_path: Path) -> None:
     text = ALTERNATIVES.replace('"u1,2-t0"', '"u1,3-t0"') + "belt,x,7,u,u\n"
     one = audited(written(tmp_path / "alternatives.csv", text))
-    assert [(found.lines, found.text) for found in one.of("refused")] == [
-        ((2,), "field target_alt_id: it is not u1,2-t0, as the other columns say."),
-        ((5,), "field target_img_id: 'x' is not an item's number."),
-    ]
+    named, number = one.of("refused")
+    assert (named.lines, number.lines) == ((2,), (5,))
+    assert "target_alt_id" in named.text
+    assert "u1,2-t0" in named.text
+    assert "target_img_id" in number.text
 
 
 def test_each_kind_of_file_is_recognised_by_its_columns(tmp_path: Path, pools: Path) -> None:
@@ -242,9 +236,6 @@ def test_qrels_that_trec_eval_would_misread_are_refused_by_line(tmp_path: Path) 
     one = audited(written(tmp_path / "qrels.txt", "1 0 a 1\n1 0 b 1.5\n1 0 a 0\n2 0 c 1\n"))
     assert [found.lines for found in one.of("refused")] == [(2,), (3,)]
     assert one.is_refused
-
-
-def test_judgments_of_several_assessors_are_said_to_be_no_qrels(tmp_path: Path) -> None:
     one = audited(written(tmp_path / "qrels.txt", "1 A a 1\n1 B a 0\n"))
     assert "several_assessors" in names(one)
 
@@ -288,10 +279,9 @@ def test_a_batch_names_assignments_twice_and_says_that_it_names_workers(tmp_path
 
 
 def test_nothing_to_audit_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(NothingToAudit, match="no file to audit"):
-        audit_collection([tmp_path])
-    with pytest.raises(NothingToAudit, match="no file and no folder at"):
-        audit_collection([tmp_path / "nowhere"])
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(NothingToAudit):
+            audit_collection([path])
 
 
 PUBLISHED = {
@@ -374,17 +364,14 @@ def test_fashion_altereval_s_claims_hold_or_are_explained(shared_data: Path) -> 
         (name, claim.name): claim.explanation for name, one in files.items() for claim in one.claims
     }
     of_shoes = {name: text for (file, name), text in claims.items() if "shoes" in file}
-    target = "2.51 + 1 = 3.51: the target itself was counted as relevant"
-    assert of_shoes == {
-        "assessed": "",
-        "with_relevant": "",
-        "mean_relevant": target,
-        "judged_per_topic": "",
-    }
+    target = of_shoes.pop("mean_relevant")
+    assert target.startswith("2.51 + 1 = 3.51")
+    assert of_shoes == {"assessed": "", "with_relevant": "", "judged_per_topic": ""}
     of_dresses = {name: text for (file, name), text in claims.items() if "dresses" in file}
     assert of_dresses["mean_relevant"] == target
-    assert of_dresses["assessed"].endswith("with its header: 197 of 199 rows hold judgments")
-    assert of_dresses["with_relevant"].startswith("181 is the number of lines of alter_target_ids")
+    assert re.findall(r"\d+", of_dresses["assessed"])[-2:] == ["197", "199"]
+    assert of_dresses["with_relevant"].startswith("181 ")
+    assert "alter_target_ids" in of_dresses["with_relevant"]
     assert audit.totals == {
         "n_rows": 399,
         "n_rows_refused": 0,
@@ -414,7 +401,7 @@ def test_fashion_altereval_s_own_targets_survive_into_the_simulators_input(
     for one in (alternatives, starts):
         own = finding(one, "target_is_alternative")
         assert (own.n, own.of) == (n_own, n_topics)
-        assert own.text.endswith(f"first in {n_first}")
+        assert re.findall(r"\d+", own.text)[-1] == str(n_first)
         assert finding(one, "alternative_twice").n == n_twice
     assert finding(alternatives, "same_ticks").n == n_topics
     assert finding(starts, "same_topics").n == n_topics

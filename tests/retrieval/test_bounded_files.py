@@ -1,6 +1,7 @@
 """Files that were made to be too much: long names, many columns, pictures that fetch others."""
 
 import gzip
+import re
 import subprocess
 import sys
 import time
@@ -23,11 +24,12 @@ from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit, Tre
 from retrieval.models import CollectionVersion, SampledTarget
 from retrieval.pools.encoding import opened_picture
 from retrieval.pools.targets import read_targets
-from retrieval.pools.vectors import read_vectors
+from retrieval.pools.vectors import TOO_LONG, read_vectors
 from retrieval.stored_pools import request_pool
 from retrieval.trec_files import LONGEST_LINE, read_qrels
 from simulation.catalogue_files import read_embeddings
 from simulation.exceptions import CatalogueUnfit
+from tests.codes import refused, refused_naming
 from tests.retrieval.collections import add_file, run_text, sent
 
 pytestmark = pytest.mark.django_db
@@ -53,22 +55,18 @@ def test_a_long_name_in_parquet_is_refused_before_it_is_repeated(collection, cod
     file = add_file(collection, "v.parquet", content, kind="embeddings")
     [[line, problem]] = file.faults
     assert line == 2
-    assert problem == f"{'x' * 40}… is too long a name: 1,000 bytes are the most."
+    assert problem == f"{'x' * 40}… {TOO_LONG}"
 
 
-def test_parquet_is_read_in_the_background_and_its_names_are_read_as_they_are(collection):
+def test_parquet_is_read_in_the_background_and_its_names_keep_their_order(collection, tmp_path):
     names = ["b", "a", "ü"]
     content = parquet(names)
     file = store_file(
         collection=collection, file=sent("v.parquet", content), actor=None, kind="embeddings"
     )
     assert is_packed(file)
-
-
-def test_names_in_parquet_keep_their_order(tmp_path):
-    path = tmp_path / "v.parquet"
-    path.write_bytes(parquet(["b", "a", "ü"]))
-    assert read_vectors(path).names == ["b", "a", "ü"]
+    (tmp_path / "v.parquet").write_bytes(content)
+    assert read_vectors(tmp_path / "v.parquet").names == names
 
 
 def test_texts_that_fill_the_memory_are_refused_unread(collection, settings):
@@ -77,19 +75,20 @@ def test_texts_that_fill_the_memory_are_refused_unread(collection, settings):
     content = parquet(names, use_dictionary=False, compression="zstd")
     assert len(content) < 1024**2
     file = add_file(collection, "v.parquet", content, kind="embeddings")
-    assert file.faults == [[None, "unpacked it has more than 5 MiB."]]
+    [[line, problem]] = file.faults
+    assert (line, re.findall(r"\d+", problem)) == (None, ["5"])
 
 
 def test_columns_that_are_twice_are_found_at_once_and_too_many_are_refused(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text(",".join(f"c{n % 8000}" for n in range(16_000)) + "\n")
     start = time.process_time()
-    with pytest.raises(ImportRefused, match=r"columns appear twice: c0, .*and 7,950 more") as said:
+    with refused_naming(ImportRefused, "c0, ", "7,950") as said:
         read_rows(path)
     assert time.process_time() - start < 1
     assert len(str(said.value)) < 1000
     path.write_text(",".join(f"c{n}" for n in range(65_000)) + "\n")
-    with pytest.raises(ImportRefused, match="65,000 columns, where 16,384 are the most"):
+    with refused_naming(ImportRefused, "65,000", "16,384"):
         read_rows(path)
 
 
@@ -100,7 +99,7 @@ def test_faults_quote_the_beginning_of_a_name(collection, kind):
     file = add_file(collection, "q.txt.gz", gzip.compress(text.encode()), kind=kind)
     assert file.n_faults >= 2
     assert all(len(problem) <= 500 for _line, problem in file.faults)
-    assert f"document {'d' * 40}… of topic t1" in file.faults[-1][1]
+    assert f" {'d' * 40}… " in file.faults[-1][1]
 
 
 def test_a_file_of_a_long_name_is_kept_under_a_shorter_one_and_read(collection):
@@ -125,7 +124,7 @@ def test_a_sample_of_too_many_candidates_is_refused_as_names_are(collection):
         SampledTarget(version=sample, topic=f"t{n}") for n in range(1001)
     )
     for rules in ({"sample": sample.pk}, {"targets": [f"t{n}" for n in range(1001)]}):
-        with pytest.raises(CollectionUnfit, match="more than 1,000,000 candidates"):
+        with refused(CollectionUnfit, "too_many_candidates"):
             request_pool(
                 collection=collection, files=[run], rules=rules | {"depth": 1000}, actor=None
             )
@@ -136,7 +135,7 @@ def test_targets_that_are_vectors_are_counted(collection):
     documents = add_file(collection, "d.parquet", parquet(["a", "b"]), kind="embeddings")
     topics = add_file(collection, "q.parquet", parquet(names), kind="embeddings")
     rules = {"depth": 1000, "queries": {documents.name: topics.name}}
-    with pytest.raises(CollectionUnfit, match="more than 1,000,000 candidates"):
+    with refused(CollectionUnfit, "too_many_candidates"):
         request_pool(collection=collection, files=[documents, topics], rules=rules, actor=None)
 
 
@@ -147,9 +146,9 @@ def test_an_array_whose_shape_is_no_number_is_refused(tmp_path):
     length = len(header).to_bytes(2, "little")
     path.write_bytes(b"\x93NUMPY\x01\x00" + length + header + bytes(8))
     path.with_suffix(".ids").write_text("a\n")
-    with pytest.raises(PoolFileFaults, match="numpy cannot read it"):
+    with refused(PoolFileFaults, "unreadable"):
         read_vectors(path)
-    with pytest.raises(CatalogueUnfit, match="cannot be read as"):
+    with refused_naming(CatalogueUnfit, path.name):
         read_embeddings(path, 1)
 
 
@@ -167,13 +166,13 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     list({read}(Path(sys.argv[1])))
 except Exception as refused:
-    print(refused.__class__.__name__, str(refused).splitlines()[0])
+    print(refused.code, getattr(refused, "lines", [getattr(refused, "line", None)])[0])
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
 def peak(read: str, path) -> tuple[str, int]:
-    """What a reader refuses a file with, and how many MiB it took to see it."""
+    """The code and line that a reader refuses a file with, and how many MiB it took to see it."""
     done = subprocess.run(
         [sys.executable, "-c", PEAK.replace("{read}", read), str(path)],
         capture_output=True,
@@ -197,47 +196,44 @@ def long_line(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("read", "refusal"),
+    ("read", "line"),
     [
-        ("read_run", "Line 2 of long.csv.gz: it is longer than 1 MiB"),
-        ("read_qrels", "Line 2 of long.csv.gz: it is longer than 1 MiB"),
-        ("read_assessors", "Line 2 of long.csv.gz: it is longer than 1 MiB"),
-        ("each_line", "Line 2 of long.csv.gz: it is longer than 1 MiB"),
-        ("read_rows", "Line 2 of long.csv.gz: it has more than 16 million characters"),
-        ("read_targets", "Line 1 of long.csv.gz: columns are missing: target"),
+        *((read, 2) for read in ("read_run", "read_qrels", "read_assessors", "each_line")),
+        *(("read_rows", 2), ("read_targets", 1)),
     ],
 )
-def test_a_line_that_fills_the_memory_is_refused_by_its_number(long_line, read, refusal):
+def test_a_line_that_fills_the_memory_is_refused_by_its_number(long_line, read, line):
     said, megabytes = peak(read, long_line)
-    assert refusal in said
+    assert said.split()[-1] == str(line)
+    assert ("too_long" in said) == (read != "read_targets")
     assert megabytes < 150
 
 
 def test_a_record_of_many_lines_is_refused_where_it_begins(tmp_path):
     path = tmp_path / "many.csv"
-    path.write_text("target\n" + '"\n",' * 5_000_000)
+    path.write_text("target\n" + '"\n",' * 4_500_000)
     said, megabytes = peak("read_rows", path)
-    assert "Line 2 of many.csv: it has more than 16 million characters" in said
+    assert said.split()[-1] == "2"
     assert megabytes < 400
 
 
 def test_names_of_nothing_but_line_ends_are_refused_at_the_first_thousand(tmp_path):
     np.save(tmp_path / "v.npy", np.ones((2000, 2), np.float32))
     with (tmp_path / "v.ids").open("wb") as file:
-        for _ in range(60):
+        for _ in range(30):
             file.write(b"\n" * 1_000_000)
     said, megabytes = peak("read_vectors", tmp_path / "v.npy")
-    assert "Line 1 of v.ids: there is no name." in said
+    assert said == "no_name 1"
     assert megabytes < 100
     with (tmp_path / "v.ids").open("wb") as file:
         file.write(b"".join(b"%d\n" % n for n in range(2000)))
-        for _ in range(60):
+        for _ in range(30):
             file.write(b"a\n" * 500_000)
     said, megabytes = peak("read_vectors", tmp_path / "v.npy")
-    assert "v.npy: it has 2,000 rows, and v.ids 30,002,000 names." in said
+    assert said == "n_names None"
     assert megabytes < 100
     (tmp_path / "v.ids").write_text("a" * 70_000)
-    with pytest.raises(PoolFileFaults, match=r"Line 1 of v\.ids: it is longer than 65,536"):
+    with refused(PoolFileFaults, "too_long", lines=[1]):
         read_vectors(tmp_path / "v.npy")
 
 
@@ -245,11 +241,10 @@ def test_vectors_of_more_rows_than_names_fit_are_refused(tmp_path):
     np.save(tmp_path / "v.npy", np.ones((3, 2), np.float32))
     (tmp_path / "v.ids").write_text("a\nb\nc\n")
     assert read_vectors(tmp_path / "v.npy", most_rows=3).names == ["a", "b", "c"]
-    with pytest.raises(PoolFileFaults, match="it has 3 vectors, where 2 are the most"):
-        read_vectors(tmp_path / "v.npy", most_rows=2)
     (tmp_path / "v.parquet").write_bytes(parquet(["a", "b", "c"]))
-    with pytest.raises(PoolFileFaults, match="it has 3 vectors, where 2 are the most"):
-        read_vectors(tmp_path / "v.parquet", most_rows=2)
+    for name in ("v.npy", "v.parquet"):
+        with refused(PoolFileFaults, "too_many_vectors"):
+            read_vectors(tmp_path / name, most_rows=2)
 
 
 def test_more_targets_than_candidates_fit_are_refused(tmp_path, monkeypatch):
@@ -259,7 +254,7 @@ def test_more_targets_than_candidates_fit_are_refused(tmp_path, monkeypatch):
         path.write_text(text)
         assert len(read_targets(path)) == 2
         path.write_text(text + "c\n")
-        with pytest.raises(PoolFileFaults, match=rf"Line 4 of {name}: it has more than 2 targets"):
+        with refused(PoolFileFaults, "too_many_targets", lines=[4]):
             read_targets(path)
 
 
@@ -269,7 +264,7 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path):
     path.write_text(f"t 0 {name}dd 1\nt 0 e 1\n")
     assert len(read_qrels(path).documents) == 2
     path.write_text(f"t 0 e 1\nt 0 {name}ddd 1\n")
-    with pytest.raises(TrecFileFaults, match=r"Line 2 of long\.qrels: it is longer than 1 MiB"):
+    with refused(TrecFileFaults, "too_long", lines=[2]):
         read_qrels(path)
 
 
@@ -280,24 +275,23 @@ USES = "".join(f'<g id="g{n}">' + f'<use href="#g{n - 1}"/>' * 10 + "</g>" for n
 
 
 @pytest.mark.parametrize(
-    ("size", "inside", "problem"),
+    ("size", "inside", "named"),
     [
-        ("", '<image href="http://127.0.0.1:9/a.png"/>', "it refers to http://127.0.0.1:9/a.png"),
-        ("", '<image x:href="/etc/passwd"/>', "it refers to /etc/passwd"),
-        ("", '<image href="data:image/svg+xml;base64,PHN2Zz4="/>', "it refers to data:image/svg"),
-        ("", "<style>@import 'http://127.0.0.1:9/a.css';</style>", "its style refers to"),
-        ("", '<rect fill="url(http://127.0.0.1:9/a)"/>', "it refers to url"),
-        ('width="60000" height="60000"', "", "it is drawn 60,000 pixels wide"),
-        ('viewBox="0 0 9 90000"', "", "and 90,000 high"),
-        ('width="many" height="1"', "", "its size is many"),
-        ("", f'<g id="g0"/>{USES}', "repeats 80"),
+        ("", '<image href="http://127.0.0.1:9/a.png"/>', "http://127.0.0.1:9/a.png"),
+        ("", '<image x:href="/etc/passwd"/>', "/etc/passwd"),
+        ("", '<image href="data:image/svg+xml;base64,PHN2Zz4="/>', "data:image/svg"),
+        ("", "<style>@import 'http://127.0.0.1:9/a.css';</style>", "style"),
+        ("", '<rect fill="url(http://127.0.0.1:9/a)"/>', "url"),
+        ('width="60000" height="60000"', "", "60,000"),
+        ('viewBox="0 0 9 90000"', "", "90,000"),
+        ('width="many" height="1"', "", "many"),
+        ("", f'<g id="g0"/>{USES}', "80"),
     ],
 )
-def test_a_drawing_that_refers_to_others_or_is_huge_is_not_drawn(size, inside, problem):
+def test_a_drawing_that_refers_to_others_or_is_huge_is_not_drawn(size, inside, named):
     drawing = PictureDraft("image/svg+xml", DRAWING.format(size, inside).encode())
-    with pytest.raises(PoolUnfit, match="The picture of boot cannot be read") as refused:
+    with refused_naming(PoolUnfit, "boot", named):
         opened_picture(drawing, "boot")
-    assert problem in str(refused.value)
 
 
 def test_a_drawing_of_its_own_parts_is_drawn():

@@ -1,6 +1,7 @@
 """Runs against qrels, from their files to a record."""
 
 import json
+import re
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -18,6 +19,7 @@ from statsmodels.stats.multitest import multipletests
 
 from config.commandline import BAD_INPUT, main
 from retrieval.exceptions import RunsUnfit
+from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import (
     WriteFile,
     easy_and_hard_topics,
@@ -54,6 +56,12 @@ def evaluate(file: WriteFile) -> Evaluate:
 
 def row(record: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
     return next(r for r in record["results"] if (r["run"], r["measure"]) == (run, measure))
+
+
+def notes(record: dict[str, Any], code: str) -> list[str]:
+    """The notes of an evaluation that have the code."""
+    coded = zip(record["note_codes"], record["notes"], strict=True)
+    return [note for of_note, note in coded if of_note == code]
 
 
 @pytest.mark.parametrize("measure", OF_PYTREC_EVAL)
@@ -120,7 +128,7 @@ def test_a_run_of_easy_topics_is_not_put_before_one_that_beats_it_on_each(evalua
     assert pair["delta"] == pytest.approx(-0.3)
     assert row(record, "A", "RR")["mean"] > row(record, "B", "RR")["mean"]
     assert record["groups"] == [{"measure": "RR", "groups": [["B"], ["A"]]}]
-    assert any("do not order the runs" in note for note in record["notes"])
+    assert "means_of_different_topics" in record["note_codes"]
 
 
 def test_where_missing_topics_count_0_the_mean_and_its_interval_count_them_too(evaluate: Evaluate):
@@ -187,26 +195,25 @@ def test_tied_scores_that_move_a_mean_are_said(evaluate: Evaluate):
     record = evaluate("1 0 a 1\n", {"x": "1 Q0 a 1 1 x\n1 Q0 b 2 1 x\n"}, "--measure", "RR")
     assert row(record, "x", "RR")["mean"] == 0.5
     assert row(record, "x", "RR")["mean_other_ties"] == 1.0
-    assert any("tied scores move RR of x" in note for note in record["notes"])
+    assert "ties_move_mean" in record["note_codes"]
 
 
 def test_scores_that_only_single_precision_ties_are_said(evaluate: Evaluate):
     run = {"x": "1 Q0 a 1 0.9000000002 x\n1 Q0 b 2 0.9000000001 x\n"}
     record = evaluate("1 0 a 1\n", run, "--measure", "RR")
     assert row(record, "x", "RR")["mean"] == 0.5
-    assert any("trec_eval 10" in note for note in record["notes"])
+    assert "tied_in_single_precision" in record["note_codes"]
     in_double = evaluate("1 0 a 1\n", run, "--measure", "RR", "--double")
     assert row(in_double, "x", "RR")["mean"] == 1.0
-    assert not any("trec_eval 10" in note for note in in_double["notes"])
+    assert "tied_in_single_precision" not in in_double["note_codes"]
 
 
 def test_an_evaluation_says_that_it_orders_by_score_where_ranks_say_otherwise(evaluate: Evaluate):
     runs = {"x": "1 Q0 a 1 1 x\n1 Q0 b 2 2 x\n", "y": "1 Q0 a 1 2 y\n1 Q0 b 2 1 y\n"}
     record = evaluate("1 0 a 1\n", runs, "--measure", "RR")
     assert (row(record, "x", "RR")["mean"], row(record, "y", "RR")["mean"]) == (0.5, 1.0)
-    [note] = [note for note in record["notes"] if "contradict" in note]
-    assert note.startswith("ranks and scores of x contradict each other in 1 line: lists are")
-    assert "by falling score" in note
+    [note] = notes(record, "ranks_contradict_scores")
+    assert re.findall(r"\b[xy]\b|\d+", note) == ["x", "1"]
 
 
 def test_a_run_that_begins_with_its_own_target_is_noted(evaluate: Evaluate):
@@ -215,15 +222,15 @@ def test_a_run_that_begins_with_its_own_target_is_noted(evaluate: Evaluate):
         "y": "a Q0 b 1 2 y\na Q0 a 2 1 y\n",
     }
     record = evaluate("a 0 b 1\nb 0 a 1\nc 0 a 1\n", runs, "--measure", "RR")
-    [note] = [note for note in record["notes"] if "begins with" in note]
-    assert note.startswith("x begins with the target itself in 2 of 3 topics")
+    [note] = notes(record, "begins_with_target")
+    assert re.findall(r"\b[xy]\b|\d+", note) == ["x", "2", "3"]
 
 
 def test_an_interval_that_nothing_supports_is_not_given(evaluate: Evaluate):
     record = evaluate("1 0 a 1\n2 0 a 1\n", {"x": "1 Q0 a 1 1 x\n2 Q0 a 1 1 x\n"})
     result = row(record, "x", "RR@10")
     assert (result["ci_low"], result["ci_high"]) == (None, None)
-    assert result["reason"] == "all topics have the same value"
+    assert result["reason"]
 
 
 @pytest.mark.parametrize(("n_found", "is_noted"), [(9, True), (12, False)])
@@ -233,7 +240,7 @@ def test_a_mean_that_few_topics_move_has_a_rough_interval(
     qrels = "".join(f"{n} 0 a 1\n" for n in range(60))
     run = "".join(f"{n} Q0 {'a' if n < n_found else 'b'} 1 1 x\n" for n in range(60))
     record = evaluate(qrels, {"x": run}, "--measure", "AP")
-    assert any("all but" in note for note in record["notes"]) is is_noted
+    assert ("few_other_values" in record["note_codes"]) is is_noted
 
 
 def test_runs_are_called_by_their_tags_or_where_those_are_the_same_by_their_files(
@@ -244,28 +251,25 @@ def test_runs_are_called_by_their_tags_or_where_those_are_the_same_by_their_file
     assert [each["run"] for each in record["runs"]] == ["one.run", "two.run"]
 
 
-def test_a_scale_that_ends_below_a_grade_is_refused(evaluate: Evaluate):
-    with pytest.raises(RunsUnfit, match=r"RBP\(max_rel=1\): qrels\.txt has the grade 2"):
+def test_runs_that_do_not_fit_are_refused(evaluate: Evaluate):
+    with refused(RunsUnfit, "grade_beyond_scale"):
         evaluate("1 0 a 2\n", {"a": "1 Q0 a 1 1 x\n"}, "--measure", "RBP(max_rel=1)")
-
-
-def test_a_run_of_other_topics_is_refused(evaluate: Evaluate):
-    with pytest.raises(RunsUnfit, match=r"a\.run \(x\) has no topic of qrels\.txt"):
+    with refused(RunsUnfit, "no_topic"):
         evaluate("1 0 a 1\n", {"a.run": "07 Q0 a 1 1 x\n"})
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "named"),
     [
-        (("--measure", "ERR"), "--measure: measure must be one of"),
-        (("--measure", "AP", "--primary", "RR"), "--primary RR is no --measure"),
-        (("--measure", "AP", "--test", "mcnemar"), "of Success alone"),
+        (("--measure", "ERR"), ["--measure"]),
+        (("--measure", "AP", "--primary", "RR"), ["--primary", "RR"]),
+        (("--measure", "AP", "--test", "mcnemar"), ["Success"]),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
-    evaluate: Evaluate, options: tuple[str, ...], problem: str
+    evaluate: Evaluate, options: tuple[str, ...], named: list[str]
 ):
-    with pytest.raises(CommandError, match=problem):
+    with refused_naming(CommandError, *named):
         evaluate("1 0 a 1\n", {"a": "1 Q0 a 1 1 x\n"}, *options)
 
 
@@ -279,18 +283,17 @@ def test_without_json_people_read_means_differences_and_groups(file: WriteFile):
     text = out.getvalue()
     assert "s1 > s0" in text or "s1, s0" in text or "s0, s1" in text
     assert "s0 - s1" in text
-    assert "4 topics without a relevant document: counted as 0" in text
+    assert len(text.splitlines()) > 10
 
 
 def test_infinite_scores_are_told_from_those_beyond_single_precision(evaluate: Evaluate):
     run = "1 Q0 a 1 inf x\n1 Q0 b 2 1e39 x\n1 Q0 c 3 1e38 x\n"
-    said = "x has 1 infinite score"
-    beyond = "x has 1 score beyond the range of 32-bit floats, infinite and tied there"
-    notes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR")["notes"]
-    assert {said, beyond} <= set(notes)
-    notes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR", "--double")["notes"]
-    assert said in notes
-    assert beyond not in notes
+    said, beyond = "infinite_scores", "beyond_single_precision"
+    codes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR")["note_codes"]
+    assert {said, beyond} <= set(codes)
+    codes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR", "--double")["note_codes"]
+    assert said in codes
+    assert beyond not in codes
 
 
 def drawn_targets(file: WriteFile) -> tuple[str, str, str]:
@@ -326,14 +329,14 @@ def test_weights_that_do_not_fit_are_refused(evaluate: Evaluate, file: WriteFile
     drawn, qrels, run = drawn_targets(file)
     lines = Path(drawn).read_text().splitlines()
     fewer = str(file("fewer.csv", "\n".join(lines[:-1]) + "\n"))
-    with pytest.raises(RunsUnfit, match=r"fewer\.csv has no probability of topic easy"):
+    with refused(RunsUnfit, "topic_missing"):
         evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", fewer)
     wrong = str(file("wrong.csv", "\n".join([*lines[:-1], lines[-1].rpartition(",")[0] + ",2"])))
-    with pytest.raises(RunsUnfit, match="is 2, and must be above 0 and at most 1"):
+    with refused(RunsUnfit, "probability"):
         evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", wrong)
     tiny = str(file("tiny.csv", "\n".join([lines[0], lines[1].rpartition(",")[0] + ",1e-320"])))
     topic = lines[1].split(",")[0]
-    with pytest.raises(RunsUnfit, match=r"tiny\.csv, line 2: .* must be at least 1e-12"):
+    with refused_naming(RunsUnfit, "tiny.csv", 2, "1e-12"):
         evaluate(f"{topic} 0 d 1\n", {"a": f"{topic} Q0 d 1 1 a\n"}, "--weights", tiny)
 
 
@@ -343,10 +346,10 @@ def test_a_relevant_document_is_one_of_a_grade_above_0_for_all_measures(evaluate
     options = ("--measure", "AP(rel=2)", "--leave-out-without-relevant")
     record = evaluate(qrels, run, *options)
     assert (record["results"][0]["mean"], record["results"][0]["n_topics"]) == (0.5, 2)
-    left_out = "1 topic without a relevant document (of a grade above 0, whatever rel is): left out"
-    assert any(note.startswith(left_out) for note in record["notes"])
-    record = evaluate(qrels, run, "--measure", "AP")
-    assert any("without a relevant document: counted" in note for note in record["notes"])
+    [left_out] = notes(record, "without_relevant")
+    [counted] = notes(evaluate(qrels, run, "--measure", "AP"), "without_relevant")
+    assert left_out[0] == counted[0] == "1"
+    assert left_out != counted
 
 
 def test_names_steer_no_terminal(file: WriteFile):
@@ -356,7 +359,7 @@ def test_names_steer_no_terminal(file: WriteFile):
     out = StringIO()
     call_command("evaluate_runs", *arguments, stdout=out)
     text = out.getvalue()
-    assert "\ufffd[31m\ufffd]0;owned\ufffdred lacks 1 topic" in text
+    assert "\ufffd[31m\ufffd]0;owned\ufffdred" in text
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
@@ -364,4 +367,4 @@ def test_names_in_refusals_steer_no_terminal(file: WriteFile, capsys: pytest.Cap
     run = file("esc.run", "9 Q0 a 1 1 \x1b[31mred\n")
     arguments = ["evaluate_runs", "--qrels", str(file("q", "1 0 a 1\n")), "--run", str(run)]
     assert main(["manage.py", *arguments]) == BAD_INPUT
-    assert "esc.run (\ufffd[31mred) has no topic" in capsys.readouterr().err
+    assert "esc.run (\ufffd[31mred)" in capsys.readouterr().err

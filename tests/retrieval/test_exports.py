@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ from tests.annotation.studies import (
     tick,
     ticked_study,
 )
+from tests.codes import refused, refused_naming
 
 pytestmark = pytest.mark.django_db
 
@@ -80,11 +82,8 @@ def test_grades_of_several_assessors_become_one_by_a_rule(
     assert lines(graded_study(), rule=rule) == expected
 
 
-def test_what_nobody_can_judge_is_pooled_and_not_judged() -> None:
+def test_what_nobody_can_judge_or_was_asked_is_pooled_and_not_judged() -> None:
     assert lines(graded_study(), with_unjudged=True)[-1] == "t1 0 c -1"
-
-
-def test_what_nobody_was_asked_is_pooled_and_not_judged() -> None:
     study = alternatives_study()
     rate(study, "Ann", "boot", {"clog": 1})
     # Nobody judged the gown: a topic without a judgment would count as 0 in every mean.
@@ -96,7 +95,7 @@ def test_an_answer_may_be_named_that_says_nothing() -> None:
     study = graded_study(categories=["No", "Related", "Yes", "Blurred"])
     assert lines(study, rule="any") == ["t1 0 a 3", "t1 0 b 1", "t1 0 c 3"]
     assert lines(study, rule="any", cannot_judge=["Blurred"]) == ["t1 0 a 2", "t1 0 b 1"]
-    with pytest.raises(StudyUnfit, match="'Dark' is no answer of 'relevance': it has No, Rel"):
+    with refused(StudyUnfit, "answer_unknown"):
         lines(study, cannot_judge=["Dark"])
 
 
@@ -118,23 +117,30 @@ def test_labels_that_say_nothing_are_known(label: str) -> None:
 def test_the_lowest_labelled_point_is_grade_zero() -> None:
     points = {"kind": "likert", "level": "ordinal", "scale_min": 1, "scale_max": 3}
     study = graded_study(categories=[], **points)
-    with pytest.raises(StudyUnfit, match="value 0 under question 'relevance' gives no grade"):
+    with refused(StudyUnfit, "value_no_grade"):
         lines(study)
     assert lines(study, rule="all", zero=0) == ["t1 0 a 1", "t1 0 b 0", "t1 0 c 3"]
     study.questions.get().judgments.filter(value=0).update(value=1)
     assert lines(study, rule="any") == ["t1 0 a 2", "t1 0 b 0", "t1 0 c 2"]
 
 
-def test_a_value_that_is_not_whole_is_refused() -> None:
+def test_values_without_a_grade_are_refused() -> None:
     study = graded_study(categories=[], kind="line", level="ordinal")
+    made = make_label_set(question=study.question(), rule=Rule("mean"))
+    with refused(StudyUnfit, "value_no_grade"):
+        label_qrels(made.label_set)
     rate(study, "Dee", "t1", {"a": 1.5})
-    with pytest.raises(StudyUnfit, match="under question 'relevance' gives no grade"):
+    with refused(StudyUnfit, "value_no_grade"):
         lines(study)
-
-
-def test_a_line_between_two_ends_has_no_grades() -> None:
-    with pytest.raises(StudyUnfit, match="a question with categories or labelled points"):
+    with refused(StudyUnfit, "not_graded"):
         judgment_source(rating_study())
+
+
+def test_label_sets_of_means_grade_no_graded_study() -> None:
+    study = graded_study(level="ordinal")
+    made = make_label_set(question=study.question(), rule=Rule("mean"))
+    with refused(StudyUnfit, "label_no_grade"):
+        label_qrels(made.label_set)
 
 
 def test_labels_by_dawid_and_skene_become_qrels() -> None:
@@ -143,13 +149,6 @@ def test_labels_by_dawid_and_skene_become_qrels() -> None:
     by_labels = label_qrels(made.label_set)
     assert by_labels.rule == "labels 1, dawid_skene"
     assert {row.docno for row in by_labels.table.itertuples()} == {"a", "b"}  # nobody can judge c
-
-
-def test_label_sets_of_means_grade_no_graded_study() -> None:
-    study = graded_study(level="ordinal")
-    made = make_label_set(question=study.question(), rule=Rule("mean"))
-    with pytest.raises(StudyUnfit, match="Use a label set by majority, median or"):
-        label_qrels(made.label_set)
 
 
 def test_sizes_are_counted_with_the_target_and_without() -> None:
@@ -187,7 +186,7 @@ def test_answers_that_say_nothing_are_unjudged_in_an_assessor_s_own_grades() -> 
 def test_an_assessor_s_name_with_a_space_is_refused() -> None:
     study = alternatives_study()
     tick(study, "Ann Lee", "boot", set())
-    with pytest.raises(StudyUnfit, match="The assessor 'Ann Lee' has a space in their name"):
+    with refused(StudyUnfit, "space_in_name"):
         list(assessor_lines(judgment_source(study)))
 
 
@@ -240,8 +239,8 @@ def test_imported_batches_keep_the_ids_of_their_hits(tmp_path: Path) -> None:
 
 def reasoned_study() -> Study:
     study = ticked_study()
-    Submission.objects.filter(item__key="boot").update(justification="Same heel and colour")
-    Submission.objects.filter(item__key="gown").update(justification="Another COLOUR")
+    Submission.objects.filter(item__key="boot").update(justification=BOOT)
+    Submission.objects.filter(item__key="gown").update(justification=GOWN)
     submission = Submission.objects.get(item__key="boot")
     for docno, text in (("clog", "striped as well"), ("flat", "too flat")):
         candidate = submission.item.candidates.get(key=docno)
@@ -251,15 +250,18 @@ def reasoned_study() -> Study:
     return study
 
 
+BOOT, GOWN = "Same heel and colour", "Another COLOUR"
+
+
 def test_reasons_are_rows_with_the_grade_of_whoever_wrote_them() -> None:
     study = reasoned_study()
     columns = ("topic", "docno", "reason", "grade", "relevant_documents")
     rows = table(reason_rows(judgment_source(study)))
     assert [tuple(row[name] for name in columns) for row in rows] == [
-        ("boot", "", "Same heel and colour", "", "clog pump"),
+        ("boot", "", BOOT, "", "clog pump"),
         ("boot", "clog", "striped as well", "1", "clog pump"),
         ("boot", "flat", "too flat", "0", "clog pump"),
-        ("gown", "", "Another COLOUR", "", ""),
+        ("gown", "", GOWN, "", ""),
     ]
 
 
@@ -274,7 +276,7 @@ def test_reasons_are_counted_by_terms() -> None:
     assert counts["price"] == (0, 0)
     text = command_output("reason_terms", "ticked")
     assert "price" not in text
-    assert text.endswith("4 reasons: 2 for something relevant, 2 others.\n")
+    assert re.findall(r"\d+", text.splitlines()[-1]) == ["4", "2", "2"]
 
 
 def test_a_list_of_terms_may_be_one_s_own(tmp_path: Path) -> None:
@@ -327,10 +329,10 @@ def test_items_have_their_numbers_in_a_catalogue(tmp_path: Path) -> None:
     files = write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
     assert files[1].read_text().splitlines()[1] == 'boot,2,1,"u2,1-t0",u2-t0'
     catalogue.write_text("sock\nboot\n")
-    with pytest.raises(CatalogueUnfit, match="The catalogue has no 'clog'"):
+    with refused(CatalogueUnfit, "item_unknown"):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
     catalogue.write_text("sock\nboot\nsock\n")
-    with pytest.raises(CatalogueUnfit, match="'sock' is on line 1 already"):
+    with refused_naming(CatalogueUnfit, "'sock'", 1, 3):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
 
 
@@ -385,15 +387,12 @@ def test_a_catalogue_that_cannot_number_topics_is_refused_with_the_reason(
     study, _pool = topics_about_pictures
     catalogue = tmp_path / "catalogue.csv"
     catalogue.write_text("docno\nclog\nboot\n")
-    with pytest.raises(CatalogueUnfit, match=r"has no '2'.* \(--pool\)"):
+    with refused_naming(CatalogueUnfit, "'2'", "--pool"):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
     catalogue.write_text("clog\nboot\n")
-    with pytest.raises(PoolFileFaults, match="no column for the document's name, such as docno"):
+    with refused(PoolFileFaults, "missing_column"):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
-
-
-def test_grades_do_not_fit_the_released_layout(tmp_path: Path) -> None:
-    with pytest.raises(StudyUnfit, match="is not asked by ticks"):
+    with refused(StudyUnfit, "not_ticks"):
         write_released_layout(judgment_source(graded_study()), tmp_path)
 
 
@@ -423,5 +422,5 @@ def test_the_command_makes_a_label_set_of_a_model_of_assessors(tmp_path: Path) -
     path = tmp_path / "qrels"
     for _ in range(2):
         sentence = command_output("export_qrels", "ticked", output=path, rule="dawid_skene")
-        assert sentence.endswith("(labels 1, dawid_skene, round 1).\n")
+        assert "dawid_skene" in sentence
     assert LabelSet.objects.of(study).count() == 1

@@ -17,6 +17,7 @@ from retrieval.exceptions import PoolDefective, PoolFileFaults, PoolUnfit
 from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.pool_files import read_pool
 from retrieval.pools.pool_items import pool_study
+from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import WriteFile
 
 N = 40
@@ -97,7 +98,7 @@ def test_a_pool_becomes_an_alternatives_study_with_its_sources(files: Path):
 def test_a_defective_pool_is_not_written_for_a_study(files: Path):
     lines = files / "pool.jsonl"
     (files / "2.svg").unlink()
-    with pytest.raises(PoolDefective, match=r"there is no picture at 2\.svg"):
+    with refused_naming(PoolDefective, "2.svg"):
         pooled(files, "--depth=5", f"--alternatives={lines}")
     assert not lines.exists()
     pooled(files, "--depth=5", f"--alternatives={lines}", "--allow=picture", "--allow=hub")
@@ -114,17 +115,19 @@ def test_without_targets_the_topics_of_the_runs_are_pooled(files: Path):
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "named"),
     [
-        ((), "Give one of --quota, --depth and --take"),
-        (("--depth=3", "--take=4"), "Give one of --quota, --depth and --take"),
-        (("--depth=3", "--similarity=words=l2"), "there are no embeddings words"),
-        (("--depth=3", "--similarity=pixels=dot"), "dot is not one of cosine, inner, l2"),
-        (("--quota=pixels",), "'pixels' is not NAME="),
+        ((), ["--quota", "--depth", "--take"]),
+        (("--depth=3", "--take=4"), ["--quota", "--depth", "--take"]),
+        (("--depth=3", "--similarity=words=l2"), ["words"]),
+        (("--depth=3", "--similarity=pixels=dot"), ["dot", "cosine", "inner", "l2"]),
+        (("--quota=pixels",), ["'pixels'"]),
     ],
 )
-def test_options_that_mean_nothing_are_refused(files: Path, options: tuple[str, ...], problem: str):
-    with pytest.raises(CommandError, match=problem):
+def test_options_that_mean_nothing_are_refused(
+    files: Path, options: tuple[str, ...], named: list[str]
+):
+    with refused_naming(CommandError, *named):
         pooled(files, *options)
 
 
@@ -134,25 +137,24 @@ def test_targets_that_no_source_knows_are_said_or_refused(files: Path, file: Wri
     known = ("pool_candidates", run, f"--targets={some}", "--depth=3")
     out = StringIO()
     call_command(*known, stdout=out)
-    assert "unlisted  1            1         a target for which no source lists" in out.getvalue()
-    with pytest.raises(PoolDefective, match="unlisted"):
+    [line] = [line for line in out.getvalue().splitlines() if line.startswith("unlisted")]
+    assert line.split()[1:3] == ["1", "1"]
+    with refused_naming(PoolDefective, "unlisted"):
         call_command(*known, f"--alternatives={files}/pool.jsonl", stdout=StringIO())
     unknown = (f"--targets={none}", f"--output={files}/pool.csv")
-    with pytest.raises(PoolUnfit, match="No candidate was found for any target"):
+    with pytest.raises(PoolUnfit):
         call_command("pool_candidates", run, *unknown, "--depth=3")
     assert not (files / "pool.csv").exists()
 
 
 def test_targets_and_catalogues_are_refused_by_line(files: Path, file: WriteFile):
     file("targets.txt", "d0\nd0\na b\n")
-    with pytest.raises(PoolFileFaults) as refused:
+    with refused(PoolFileFaults, lines=[2, 3]):
         pooled(files, "--depth=3")
-    assert [line for line, _ in refused.value.faults] == [2, 3]
     file("targets.txt", "d0\n")
     file("catalogue.csv", "docno,title\nd0,a\nd1,b\nd0,c\n,d\n")
-    with pytest.raises(PoolFileFaults, match=r"Line 4 of catalogue.csv: .* in line 2 already"):
+    with refused(PoolFileFaults, "twice", lines=[4, 5]):
         pooled(files, "--depth=3")
     file("catalogue.csv", "shoe,title\nd0,a\nd1,b\n")
-    with pytest.raises(PoolFileFaults, match=r"Line 1 of catalogue.csv: .* such as docno") as once:
+    with refused(PoolFileFaults, "missing_column", lines=[1]):
         pooled(files, "--depth=3")
-    assert len(once.value.faults) == 1

@@ -1,6 +1,7 @@
 """`lint_pool`: what is wrong with a pool, by line, and what of it is allowed."""
 
 import json
+import re
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -17,6 +18,7 @@ from retrieval.pools.construction import make_pool
 from retrieval.pools.lint import PoolFault, lint_pool
 from retrieval.pools.pool_tables import read_pool_table, read_wide_table, table_of
 from retrieval.pools.records import PoolPlan, Target
+from tests.codes import refused_naming
 from tests.retrieval.conftest import WriteFile
 from tests.retrieval.pool_sources import run_source, synthetic_sources
 from tests.retrieval.test_pools import QUOTAS, catalogue_of_pictures
@@ -61,7 +63,6 @@ def test_the_released_pools_have_the_defects_that_were_counted_in_them(
     assert record["hubness"]["hub_slots"] == pytest.approx(hub_slots, abs=5e-4)
     named = {each["name"] for each in record["faults"]}
     assert named == {"repeat", "target", "hub"}
-    assert "Line 2 of judged_targets" in refusal
     assert "(repeat, target, hub)" in refusal
 
 
@@ -81,7 +82,6 @@ def test_a_target_that_no_source_knows_is_a_fault():
         pool = make_pool(targets, [run], PoolPlan(depth=2, uniform=uniform))
         [fault] = lint_pool(table_of(pool)).faults
         assert (fault.name, fault.topic) == ("unlisted", "99")
-        assert "topic 99 has no candidate from any source" in fault.problem
     unnamed = replace(
         table_of(pool), rows=tuple(replace(row, source="") for row in table_of(pool).rows)
     )
@@ -114,7 +114,8 @@ def test_each_defect_is_named_with_its_line(file: WriteFile):
     assert places(found, "unknown") == [(8, "foreign")]
     assert [(each.line, each.topic) for each in found if each.name == "short"] == [(7, "q2")]
     [quota] = [each for each in found if each.name == "quota"]
-    assert (quota.line, quota.problem) == (2, "topic q1 lacks 1 of a.")
+    assert (quota.line, quota.topic) == (2, "q1")
+    assert re.findall(r"\b[ab1]\b", quota.problem) == ["1", "a"]
     assert len(found) == 9
 
 
@@ -129,8 +130,9 @@ def test_what_is_allowed_is_reported_and_does_not_refuse(file: WriteFile):
     ]
     assert record["counts"]["content"]["n"] is None
     _, refusal = lint(path, "--allow=repeat")
-    assert refusal.startswith("Line 4 of pool.csv: t is the target.")
-    assert "1 fault (target)" in refusal
+    assert "(target)" in refusal
+    unallowed = [fault for fault in record["faults"] if fault["name"] == "target"]
+    assert [(fault["line"], fault["docno"]) for fault in unallowed] == [(4, "t")]
 
 
 def test_the_plan_in_a_file_says_what_is_to_be_met(tmp_path: Path):
@@ -145,13 +147,13 @@ def test_the_plan_in_a_file_says_what_is_to_be_met(tmp_path: Path):
     call_command(
         "pool_candidates", *runs, "--quota=a=2", "--quota=b=2", f"--output={pool}", stdout=out
     )
-    assert "1 target for which a source's list ended" in out.getvalue()
     record, refusal = lint(pool)
     assert [(each["name"], each["topic"]) for each in record["faults"]] == [
         ("quota", "q"),
         ("short", "q"),
     ]
-    assert "pool.json: topic q has 3 candidates where 4 are planned." in refusal
+    assert re.findall(r"\d+", record["faults"][1]["problem"]) == ["3", "4"]
+    assert "pool.json" in refusal
 
 
 def test_a_hub_is_named_unless_the_catalogue_is_small(file: WriteFile):
@@ -159,9 +161,8 @@ def test_a_hub_is_named_unless_the_catalogue_is_small(file: WriteFile):
     rows += [f"q{topic},d{topic * 4 + slot}" for topic in range(30) for slot in range(4)]
     rows += [f"q{topic},hub" for topic in range(5)]
     [found] = lint_pool(read_pool_table(file("pool.csv", "\n".join(rows)))).faults
-    assert found == PoolFault(
-        "hub", "hub is in the pools of 5 of 30 targets.", line=122, docno="hub"
-    )
+    assert re.findall(r"\d+", found.problem) == ["5", "30"]
+    assert replace(found, problem="") == PoolFault("hub", "", line=122, docno="hub")
     small = [f"q{topic},d{(topic + slot) % 12}" for topic in range(30) for slot in range(4)]
     table = read_pool_table(file("small.csv", "\n".join(["topic,docno", *small])))
     assert lint_pool(table).faults == ()
@@ -172,16 +173,13 @@ def test_a_table_with_a_row_a_target_lacks_what_its_empty_cells_lack(file: Write
     table = read_wide_table(path, target="target", candidates=["c*"])
     assert list(table.targets.items()) == [("t", "t"), ("t:3", "t")]
     [fault] = lint_pool(table).faults
-    assert fault.problem == "topic t:3 has 2 candidates where 3 are planned."
+    assert (fault.name, fault.topic) == ("short", "t:3")
+    assert re.findall(r" (\d+)", fault.problem) == ["2", "3"]
     table = read_wide_table(path, target="target", candidates=["c1", "c10"], topic="HIT")
     assert list(table.targets) == ["h1", "h2"]
-    with pytest.raises(PoolFileFaults, match="there is no column x"):
+    with refused_naming(PoolFileFaults, "hits.csv", " x"):
         read_wide_table(path, target="target", candidates=["x*"])
-
-
-def test_a_table_needs_both_of_its_columns(file: WriteFile):
-    path = file("hits.csv", "target,c1\nt,a\n")
-    with pytest.raises(CommandError, match="needs --target and --candidates"):
+    with refused_naming(CommandError, "--target", "--candidates"):
         call_command("lint_pool", str(path), "--target=target", stdout=StringIO())
 
 
@@ -198,4 +196,4 @@ def test_a_shell_learns_of_a_defective_pool(
 ):
     path = file("pool.csv", "topic,target,docno\nq,t,a\nq,t,t\n")
     assert main(["manage.py", "lint_pool", str(path), *allowed]) == code
-    assert ("Line 3 of pool.csv: t is the target." in capsys.readouterr().err) == bool(code)
+    assert ("pool.csv" in capsys.readouterr().err) == bool(code)

@@ -20,7 +20,8 @@ from retrieval.charts.reuse import (
     left_out_in_words,
     relevant_by_depth,
 )
-from retrieval.exceptions import RunsUnfit, TrecFileFaults
+from retrieval.exceptions import PoolDepthUnknown, RunsUnfit, TrecFileFaults
+from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import (
     Grades,
     Run,
@@ -167,7 +168,7 @@ def test_what_to_expect_is_the_mean_over_groups_with_the_limits_of_one_more(coll
     assert (row["unit"], row["n_left_out"]) == ("group", 4)
     assert row["underestimate"] == pytest.approx(mean, abs=1e-6)
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((mean - half, mean + half), abs=1e-6)
-    assert f"expect an underestimate of AP of {mean:.4f}" in row["sentence"]
+    assert f" {mean:.4f}" in row["sentence"]
 
 
 def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collection: Any):
@@ -196,14 +197,14 @@ def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collecti
     assert of_run["c"]["ci_low"] < of_run["c"]["prevalence"] < of_run["c"]["ci_high"]
     no_run = judged - set().union(*heads.values())
     assert of_run["(no pooled run)"]["n_judged"] == len(no_run)
-    assert any("were in no pooled run" in note for note in record["notes"])
+    assert "in_no_pooled_run" in record["note_codes"]
 
 
 def test_the_depth_is_that_to_which_all_runs_are_in_the_qrels(collection: Any):
     _, _, arguments = collection
     record = reuse(arguments, *MEASURES)
     assert (record["pool_depth"], record["is_depth_inferred"]) == (DEPTH, True)
-    assert any("depth was not named" in note for note in record["notes"])
+    assert len(record["notes"]) > len(reuse(arguments, *MEASURES, f"--pool-depth={DEPTH}")["notes"])
 
 
 def test_a_run_outside_the_pool_is_scored_and_brings_nothing(collection: Any, file: WriteFile):
@@ -228,25 +229,23 @@ def test_groups_come_from_a_file_too(collection: Any, file: WriteFile):
     path = file("groups.txt", "# run group\na1 A\na2.run A\n")
     assert reuse(arguments, *MEASURES, "--groups", str(path))["groups"]["A"] == ["a1", "a2"]
     wrong = file("wrong.txt", "a1 A\na2\n")
-    with pytest.raises(TrecFileFaults, match=r"Line 2 of wrong\.txt: it has 1 columns"):
+    with refused(TrecFileFaults, "columns", lines=[2]):
         reuse(arguments, *MEASURES, "--groups", str(wrong))
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "code"),
     [
-        (("--group", "A=a1,nobody"), "Group A: nobody is none of the runs"),
-        (("--group", "A=a1", "--group", "B=a1"), "a1 is in the groups A and B"),
-        (("--group", "A=a1,a2,b1,c,d"), "takes two pooled runs of different groups"),
-        (("--group", "A=a1", "--outside", "a1"), "a1 is said to be outside the pool"),
-        (("--outside", "nobody"), "nobody, said to be outside the pool"),
+        (("--group", "A=a1,nobody"), "run_unknown"),
+        (("--group", "A=a1", "--group", "B=a1"), "run_in_two_groups"),
+        (("--group", "A=a1,a2,b1,c,d"), "too_few_groups"),
+        (("--group", "A=a1", "--outside", "a1"), "run_outside"),
+        (("--outside", "nobody"), "run_unknown"),
     ],
 )
-def test_groups_that_do_not_fit_are_refused(
-    collection: Any, options: tuple[str, ...], problem: str
-):
+def test_groups_that_do_not_fit_are_refused(collection: Any, options: tuple[str, ...], code: str):
     _, _, arguments = collection
-    with pytest.raises(RunsUnfit, match=problem):
+    with refused(RunsUnfit, code):
         reuse(arguments, *MEASURES, *options)
 
 
@@ -254,15 +253,15 @@ def test_runs_that_were_not_pooled_are_refused_without_a_depth(file: WriteFile):
     arguments = ["--qrels", str(file("q", "1 0 z 1\n"))]
     for name in "ab":
         arguments += ["--run", str(file(name, f"1 Q0 {name} 1 1 {name}\n"))]
-    with pytest.raises(RunsUnfit, match="Say to which depth"):
+    with pytest.raises(PoolDepthUnknown):
         reuse(arguments, *MEASURES)
 
 
-@pytest.mark.parametrize("option", [("--pool-depth", "3"), ("--group", "A=a"), ("--outside", "a")])
-def test_options_of_reusability_are_refused_without_it(collection: Any, option: tuple[str, str]):
+def test_options_of_reusability_are_refused_without_it(collection: Any):
     _, _, arguments = collection
-    with pytest.raises(CommandError, match="is an option of --reusability"):
-        call_command("evaluate_runs", *arguments, *option)
+    for option in (("--pool-depth", "3"), ("--group", "A=a"), ("--outside", "a")):
+        with refused_naming(CommandError, option[0], "--reusability"):
+            call_command("evaluate_runs", *arguments, *option)
 
 
 def test_people_read_what_to_expect_first(collection: Any):
@@ -271,9 +270,9 @@ def test_people_read_what_to_expect_first(collection: Any):
     options = (*MEASURES, *GROUPS, "--reusability")
     call_command("evaluate_runs", *arguments, *options, stdout=out)
     text = out.getvalue()
-    assert "Evaluating an outside system: expect an underestimate of nDCG@10 of" in text
+    record = reuse(arguments, *MEASURES, *GROUPS)
+    assert all(row["sentence"] in text for row in record["expectations"])
     assert "group A" in text
-    assert "still rise" in text
 
 
 def test_fewer_than_four_left_out_have_no_interval(tmp_path: Path, file: WriteFile):
@@ -282,7 +281,8 @@ def test_fewer_than_four_left_out_have_no_interval(tmp_path: Path, file: WriteFi
     for name in ("a1", "b1", "c"):
         arguments += ["--run", str(file(name, run_text(runs[name], name)))]
     row = reuse(arguments, *MEASURES, "--pool-depth", "5")["expectations"][0]
-    assert (row["ci_low"], row["reason"]) == (None, "fewer than 4 left out")
+    assert row["ci_low"] is None
+    assert row["reason"]
     assert row["underestimate"] is not None
 
 
@@ -305,9 +305,7 @@ def test_charts_draw_the_record(collection: Any):
     assert f"{own['change'].min():+.3f}".replace("-", "\N{MINUS SIGN}") in left_out_in_words(
         own, "nDCG@10"
     )
-    assert f"{record['depths'][-1]['n_relevant']:,} relevant documents to rank 5" in (
-        depths_in_words(depths)
-    )
+    assert f" {record['depths'][-1]['n_relevant']:,} " in f" {depths_in_words(depths)} "
 
 
 def test_a_zero_for_missing_topics_counts_with_all_judgments_and_without_some(file: WriteFile):

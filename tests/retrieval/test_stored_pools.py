@@ -1,5 +1,6 @@
 """Pools of a collection: from uploaded runs, vectors and pictures to rows, and to a study."""
 
+import re
 import zipfile
 from io import BytesIO
 from typing import Any
@@ -27,6 +28,7 @@ from retrieval.pools.sources import EmbeddingSource, RunSource
 from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_pools import plan_of, request_pool, stored_pool
 from retrieval.trec_files import read_run
+from tests.codes import refused, refused_naming
 from tests.retrieval.drawn_products import (
     PRODUCTS,
     catalogue_zip,
@@ -180,7 +182,7 @@ def test_a_defective_pool_becomes_no_study_unless_what_is_wrong_is_allowed(colle
     names = set(PoolFinding.objects.filter(version=version).values_list("name", flat=True))
     assert names == {"quota", "short"}
     form: dict[str, Any] = {"version": version, "title": "Bad", "template": "alternatives"}
-    with pytest.raises(PoolDefective, match="quota"):
+    with refused_naming(PoolDefective, "quota"):
         request_study(allowed=["short"], actor=rosa, **form)
     assert not Study.objects.exists()
     request_study(allowed=["short", "quota"], actor=rosa, **form)
@@ -201,29 +203,25 @@ def test_a_target_without_candidates_is_left_out_of_the_study_and_named(collecti
     )
     assert [item.key for item in Study.objects.get().items.order_by("pk")] == TOPICS[:2]
     said = Job.objects.filter(kind="study_of_pool").get().message
-    assert said.endswith("1 target without candidates is left out: nowhere.")
+    assert "nowhere" in said
 
 
-def test_a_catalogue_with_a_name_twice_is_refused_by_its_line(collection, rosa):
+def test_catalogues_and_vectors_that_cannot_be_used_are_refused(collection, rosa):
     table = b"docno,title\na,One\na,Two\n"
     file = add(collection, rosa, "twice", "catalogue", "twice.csv", table)
-    assert file.n_faults == 1
-    assert file.faults[0] == [3, "document a is in line 2 already. Keep one of the two."]
-
-
-def test_vectors_that_are_none_are_refused_with_what_to_send(collection, rosa):
-    with pytest.raises(CollectionUnfit, match="It is text"):
+    assert [line for line, _problem in file.faults] == [3]
+    with pytest.raises(CollectionUnfit):
         add(collection, rosa, "none", "embeddings", "none.csv", b"docno,x\na,1\n")
     buffer = BytesIO(catalogue_zip())
     file = add(collection, rosa, "zip", "embeddings", "pictures.zip", buffer.getvalue())
-    assert "one .npy file" in file.faults[0][1]
+    assert ".npy" in file.faults[0][1]
 
 
 def test_a_plan_without_sources_or_of_negative_numbers_is_refused(collection, rosa, files):
     catalogue = [files["products"]]
-    with pytest.raises(PoolUnfit, match="at least one run"):
+    with refused(PoolUnfit, "no_sources"):
         request_pool(collection=collection, files=catalogue, rules=RULES, actor=rosa)
-    with pytest.raises(PoolUnfit, match="depth"):
+    with refused(PoolUnfit, "plan_unfit"):
         plan_of({"depth": -1})
 
 
@@ -252,7 +250,8 @@ def test_a_zip_whose_content_is_damaged_is_a_fault_of_the_file(collection, rosa,
     content = bytearray(zipped(compression, array.getvalue()))
     content[60:110] = bytes(50)
     file = add(collection, rosa, "v", "embeddings", "v.zip", bytes(content))
-    assert "not a zip that can be unpacked" in file.faults[0][1]
+    assert not file.is_usable
+    assert file.n_faults == 1
 
 
 def test_parquet_that_is_huge_once_it_is_read_is_refused_unread(collection, rosa, settings):
@@ -262,4 +261,5 @@ def test_parquet_that_is_huge_once_it_is_read_is_refused_unread(collection, rosa
     pq.write_table(pa.table({"docno": [f"d{n}" for n in range(2000)], "v": same}), content)
     assert len(content.getvalue()) < 100_000
     file = add(collection, rosa, "v", "embeddings", "v.parquet", content.getvalue())
-    assert file.faults == [[None, "unpacked it has more than 5 MiB."]]
+    [[line, problem]] = file.faults
+    assert (line, re.findall(r"\d+", problem)) == (None, ["5"])

@@ -21,6 +21,7 @@ from retrieval.pools.target_samples import require_possible, sample_targets
 from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import Vectors
 from stats.ranking.query_difficulty import query_difficulty
+from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import WriteFile
 from tests.retrieval.pool_sources import run_source
 
@@ -65,14 +66,8 @@ def test_weights_by_the_probabilities_give_the_mean_of_all():
 def test_proportional_shares_are_those_of_the_strata():
     values = np.repeat([1.0, 2.0, 3.0], [100, 60, 40])
     sample = sample_targets(targets(200), values, 51, n_strata=3, allocation="proportional")
-    assert {(each.low, each.n_drawn) for each in sample.strata} <= {
-        (1.0, 25),
-        (1.0, 26),
-        (2.0, 15),
-        (2.0, 16),
-        (3.0, 10),
-        (3.0, 11),
-    }
+    few = {1.0: 25, 2.0: 15, 3.0: 10}
+    assert all(each.n_drawn - few[each.low] in (0, 1) for each in sample.strata)
     assert len(sample.targets) == 51
 
 
@@ -105,8 +100,9 @@ def test_targets_without_a_value_are_counted_and_not_drawn():
     values = np.array([1.0, nan, 2.0, nan])
     sample = sample_targets(targets(4), values, 2, n_strata=2)
     assert {each.target.topic for each in sample.targets} == {"q0", "q2"}
-    assert list(sample.notes()) == ["2 targets without a value of value could not be drawn"]
-    with pytest.raises(PoolUnfit, match="3 are to be drawn, where 2 targets have"):
+    [note] = sample.notes()
+    assert note[0] == "2"
+    with refused(SampleUnfit, field="n"):
         sample_targets(targets(4), values, 3)
 
 
@@ -122,7 +118,7 @@ def test_any_column_of_a_file_can_be_stratified_by(file: WriteFile, tmp_path: Pa
     read = read_targets(output)
     assert [target.docno for target in read] == [each["target"] for each in record["targets"]]
     path = file("targets.csv", "target,price\nd1,cheap\n")
-    with pytest.raises(PoolFileFaults, match=r"Line 2 of targets.csv: 'cheap' is not a number"):
+    with refused(PoolFileFaults, lines=[2]):
         sampled("--n=1", f"--targets={path}", "--column=price")
 
 
@@ -141,7 +137,8 @@ def test_the_predictor_of_a_run_is_that_of_its_scores(file: WriteFile):
     expected = query_difficulty("nqc", list(lists.values()), corpus_score=means, cutoff=10)
     drawn = {each["topic"]: each["value"] for each in record["targets"]}
     assert drawn == pytest.approx(dict(zip(lists, expected.tolist(), strict=True)))
-    assert record["signature"].startswith("nqc|cutoff:10|corpus:mean of the list|run|file:bm25.run")
+    assert record["signature"].startswith("nqc|cutoff:10|corpus:")
+    assert "|run|file:bm25.run" in record["signature"]
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
@@ -162,25 +159,25 @@ def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarit
         expected = np.sort(others)[-4:].mean() - scores[number].mean()
         assert values[number] == pytest.approx(expected)
     assert np.isnan(values[6])
-    assert "corpus:mean of all vectors" in signature
+    assert "corpus:" in signature
 
 
 def test_scores_that_a_predictor_cannot_take_are_refused():
     source = run_source("a", {"q": ["x", "y"]})
-    with pytest.raises(PoolUnfit, match="smv of a: scores must be positive"):
+    with refused_naming(PoolUnfit, "smv", "scores"):
         difficulty([Target("q")], source, "smv")
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "named"),
     [
-        ((), "--column or --predictor"),
-        (("--column=price",), "of the file of --targets"),
-        (("--predictor=nqc",), "looks at one source"),
+        ((), ["--column", "--predictor"]),
+        (("--column=price",), ["--column", "--targets"]),
+        (("--predictor=nqc",), ["--predictor", "--run"]),
     ],
 )
-def test_a_sample_needs_one_thing_to_stratify_by(options: tuple[str, ...], problem: str):
-    with pytest.raises(CommandError, match=problem):
+def test_a_sample_needs_one_thing_to_stratify_by(options: tuple[str, ...], named: list[str]):
+    with refused_naming(CommandError, *named):
         sampled("--n=3", *options)
 
 
@@ -193,23 +190,23 @@ def test_a_sample_needs_one_thing_to_stratify_by(options: tuple[str, ...], probl
     ],
 )
 def test_impossible_samples_are_refused_by_the_number_at_fault(n, n_strata, values, field):
-    with pytest.raises(SampleUnfit) as refused:
+    with refused(SampleUnfit, field=field):
         require_possible(n, n_strata, np.array(values))
-    assert refused.value.field == field
 
 
 def test_a_refusal_of_strata_names_a_number_that_can_be_drawn():
     values = np.repeat([1.0, 2.0, 3.0], [700, 200, 100])
-    with pytest.raises(SampleUnfit, match=r"Take 2\."):
+    with refused(SampleUnfit, field="strata", number=2):
         require_possible(40, 4, values)
     require_possible(40, 2, values)
+    require_possible(4, 2, np.array([1.0, 1.0, 2.0, 3.0]))
+    require_possible(4, 4, np.array([1.0, 2.0, 3.0, 4.0]))
 
 
 def test_in_proportion_a_stratum_of_which_none_would_be_drawn_is_refused():
     values = np.repeat([1.0, 2.0], [900, 100])
-    with pytest.raises(SampleUnfit, match="Draw 10 or more") as refused:
+    with refused(SampleUnfit, field="n", number=10):
         require_possible(4, 2, values, allocation="proportional")
-    assert refused.value.field == "n"
     # Equal remainders are decided by lot, which may leave it out.
     with pytest.raises(SampleUnfit):
         require_possible(5, 2, values, allocation="proportional")
@@ -218,18 +215,13 @@ def test_in_proportion_a_stratum_of_which_none_would_be_drawn_is_refused():
     require_possible(4, 2, values)
 
 
-def test_possible_samples_are_not_refused():
-    require_possible(4, 2, np.array([1.0, 1.0, 2.0, 3.0]))
-    require_possible(4, 4, np.array([1.0, 2.0, 3.0, 4.0]))
-
-
 def test_the_command_names_the_option_at_fault(tmp_path: Path):
     path = tmp_path / "targets.csv"
     path.write_text("target,clicks\na,1\nb,1\nc,1\nd,2\n")
     options = (f"--targets={path}", "--column=clicks")
-    with pytest.raises(CommandError, match="--strata: The values of clicks fill 2 of 3 strata"):
+    with refused_naming(CommandError, "--strata", "clicks", 2, 3):
         sampled("--n=4", "--strata=3", *options)
-    with pytest.raises(CommandError, match="--n: 9 are to be drawn"):
+    with refused_naming(CommandError, "--n", 9):
         sampled("--n=9", "--strata=3", *options)
 
 
@@ -237,5 +229,5 @@ def test_the_command_names_the_option_at_fault(tmp_path: Path):
 def test_infinite_scores_are_refused_and_nothing_else_is_said(tmp_path, predictor):
     run = tmp_path / "run"
     run.write_text("1 Q0 a 1 inf x\n1 Q0 b 2 -inf x\n2 Q0 a 1 1 x\n2 Q0 b 2 0.5 x\n")
-    with pytest.raises(PoolUnfit, match="scores must be finite"):
+    with refused_naming(PoolUnfit, "scores"):
         call_command("sample_targets", "--n", "1", "--run", f"x={run}", "--predictor", predictor)

@@ -1,6 +1,7 @@
 """Runs and qrels as files: read as trec_eval reads them, refused by line where it would misread."""
 
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from retrieval.exceptions import TrecFileFaults
 from retrieval.file_warnings import contradicting_lines
 from retrieval.trec_blocks import read_in_blocks
 from retrieval.trec_files import read_assessors, read_qrels, read_run
+from tests.codes import refused
 from tests.retrieval.conftest import WriteFile
 
 RUN = "1 Q0 b 1 2.5 t\n1 Q0 a 2 -1e-3 t\n"
@@ -56,9 +58,13 @@ def odd_run(rng: np.random.Generator) -> str:
     return "".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(400))
-def test_blocks_hold_what_lines_hold_or_nothing(file: WriteFile, seed: int):
-    text = odd_run(np.random.default_rng(seed))
+@pytest.mark.parametrize("seed", range(40))
+def test_blocks_hold_what_lines_hold_or_nothing(seed: int):
+    for number in range(10):
+        check_blocks(odd_run(np.random.default_rng(10 * seed + number)))
+
+
+def check_blocks(text: str) -> None:
     columns = read_in_blocks([text.encode()], "run")
     rows = [line.split() for line in text.encode().split(b"\n") if line.split()]
     if columns is None:
@@ -111,66 +117,61 @@ def test_tags_that_differ_name_no_run(file: WriteFile):
 @pytest.mark.parametrize(
     ("content", "faults"),
     [
-        ("1 Q0 a 1 2.5\n", ["Line 1 of f: it has 5 columns"]),
-        ("1 Q0 a 1 2.5 t\n1 Q0 b 1 2.5 my run\n", ["Line 2 of f: it has 7 columns"]),
-        ("1 Q0 a 1 2,5 t\n", ["Line 1 of f: the score 2,5 is not a number"]),
-        ("1 Q0 a 1 1_0 t\n", ["Line 1 of f: the score 1_0 is not a number"]),
-        ("1 Q0 a 1 0x1p3 t\n", ["Line 1 of f: the score 0x1p3 is not a number"]),
-        ("1 Q0 a 1 nan t\n", ["Line 1 of f: the score is NaN"]),
+        ("1 Q0 a 1 2.5\n", {1: "columns"}),
+        ("1 Q0 a 1 2.5 t\n1 Q0 b 1 2.5 my run\n", {2: "columns"}),
+        ("1 Q0 a 1 2,5 t\n", {1: "score"}),
+        ("1 Q0 a 1 1_0 t\n", {1: "score"}),
+        ("1 Q0 a 1 0x1p3 t\n", {1: "score"}),
+        ("1 Q0 a 1 nan t\n", {1: "score_nan"}),
         (
             "1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n\n1 Q0 a 2 1 t\n1 Q0 b 1 NaN t\n",
-            ["Line 4 of f: document a of topic 1 is in line 1 already", "Line 5 of f: the score"],
+            {4: "twice", 5: "score_nan"},
         ),
-        ("", ["f: there is no line in it. A line of a run has 6 columns"]),
-        ("# nothing\n", ["f: there is no line in it"]),
-        (b"1 Q0 \xff 1 2 t\n", ["Line 1 of f: it is not UTF-8"]),
-        (b"1 Q0 a\x00 1 2 t\n", ["Line 1 of f: it holds a NUL character"]),
-        (
-            "1 Q0 a 1 2 t\n\ufeff1 Q0 b 1 1 t\n",
-            ["Line 2 of f: a byte order mark is before its topic"],
-        ),
-        (b"\x1f\x8bnot gzip", ["f: it cannot be read"]),
-        (gzip.compress(RUN.encode(), mtime=0)[:-9], ["f: it cannot be read"]),
+        ("", {None: "no_lines"}),
+        ("# nothing\n", {None: "no_lines"}),
+        (b"1 Q0 \xff 1 2 t\n", {1: "not_utf8"}),
+        (b"1 Q0 a\x00 1 2 t\n", {1: "nul"}),
+        ("1 Q0 a 1 2 t\n\ufeff1 Q0 b 1 1 t\n", {2: "byte_order_mark"}),
+        (b"\x1f\x8bnot gzip", {None: "unreadable"}),
+        (gzip.compress(RUN.encode(), mtime=0)[:-9], {None: "unreadable"}),
     ],
 )
 def test_a_run_that_would_be_misread_is_refused_with_each_line(
-    file: WriteFile, content: str | bytes, faults: list[str]
+    file: WriteFile, content: str | bytes, faults: dict[int | None, str]
 ):
-    with pytest.raises(TrecFileFaults) as refused:
+    with refused(TrecFileFaults, lines=list(faults), codes=list(faults.values())) as error:
         read_run(file("f", content))
-    lines = str(refused.value).splitlines()
-    assert len(lines) == len(faults) + 1
-    for line, fault in zip(lines, faults, strict=False):
-        assert line.startswith(fault)
+    assert len(str(error.value).splitlines()) == len(faults) + 1
 
 
 @pytest.mark.parametrize(
-    ("content", "fault"),
+    ("content", "code", "value"),
     [
-        ("1 0 a 1.5\n", "the grade 1.5 is not a whole number"),
-        ("1 0 a one\n", "the grade one is not a whole number"),
-        ("1 0 a 12345678901234567890123\n", "the grade 12345678901234567890123 is not between"),
-        ("1 0 a 128\n", "the grade 128 is not between -127 and 127"),
-        ("1 0 a 99999999999999999999\n", "is not between"),
-        ("1 0 a\n", "it has 3 columns. A line of qrels has 4 columns: topic iteration docno grade"),
-        ("1 0 a 1\n1 1 a 0\n", "document a of topic 1 is in line 1 already"),
+        ("1 0 a 1.5\n", "grade", "1.5"),
+        ("1 0 a one\n", "grade", "one"),
+        ("1 0 a 12345678901234567890123\n", "grade_range", "12345678901234567890123"),
+        ("1 0 a 128\n", "grade_range", "127"),
+        ("1 0 a 99999999999999999999\n", "grade_range", "99999999999999999999"),
+        ("1 0 a\n", "columns", "topic iteration docno grade"),
+        ("1 0 a 1\n1 1 a 0\n", "twice", "a"),
     ],
 )
-def test_qrels_that_would_be_misread_are_refused(file: WriteFile, content: str, fault: str):
-    with pytest.raises(TrecFileFaults, match=fault):
+def test_qrels_that_would_be_misread_are_refused(
+    file: WriteFile, content: str, code: str, value: str
+):
+    with refused(TrecFileFaults, code) as error:
         read_qrels(file("f", content))
-
-
-def test_a_file_that_is_not_there_is_said_to_be_unreadable(file: WriteFile):
-    missing = file("f", "").with_name("missing")
-    with pytest.raises(TrecFileFaults, match="missing: it cannot be read: No such file"):
-        read_run(missing)
+    assert value in error.value.faults[0][1]
 
 
 def test_of_very_many_faults_the_first_are_listed_and_the_others_counted(file: WriteFile):
-    with pytest.raises(TrecFileFaults) as refused:
-        read_run(file("f", "x\n" * 30))
-    assert "... and 10 more." in str(refused.value)
+    path = file("f", "x\n" * 30)
+    with refused(TrecFileFaults, "columns", lines=list(range(1, 31))) as error:
+        read_run(path)
+    assert len(str(error.value).splitlines()) == TrecFileFaults.MOST_LISTED + 2
+    assert "10" in str(error.value).splitlines()[-2]
+    with refused(TrecFileFaults, "unreadable", lines=[None]):
+        read_run(path.with_name("missing"))
 
 
 def test_ranks_that_contradict_scores_are_named_by_line(file: WriteFile):
@@ -179,19 +180,13 @@ def test_ranks_that_contradict_scores_are_named_by_line(file: WriteFile):
         "t2 Q0 a 2 0.5 x\nt2 Q0 b 1 0.4 x\n"
     )
     run = read_run(file("a.run", text))
-    assert list(contradicting_lines(run, 20)) == [
-        (
-            3,
-            "document b of topic t1 has rank 2 and score 0.95, which is more than the 0.9 of a at "
-            "rank 1.",
-        ),
-        (
-            5,
-            "document a of topic t2 has rank 2 and score 0.5, which is more than the 0.4 of b at "
-            "rank 1.",
-        ),
+    found = list(contradicting_lines(run, 20))
+    assert [line for line, _text in found] == [3, 5]
+    assert [re.findall(r"\bt\d\b|[\d.]*\d", text) for _line, text in found] == [
+        ["t1", "2", "0.95", "0.9", "1"],
+        ["t2", "2", "0.5", "0.4", "1"],
     ]
-    assert len(list(contradicting_lines(run, 1))) == 1
+    assert list(contradicting_lines(run, 1)) == found[:1]
 
 
 @pytest.mark.parametrize(
@@ -215,27 +210,25 @@ def test_contradictions_are_counted_alike_in_blocks_and_by_line(
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
+    ("content", "code"),
     [
-        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "it is a picture (PNG), and not text."),
-        (b"PK\x03\x04" + b"\0" * 26 + b"xl/workbook.xml" + b"\0" * 99, "it is an Excel workbook"),
-        ("t1 0 a 1\n".encode("utf-16"), "it is text in UTF-16. Save it as UTF-8."),
-        (bytes(range(256)) * 20, "it is not text"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "not_text"),
+        (b"PK\x03\x04" + b"\0" * 26 + b"xl/workbook.xml" + b"\0" * 99, "not_text"),
+        ("t1 0 a 1\n".encode("utf-16"), "utf16"),
+        (bytes(range(256)) * 20, "not_text"),
     ],
 )
 @pytest.mark.parametrize("read", [read_run, read_qrels, read_assessors])
 def test_binary_files_are_refused_in_a_sentence_without_their_content(
-    file: WriteFile, read: Callable[[Path], object], content: bytes, problem: str
+    file: WriteFile, read: Callable[[Path], object], content: bytes, code: str
 ):
-    with pytest.raises(TrecFileFaults) as refused:
+    with refused(TrecFileFaults, code, lines=[None]) as error:
         read(file("a.run", content))
-    [(line, text)] = refused.value.faults
-    assert line is None
-    assert text.startswith(problem)
+    [(_line, text)] = error.value.faults
     assert text.isprintable()
 
 
 def test_messages_repeat_the_start_of_a_cell_and_no_unreadable_character(file: WriteFile):
-    with pytest.raises(TrecFileFaults) as refused:
+    with refused(TrecFileFaults, "grade") as error:
         read_qrels(file("q.txt", f"t1 0 a \x01{'9' * 99}x\n"))
-    assert f"the grade \ufffd{'9' * 39}… is not" in str(refused.value)
+    assert f" \ufffd{'9' * 39}… " in str(error.value)
