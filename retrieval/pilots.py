@@ -186,8 +186,8 @@ def read_pilot(path: Path) -> Pilot:
         raise TrecFileFaults(path, [(refused.line, refused.problem)]) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or reason_of(error)
-        problem = _("it cannot be read: {error}.").format(error=reason)
-        raise TrecFileFaults(path, [(None, problem)]) from None
+        text = _("it cannot be read: {error}.").format(error=reason)
+        raise TrecFileFaults(path, [(None, CodedText(text, code="unreadable"))]) from None
     return _pilot(path, rows, has_assessors="assessor" in kept)
 
 

@@ -66,10 +66,13 @@ class Catalogue:
             raise CatalogueUnfit("A catalogue needs at least two items.")
         if not np.isfinite(self.embeddings).all():
             row = int(np.flatnonzero(~np.isfinite(self.embeddings).all(axis=1))[0])
-            raise CatalogueUnfit(f"The embedding of {self.ids[row]} has a value that is no number.")
+            raise CatalogueUnfit(
+                f"The embedding of {self.ids[row]} has a value that is no number.",
+                code="not_finite",
+            )
         if len(set(self.ids)) < len(self.ids):
             [(twice, _)] = Counter(self.ids).most_common(1)
-            raise CatalogueUnfit(f"The id {twice} is in the catalogue twice.")
+            raise CatalogueUnfit(f"The id {twice} is in the catalogue twice.", code="id_twice")
         if self.captions and len(self.captions) != len(self.ids):
             raise CatalogueUnfit("A catalogue has a caption for each item, or none.")
 

@@ -74,7 +74,8 @@ def require_apart(catalogue: Catalogue) -> None:
     if n_places == 1:
         raise CatalogueUnfit(
             f"All {len(catalogue):,} embeddings are alike: recommenders could not tell the items "
-            "apart. Send the embeddings of these items."
+            "apart. Send the embeddings of these items.",
+            code="all_alike",
         )
     # The same item under two ids is the catalogue's own affair.
     if 2 * n_places < _distinct(catalogue.embeddings):
@@ -94,7 +95,9 @@ def read_names(path: Path) -> list[str]:
     """Names, one a line."""
     names = [line.strip() for line in _lines(path)]
     if "" in names:
-        raise CatalogueUnfit(f"Line {names.index('') + 1} of {path.name} is empty.")
+        raise CatalogueUnfit(
+            f"Line {names.index('') + 1} of {path.name} is empty.", code="empty_id"
+        )
     return names
 
 
@@ -110,7 +113,7 @@ def _lines(path: Path) -> list[str]:
 def _require_storable(path: Path, texts: Sequence[str], unit: str) -> None:
     for number, text in enumerate(texts, 1):
         if problem := unstorable(text):
-            raise CatalogueUnfit(f"{unit} {number} of {path.name}: {problem}")
+            raise CatalogueUnfit(f"{unit} {number} of {path.name}: {problem}", code="unstorable")
 
 
 def read_embeddings(path: Path, n_items: int) -> Floats:
@@ -122,13 +125,16 @@ def read_embeddings(path: Path, n_items: int) -> Floats:
     except (*UNREADABLE, EOFError, TypeError, OverflowError, MemoryError, TokenError) as error:
         raise CatalogueUnfit(f"{path.name} cannot be read as .npy: {reason_of(error)}.") from None
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu":
-        raise CatalogueUnfit(f"{path.name} is not a matrix of numbers.")
+        raise CatalogueUnfit(f"{path.name} is not a matrix of numbers.", code="not_a_matrix")
     if not values.shape[1]:
-        raise CatalogueUnfit(f"{path.name} has no column: store one number or more for each name.")
+        raise CatalogueUnfit(
+            f"{path.name} has no column: store one number or more for each name.", code="no_columns"
+        )
     if len(values) != n_items:
         raise CatalogueUnfit(
             f"{path.name} has {len(values):,} rows for {n_items:,} names. Store one row a name, "
-            "in their order."
+            "in their order.",
+            code="n_rows",
         )
     return np.array(values, dtype=np.float64)
 
@@ -144,20 +150,23 @@ def read_attributes(path: Path, ids: list[str]) -> Attributes:
         raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
     _require_storable(path, names, "Column")
     if missing := [one for one in ids if one not in rows]:
-        raise CatalogueUnfit(f"{path.name} has no line for {missing[0]}.")
+        raise CatalogueUnfit(f"{path.name} has no line for {missing[0]}.", code="no_line")
     if not names:
         raise CatalogueUnfit(f"{path.name} has no column beside id.")
     for one in ids:
         for name in names:
             value = rows[one][name]
             if problem := unstorable(value) if value else "there is no value.":
-                raise CatalogueUnfit(f"{path.name}, {one}, {name}: {problem}")
+                raise CatalogueUnfit(
+                    f"{path.name}, {one}, {name}: {problem}", code="unstorable_value"
+                )
     columns = [_attribute(name, [rows[one][name] for one in ids]) for name in names]
     kinds = tuple(kind for kind, _ in columns)
     if all(len(kind.values) == 1 for kind in kinds):
         raise CatalogueUnfit(
             f"All items have the same values in {path.name}: no critique could name a difference. "
-            "Add a column in which they differ, or send no such file."
+            "Add a column in which they differ, or send no such file.",
+            code="no_difference",
         )
     return Attributes(kinds, np.column_stack([codes for _, codes in columns]))
 
@@ -167,7 +176,9 @@ def _rows_by_id(path: Path, reader: csv.DictReader[str]) -> dict[str, dict[str, 
     for row in reader:
         if (one := row.get("id", "")) in rows:
             line = reader.line_num
-            raise CatalogueUnfit(f"{path.name}, line {line}: {one} has a line already.")
+            raise CatalogueUnfit(
+                f"{path.name}, line {line}: {one} has a line already.", code="line_twice"
+            )
         rows[one] = row
     return rows
 

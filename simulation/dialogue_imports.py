@@ -49,7 +49,8 @@ def import_dialogues(
     """Make a new study of them, ready to launch; the template has the name of its kind."""
     if Study.objects.filter(slug=slug).exists():
         raise DialoguesUnfit(
-            _("There is a study '{study}' already. Choose another name.").format(study=slug)
+            _("There is a study '{study}' already. Choose another name.").format(study=slug),
+            code="study_exists",
         )
     imported = import_study(
         draft=items.draft,

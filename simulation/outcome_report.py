@@ -63,7 +63,8 @@ def outcomes_of(study: Study) -> PeoplesOutcomes:
         raise DialoguesUnfit(
             _("Study '{study}' has no answers. Publish it and collect what workers answer.").format(
                 study=study.slug
-            )
+            ),
+            code="no_answers",
         )
     frame["answer"] = frame["annotator"] + " " + frame["round"].astype(str)
     answered = dict(_complete(frame))

@@ -103,7 +103,8 @@ def require_in(catalogue: Catalogue, names: Iterable[str]) -> None:
             _(
                 "{name} is not in the catalogue ({catalogue}). Name the catalogue "
                 "that the dialogues are of."
-            ).format(name=unknown[0], catalogue=catalogue.source)
+            ).format(name=unknown[0], catalogue=catalogue.source),
+            code="item_unknown",
         )
 
 

@@ -79,7 +79,8 @@ def losses_and_gains(path: Path) -> list[TurnDraft]:
                 _(
                     "{file}, line {line}: turn {turn} comes before the turn that led to "
                     "it. Keep the lines of each dialogue in their order."
-                ).format(file=path.name, line=number, turn=row["turn"])
+                ).format(file=path.name, line=number, turn=row["turn"]),
+                code="turn_order",
             )
         situation = (row["recommender"], row["target"], row["turn"], previous, row["shown"])
         turns.setdefault(
@@ -221,7 +222,8 @@ def require_same_items(catalogue: Catalogue, turns: Sequence[TurnDraft]) -> None
             turns=f"{len(turns):,}",
             turn=one.turn,
             target=one.target,
-        )
+        ),
+        code="other_items",
     )
 
 

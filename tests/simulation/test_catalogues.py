@@ -1,8 +1,8 @@
 """Catalogues drawn and read, what is refused of their files, and critiques of their items."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from simulation.sprites import read_sprite
 from simulation.targets import from_judgments, targets_of
 from simulation.top_items import top_items
 from simulation.users import sim_base
+from tests.codes import refused, refused_naming
 from tests.simulation.conftest import line_catalogue, neighbours
 
 
@@ -114,21 +115,21 @@ def test_a_critique_names_what_differs_in_words_and_as_a_vector() -> None:
     assert catalogue.attributes is not None
     critic = AttributeCritic(catalogue)
     shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 200))
+    [same] = critic.texts(shown[:1], shown[:1])
     for text, a, b in zip(critic.texts(shown, wanted), shown, wanted, strict=True):
         has, wants = catalogue.attributes.describe(a), catalogue.attributes.describe(b)
         for part in text.split(" and "):
-            if part.startswith("is ") and part != "is what I am looking for":
+            if part.startswith("is ") and part != same:
                 value = part.removeprefix("is ")
                 assert value in wants.values()
                 assert value not in has.values()
             elif "heel" in part:
                 heels = KINDS[6].values
                 rises = heels.index(wants["heel"]) > heels.index(has["heel"])
-                assert part == ("has a higher heel" if rises else "has a lower heel")
+                assert part.split()[-2] == ("higher" if rises else "lower")
     vectors = critic.vectors(shown, wanted)
     assert (np.abs(vectors).sum(axis=1) <= 4).all()
     assert (critic.vectors(shown, shown) == 0).all()
-    assert critic.texts(shown[:1], shown[:1]) == ["is what I am looking for"]
 
 
 def test_a_critique_by_directions_points_from_the_shown_to_the_wanted() -> None:
@@ -152,7 +153,7 @@ def test_the_sprite_is_a_catalogue_whose_neighbours_are_of_one_class(shared_data
     assert same > 0.65
     critic = AttributeCritic(catalogue)
     text = critic.texts(np.array([0]), np.array([899]))[0]
-    assert "is ankle boot" in text
+    assert "ankle boot" in text
 
 
 def write_folder(folder: Path, **files: str | np.ndarray) -> Path:
@@ -176,44 +177,46 @@ def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path: Path) 
     assert catalogue.attributes.describe(0) == {"colour": "blue", "heel": "level 1"}
     assert catalogue.attributes.describe(2) == {"colour": "red", "heel": "level 3"}
     critic = AttributeCritic(catalogue)
-    assert critic.texts(np.array([0]), np.array([2])) == ["has more heel and is red"]
+    [critique] = critic.texts(np.array([0]), np.array([2]))
+    assert re.findall("more heel|red", critique) == ["more heel", "red"]
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
+    ("files", "code", "named"),
     [
-        ({"embeddings__npy": np.eye(4)}, "embeddings.npy has 4 rows for 3 names"),
-        ({"embeddings__npy": np.array([[1.0], [np.nan], [0.0]])}, "The embedding of b has a value"),
-        ({"embeddings__npy": np.zeros(3)}, "embeddings.npy is not a matrix of numbers"),
-        ({"embeddings__npy": np.zeros((3, 0))}, "embeddings.npy has no column"),
-        ({"embeddings__npy": np.ones((3, 2))}, "All 3 embeddings are alike"),
-        ({"ids__txt": "a\nb\x00\nc\n"}, "Line 2 of ids.txt: there is a NUL character"),
-        ({"ids__txt": "a\na\nc\n"}, "The id a is in the catalogue twice"),
-        ({"ids__txt": "a\n\nc\n"}, "Line 2 of ids.txt is empty"),
-        ({"attributes__csv": "id,colour\na,red\nb,red\n"}, "attributes.csv has no line for c"),
+        ({"embeddings__npy": np.eye(4)}, "n_rows", ["embeddings.npy", 4, 3]),
+        ({"embeddings__npy": np.array([[1.0], [np.nan], [0.0]])}, "not_finite", [" b "]),
+        ({"embeddings__npy": np.zeros(3)}, "not_a_matrix", ["embeddings.npy"]),
+        ({"embeddings__npy": np.zeros((3, 0))}, "no_columns", ["embeddings.npy"]),
+        ({"embeddings__npy": np.ones((3, 2))}, "all_alike", [3]),
+        ({"ids__txt": "a\nb\x00\nc\n"}, "unstorable", ["Line 2", "ids.txt"]),
+        ({"ids__txt": "a\na\nc\n"}, "id_twice", [" a "]),
+        ({"ids__txt": "a\n\nc\n"}, "empty_id", ["Line 2", "ids.txt"]),
+        ({"attributes__csv": "id,colour\na,red\nb,red\n"}, "no_line", ["attributes.csv", " c"]),
         (
             {"attributes__csv": "id,colour\na,red\nb,\nc,red\n"},
-            "attributes.csv, b, colour: there is no value",
+            "unstorable_value",
+            ["attributes.csv", " b", "colour"],
         ),
         (
             {"attributes__csv": "id,colour\na,red\nb,\x00\nc,red\n"},
-            "attributes.csv, b, colour: there is a NUL character",
+            "unstorable_value",
+            ["attributes.csv", " b", "colour"],
         ),
         (
             {"attributes__csv": "id,colour\na,red\nb,blue\na,blue\nc,red\n"},
-            "attributes.csv, line 4: a has a line already",
+            "line_twice",
+            ["attributes.csv", "line 4"],
         ),
-        (
-            {"attributes__csv": "id,colour\na,red\nb,red\nc,red\n"},
-            "All items have the same values in attributes.csv",
-        ),
+        ({"attributes__csv": "id,colour\na,red\nb,red\nc,red\n"}, "no_difference", []),
     ],
 )
 def test_files_that_do_not_fit_are_refused(
-    tmp_path: Path, files: dict[str, str | np.ndarray], message: str
+    tmp_path: Path, files: dict[str, str | np.ndarray], code: str, named: list[object]
 ) -> None:
-    with pytest.raises(CatalogueUnfit, match=message):
+    with refused(CatalogueUnfit, code) as error:
         read_folder(write_folder(tmp_path / "shop", **files))
+    assert all(str(name) in str(error.value) for name in named)
 
 
 @pytest.mark.parametrize("factor", [1e200, 1e-200, 1e-300])
@@ -231,7 +234,7 @@ def test_an_embedding_that_draws_all_others_together_is_refused(tmp_path: Path) 
     assert len(read_folder(folder)) == 20
     embeddings[3] = 1e9
     np.save(folder / "embeddings.npy", embeddings)
-    with pytest.raises(CatalogueUnfit, match=r"The embedding of p3 is so much longer .* 2 places"):
+    with refused_naming(CatalogueUnfit, " p3 ", " 2 "):
         read_folder(folder)
 
 
@@ -239,17 +242,15 @@ def test_an_attribute_that_all_items_share_is_named_in_no_critique(tmp_path: Pat
     attributes = "id,heel,height\na,5,-1.7e308\nb,5,1\nc,5,1.7e308\n"
     catalogue = read_folder(write_folder(tmp_path / "shop", attributes__csv=attributes))
     critic = AttributeCritic(catalogue)
-    assert critic.texts(np.array([0, 1]), np.array([2, 0])) == [
-        "has more height",
-        "has less height",
-    ]
+    texts = critic.texts(np.array([0, 1]), np.array([2, 0]))
+    assert [text.split()[-2:] for text in texts] == [["more", "height"], ["less", "height"]]
 
 
 def test_a_missing_file_is_named_without_its_folder(tmp_path: Path) -> None:
     for read in (lambda: read_sprite(tmp_path / "x.png"), lambda: read_folder(tmp_path)):
-        with pytest.raises(CatalogueUnfit, match="cannot be read: No such file") as refused:
+        with pytest.raises(CatalogueUnfit) as error:
             read()
-        assert str(tmp_path) not in str(refused.value)
+        assert str(tmp_path) not in str(error.value)
 
 
 def test_the_layouts_of_shoes_and_fashion_iq(tmp_path: Path) -> None:
@@ -259,31 +260,32 @@ def test_the_layouts_of_shoes_and_fashion_iq(tmp_path: Path) -> None:
     (tmp_path / "split.dress.val.json").write_text(json.dumps(["B01", "B02"]))
     assert read_shoes(tmp_path / "eval_im_names.txt", features).ids == ("img_1.jpg", "img_2.jpg")
     assert read_fashion_iq(tmp_path / "split.dress.val.json", features).ids == ("B01", "B02")
-    for content, message in (
-        ("{}", "is not a JSON list of product numbers"),
-        ('["B01", ""]', "Entry 2 of split.dress.val.json is empty"),
-        ('["\\ud800", "B02"]', "Entry 1 of .*: there is half a surrogate pair"),
-        ("[" * 200_000, "split.dress.val.json cannot be read: maximum recursion"),
+    split = tmp_path / "split.dress.val.json"
+    for content, entry in (
+        ("{}", ""),
+        ('["B01", ""]', "Entry 2"),
+        ('["\\ud800", "B02"]', "Entry 1"),
+        ("[" * 200_000, ""),
     ):
-        (tmp_path / "split.dress.val.json").write_text(content)
-        with pytest.raises(CatalogueUnfit, match=message):
-            read_fashion_iq(tmp_path / "split.dress.val.json", features)
+        split.write_text(content)
+        with refused_naming(CatalogueUnfit, split.name, entry):
+            read_fashion_iq(split, features)
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("alternatives", "starts", "named"),
     [
-        (lambda c: targets_of(c, {}), "There is no target with judgments"),
-        (lambda c: targets_of(c, {"p1": ["x"]}), "1 judged items are not in the catalogue"),
-        (lambda c: targets_of(c, {"p1": []}, starts={}), "The target p1 has no first item"),
-        (lambda c: targets_of(c, {"p1": []}, starts={"p1": "x"}), "The first item x of target p1"),
+        ({}, None, []),
+        ({"p1": ["x"]}, None, ["1 "]),
+        ({"p1": []}, {}, [" p1 "]),
+        ({"p1": []}, {"p1": "x"}, [" x ", " p1 "]),
     ],
 )
 def test_targets_that_do_not_fit_are_refused(
-    make: Callable[[Catalogue], object], message: str
+    alternatives: dict[str, list[str]], starts: dict[str, str] | None, named: list[str]
 ) -> None:
-    with pytest.raises(TargetsUnfit, match=message):
-        make(line_catalogue())
+    with refused_naming(TargetsUnfit, *named):
+        targets_of(line_catalogue(), alternatives, starts=starts)
 
 
 def test_qrels_become_alternatives_in_the_order_of_their_lines() -> None:

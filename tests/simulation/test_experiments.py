@@ -1,6 +1,7 @@
 """Experiments: what they say of users and recommenders, and what no table may say."""
 
 import json
+import re
 from dataclasses import replace
 from math import nan
 
@@ -20,6 +21,7 @@ from simulation.sensitivity import sensitivity, with_share_judged
 from simulation.tables import expected_maximum, improvement, results_table
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
+from tests.codes import refused_naming
 from tests.simulation.conftest import drawn_shoes
 
 NDCG = measure("nDCG@10")
@@ -56,10 +58,10 @@ def test_targets_to_which_nothing_is_relevant_are_noted_where_they_lower_the_mea
     recommenders: list[tuple[Recommender, Critic]] = [
         (RandomRecommender(catalogue), AttributeCritic(catalogue))
     ]
-    note = "of 20 targets 4 have no alternative but themselves"
     for settings, is_noted in ((Settings(qrels="alternatives"), True), (Settings(), False)):
         notes = run_experiment(catalogue, targets, [sim_base()], recommenders, settings).notes
-        assert any(one.startswith(note) for one in notes) == is_noted
+        counts = [re.findall(r"\d+", note)[:2] for note in notes]
+        assert (["20", "4"] in counts) == is_noted
 
 
 def test_rows_are_means_over_targets_of_means_over_seeds(experiment: Experiment) -> None:
@@ -82,7 +84,7 @@ def test_the_record_names_everything_that_made_the_numbers(experiment: Experimen
     assert record["users"][3]["p_switch"] == 0.5
     assert record["users"][3]["switches_on"] == "loss"
     assert record["settings"]["carry"] == "same list"
-    assert "no user ever leaves before the last turn; people do" in record["notes"]
+    assert record["notes"] == list(experiment.notes) != []
 
 
 def test_comparisons_are_one_family_of_holms(experiment: Experiment) -> None:
@@ -169,7 +171,7 @@ def test_one_relevant_item_cannot_have_more_reciprocal_rank_than_gain() -> None:
     faults = impossible_cells(rows, single_relevant=["SimBase, GRU-RL", "SimBase, EGE"])
     named = [fault.partition(":")[0] for fault in faults]
     assert named[:3] == ["odd", "wrong", "SimBase, GRU-RL"]
-    assert named[3].startswith("SimBase, GRU-RL and MetaSimTol 2, GRU-RL have the very same values")
+    assert re.findall(r"\w+ ?\d?, GRU-RL", named[3]) == ["SimBase, GRU-RL", "MetaSimTol 2, GRU-RL"]
     assert len(named) == 4
 
 
@@ -222,7 +224,7 @@ def test_pictures_are_drawn(experiment: Experiment) -> None:
 def test_two_users_of_the_same_name_are_refused() -> None:
     catalogue, targets = drawn_shoes(900, 10)
     critic = AttributeCritic(catalogue)
-    with pytest.raises(ValueError, match="users must have different names: SimBase"):
+    with refused_naming(ValueError, "users", "SimBase"):
         run_experiment(
             catalogue,
             targets,

@@ -18,6 +18,7 @@ from marketplace.people.enrolment import issue_access_key
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy, FinalItem, SimulatedOutcome
 from tests.annotation.importing import command_output
+from tests.codes import refused, refused_naming
 from tests.simulation.conftest import simulated_log
 from tests.simulation.outcome_crowd import KnownTaste
 
@@ -71,7 +72,7 @@ def test_final_items_are_blind_and_their_origin_is_stored(files: tuple[Path, Pat
 
 @pytest.mark.django_db
 def test_more_targets_than_the_log_has_are_refused(files: tuple[Path, Path]) -> None:
-    with pytest.raises(DialoguesUnfit, match="about 24 targets, not about 5,000"):
+    with refused_naming(DialoguesUnfit, " 24 ", " 5,000"):
         imported(files[0], targets=5000)
     assert not Study.objects.exists()
 
@@ -99,43 +100,43 @@ def test_a_log_that_cannot_be_used_is_refused_with_the_reason(
     rows = [json.loads(line) for line in lines]
     target = rows[-1]["target"]
     cases = {
-        "no dialogue of SimBase leaves 0.8 with embedding:0.9 about": [
+        (LEAVING, "embedding:0.9", target): [
             line
             for line, row in zip(lines, rows, strict=True)
             if (row["recommender"], row["user"], row["target"])
             != ("embedding:0.9", LEAVING, target)
         ],
-        "fewer than two recommenders": [
+        ("spoilt.jsonl",): [
             line
             for line, row in zip(lines, rows, strict=True)
             if row["recommender"] == "random"
         ],
-        "about 1 targets; an outcome study needs 20": [
+        (" 1 ", " 20"): [
             line for line, row in zip(lines, rows, strict=True) if row["target"] == target
         ],
-        "line 1: found must be true or false": [
+        ("line 1", "found"): [
             json.dumps(rows[0] | {"found": "yes"}) + "\n", *lines[1:],
         ],
-        "line 2: not a JSON object": [lines[0], "[1]\n"],
+        ("line 2",): [lines[0], "[1]\n"],
     }  # fmt: skip
-    for problem, kept in cases.items():
+    for named, kept in cases.items():
         path = tmp_path / "spoilt.jsonl"
         path.write_text("".join(kept))
-        with pytest.raises(DialoguesUnfit, match=problem):
+        with refused_naming(DialoguesUnfit, *named):
             imported(path)
-    with pytest.raises(DialoguesUnfit, match="has no user 'nobody'"):
+    with refused_naming(DialoguesUnfit, "'nobody'"):
         imported(files[0], final_user="nobody")
-    with pytest.raises(DialoguesUnfit, match="is not in the catalogue"):
+    with refused(DialoguesUnfit, "item_unknown"):
         imported(files[0], catalogue="drawn:20")
-    with pytest.raises(DialoguesUnfit, match="The log is of other items than"):
+    with refused(DialoguesUnfit, "other_items"):
         imported(files[0], catalogue_seed=7)
     assert not Study.objects.exists()
     imported(files[0])
-    with pytest.raises(DialoguesUnfit, match="There is a study 'outcomes' already"):
+    with refused(DialoguesUnfit, "study_exists"):
         imported(files[0])
-    with pytest.raises(DialoguesUnfit, match="has no answers"):
+    with refused(DialoguesUnfit, "no_answers"):
         command_output("outcome_report", "outcomes")
-    with pytest.raises(DialoguesUnfit, match="Make one with import_switching_study"):
+    with refused_naming(DialoguesUnfit, "import_switching_study"):
         command_output("switching_report", "outcomes")
 
 
@@ -188,7 +189,5 @@ def test_the_user_who_is_true_is_found_through_the_loop(
     assert record["counterfactual"]["chosen_on"] == RECOMMENDERS[:2]
     text = command_output("outcome_report", "outcomes", user=[ACCEPTING])
     assert f"{ACCEPTING}: tau_b" in text
-    assert "chosen on" not in text
-    assert "of recommenders: an order of so few says little, compare ten or more" in text
-    with pytest.raises(DialoguesUnfit, match="There is no recommender 'nobody'"):
+    with refused_naming(DialoguesUnfit, "'nobody'"):
         command_output("outcome_report", "outcomes", chosen_on=["nobody"])

@@ -23,6 +23,7 @@ from simulation.stored_catalogues import (
     read_stored_critic,
     store_upload,
 )
+from tests.codes import refused, refused_naming
 
 pytestmark = pytest.mark.django_db
 
@@ -42,15 +43,15 @@ def test_a_catalogue_that_is_sent_is_read_or_refused_with_the_reason(team):
     }
     row = store_upload(team=team, name="Zip", file=BytesIO(packed(files)), actor=None)
     assert read_stored(row).attributes.describe(1) == {"colour": "blue"}
-    for content, problem in (
-        (b"no zip", "not a zip that can be unpacked"),
-        (packed(files | {"ids.txt": b"a\nb\n"}), "3 rows for 2 names"),
-        (packed({"ids.txt": b"a\nb\nc\n"}), "embeddings.npy cannot be read"),
-        (packed({"other.npy": array.getvalue()}), "It holds no catalogue"),
-        (packed({"a.npy": b"", "b.npy": b""}), "It holds a.npy and b.npy: send one of them"),
-        (packed(files | {"old/ids.txt": b"a\n"}), "It holds ids.txt and old/ids.txt: send one"),
+    for content, named in (
+        (b"no zip", ["zip"]),
+        (packed(files | {"ids.txt": b"a\nb\n"}), ["embeddings.npy", 3, 2]),
+        (packed({"ids.txt": b"a\nb\nc\n"}), ["embeddings.npy"]),
+        (packed({"other.npy": array.getvalue()}), []),
+        (packed({"a.npy": b"", "b.npy": b""}), ["a.npy", "b.npy"]),
+        (packed(files | {"old/ids.txt": b"a\n"}), ["ids.txt", "old/ids.txt"]),
     ):
-        with pytest.raises(CatalogueUnfit, match=problem):
+        with refused_naming(CatalogueUnfit, *named):
             store_upload(team=team, name="Zip", file=BytesIO(content), actor=None)
     assert ZipFile(BytesIO(packed(files))).namelist() == list(files)
 
@@ -98,11 +99,11 @@ def test_captions_that_come_along_are_what_critiques_are_said_in(team):
     content = packed(with_captions)
     row = store_upload(team=team, name="Shoes", file=BytesIO(content), actor=None)
     critic = read_stored_critic(row)
-    assert critic.texts(np.array([0]), np.array([1])) == ["has a wide strap"]
+    assert critic.texts(np.array([0]), np.array([1])) == [said["wide.jpg"]]
     assert critic.record()["source"] == "relative_captions_shoes.json"
     of_others = json.dumps([captions[0] | {"ImageName": "other.jpg"}]).encode()
     foreign = packed(files | {"relative_captions_shoes.json": of_others})
-    with pytest.raises(CaptionsUnfit, match="captions of 0 pairs of this catalogue"):
+    with refused_naming(CaptionsUnfit, " 0 "):
         store_upload(team=team, name="Shoes", file=BytesIO(foreign), actor=None)
 
 
@@ -125,8 +126,9 @@ def png(width: int, height: int, *more: tuple[bytes, bytes]) -> bytes:
     ],
 )
 def test_a_picture_that_cannot_be_read_is_refused_without_the_servers_folder(team, content):
-    with pytest.raises(CatalogueUnfit, match=r"^fashion-mnist-sprite\.png [^/]*$"):
+    with refused_naming(CatalogueUnfit, "fashion-mnist-sprite.png ") as error:
         store_upload(team=team, name="Sent", file=BytesIO(content), actor=None)
+    assert "/" not in str(error.value)
 
 
 def test_what_macos_packs_beside_the_files_is_left_out(team):
@@ -146,7 +148,7 @@ def test_a_full_disk_is_not_called_a_zip_that_cannot_be_unpacked(team, monkeypat
 
     content = packed({"eval_im_names.txt": b"a\nb\n", "x.npy": saved(np.eye(2))})
     monkeypatch.setattr(Path, "write_bytes", write_little)
-    with pytest.raises(OSError, match="No space left"), _unpacked(content):
+    with refused(OSError, errno=ENOSPC), _unpacked(content):
         pass
 
 
@@ -155,5 +157,5 @@ def test_a_header_that_promises_more_than_the_file_holds_is_refused(team, shape)
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(16)
     content = packed({"ids.txt": b"a\nb\n", "embeddings.npy": array})
-    with pytest.raises(CatalogueUnfit, match="cannot be read as"):
+    with refused_naming(CatalogueUnfit, "embeddings.npy"):
         store_upload(team=team, name="Huge", file=BytesIO(content), actor=None)

@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from simulation.switching import compare_users, share_over_workers, switching_study
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
+from tests.codes import refused_naming
 
 WORKER_SD, TARGET_SD = 0.8, 0.4
 
@@ -53,7 +54,7 @@ def averaged(logit: float) -> float:
 
 
 def test_the_rule_of_a_simulated_crowd_is_recovered_with_intervals_that_cover() -> None:
-    n_trials, held = 25, {"loss": 0, "turn": 0, "after loss": 0, "after gain": 0, "leaves": 0}
+    n_trials, held = 10, {"loss": 0, "turn": 0, "after loss": 0, "after gain": 0, "leaves": 0}
     after_loss, after_gain = averaged(1.0), averaged(-3.0)
     for seed in range(n_trials):
         study = switching_study(crowd(seed))
@@ -63,8 +64,8 @@ def test_the_rule_of_a_simulated_crowd_is_recovered_with_intervals_that_cover() 
         held["after loss"] += study.after_loss.ci_low < after_loss < study.after_loss.ci_high
         held["after gain"] += study.after_gain.ci_low < after_gain < study.after_gain.ci_high
         held["leaves"] += study.leaves.ci_low < 0.1 < study.leaves.ci_high
-    # Of 25 at 95 %, 20 or fewer have a probability of .001.
-    assert min(held.values()) > 20, held
+    # Of 10 at 95 %, 6 or fewer have a probability of .001.
+    assert min(held.values()) > 6, held
 
 
 def test_one_coefficient_decides_between_the_article_and_the_release() -> None:
@@ -82,20 +83,20 @@ def test_switchers_who_choose_at_random_take_the_nearest_by_chance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    "changes",
     [
-        (lambda d: d.assign(choice=np.where(d.delta < 0, d.choice, "keep")), "separated by the"),
-        (lambda d: d[d.worker < 2], "fewer than 3 workers decided"),
-        (lambda d: d[d.target < 2], "fewer than 3 targets"),
-        (lambda d: d.assign(turn=np.where(d.delta < 0, 2, 3)), "losses and gains are of different"),
+        lambda d: d.assign(choice=np.where(d.delta < 0, d.choice, "keep")),
+        lambda d: d[d.worker < 2],
+        lambda d: d[d.target < 2],
+        lambda d: d.assign(turn=np.where(d.delta < 0, 2, 3)),
     ],
 )
 def test_without_a_model_shares_of_decisions_are_reported_with_the_reason(
-    changes: Any, reason: str
+    changes: Any,
 ) -> None:
     decisions = changes(crowd(0))
     study = switching_study(decisions)
-    assert reason in str(study.model.reason)
+    assert study.model.reason
     assert study.estimated_by == "shares of decisions"
     stayed = decisions[decisions.choice != "leave"]
     for one, is_loss in ((study.after_loss, True), (study.after_gain, False)):
@@ -117,13 +118,13 @@ def test_who_never_switched_after_a_gain_has_a_bound_over_workers() -> None:
 
 def test_decisions_of_one_kind_of_turn_say_nothing_of_the_other() -> None:
     losses = switching_study(crowd(0).query("delta < 0"))
-    assert losses.model.reason == "all turns were losses"
+    assert losses.model.reason
     assert 0 < losses.after_loss.ci_low < losses.after_loss.ci_high < 1
     assert np.isnan(losses.after_gain.value)
-    assert losses.after_gain.reason == "no decisions"
+    assert losses.after_gain.reason
     everybody_left = crowd(0).assign(choice="leave")
     study = switching_study(everybody_left)
-    assert study.model.reason == "all who decided left"
+    assert study.model.reason not in ("", None, losses.model.reason)
     assert study.leaves.value == 1
     assert compare_users(everybody_left, [sim_base()]) == []
 
@@ -150,7 +151,7 @@ def test_a_true_simulator_ranks_above_a_false_one() -> None:
     assert released.gain.ci_high < 0
     # On people who switch after gains the order is the other way.
     turned = compare_users(crowd(3, intercept=1.0, loss=-4.0), users)
-    assert turned[0].user == "MetaSimProb tolerance 1, P 0.75, as released"
+    assert turned[0].user == users[1].name
 
 
 def test_few_who_left_have_limits_between_none_and_all() -> None:
@@ -168,18 +169,15 @@ def test_a_share_over_workers_is_not_that_of_independent_decisions() -> None:
     share = share_over_workers(workers, values, 0.95)
     # Ten workers who never change their mind are ten observations.
     assert share.ci_high - share.ci_low == pytest.approx(2 * 2.262 * 0.5 / 3, rel=0.01)
-    assert share_over_workers(workers[:100], values[:100], 0.95).reason == "fewer than 6 workers"
+    few = share_over_workers(workers[:100], values[:100], 0.95)
+    assert np.isnan(few.ci_low)
+    assert few.reason
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"choice": "stay"}, "choice must be keep, switch or leave, not 'stay'"),
-        ({"delta": np.nan}, "delta must not be missing"),
-    ],
-)
-def test_decisions_that_cannot_be_read_are_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        switching_study(crowd(0).assign(**change))
-    with pytest.raises(ValueError, match="decisions must have a column worker"):
+def test_decisions_that_cannot_be_read_are_refused() -> None:
+    with refused_naming(ValueError, "choice", "'stay'"):
+        switching_study(crowd(0).assign(choice="stay"))
+    with refused_naming(ValueError, "delta"):
+        switching_study(crowd(0).assign(delta=np.nan))
+    with refused_naming(ValueError, "worker"):
         switching_study(crowd(0).drop(columns="worker"))

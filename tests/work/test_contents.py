@@ -21,6 +21,7 @@ from config.backups.rows import read_lines, write_rows
 from config.objects import object_storage
 from simulation.models import CataloguePart, DialogueLogPart, DialoguePiece, StoredRecommender
 from tests.annotation.studies import rated_study
+from tests.codes import refused, refused_naming
 from validation.models import ReportFile
 from work.checks import check_objects
 from work.contents.columns import content_columns, sweep_objects
@@ -122,10 +123,10 @@ def test_what_was_lost_or_changed_in_the_storage_is_said_and_not_shown(folder):
     row = picture(LARGE)
     (path,) = objects_in(folder)
     path.write_bytes(LARGE[:-1])
-    with pytest.raises(ContentMissing, match="was changed or cut short"):
+    with refused(ContentMissing, "changed"):
         content_of(row)
     path.unlink()
-    with pytest.raises(ContentMissing, match="must name the storage that it was written to"):
+    with refused(ContentMissing, "missing"):
         content_of(row)
 
 
@@ -147,17 +148,17 @@ def test_contents_are_moved_into_the_storage_and_back(folder, settings):
     settings.CONTENT_IN_OBJECTS = False
     rows = [picture(LARGE), picture(SMALL, "b"), picture(MARK + LARGE, "c")]
     contents = [content_of(row) for row in rows]
-    with pytest.raises(CommandError, match="Let OBJECTS_URL name the storage first"):
+    with refused_naming(CommandError, "OBJECTS_URL"):
         move("objects")
     settings.CONTENT_IN_OBJECTS = True
-    assert move("objects", dry_run=True) == "2 contents to move.\n"
-    assert move("objects").startswith("2 contents moved, ")
+    assert move("objects", dry_run=True)[0] == "2"
+    assert move("objects")[0] == "2"
     assert [len(column_of(row)) for row in rows] == [REFERENCE_BYTES, len(SMALL), REFERENCE_BYTES]
     assert [content_of(row) for row in rows] == contents
-    assert move("objects").startswith("0 contents moved")
+    assert move("objects")[0] == "0"
     printed = move("database")
-    assert printed.startswith("2 contents moved, ")
-    assert "start them without OBJECTS_URL" in printed
+    assert printed[0] == "2"
+    assert "OBJECTS_URL" in printed
     make_old(folder)
     assert (sweep_objects(), objects_in(folder)) == (2, [])
     assert [content_of(row) for row in rows] == contents

@@ -19,7 +19,8 @@ from django.db import (
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from work.exceptions import JobKindUnknown, JobPostponed, JobWaiting
+from tests.codes import refused_naming
+from work.exceptions import JobKindUnknown, JobPostponed, JobStopped, JobWaiting
 from work.execution import claim, run_job
 from work.models import Job
 from work.queues import waiting_ids
@@ -93,7 +94,7 @@ def test_a_job_that_waits_for_one_of_another_queue_lets_it_go_first(kind, work_o
 
 def test_a_kind_that_no_app_does_is_refused(kind):
     kind(lambda running: "")
-    with pytest.raises(JobKindUnknown, match="No app does jobs of kind 'dance'; there are: job"):
+    with refused_naming(JobKindUnknown, "'dance'", "job"):
         request_job(kind="dance")
 
 
@@ -191,17 +192,15 @@ def test_a_message_too_many_does_no_harm(kind, work_off):
 
 
 def test_a_refusal_fails_at_once_in_its_own_words(kind, work_off):
+    reason = "There are no candidates; import some first."
+
     def refuse(running):
-        raise ValueError("There are no candidates; import some first.")
+        raise ValueError(reason)
 
     kind(refuse, refusals=(ValueError,))
     job = request_job(kind="job")
     work_off()
-    assert (state_of(job), job.message, job.attempts) == (
-        State.FAILED,
-        "There are no candidates; import some first.",
-        1,
-    )
+    assert (state_of(job), job.message, job.attempts) == (State.FAILED, reason, 1)
 
 
 def test_an_unexpected_error_is_tried_again_later_and_later_and_then_given_up(
@@ -227,21 +226,21 @@ def test_an_unexpected_error_is_tried_again_later_and_later_and_then_given_up(
     assert waits == [10, 20]
     work_off()
     assert state_of(job) == State.FAILED
-    assert job.message == (
-        "Unexpected error: OSError. The site's log has the rest. It was tried 3 times."
-    )
+    assert "OSError" in job.message
+    assert "secret" not in job.message
+    assert " 3 " in job.message
 
 
 def test_a_job_whose_needs_are_in_use_is_postponed(kind, work_off):
     def wait(running):
         if running.job.attempts == 1:
-            raise JobPostponed("It is being scored already.")
+            raise JobPostponed("In use.")
         return "Scored."
 
     kind(wait)
     job = request_job(kind="job")
     work_off()
-    assert (state_of(job), job.message) == (State.QUEUED, "It is being scored already.")
+    assert (state_of(job), job.message) == (State.QUEUED, "In use.")
     Job.objects.update(run_after=timezone.now())
     look()
     work_off()
@@ -277,10 +276,7 @@ def test_a_running_job_that_is_stopped_ends_at_its_next_step_and_is_resumed(
     settings.WORK_LEASE_SECONDS = 3
     job = request_job(kind="job")
     work_off()
-    assert (state_of(job), job.message) == (
-        State.STOPPED,
-        "Stopped; what was done until then is kept.",
-    )
+    assert (state_of(job), job.message) == (State.STOPPED, str(JobStopped()))
     assert 3 <= len(done) < 400
     resumed = True
     assert resume_job(job=job) == job
@@ -299,10 +295,8 @@ def test_what_the_database_cannot_take_fails_at_once(kind, work_off, error):
     work_off()
     assert state_of(job) == State.FAILED
     assert job.attempts == 1
-    assert job.message == (
-        f"The database cannot take what it was given ({error.__name__}). The site's log has the "
-        "rest."
-    )
+    assert error.__name__ in job.message
+    assert "too long" not in job.message
 
 
 @pytest.mark.parametrize("error", [OperationalError, IntegrityError])
@@ -313,7 +307,8 @@ def test_a_database_that_is_away_is_asked_again(kind, work_off, error):
     kind(store, max_attempts=3)
     job = request_job(kind="job")
     work_off()
-    assert (state_of(job), job.message) == (State.QUEUED, "The database refused it.")
+    assert state_of(job) == State.QUEUED
+    assert "away" not in job.message
 
 
 def test_a_job_that_breaks_off_after_it_was_stopped_is_not_tried_again(kind, work_off):
@@ -324,10 +319,7 @@ def test_a_job_that_breaks_off_after_it_was_stopped_is_not_tried_again(kind, wor
     kind(break_off)
     job = request_job(kind="job")
     work_off()
-    assert (state_of(job), job.message) == (
-        State.STOPPED,
-        "Stopped; what was done until then is kept.",
-    )
+    assert (state_of(job), job.message) == (State.STOPPED, str(JobStopped()))
 
 
 def test_a_job_that_is_given_back_while_it_is_stopped_stays_stopped(kind, work_off):

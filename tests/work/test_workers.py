@@ -128,5 +128,5 @@ def test_a_message_that_names_no_task_is_not_run(kind, backend):
     """The library of the database's queue checks that itself."""
     rq = task_backends["default"]
     rq.queue(INTERACTIVE).enqueue_call("os.getpid", result_ttl=0)
-    with pytest.raises(SuspiciousOperation, match="names no task"):
+    with pytest.raises(SuspiciousOperation):
         Worker([INTERACTIVE]).run(until_empty=True)

@@ -52,10 +52,13 @@ def read_object(stored: StoredObject) -> bytes:
     except FileNotFoundError:
         raise ContentMissing(
             f"{stored.name} is not in the site's storage. OBJECTS_URL must name the storage that "
-            "it was written to; what was lost there is in a backup of the site."
+            "it was written to; what was lost there is in a backup of the site.",
+            code="missing",
         ) from None
     if sha256(content).digest() != stored.digest:
-        raise ContentMissing(f"{stored.name} in the site's storage was changed or cut short.")
+        raise ContentMissing(
+            f"{stored.name} in the site's storage was changed or cut short.", code="changed"
+        )
     return content
 
 

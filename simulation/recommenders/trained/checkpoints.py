@@ -113,7 +113,8 @@ def read_recommender(
     if checkpoint.fingerprint != fingerprint(catalogue, critic):
         raise CheckpointUnfit(
             f"{path.name} was trained on {checkpoint.catalogue} with critiques by "
-            f"{checkpoint.critic.get('name', '?')}; this is {catalogue.source} with {critic.name}."
+            f"{checkpoint.critic.get('name', '?')}; this is {catalogue.source} with {critic.name}.",
+            code="other_critic" if checkpoint.catalogue == catalogue.source else "other_catalogue",
         )
     problem = f"{path.name} does not hold this network's parameters."
     try:
