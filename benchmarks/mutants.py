@@ -134,7 +134,7 @@ MUTANTS = (
         "marketplace/hits/review.py",
         "timedelta(days=30)",
         "timedelta(days=31)",
-        "tests/marketplace/test_assignments_api.py",
+        "tests/marketplace/conformance/test_money.py",
         "thirty",
     ),
     Mutant(
