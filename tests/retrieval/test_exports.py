@@ -72,8 +72,7 @@ def lines(study: Study, **options: object) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "grades"),
-    [("any", (2, 1)), ("all", (1, 0)), ("majority", (1, 1)), ("votes", (2, 2))],
+    ("rule", "grades"), [("any", (2, 1)), ("all", (1, 0)), ("majority", (1, 1)), ("votes", (2, 2))]
 )
 def test_grades_of_several_assessors_become_one_by_a_rule(
     rule: str, grades: tuple[int, int]

@@ -43,11 +43,7 @@ def test_votes_are_grades(judged_by_three: Study) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "relevant"),
-    [
-        ("majority", {"clog", "pump"}),
-        ("any", {"clog", "pump", "flat", "coat"}),
-        ("all", {"clog"}),
-    ],
+    [("majority", {"clog", "pump"}), ("any", {"clog", "pump", "flat", "coat"}), ("all", {"clog"})],
 )
 def test_a_rule_makes_one_of_several_annotators(
     judged_by_three: Study, rule: str, relevant: set[str]

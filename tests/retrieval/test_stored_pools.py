@@ -29,13 +29,7 @@ from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_pools import plan_of, request_pool, stored_pool
 from retrieval.trec_files import read_run
 from tests.codes import refused, refused_naming
-from tests.retrieval.drawn_products import (
-    PRODUCTS,
-    catalogue_zip,
-    run_text,
-    targets,
-    vectors_zip,
-)
+from tests.retrieval.drawn_products import PRODUCTS, catalogue_zip, run_text, targets, vectors_zip
 from work.execution import run_job
 from work.models import Job
 
@@ -241,8 +235,7 @@ def zipped(compression: int, array: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "compression",
-    [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA],
+    "compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
 )
 def test_a_zip_whose_content_is_damaged_is_a_fault_of_the_file(collection, rosa, compression):
     array = BytesIO()

@@ -67,12 +67,7 @@ def test_vectors_far_from_the_origin_keep_their_digits(similarity: Similarity):
     array = (1000 + rng.normal(size=(3000, 128))).astype(np.float32)
     some = np.arange(40)
     found = nearest(
-        array[:1500],
-        named(array),
-        10,
-        similarity=similarity,
-        own=np.arange(1500),
-        block_rows=2000,
+        array[:1500], named(array), 10, similarity=similarity, own=np.arange(1500), block_rows=2000
     )
     queries = array[some].astype(np.float64)
     expected = scores_by_numpy(queries, array.astype(np.float64), similarity)

@@ -91,9 +91,7 @@ def test_switchers_who_choose_at_random_take_the_nearest_by_chance() -> None:
         lambda d: d.assign(turn=np.where(d.delta < 0, 2, 3)),
     ],
 )
-def test_without_a_model_shares_of_decisions_are_reported_with_the_reason(
-    changes: Any,
-) -> None:
+def test_without_a_model_shares_of_decisions_are_reported_with_the_reason(changes: Any) -> None:
     decisions = changes(crowd(0))
     study = switching_study(decisions)
     assert study.model.reason

@@ -11,13 +11,7 @@ from simulation.dialogues import simulate
 from simulation.names import named_recommender
 from simulation.recommenders import EmbeddingRecommender
 from simulation.targets import targets_of
-from simulation.users import (
-    MetaUser,
-    meta_sim_prob,
-    meta_sim_tol,
-    p_switch_of_effect,
-    sim_base,
-)
+from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, p_switch_of_effect, sim_base
 from tests.codes import refused_naming
 from tests.simulation.conftest import Script, drawn_shoes, line_catalogue
 
