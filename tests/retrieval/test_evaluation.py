@@ -121,7 +121,7 @@ def test_differences_are_tested_on_the_topics_that_both_runs_have(evaluate: Eval
     assert zeros["comparisons"][0]["p"] == pytest.approx(stats.ttest_rel(*full).pvalue)
 
 
-def test_a_run_of_easy_topics_is_not_put_before_one_that_beats_it_on_each(evaluate: Evaluate):
+def test_missing_topics_are_left_out_or_count_0_in_every_number(evaluate: Evaluate):
     grades, files = easy_and_hard_topics()
     record = evaluate(qrels_text(grades), files, "--measure", "RR")
     (pair,) = record["comparisons"]
@@ -129,10 +129,6 @@ def test_a_run_of_easy_topics_is_not_put_before_one_that_beats_it_on_each(evalua
     assert row(record, "A", "RR")["mean"] > row(record, "B", "RR")["mean"]
     assert record["groups"] == [{"measure": "RR", "groups": [["B"], ["A"]]}]
     assert "means_of_different_topics" in record["note_codes"]
-
-
-def test_where_missing_topics_count_0_the_mean_and_its_interval_count_them_too(evaluate: Evaluate):
-    grades, files = easy_and_hard_topics()
     record = evaluate(qrels_text(grades), files, "--measure", "RR", "--missing", "zero")
     of_a = row(record, "A", "RR")
     values = [of_a["per_topic"][topic] for topic in grades]
@@ -313,7 +309,9 @@ def drawn_targets(file: WriteFile) -> tuple[str, str, str]:
     return str(drawn), qrels, "".join(f"{t} Q0 d 1 1 a\n" for t in topics)
 
 
-def test_topics_drawn_with_unequal_probabilities_are_weighed(evaluate: Evaluate, file: WriteFile):
+def test_topics_drawn_with_unequal_probabilities_are_weighed_by_weights_that_fit(
+    evaluate: Evaluate, file: WriteFile
+):
     drawn, qrels, run = drawn_targets(file)
     record = evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", drawn)
     per_topic = row(record, "a", "P@1")["per_topic"]
@@ -323,10 +321,6 @@ def test_topics_drawn_with_unequal_probabilities_are_weighed(evaluate: Evaluate,
     assert weighted["mean"] == pytest.approx(0.9 * hard + 0.1)
     assert weighted["ci_low"] < weighted["mean"] < weighted["ci_high"] < 0.6
     assert record["weighted"]["effective_n"] == pytest.approx(1000**2 / (20 * 45**2 + 20 * 25))
-
-
-def test_weights_that_do_not_fit_are_refused(evaluate: Evaluate, file: WriteFile):
-    drawn, qrels, run = drawn_targets(file)
     lines = Path(drawn).read_text().splitlines()
     fewer = str(file("fewer.csv", "\n".join(lines[:-1]) + "\n"))
     with refused(RunsUnfit, "topic_missing"):

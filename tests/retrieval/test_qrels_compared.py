@@ -116,7 +116,9 @@ def test_tau_b_and_swaps_of_every_two_rankings_are_those_of_their_means(compare:
         assert sum(each["significance"].values()) == each["n_pairs"] == 10
 
 
-def test_runs_that_lack_topics_are_ranked_by_what_they_do_on_the_same_topics(compare: Compare):
+def test_runs_are_ranked_on_the_topics_that_they_share_unless_missing_ones_count_0(
+    compare: Compare,
+):
     """A run of easy topics has the higher mean, and the other beats it on each topic of both."""
     labels, runs = easy_and_hard_topics()
     other = {topic: grades | {"m0": int(topic > "t25")} for topic, grades in labels.items()}
@@ -130,10 +132,6 @@ def test_runs_that_lack_topics_are_ranked_by_what_they_do_on_the_same_topics(com
     assert (one["tau_b"]["value"], one["tau_b"]["ci_low"]) == (1, None)
     assert one["tau_b"]["reason"] == UNMOVED
     assert "no_interval" in record["note_codes"]
-
-
-def test_a_zero_for_missing_topics_counts_in_means_intervals_and_groups(compare: Compare):
-    labels, runs = easy_and_hard_topics()
     record = compare({"x": labels, "y": labels}, runs, "--measure", "RR", "--missing", "zero")
     for ranking in record["rankings"]:
         assert ranking["groups"] == [["B"], ["A"]]
@@ -213,7 +211,7 @@ def test_assessors_of_one_file_are_as_qrels_of_each(compare: Compare):
         assert of_one[name] == of_files[name]
 
 
-def test_assessors_who_judged_some_topics_are_drawn_topic_by_topic(compare: Compare):
+def test_assessors_of_some_topics_are_drawn_unless_each_topic_has_one(compare: Compare):
     labels, runs = collection()
     topics = list(labels["a"])
     shared = {
@@ -229,10 +227,6 @@ def test_assessors_who_judged_some_topics_are_drawn_topic_by_topic(compare: Comp
     assert design["tau_b"]["min"] <= design["tau_b"]["median"] <= design["tau_b"]["max"] <= 1
     assert [each["n_assessors"] for each in record["crossed"]] == [2] * 5
     assert record["crossed"][0]["n_topics"] <= 40 <= record["crossed"][0]["n_assessments"]
-
-
-def test_with_one_assessor_a_topic_topics_and_assessors_are_not_separated(compare: Compare):
-    labels, runs = collection()
     topics = list(labels["a"])
     alone = {
         "a": {topic: labels["a"][topic] for topic in topics[:20]},
@@ -282,7 +276,7 @@ def test_a_machines_labels_are_not_merged_with_peoples(compare: Compare):
     assert means(record, "union") == means(only_people, "union")
 
 
-def test_topics_that_not_all_have_are_left_out_and_counted(compare: Compare):
+def test_topics_that_not_all_have_or_without_relevant_documents_are_left_out(compare: Compare):
     labels, runs = collection()
     fewer = {"a": labels["a"], "b": {t: labels["b"][t] for t in list(labels["b"])[:25]}}
     record = compare(fewer, runs)
@@ -290,10 +284,6 @@ def test_topics_that_not_all_have_are_left_out_and_counted(compare: Compare):
     assert {each["name"]: each["n_topics_left_out"] for each in record["qrels"]}["a"] == 15
     note = record["notes"][record["note_codes"].index("topics_not_shared")]
     assert note.startswith("a has 15 ")
-
-
-def test_topics_without_a_relevant_document_may_be_left_out_for_all_alike(compare: Compare):
-    labels, runs = collection()
     record = compare(labels, runs, "--leave-out-without-relevant")
     kept = [t for t in labels["a"] if all(max(labels[n][t].values()) > 0 for n in "abc")]
     assert record["n_topics"] == len(kept) < 40

@@ -200,13 +200,6 @@ def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collecti
     assert "in_no_pooled_run" in record["note_codes"]
 
 
-def test_the_depth_is_that_to_which_all_runs_are_in_the_qrels(collection: Any):
-    _, _, arguments = collection
-    record = reuse(arguments, *MEASURES)
-    assert (record["pool_depth"], record["is_depth_inferred"]) == (DEPTH, True)
-    assert len(record["notes"]) > len(reuse(arguments, *MEASURES, f"--pool-depth={DEPTH}")["notes"])
-
-
 def test_a_run_outside_the_pool_is_scored_and_brings_nothing(collection: Any, file: WriteFile):
     _, runs, arguments = collection
     # What a1 has, under another name: pooled, it would leave a1 nothing of its own.
@@ -257,14 +250,7 @@ def test_runs_that_were_not_pooled_are_refused_without_a_depth(file: WriteFile):
         reuse(arguments, *MEASURES)
 
 
-def test_options_of_reusability_are_refused_without_it(collection: Any):
-    _, _, arguments = collection
-    for option in (("--pool-depth", "3"), ("--group", "A=a"), ("--outside", "a")):
-        with refused_naming(CommandError, option[0], "--reusability"):
-            call_command("evaluate_runs", *arguments, *option)
-
-
-def test_people_read_what_to_expect_first(collection: Any):
+def test_people_read_what_to_expect_and_the_depth_is_inferred(collection: Any):
     _, _, arguments = collection
     out = StringIO()
     options = (*MEASURES, *GROUPS, "--reusability")
@@ -273,6 +259,12 @@ def test_people_read_what_to_expect_first(collection: Any):
     record = reuse(arguments, *MEASURES, *GROUPS)
     assert all(row["sentence"] in text for row in record["expectations"])
     assert "group A" in text
+    record = reuse(arguments, *MEASURES)
+    assert (record["pool_depth"], record["is_depth_inferred"]) == (DEPTH, True)
+    assert len(record["notes"]) > len(reuse(arguments, *MEASURES, f"--pool-depth={DEPTH}")["notes"])
+    for option in (("--pool-depth", "3"), ("--group", "A=a"), ("--outside", "a")):
+        with refused_naming(CommandError, option[0], "--reusability"):
+            call_command("evaluate_runs", *arguments, *option)
 
 
 def test_fewer_than_four_left_out_have_no_interval(tmp_path: Path, file: WriteFile):

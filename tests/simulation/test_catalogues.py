@@ -72,12 +72,17 @@ def test_products_that_share_attributes_lie_near_each_other() -> None:
     assert np.corrcoef(shared[a != b], distance[a != b])[0, 1] < -0.5
 
 
-def test_distances_are_exact() -> None:
+def test_distances_are_exact_and_repeats_may_be_excluded() -> None:
     catalogue = drawn_catalogue(300)
     a, b = np.random.default_rng(0).integers(0, 300, size=(2, 500))
     gaps = (catalogue.positions[a] - catalogue.positions[b])[:, ::-1]
     assert (catalogue.squared_distance(a, b) == (gaps**2).sum(axis=1)).all()
     assert np.abs(catalogue.positions).max() <= 1
+    targets, critic = neighbours(catalogue, 20), AttributeCritic(catalogue)
+    for recommender in (EmbeddingRecommender(catalogue, critic), RandomRecommender(catalogue)):
+        log = simulate(catalogue, targets, [sim_base()], recommender, critic, repeats=False)
+        shown = np.sort(log.shown[0, 0], axis=1)
+        assert (shown[:, 1:] != shown[:, :-1]).all()
 
 
 def test_the_best_items_are_those_of_a_full_sort_ties_by_position() -> None:
@@ -101,16 +106,7 @@ def test_nearest_items_do_not_depend_on_the_batch() -> None:
     ).mean() > 0.99
 
 
-def test_no_item_comes_again_where_repeats_are_excluded() -> None:
-    catalogue = drawn_catalogue(300)
-    targets, critic = neighbours(catalogue, 20), AttributeCritic(catalogue)
-    for recommender in (EmbeddingRecommender(catalogue, critic), RandomRecommender(catalogue)):
-        log = simulate(catalogue, targets, [sim_base()], recommender, critic, repeats=False)
-        shown = np.sort(log.shown[0, 0], axis=1)
-        assert (shown[:, 1:] != shown[:, :-1]).all()
-
-
-def test_a_critique_names_what_differs_in_words_and_as_a_vector() -> None:
+def test_critiques_name_what_differs_and_directions_point_to_the_wanted() -> None:
     catalogue = drawn_catalogue(500)
     assert catalogue.attributes is not None
     critic = AttributeCritic(catalogue)
@@ -130,10 +126,6 @@ def test_a_critique_names_what_differs_in_words_and_as_a_vector() -> None:
     vectors = critic.vectors(shown, wanted)
     assert (np.abs(vectors).sum(axis=1) <= 4).all()
     assert (critic.vectors(shown, shown) == 0).all()
-
-
-def test_a_critique_by_directions_points_from_the_shown_to_the_wanted() -> None:
-    catalogue = drawn_catalogue(500)
     critic = DirectionCritic(catalogue)
     shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 200))
     vectors = critic.vectors(shown, wanted)

@@ -119,7 +119,7 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(experiment, monkeypatch):
     assert [note.text for note in version.notes.filter(is_fault=False)] == list(whole.notes)
 
 
-def test_seeds_and_targets_average_to_the_means(experiment):
+def test_rows_are_means_over_seeds_and_targets_and_switches_are_counted(experiment):
     version = run(experiment)
     of_seeds = version.seed_results.filter(turn=7, measure="nDCG@10", user__position=3)
     means = dict(version.results.filter(turn=7, measure="nDCG@10", user__position=3).values_list(
@@ -134,10 +134,6 @@ def test_seeds_and_targets_average_to_the_means(experiment):
         )
         assert np.mean(values.values_list("value", flat=True)) == pytest.approx(mean)
         assert values.count() == experiment.n_targets
-
-
-def test_switches_are_counted_and_only_of_users_who_may(experiment):
-    version = run(experiment)
     counts = {
         (row.recommender.name, row.user.name): row
         for row in version.switches.select_related("recommender", "user")

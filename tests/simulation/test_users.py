@@ -107,7 +107,7 @@ def test_a_user_switches_with_the_probability_named() -> None:
     assert both == pytest.approx(0.09, abs=4 * (0.09 * 0.91 / 1500) ** 0.5)
 
 
-def test_a_target_that_is_its_own_first_alternative_is_never_left_as_released() -> None:
+def test_targets_of_few_alternatives_are_kept() -> None:
     catalogue = line_catalogue()
     targets = targets_of(catalogue, {"p5": ["p5", "p7"]}, starts={"p5": "p8"})
     script, critic = Script(catalogue, SHOWN), DirectionCritic(catalogue)
@@ -116,10 +116,6 @@ def test_a_target_that_is_its_own_first_alternative_is_never_left_as_released() 
     assert not released.switched.any()
     cleaned = simulate(catalogue, targets.without_faults(), [user], script, critic, n_turns=6)
     assert cleaned.switched.sum() == 3
-
-
-def test_a_target_without_alternatives_is_kept() -> None:
-    catalogue = line_catalogue()
     targets = targets_of(catalogue, {"p5": [], "p4": ["p7"]}, starts={"p5": "p8", "p4": "p8"})
     users = [meta_sim_tol(0), meta_sim_prob(0, 1.0), meta_sim_prob(0, 1.0, mode="released")]
     log = simulate(

@@ -22,7 +22,7 @@ def results_of(n_items, *, seed=0, settings=SETTINGS):
     )
 
 
-def test_a_difference_of_coefficients_of_three_items_ends_where_differences_do():
+def test_intervals_of_three_items_end_where_differences_do_and_shares_may_have_none():
     results = results_of(3, seed=2)
     records = results.rows(
         ComparisonRecord, scope="all", level=results.level, coefficient=results.coefficient
@@ -32,31 +32,6 @@ def test_a_difference_of_coefficients_of_three_items_ends_where_differences_do()
     differences = [row[2] for row in table.rows]
     assert {-2 <= cell.low <= cell.high <= 2 for cell in differences} == {True}
     assert CUT_AT_TWO in table.note
-
-
-def test_a_report_of_many_items_cuts_no_interval_and_says_nothing_of_it():
-    results = results_of(60)
-    table = comparisons_table(results, "q")
-    records = results.rows(
-        ComparisonRecord, scope="all", level=results.level, coefficient=results.coefficient
-    )
-    assert [(row[2].low, row[2].high) for row in table.rows] == [
-        (record.ci_low, record.ci_high) for record in records
-    ]
-    assert CUT_AT_TWO not in table.note
-
-
-@pytest.mark.parametrize(
-    ("coefficient", "limits"),
-    [("kendall", (-2.0, 2.0)), ("pearson", (-2.0, 2.0)), ("acc_eq", (-1.0, 1.0))],
-)
-def test_shares_of_pairs_lie_no_further_apart_than_one(coefficient, limits):
-    assert difference_within(0.4, (-5.44, 4.29), coefficient) == limits
-    assert difference_within(None, (None, None), coefficient) == (None, None)
-
-
-def test_a_share_of_a_ceiling_that_may_be_nothing_has_no_interval_and_says_why():
-    results = results_of(3, seed=2)
     ceilings = results.rows(CeilingRecord)
     may_be_none = [one.attainable_low is not None and one.attainable_low <= 0 for one in ceilings]
     assert any(may_be_none)
@@ -67,9 +42,26 @@ def test_a_share_of_a_ceiling_that_may_be_nothing_has_no_interval_and_says_why()
     assert str(NO_SHARE_INTERVAL) in note_of(table)
 
 
-def test_a_share_of_a_ceiling_that_is_sure_keeps_its_interval():
+def test_intervals_of_many_items_are_kept():
     results = results_of(60)
+    table = comparisons_table(results, "q")
+    records = results.rows(
+        ComparisonRecord, scope="all", level=results.level, coefficient=results.coefficient
+    )
+    assert [(row[2].low, row[2].high) for row in table.rows] == [
+        (record.ci_low, record.ci_high) for record in records
+    ]
+    assert CUT_AT_TWO not in table.note
     rows = zip(results.rows(CeilingRecord), ceilings_table(results).rows, strict=True)
     sure = [row[-1] for one, row in rows if one.level != "system"]
     assert len(sure) == 6
     assert all(share.low < share.value < share.high for share in sure)
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "limits"),
+    [("kendall", (-2.0, 2.0)), ("pearson", (-2.0, 2.0)), ("acc_eq", (-1.0, 1.0))],
+)
+def test_shares_of_pairs_lie_no_further_apart_than_one(coefficient, limits):
+    assert difference_within(0.4, (-5.44, 4.29), coefficient) == limits
+    assert difference_within(None, (None, None), coefficient) == (None, None)

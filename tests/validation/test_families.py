@@ -38,7 +38,7 @@ def declared(variants=("m2", "m3")):
     return human, scores.assign(is_primary=~scores["metric"].isin(variants))
 
 
-def test_only_primary_metrics_are_tested_corrected_and_ranked():
+def test_only_primary_metrics_are_tested_and_variants_are_shown_when_asked_for():
     report = report_from_tables(*declared(), QUICK)
     assert {(row.metric_a, row.metric_b) for row in report.comparisons} == {("m0", "m1")}
     for row in report.comparisons:
@@ -49,6 +49,12 @@ def test_only_primary_metrics_are_tested_corrected_and_ranked():
         assert row.value is not None
     assert {row.rank for row in report.correlations} <= {None, 1.0, 1.5, 2.0}
     assert {row.metric for row in report.sensitivity} == {"m0", "m1"}
+    for with_variants, metrics in ((False, {"m0", "m1"}), (True, {"m0", "m1", "m2", "m3"})):
+        content = TableResults("t", report, with_variants=with_variants).content()
+        for name in ("correlations", "disagreements", "worst"):
+            assert {row["metric"] for row in content[name]} == metrics, name
+        assert {one["metric"] for row in content["systems"] for one in row["metrics"]} == metrics
+        assert {one["metric"] for one in content["inputs"]["score_sets"]} == metrics
 
 
 def test_a_variant_changes_no_other_number():
@@ -126,16 +132,6 @@ def test_a_metric_without_a_value_is_in_no_top_group():
     results = results_with({"m0": 0.4, "m1": 0.5, "m2": None}, p_values)
     groups = [[row.metric for row in rows] for rows in top_groups(results, **MEASURE).values()]
     assert groups == [["m1", "m0"]] * len(results.questions)
-
-
-def test_variants_are_shown_when_asked_for():
-    report = report_from_tables(*declared(), QUICK)
-    for with_variants, metrics in ((False, {"m0", "m1"}), (True, {"m0", "m1", "m2", "m3"})):
-        content = TableResults("t", report, with_variants=with_variants).content()
-        for name in ("correlations", "disagreements", "worst"):
-            assert {row["metric"] for row in content[name]} == metrics, name
-        assert {one["metric"] for row in content["systems"] for one in row["metrics"]} == metrics
-        assert {one["metric"] for one in content["inputs"]["score_sets"]} == metrics
 
 
 def test_a_report_says_of_what_its_tests_are():

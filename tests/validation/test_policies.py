@@ -54,16 +54,12 @@ def test_undefined_groups_are_dropped_or_count_as_zero():
     assert (row["n_used"], row["n_zeroed"]) == (1, 2)
 
 
-def test_unparsed_scores_are_dropped_or_count_as_zero():
+def test_unparsed_scores_may_count_as_zero_and_other_undefined_ones_never_do():
     human = judged_table([[1, 2, 3]])
     scores = score_table([[2, math.nan, 4]], reason="")
     scores.loc[1, "reason"] = "no number in the reply"
     # with a zero: scores 2, 0, 4, whose covariance with 1, 2, 3 is 1 in 1 * 2
     check(human, scores, "unparsed", "zero", before=1, after=0.5)
-
-
-def test_other_undefined_scores_never_become_zero():
-    human = judged_table([[1, 2, 3]])
     scores = score_table([[2, math.nan, 4]], reason="no reference")
     report = report_from_tables(human, scores, replace(BASE, unparsed="zero"))
     assert row_of(report)["n_rows"] == 2

@@ -174,7 +174,7 @@ def test_a_pair_of_few_items_is_told_apart_nowhere_however_small_its_p():
     assert not is_told_apart(replace(enough, p_adjusted=0.06), "A")
 
 
-def test_what_there_is_already_is_not_advised_to_buy(rated):
+def test_what_there_is_already_is_not_advised_to_buy_and_what_more_would_show_is_said(rated):
     rival = replace(rated, system="B", mean=2.8)
     open_pair = replace(pair_needing(1, 1), n_items=12, p_adjusted=0.2)
     stricter = verdict_of("q", [rated, rival], [open_pair], None)
@@ -182,10 +182,6 @@ def test_what_there_is_already_is_not_advised_to_buy(rated):
     more = verdict_of("q", [rated, rival], [replace(open_pair, items_needed=15)], None)
     assert (more.purchase.code, more.n_more_items) == ("items", 3)
     assert numbers_in(more.purchase)[:2] == ["3", "15"]
-
-
-def test_what_more_items_would_show_is_said_beside_what_the_study_shows(rated):
-    rival = replace(rated, system="B", mean=2.8)
     known = {"least_shown": 0.28, "least_shown_of_twice": 0.2}
     pair = replace(pair_needing(79, None), n_items=40, p_adjusted=0.2, **known)
     purchase = verdict_of("q", [rated, rival], [pair], None).purchase
