@@ -35,20 +35,16 @@ def test_a_study_without_a_team_is_its_owners(ada, ben):
     assert (visible(ada), visible(ben)) == (["alone"], [])
 
 
-@pytest.mark.parametrize("role", Role)
-def test_a_teams_roles_hold_in_its_studies(ada, ben, role):
+def test_a_teams_roles_hold_in_its_studies(ada, ben):
     team = create_team(name="Lab", owner=ada)
-    study = rating_study("shared", owner=ada, team=team)
-    set_role(team=team, user=ben, role=role, actor=ada)
-    assert permissions_in(study, ben) == PERMISSIONS[role]
-    assert visible(ben) == ["shared"]
-
-
-def test_who_left_a_team_no_longer_sees_what_they_made_in_it(ada, ben):
-    team = create_team(name="Lab", owner=ada)
+    # Who left a team no longer sees what they made in it.
     study = rating_study("shared", owner=ben, team=team)
     assert permissions_in(study, ben) == frozenset()
     assert visible(ben) == []
+    for role in Role:
+        set_role(team=team, user=ben, role=role, actor=ada)
+        assert permissions_in(study, ben) == PERMISSIONS[role]
+        assert visible(ben) == ["shared"]
 
 
 def test_a_role_in_one_study_opens_that_study_alone(ada, ben):

@@ -40,9 +40,11 @@ def names(study, submission):
     return [flag.name for flag in flags(study, submission)]
 
 
-def test_careful_work_has_no_flag(study):
+def test_careful_or_lone_work_has_no_flag(study):
     for submission in Submission.objects.all():
         assert names(study, submission.pk) == []
+    other = rating_study("lone", systems=SYSTEMS)
+    assert names(other, add(other, "Ann", "d0", (10, 30, 60, 90), seconds=5)) == []
 
 
 def test_a_submission_far_faster_than_the_median_is_flagged_with_both_times(study):
@@ -68,12 +70,6 @@ def test_answers_unlike_those_of_others_are_flagged(study):
     [flag] = flags(study, reverse)
     assert flag.name == FAR
     assert flag.value == pytest.approx((80 + 30 + 30 + 80) / 400)
-
-
-def test_a_lone_submission_is_compared_with_nobody():
-    study = rating_study(systems=SYSTEMS)
-    lone = add(study, "Ann", "d0", (10, 30, 60, 90), seconds=5)
-    assert names(study, lone) == []
 
 
 def test_a_later_version_replaces_the_one_before(study):

@@ -51,31 +51,24 @@ def read_to_the_end(chunks: Iterator[str]) -> None:
         pass
 
 
-def test_a_file_of_judgments_is_read_in_the_same_memory_whatever_its_size(tmp_path: Path) -> None:
-    peaks = {}
-    for n_items in (SMALL, LARGE):
-        path = write_judgments(tmp_path / f"{n_items}.csv", n_items)
-
-        def read(path: Path = path) -> None:
-            draft = read_judgments(path)
-            assert sum(len(one.candidates) for one in draft.items) == 2 * len(draft.items)
-            assert sum(len(one.judgments) for one in draft.submissions) == PER_ITEM * len(
-                draft.items
-            )
-
-        peaks[n_items] = peak_of(read)
-    assert peaks[LARGE] < peaks[SMALL] + 1
+def read_whole(path: Path) -> None:
+    draft = read_judgments(path)
+    assert sum(len(one.candidates) for one in draft.items) == 2 * len(draft.items)
+    n_judgments = sum(len(one.judgments) for one in draft.submissions)
+    assert n_judgments == PER_ITEM * len(draft.items)
 
 
-def test_imports_and_exports_need_the_same_memory_for_any_size(tmp_path: Path) -> None:
-    imports, exports = {}, {}
+def test_files_of_any_size_need_the_same_memory(tmp_path: Path) -> None:
+    peaks: dict[int, list[float]] = {}
     for n_items in (SMALL, LARGE):
         path = write_judgments(tmp_path / f"{n_items}.csv", n_items)
         slug = f"of-{n_items}"
-        imports[n_items] = peak_of(partial(call_command, "import_judgments", path, study=slug))
+        reading = peak_of(partial(read_whole, path))
+        importing = peak_of(partial(call_command, "import_judgments", path, study=slug))
         study = Study.objects.named(slug)
         assert Judgment.objects.of(study).count() == PER_ITEM * n_items
-        exports[n_items] = peak_of(partial(read_to_the_end, row_csv(judgment_rows(study))))
+        exporting = peak_of(partial(read_to_the_end, row_csv(judgment_rows(study))))
+        peaks[n_items] = [reading, importing, exporting]
     assert SMALL > 2 * ITEMS_AT_ONCE
-    assert imports[LARGE] < imports[SMALL] + 1
-    assert exports[LARGE] < exports[SMALL] + 1
+    for small, large in zip(peaks[SMALL], peaks[LARGE], strict=True):
+        assert large < small + 1

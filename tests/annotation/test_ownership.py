@@ -45,6 +45,10 @@ def test_an_import_that_names_no_owner_says_how_to_give_one(responses, users):
 def test_an_owner_is_replaced_only_when_that_is_said(users):
     grace, ada = users
     Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING, owner=grace)
+    with refused(StudyUnknown, slug="none"):
+        run("assign_owner", "none", "grace")
+    with refused_naming(CommandError, "'nobody'"):
+        run("assign_owner", "s", "nobody")
     with refused(StudyUnfit, "has_owner") as caught:
         run("assign_owner", "s", "ada")
     assert all(named in str(caught.value) for named in ("'grace'", "--replace"))
@@ -53,11 +57,3 @@ def test_an_owner_is_replaced_only_when_that_is_said(users):
     output, _ = run("assign_owner", "s", "ada", replace=True)
     assert all(named in output for named in ("'ada'", "'grace'"))
     assert Study.objects.get().owner == ada
-
-
-def test_a_study_or_a_user_that_is_not_there_is_named(users):
-    with refused(StudyUnknown, slug="none"):
-        run("assign_owner", "none", "grace")
-    Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING)
-    with refused_naming(CommandError, "'nobody'"):
-        run("assign_owner", "s", "nobody")

@@ -82,11 +82,9 @@ class TestTopicalChat:
         assert ("groundedness", 0, 1) in list(scales)
         # Without a fact, the context is the dialogue alone.
         assert Study.objects.get().items.last().context == "hi\nhello 1"
-
-    def test_dialogues_may_be_named(self, as_json):
         path = as_json([response("a", "yes", dialog_id=17)])
-        command_output("import_topical_chat", path, study="tc")
-        assert Study.objects.get().items.get().key == "17"
+        command_output("import_topical_chat", path, study="named")
+        assert Study.objects.get(slug="named").items.get().key == "17"
 
     def test_other_objects_of_numbers_are_metrics_scores(self, as_json):
         path = as_json([response("a", "yes", unieval={"naturalness": 0.75, "coherence": None})])
@@ -238,11 +236,11 @@ class TestDstc9:
         items = Study.objects.get().items.values_list("context", "reference")
         assert list(items) == [("hi\nhello", ""), ("so?", "yes")]
         assert judgments() == [("mean-of-raters", "0", "bot1", "overall", 4.5)]
-
-    def test_last_turns_may_name_no_system(self, as_json):
+        # They may name no system.
         data = {"contexts": [["hi"]], "responses": ["bye"], "scores": [3]}
-        command_output("import_dstc9", as_json(data), study="d")
-        assert Candidate.objects.values_list("key", "system").get() == ("response", "")
+        command_output("import_dstc9", as_json(data), study="e")
+        candidates = Candidate.objects.filter(item__study__slug="e")
+        assert candidates.values_list("key", "system").get() == ("response", "")
 
     @pytest.mark.parametrize(
         ("rows", "code", "line", "field"),
