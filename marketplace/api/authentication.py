@@ -52,9 +52,9 @@ def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpRespons
             return view(request, key.requester)
         except ProtocolError as error:
             status = 429 if error.code == throttle.THROTTLED else 403
-            return JsonResponse({"error": str(error)}, status=status)
+            return JsonResponse({"error": str(error), "code": error.code}, status=status)
         except MarketplaceError as error:
-            return JsonResponse({"error": str(error)}, status=400)
+            return JsonResponse({"error": str(error), "code": error.code}, status=400)
 
     return guarded
 

@@ -25,9 +25,9 @@ def _answering_errors(view: View) -> View:
         try:
             return view(request)
         except NameTaken as error:
-            return JsonResponse({"error": str(error)}, status=409)
+            return JsonResponse({"error": str(error), "code": error.code}, status=409)
         except MarketplaceError as error:
-            return JsonResponse({"error": str(error)}, status=400)
+            return JsonResponse({"error": str(error), "code": error.code}, status=400)
 
     return answer
 

@@ -198,7 +198,8 @@ def erase(request: HttpRequest, requester: Requester) -> JsonResponse:
     requester's studies alone.
     """
     if not is_owners_request(request):
-        raise InvalidParameter("Participants are erased with the key of an owner.")
+        text = "Participants are erased with the key of an owner."
+        raise InvalidParameter(text, code="not_an_owner")
     body = Body(request)
     study, worker_id = study_of(requester, body), body.text("worker_id", most=64)
     erase_participant(study=study, worker_id=worker_id)
@@ -234,7 +235,7 @@ def settle(request: HttpRequest, requester: Requester) -> JsonResponse:
     key, was_done = body.integer("call", least=1, most=2**62), body.boolean("was_done")
     intent = Intent.objects.filter(pk=key, session__study__requester=requester).first()
     if intent is None:
-        raise InvalidParameter(f"There is no call {key}.")
+        raise InvalidParameter(f"There is no call {key}.", code="unknown_call")
     decide_uncertain(intent=intent, was_done=was_done)
     intent.refresh_from_db()
     return JsonResponse({"call": intent.pk, "state": intent.state})

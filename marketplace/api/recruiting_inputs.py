@@ -32,32 +32,40 @@ class Body:
         if value == default:
             return str(value)
         if not isinstance(value, str) or not 0 < len(value) <= most:
-            raise InvalidParameter(f"'{name}' must be a text of 1 to {most} characters.")
+            raise InvalidParameter(
+                f"'{name}' must be a text of 1 to {most} characters.", code="bad_text"
+            )
         return value
 
     def texts(self, name: str, *, most: int, longest: int = LONGEST_ID) -> list[str]:
         values = self._value(name, [])
         are_texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
         if not are_texts or len(values) > most or any(len(one) > longest for one in values):
-            raise InvalidParameter(f"'{name}' must be a list of at most {most} short texts.")
+            raise InvalidParameter(
+                f"'{name}' must be a list of at most {most} short texts.", code="bad_list"
+            )
         return list(values)
 
     def integer(self, name: str, *, least: int, most: int, default: Any = MISSING) -> int:
         value = self._value(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise InvalidParameter(f"'{name}' must be a whole number from {least} to {most}.")
+            raise InvalidParameter(
+                f"'{name}' must be a whole number from {least} to {most}.", code="bad_number"
+            )
         return value
 
     def boolean(self, name: str) -> bool:
         value = self._value(name, MISSING)
         if not isinstance(value, bool):
-            raise InvalidParameter(f"'{name}' must be true or false.")
+            raise InvalidParameter(f"'{name}' must be true or false.", code="bad_boolean")
         return value
 
     def choice(self, name: str, known: Sequence[str]) -> str:
         value = self._value(name, MISSING)
         if value not in known:
-            raise InvalidParameter(f"'{name}' must be one of: {', '.join(known)}.")
+            raise InvalidParameter(
+                f"'{name}' must be one of: {', '.join(known)}.", code="unknown_choice"
+            )
         return str(value)
 
     def amount_if_any(self, name: str) -> Decimal | None:
@@ -72,13 +80,15 @@ class Body:
         except InvalidOperation:
             amount = None
         if amount is None or not amount.is_finite() or not 0 <= amount <= MOST_AMOUNT:
-            raise InvalidParameter(f"'{name}' must be an amount as a text, such as \"12.50\".")
+            raise InvalidParameter(
+                f"'{name}' must be an amount as a text, such as \"12.50\".", code="bad_amount"
+            )
         return amount
 
     def _value(self, name: str, default: Any) -> Any:
         value = self._content.get(name, default)
         if value is MISSING:
-            raise InvalidParameter(f"The body lacks '{name}'.")
+            raise InvalidParameter(f"The body lacks '{name}'.", code="missing_member")
         return value
 
 
@@ -88,7 +98,7 @@ def recruiter_of(requester: Requester, body: Body) -> RecruiterConnection:
     rows = RecruiterConnection.objects.filter(requester=requester, public_id=key)
     connection = rows.select_related("requester").first()
     if connection is None:
-        raise InvalidParameter(f"There is no recruiter {key}.")
+        raise InvalidParameter(f"There is no recruiter {key}.", code="unknown_recruiter")
     return connection
 
 

@@ -22,7 +22,7 @@ def read_object(request: HttpRequest) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InvalidParameter("The body is not a JSON object.")
     if any("\x00" in text for text in _texts_in(content)):
-        raise InvalidParameter("The body has a NUL character in a text.")
+        raise InvalidParameter("The body has a NUL character in a text.", code="nul_character")
     return content
 
 

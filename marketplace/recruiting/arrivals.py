@@ -92,9 +92,9 @@ def recognise(
     except NotVerified as error:
         if not study.is_open:
             raise ChannelClosed(_closed()) from error
-        raise ParticipantUnknown(str(error)) from error
+        raise ParticipantUnknown(str(error), code=error.code) from error
     if study.connection.kind == Kind.PROLIFIC and came.study not in ("", study.external_id):
-        raise ParticipantUnknown(_("This link is of another study."))
+        raise ParticipantUnknown(_("This link is of another study."), code="other_study")
     signed = parameters.get(PARAMETER, "")
     visit = Visit(study, invitation, came.participant, came.study, came.submission, signed, address)
     is_let_in = study.is_open or has_begun(visit, known)
@@ -111,7 +111,8 @@ def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") ->
     worker = _account(visit, known)
     if worker.user.has_usable_password():
         raise ParticipantUnknown(
-            _("This link belongs to an account with a password: sign in to it.")
+            _("This link belongs to an account with a password: sign in to it."),
+            code="has_password",
         )
     return start_session(
         study=visit.study,
@@ -169,7 +170,7 @@ def _holds_place(visit: Visit) -> bool:
     except NotVerified:
         return False
     except RecruiterProblem as problem:  # no reason to send away who holds a place
-        raise ParticipantUnknown(_not_asked(study.connection)) from problem
+        raise _not_asked(study.connection) from problem
     return True
 
 
@@ -180,7 +181,8 @@ def _require_not_erased(visit: Visit) -> None:
             _(
                 "You had what was here of this participation erased, so that it can't be taken up "
                 "again. Return your place at the recruiter, if you hold one."
-            )
+            ),
+            code="erased",
         )
 
 
@@ -193,17 +195,17 @@ def _require_sent(visit: Visit) -> None:
         if _is_signed(visit) or has_begun(visit):
             return
     except NotVerified as problem:
-        raise ParticipantUnknown(_not_sent(connection, problem)) from problem
+        raise _not_sent(connection, problem) from problem
     if recruiter is None:
         if connection.kind == Kind.PROLIFIC:  # its token was taken back
-            raise ParticipantUnknown(_not_asked(connection))
+            raise _not_asked(connection)
         return
     try:
         verify_arrival(recruiter, study, _ids(visit), address=visit.address)
     except NotVerified as problem:
-        raise ParticipantUnknown(_not_sent(connection, problem)) from problem
+        raise _not_sent(connection, problem) from problem
     except RecruiterProblem as problem:
-        raise ParticipantUnknown(_not_asked(connection)) from problem
+        raise _not_asked(connection) from problem
 
 
 def _ids(visit: Visit) -> dict[str, str]:
@@ -215,14 +217,15 @@ def _ids(visit: Visit) -> dict[str, str]:
     }
 
 
-def _not_sent(connection: RecruiterConnection, problem: NotVerified) -> str:
+def _not_sent(connection: RecruiterConnection, problem: NotVerified) -> ParticipantUnknown:
     text = _("%(recruiter)s did not send this: %(problem)s Open the study from there again.")
-    return text % {"recruiter": connection.name, "problem": problem}
+    text = text % {"recruiter": connection.name, "problem": problem}
+    return ParticipantUnknown(text, code="not_sent")
 
 
-def _not_asked(connection: RecruiterConnection) -> str:
+def _not_asked(connection: RecruiterConnection) -> ParticipantUnknown:
     text = _("%(recruiter)s can't be asked at the moment. Try again in a minute.")
-    return text % {"recruiter": connection.name}
+    return ParticipantUnknown(text % {"recruiter": connection.name}, code="not_asked")
 
 
 def _is_signed(visit: Visit) -> bool:

@@ -12,6 +12,7 @@ from functools import partial
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, Max, OuterRef, Q, Sum
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
@@ -48,6 +49,15 @@ from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertai
 # A program creates its HITs one after the other: a study is of all of them.
 SETTLED = timedelta(minutes=1)
 State = RecruitedStudy.State
+# Why nobody is asked for by a rule.
+DRAFT_DELETED = gettext_lazy(
+    "The draft was deleted at {recruiter}, so that nobody is asked for. Once none of these HITs is "
+    "open, those that come later have a study of their own."
+)
+STOPPED_EARLY = gettext_lazy(
+    "The study was stopped while places were free, so that nobody else is asked for."
+)
+DISCARDED = gettext_lazy("The draft was discarded, so that nobody is asked for.")
 
 
 def follow_attached(connection: RecruiterConnection) -> None:
@@ -152,11 +162,8 @@ def _require_draft(study: RecruitedStudy | None) -> None:
     try:
         required_recruiter(study.connection).study(study.external_id)
     except NotFound as problem:
-        text = _(
-            "The draft was deleted at {recruiter}, so that nobody is asked for. Once none of these "
-            "HITs is open, those that come later have a study of their own."
-        )
-        raise InvalidParameter(text.format(recruiter=study.connection.name)) from problem
+        text = DRAFT_DELETED.format(recruiter=study.connection.name)
+        raise InvalidParameter(text, code="draft_deleted") from problem
 
 
 def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime) -> None:
@@ -175,13 +182,11 @@ def _places_in_all(study: RecruitedStudy) -> int:
     for what was held by those who may still give their place back, or whom nobody may pay."""
     free, needed = free_and_needed(study)
     if study.state == State.STOPPED and free and needed:
-        why = _("The study was stopped while places were free, so that nobody else is asked for.")
-        if not study.external_id:
-            why = _("The draft was discarded, so that nobody is asked for.")
+        why = STOPPED_EARLY if study.external_id else DISCARDED
         until = _(
             "Once none of these HITs is open, those that come later have a study of their own."
         )
-        raise InvalidParameter(f"{why} {until}")
+        raise InvalidParameter(f"{why} {until}", code="stopped")
     doubts = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.DOUBT)
     in_doubt = Exists(doubts.filter(state=Intent.State.UNCERTAIN))
     # Of whom somebody has said so, the place is paid for and comes back no more.
@@ -238,4 +243,5 @@ def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
         text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
         currency = rule.connection.settings.get("currency", "")
         facts = {"cost": cost, "currency": currency, "most": rule.most_cost}
-        raise InvalidParameter(text.format(left=left.quantize(Decimal("0.01")), **facts))
+        text = text.format(left=left.quantize(Decimal("0.01")), **facts)
+        raise InvalidParameter(text, code="over_budget")

@@ -28,7 +28,7 @@ def price_bonus(*, study: RecruitedStudy, worker_id: str, bonus: Decimal) -> Cos
         )
     except (RecruiterProblem, ValueError) as problem:
         text = _("What the bonus costs was not heard: {problem}")
-        raise InvalidParameter(text.format(problem=problem)) from problem
+        raise InvalidParameter(text.format(problem=problem), code="unknown_price") from problem
     study.quoted_bonus, study.quoted_bonus_cost = bonus, prepared.total
     study.save(update_fields=["quoted_bonus", "quoted_bonus_cost"])
     return Cost(prepared.total, prepared.currency)

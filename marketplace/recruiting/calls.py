@@ -11,6 +11,7 @@ from functools import partial
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
 from marketplace import clock
 from marketplace.exceptions import RecruiterBusy
 from marketplace.models import Intent, RecruiterConnection
@@ -43,7 +44,7 @@ class Called:
     n_uncertain: int = 0
     n_waiting: int = 0
     n_followed: int = 0
-    problems: tuple[str, ...] = ()
+    problems: tuple[CodedText, ...] = ()
 
 
 def call_recruiters() -> Called:
@@ -59,7 +60,8 @@ def call_recruiters() -> Called:
             logger.exception("recruiter '%s' (%s) cannot be called", connection, connection.pk)
             name = type(error).__name__
             text = _("{recruiter} cannot be called ({error}): the site's log has the rest.")
-            called.problems += (text.format(recruiter=connection, error=name),)
+            text = text.format(recruiter=connection, error=name)
+            called.problems += (CodedText(text, code="cannot_be_called"),)
     return called
 
 
@@ -71,11 +73,11 @@ def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called)
                 turn.go_on()
                 patience.try_to(step)
     except RecruiterBusy as busy:  # whoever calls it follows and sends the same
-        called.problems += (str(busy),)
+        called.problems += (CodedText(str(busy), code=busy.code),)
         return
     except RecruiterProblem as error:  # the rest, or what it was of, is tried again in a minute
         problem = str(error)
-        called.problems += (f"{connection}: {problem}",)
+        called.problems += (CodedText(f"{connection}: {problem}", code=error.code),)
     RecruiterConnection.objects.filter(pk=connection.pk).update(
         problem=problem, called_at=clock.now()
     )

@@ -10,6 +10,7 @@ from contextlib import suppress
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from encryption import decrypt, encrypt
 from marketplace import clock
@@ -24,6 +25,12 @@ from marketplace.recruiting.subscriptions import subscribe, unsubscribe
 from marketplace.users import User
 
 Kind = RecruiterConnection.Kind
+# Of bonuses that wait as an account is disconnected.
+PERHAPS_PAID = gettext_lazy("The account was disconnected. Look there whether this was paid.")
+NEVER_SENT = gettext_lazy(
+    "The account was disconnected before this was sent, and nothing was paid by it. If it was not "
+    "paid there by hand, request it again."
+)
 
 
 def connect_prolific(
@@ -39,17 +46,18 @@ def connect_prolific(
     this name gets the new token."""
     _require_same_workspace(requester, name, workspace)
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise InvalidParameter(_("A token is one word of letters, digits and signs: copy it anew."))
+        text = _("A token is one word of letters, digits and signs: copy it anew.")
+        raise InvalidParameter(text, code="bad_token")
     recruiter = _prolific(token, workspace)
     try:
         account = recruiter.check_credentials()
     except RecruiterProblem as problem:
-        raise InvalidParameter(str(problem)) from problem
+        raise InvalidParameter(str(problem), code=problem.code) from problem
     except ValueError:
         raise InvalidParameter(_("The id of a workspace has letters and digits alone.")) from None
     if project and project not in account.projects:
         text = _("The workspace has no project {project}. Leave it empty for its first.")
-        raise InvalidParameter(text.format(project=project))
+        raise InvalidParameter(text.format(project=project), code="unknown_project")
     facts = {
         "workspace": workspace,
         "project": project or account.project,
@@ -136,15 +144,12 @@ def refuse_waiting_bonuses(connection: RecruiterConnection) -> None:
     )
     waiting.filter(basis__has_key="prepared").update(
         state=Intent.State.UNCERTAIN,
-        problem=_("The account was disconnected. Look there whether this was paid."),
+        problem=PERHAPS_PAID,
     )
     waiting.update(
         state=Intent.State.REFUSED,
         done_at=clock.now(),
-        problem=_(
-            "The account was disconnected before this was sent, and nothing was paid by it. If it "
-            "was not paid there by hand, request it again."
-        ),
+        problem=NEVER_SENT,
     )
 
 
@@ -152,7 +157,8 @@ def required_recruiter(connection: RecruiterConnection) -> Recruiter:
     """Whom to call; refused where there is no token to call by."""
     recruiter = recruiter_of(connection)
     if recruiter is None:
-        raise InvalidParameter(_("This connection has no token: connect it first."))
+        text = _("This connection has no token: connect it first.")
+        raise InvalidParameter(text, code="disconnected")
     return recruiter
 
 
@@ -177,7 +183,7 @@ def _require_same_workspace(requester: Requester, name: str, workspace: str) -> 
             "“{name}” has studies in another workspace, where decisions on them are sent. Connect "
             "this one under another name."
         )
-        raise InvalidParameter(text.format(name=name))
+        raise InvalidParameter(text.format(name=name), code="other_workspace")
 
 
 def _connection(requester: Requester, name: str) -> RecruiterConnection:

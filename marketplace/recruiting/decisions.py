@@ -67,7 +67,8 @@ def reject_assignment(*, requester: Requester, public_id: str, feedback: str) ->
         if is_prolific and len(feedback) < SHORTEST_PROLIFIC_REASON:
             raise InvalidParameter(
                 f"Prolific asks for a reason of at least {SHORTEST_PROLIFIC_REASON} characters in "
-                f"RequesterFeedback; yours has {len(feedback)}."
+                f"RequesterFeedback; yours has {len(feedback)}.",
+                code="short_reason",
             )
     review.reject_assignment(requester=requester, public_id=public_id, feedback=feedback)
     if session is not None:
@@ -110,7 +111,8 @@ def _require_called(connection: RecruiterConnection) -> None:
     if connection.kind == RecruiterConnection.Kind.PROLIFIC and not connection.encrypted_token:
         raise InvalidParameter(
             f"{connection.name} is disconnected, and pays no bonus that is requested here: connect "
-            f"it first, or pay the bonus there."
+            f"it first, or pay the bonus there.",
+            code="disconnected",
         )
 
 
@@ -132,7 +134,8 @@ def request_bonus_in(
     latest participation of a worker in the study, or else in another of the same HITs there."""
     there = study.connection.settings.get("currency", "")
     if currency != there or not currency:
-        raise InvalidParameter(f"The account at {study.connection.name} is in {there}.")
+        text = f"The account at {study.connection.name} is in {there}."
+        raise InvalidParameter(text, code="other_currency")
     require_bonus_amount(bonus)
     name = f"bonus:{token}"
     known = Intent.objects.filter(connection=study.connection_id, key=name)
@@ -149,7 +152,8 @@ def request_bonus_in(
 def require_bonus_amount(bonus: Decimal) -> None:
     """Refuse what no bonus can be."""
     if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
-        raise InvalidParameter(f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents.")
+        text = f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents."
+        raise InvalidParameter(text, code="bad_amount")
 
 
 def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
@@ -165,14 +169,16 @@ def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
     if session is None:
         raise InvalidParameter(
             f"{worker_id} is no participant of this study, nor of another of its HITs at "
-            f"{study.connection.name}, which pays nobody else a bonus."
+            f"{study.connection.name}, which pays nobody else a bonus.",
+            code="unknown_participant",
         )
     return session
 
 
 def _same_bonus(asked: Intent, worker_id: str, bonus: Decimal) -> Intent:
     if (asked.session.worker.worker_id, asked.amount) != (worker_id, bonus):
-        raise InvalidParameter("This request_token was another bonus's: use one for each.")
+        text = "This request_token was another bonus's: use one for each."
+        raise InvalidParameter(text, code="token_used")
     return asked
 
 

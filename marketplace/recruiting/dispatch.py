@@ -14,6 +14,7 @@ from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from encryption import decrypt
 from marketplace import clock
@@ -55,6 +56,28 @@ from marketplace.recruiting.sessions import leave_session
 
 # Who handed in all of the work after the time there may enter the code later than that.
 LATE_CODE_WITHIN = timedelta(days=1)
+# Why a decision was refused.
+WITHDREW = gettext_lazy(
+    "The participant withdrew before this was approved there, and was told that nothing is paid. "
+    "If it is to be paid all the same, approve it there."
+)
+REJECTED_BY_HAND = gettext_lazy(
+    "It was rejected there by hand before this was sent, and stays so. If it is to be approved all "
+    "the same, send it again."
+)
+APPROVED_BEFORE = gettext_lazy("It was approved there before: it is approved here, too.")
+RAN_OUT = gettext_lazy(
+    "Its time there ran out before it was rejected there, so that nothing is paid. If its code is "
+    "entered there all the same, it is rejected there then; approve it here if it is to be paid."
+)
+LEFT = gettext_lazy(
+    "It is {state} there, so that it is neither approved nor rejected there and nothing is paid. "
+    "If it is to be paid all the same, approve it there."
+)
+SCREENED_OUT = gettext_lazy(
+    "It was paid there as one who may not take part, and is neither approved nor rejected. If more "
+    "is to be paid, pay a bonus."
+)
 WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING)
 
 
@@ -112,11 +135,7 @@ def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
         return
     if found.state == SubmissionState.SCREENED_OUT:
         follow_submission(intent.session, found)
-        text = _(
-            "It was paid there as one who may not take part, and is neither approved nor rejected. "
-            "If more is to be paid, pay a bonus."
-        )
-        note(intent, State.REFUSED, text)
+        note(intent, State.REFUSED, str(SCREENED_OUT))
         return
     if intent.kind == Kind.REJECT and (_has_come(intent) or _is_decided_again(intent)):
         _withdraw_rejection(intent)
@@ -174,29 +193,19 @@ def _why_not_approved(intent: Intent, found: Submission) -> str:
     if intent.kind != Kind.APPROVE:
         return ""
     if intent.session.outcome == Outcome.NO_CONSENT:
-        return _(
-            "The participant withdrew before this was approved there, and was told that nothing is "
-            "paid. If it is to be paid all the same, approve it there."
-        )
+        return str(WITHDREW)
     if found.state == SubmissionState.REJECTED and not _is_taken_back(intent):
-        return _(
-            "It was rejected there by hand before this was sent, and stays so. If it is to be "
-            "approved all the same, send it again."
-        )
+        return str(REJECTED_BY_HAND)
     return ""
 
 
 def _why_not_rejected(intent: Intent, found: Submission) -> str:
     """What is in the way of a rejection there, in words; empty where nothing is."""
     if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
-        return _("It was approved there before: it is approved here, too.")
+        return str(APPROVED_BEFORE)
     if intent.kind == Kind.REJECT and found.state == SubmissionState.TIMED_OUT:
         # It stays rejected here, so that its place is free as it is there.
-        return _(
-            "Its time there ran out before it was rejected there, so that nothing is paid. If its "
-            "code is entered there all the same, it is rejected there then; approve it here if it "
-            "is to be paid."
-        )
+        return str(RAN_OUT)
     return ""
 
 
@@ -222,13 +231,9 @@ def _is_left(session: Session, found: Submission) -> bool:
 def _leave_unpaid(intent: Intent, found: Submission) -> None:
     """Nothing is owed there for a participation that was given back: the answers that were
     approved here count, and it stays as it is there."""
-    text = _(
-        "It is {state} there, so that it is neither approved nor rejected there and nothing is "
-        "paid. If it is to be paid all the same, approve it there."
-    )
     with transaction.atomic():
         leave_session(session=intent.session, state=SAME[found.state])
-        note(intent, State.REFUSED, text.format(state=found.state.value.replace("_", " ")))
+        note(intent, State.REFUSED, LEFT.format(state=found.state.value.replace("_", " ")))
 
 
 def _decided(intent: Intent) -> None:

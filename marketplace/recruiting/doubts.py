@@ -15,7 +15,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
@@ -55,6 +55,20 @@ REASON = (
 REASON_OF_LATE = (
     "The work of this study was submitted after the time allowed for it, when others had done all "
     "of it in its place. Please write to us if you think that this is a mistake."
+)
+
+# What a person reads of a submission in doubt.
+NOT_OPENED = gettext_lazy("Nobody has opened the study here for it.")
+DONE_BY_OTHERS = gettext_lazy(
+    "All of the work was submitted here after its time, when others had done each page in its "
+    "place: it counts for nothing."
+)
+APPROVAL_WAITS = gettext_lazy(
+    "What was approved of it waits: left as it is, all of it is approved there."
+)
+PASSED_ON = gettext_lazy(
+    "It entered the code of who may not take part, and {recruiter} paid it as one, though nobody "
+    "was told so here. One code stands for all of them: it may have been passed on."
 )
 
 
@@ -122,11 +136,7 @@ def _note_screened_out(
                 "session": session,
                 "kind": Kind.DOUBT,
                 "state": State.REFUSED,
-                "problem": _(
-                    "It entered the code of who may not take part, and {recruiter} paid it as one, "
-                    "though nobody was told so here. One code stands for all of them: it may "
-                    "have been passed on."
-                ).format(recruiter=session.connection.name),
+                "problem": PASSED_ON.format(recruiter=session.connection.name),
                 "created_at": clock.now(),
                 "done_at": clock.now(),
             },
@@ -142,9 +152,8 @@ def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
     session = Session.objects.select_for_update(no_key=True).get(pk=doubt.session_id)
     is_late = is_done_by_others(session)
     if session.outcome == Outcome.COMPLETED and not is_left and not is_late:
-        raise InvalidParameter(
-            _("All of its work has come since this was listed: decide on it as on any other's.")
-        )
+        text = _("All of its work has come since this was listed: decide on it as on any other's.")
+        raise InvalidParameter(text, code="work_has_come")
     Intent.objects.filter(pk=doubt.pk).update(state=State.DONE, done_at=clock.now())
     if is_left or _is_decided(doubt.session):
         return
@@ -285,15 +294,11 @@ def _problem(session: Session, submission: Submission, reported: Outcome | None)
         n_items,
     ) % {"done": n_done, "n": n_items}
     if not n_items:
-        work = _("Nobody has opened the study here for it.")
+        work = str(NOT_OPENED)
     elif is_done_by_others(session):
-        work = _(
-            "All of the work was submitted here after its time, when others had done each page in "
-            "its place: it counts for nothing."
-        )
+        work = str(DONE_BY_OTHERS)
     if session.intents.filter(kind=Kind.APPROVE, state__in=Intent.OPEN_STATES).exists():
-        approved = _("What was approved of it waits: left as it is, all of it is approved there.")
-        work = f"{work} {approved}"
+        work = f"{work} {APPROVAL_WAITS}"
     day = (submission.completed_at or clock.now()) + APPROVED_AFTER
     text = _(
         "The code entered there is that of: {outcome}. {work} Unless it is rejected or returned, "

@@ -141,7 +141,7 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
             rows.update(external_id=posted)
             study.refresh_from_db(fields=["external_id"])
     except RecruiterProblem as problem:
-        raise InvalidParameter(str(problem)) from problem
+        raise InvalidParameter(str(problem), code=problem.code) from problem
     study.quoted_places, study.quoted_cost = study.places, cost.total
     study.save(update_fields=["quoted_places", "quoted_cost"])
     return cost
@@ -166,7 +166,7 @@ def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
     except NotFound:
         pass  # by an earlier try whose answer was lost, or by a person there
     except RecruiterProblem as problem:
-        raise InvalidParameter(str(problem)) from problem
+        raise InvalidParameter(str(problem), code=problem.code) from problem
     with transaction.atomic():
         RecruitedStudy.objects.filter(pk=study.pk).update(state=State.STOPPED, external_id="")
         note("study.discard", subject=study.name, user=user, requester=study.requester)
@@ -187,11 +187,14 @@ def _check(
     if not 0 <= places <= MOST_PLACES:
         raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
     if values.minutes < 1 or most_minutes(values.minutes) > MOST_MINUTES:
-        raise InvalidParameter(_("A participation takes from a minute to less than a day."))
+        text = _("A participation takes from a minute to less than a day.")
+        raise InvalidParameter(text, code="bad_minutes")
     if not 0 < values.reward <= MOST_REWARD or values.reward != values.reward.quantize(CENT):
-        raise InvalidParameter(_("The reward is an amount of whole pence or cents above 0."))
+        text = _("The reward is an amount of whole pence or cents above 0.")
+        raise InvalidParameter(text, code="bad_reward")
     if not set(values.devices) <= set(DEVICES):
-        raise InvalidParameter(_("Devices are %(names)s.") % {"names": ", ".join(DEVICES)})
+        text = _("Devices are %(names)s.") % {"names": ", ".join(DEVICES)}
+        raise InvalidParameter(text, code="bad_devices")
     _check_invited(values)
     _check_screen_out(values)
     _check_excluded(connection, values)
@@ -207,7 +210,8 @@ def _check_invited(values: Posting) -> None:
     filters_of(values.filters)
     if unknown := sorted(set(values.labels) - set(LABELS)):
         text = _("There is no label %(name)s; labels are %(names)s.")
-        raise InvalidParameter(text % {"name": unknown[0], "names": ", ".join(LABELS)})
+        text = text % {"name": unknown[0], "names": ", ".join(LABELS)}
+        raise InvalidParameter(text, code="unknown_label")
 
 
 def _check_screen_out(values: Posting) -> None:
@@ -216,10 +220,10 @@ def _check_screen_out(values: Posting) -> None:
         return
     if pay is None or not 1 <= places <= MOST_PLACES:
         text = _("Pay for who is screened out is an amount, and how many get it at most.")
-        raise InvalidParameter(text)
+        raise InvalidParameter(text, code="incomplete_screen_out")
     if not 0 < pay < values.reward or pay != pay.quantize(CENT):
         text = _("Pay for who is screened out is less than the reward, in whole pence or cents.")
-        raise InvalidParameter(text)
+        raise InvalidParameter(text, code="bad_screen_out")
 
 
 def _check_excluded(connection: RecruiterConnection, values: Posting) -> None:

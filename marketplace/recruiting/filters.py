@@ -42,9 +42,10 @@ def filters_of(lines: Iterable[str]) -> tuple[Filter, ...]:
     names = [one.filter_id for one in filters]
     if len(names) > MOST_FILTERS:
         text = _("A study has at most %(n)s filters.") % {"n": MOST_FILTERS}
-        raise InvalidParameter(text)
+        raise InvalidParameter(text, code="too_many_filters")
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InvalidParameter(_("The filter %(name)s is there twice.") % {"name": twice})
+        text = _("The filter %(name)s is there twice.") % {"name": twice}
+        raise InvalidParameter(text, code="repeated_filter")
     return filters
 
 
@@ -54,14 +55,14 @@ def filter_of(line: str) -> Filter:
     is_line = right and len(line) <= LONGEST_LINE and line.isprintable()
     if not NAME.fullmatch(name) or not is_line:
         text = _("A filter is a name and its values, as in age = 18..65, not “%(line)s”.")
-        raise InvalidParameter(text % {"line": line[:80]})
+        raise InvalidParameter(text % {"line": line[:80]}, code="bad_filter")
     if name == EXCLUDING:
         text = _("Whose participants may not come is said by naming those studies.")
-        raise InvalidParameter(text)
+        raise InvalidParameter(text, code="excluding_filter")
     if name.startswith("custom_"):
         # They list participants, whose ids are kept with their sessions and nowhere else.
         text = _("The filter %(name)s lists participants: set it at the recruiter.")
-        raise InvalidParameter(text % {"name": name})
+        raise InvalidParameter(text % {"name": name}, code="listing_filter")
     if ends := RANGE.fullmatch(right):
         return _range(name, *ends.groups())
     return Filter(name, values=tuple(one.strip() for one in right.split(",") if one.strip()))
@@ -70,5 +71,6 @@ def filter_of(line: str) -> Filter:
 def _range(name: str, lower: str | None, upper: str | None) -> Filter:
     low, high = (None if end is None else Decimal(end) for end in (lower, upper))
     if (low is None and high is None) or (low is not None and high is not None and low > high):
-        raise InvalidParameter(_("The range of the filter %(name)s is empty.") % {"name": name})
+        text = _("The range of the filter %(name)s is empty.") % {"name": name}
+        raise InvalidParameter(text, code="empty_range")
     return Filter(name, lower=low, upper=high)

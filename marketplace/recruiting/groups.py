@@ -93,7 +93,7 @@ def require_named_groups(connection: RecruiterConnection) -> None:
             )
             problems.append(text.format(study=study.name, studies=names))
     if problems:
-        raise RecruiterProblem(" ".join(problems))
+        raise RecruiterProblem(" ".join(problems), code="group_deleted")
 
 
 def _names(studies: QuerySet[RecruitedStudy], before: datetime) -> str:

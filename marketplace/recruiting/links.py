@@ -176,7 +176,8 @@ class LinkPanel(Links):
                     "The link lacks %(parameter)s, by which %(panel)s says who you are. "
                     "Open it from %(panel)s again."
                 )
-                % {"parameter": name, "panel": self.name}
+                % {"parameter": name, "panel": self.name},
+                code="missing_id",
             )
         return value
 
@@ -257,7 +258,8 @@ def _ids(session: Session, *, is_panel: bool) -> dict[str, str]:
 def _read(parameters: Mapping[str, str], name: str) -> str:
     value = parameters.get(name, "").strip() if name else ""
     if len(value) > LONGEST_ID or not value.isprintable() or _is_unfilled(value):
-        raise NotVerified(_("What the link says for %(name)s is not an id.") % {"name": name})
+        text = _("What the link says for %(name)s is not an id.") % {"name": name}
+        raise NotVerified(text, code="bad_id")
     return value
 
 

@@ -54,13 +54,15 @@ def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> N
             _(
                 "No judgment is left to give: the HITs are done, promised to participants at work, "
                 "or expired. No place is needed; whoever came would find nothing to do."
-            )
+            ),
+            code="no_judgment_left",
         )
     n_elsewhere, n_needed = demand.beside_others(study)
     n_free = max(0, n_present - demand.n_taken(study)) if n_present else 0
     if n_more > max(0, n_needed - n_free):
         n_in_all = places_needed(sum(wanted), max(wanted), study.items_per_session)
-        raise InvalidParameter(_too_many(sum(wanted), n_in_all, n_free, n_elsewhere))
+        text = _too_many(sum(wanted), n_in_all, n_free, n_elsewhere)
+        raise InvalidParameter(text, code="too_many_places")
 
 
 def free_and_needed(study: RecruitedStudy) -> tuple[int, int]:

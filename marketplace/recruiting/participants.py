@@ -72,7 +72,8 @@ def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
     rows = WorkerAccount.objects.filter(came, worker_id=worker_id, paid_by=PaidBy.RECRUITER)
     worker = rows.distinct().first()
     if worker is None:
-        raise InvalidParameter(_("%(id)s is no participant of this study.") % {"id": worker_id})
+        text = _("%(id)s is no participant of this study.") % {"id": worker_id}
+        raise InvalidParameter(text, code="unknown_participant")
     # What is over by its time alone keeps nobody from it.
     lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
     erase_worker(worker)

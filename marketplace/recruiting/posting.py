@@ -58,7 +58,7 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
         study.quoted_cost = cost.total
         study.save(update_fields=["quoted_cost"])
     except RecruiterProblem as problem:
-        raise InvalidParameter(str(problem)) from problem
+        raise InvalidParameter(str(problem), code=problem.code) from problem
     _require_confirmed(study, cost, confirmed)
     with transaction.atomic():
         _let_recruiter_pay(study)
@@ -92,7 +92,7 @@ def price_places(*, study: RecruitedStudy, total: int) -> Cost:
     try:
         return _quote(study, recruiter, total, _n_more(study, recruiter, total))
     except RecruiterProblem as problem:
-        raise InvalidParameter(str(problem)) from problem
+        raise InvalidParameter(str(problem), code=problem.code) from problem
 
 
 def set_places(
@@ -112,7 +112,7 @@ def set_places(
         follow_study(study, recruiter)  # places that were added there, or before this was cut off
         _add_places(study, recruiter, total, confirmed)
     except RecruiterProblem as problem:
-        raise InvalidParameter(str(problem)) from problem
+        raise InvalidParameter(str(problem), code=problem.code) from problem
     detail = {"places": total}
     note("study.places", subject=study.name, user=user, requester=study.requester, detail=detail)
     follow_study(study, recruiter)
@@ -164,7 +164,8 @@ def _n_more(study: RecruitedStudy, recruiter: Recruiter, total: int) -> int:
     present = posted.places
     if total < present:
         raise InvalidParameter(
-            _("It has %(n)s places, and places can only grow.") % {"n": f"{present:,}"}
+            _("It has %(n)s places, and places can only grow.") % {"n": f"{present:,}"},
+            code="fewer_places",
         )
     if total > present:
         require_work(study, total - present, n_present=present)
@@ -197,7 +198,7 @@ def _require_same_pay(study: RecruitedStudy, posted: PostedStudy) -> None:
                 "The reward of the draft at {name} is {there}, and here it is {here}. Change it "
                 "back there, or discard the draft and draft the study anew."
             )
-        raise InvalidParameter(text.format(**_rewards(study, posted)))
+        raise InvalidParameter(text.format(**_rewards(study, posted)), code="reward_changed")
     decided = [] if study.screen_out_reward is None else [study.screen_out_reward]
     expected = tuple((pay, study.screen_out_places) for pay in decided)
     if is_draft and posted.screen_outs not in (None, expected):
@@ -205,7 +206,7 @@ def _require_same_pay(study: RecruitedStudy, posted: PostedStudy) -> None:
             "What the draft at {name} pays who is screened out, or how many of them, is not what "
             "was decided here. Change it back there, or discard the draft and draft the study anew."
         )
-        raise InvalidParameter(text.format(name=study.connection.name))
+        raise InvalidParameter(text.format(name=study.connection.name), code="screen_out_changed")
 
 
 def _rewards(study: RecruitedStudy, posted: PostedStudy) -> dict[str, str]:
@@ -220,7 +221,7 @@ def _require_confirmed(study: RecruitedStudy, cost: Cost, confirmed: Decimal) ->
     if confirmed not in (cost.total, cost.displayed):
         text = _("%(name)s asks %(total)s %(currency)s for it. Type this amount to go on.")
         facts = {"name": study.connection.name, "total": cost.displayed, "currency": cost.currency}
-        raise InvalidParameter(text % facts)
+        raise InvalidParameter(text % facts, code="not_confirmed")
 
 
 def _done(
@@ -238,7 +239,7 @@ def _done(
             if recruiter.study(study.external_id).state not in wanted:
                 move(study.external_id)
     except RecruiterProblem as problem:
-        raise InvalidParameter(str(problem)) from problem
+        raise InvalidParameter(str(problem), code=problem.code) from problem
 
 
 def _move(study: RecruitedStudy, name: str, wanted: StudyState, user: User | None) -> None:

@@ -4,8 +4,10 @@ The difference that matters is whether anything may have changed over there: aft
 `Unreachable` nothing has, after `Uncertain` nobody knows.
 """
 
+from error_codes import CodedError
 
-class RecruiterProblem(Exception):
+
+class RecruiterProblem(CodedError):
     """What a recruiter did not do; the text is for people and holds no secret."""
 
     # Seconds that were waited for what failed, where more was done than that.
@@ -15,9 +17,10 @@ class RecruiterProblem(Exception):
 class Refused(RecruiterProblem):
     """They read the request and said no: nothing has changed over there."""
 
-    def __init__(self, message: str, *, status: int = 0, code: str = "") -> None:
+    def __init__(self, message: str, *, status: int = 0, remote_code: str = "") -> None:
         super().__init__(message)
-        self.status, self.code = status, code
+        # The HTTP status and the error code of the recruiter.
+        self.status, self.remote_code = status, remote_code
 
 
 class NotAuthorized(Refused):
@@ -31,8 +34,8 @@ class NotFound(Refused):
 class Unreachable(RecruiterProblem):
     """The request never left, or was turned away unread: repeat it later without fear."""
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, retry_after: float | None = None, code: str = "") -> None:
+        super().__init__(message, code=code)
         self.retry_after = retry_after
 
 

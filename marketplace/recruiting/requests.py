@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
@@ -32,6 +33,7 @@ from work.models import Job
 from work.request import request_job
 
 CONNECT, ACT = "connect_recruiter", "act_on_recruited_study"
+CUT_OFF = gettext_lazy("“{action}” was cut off. Look how the study stands, and do it again.")
 Action, State = RecruitedStudy.Action, RecruitedStudy.State
 # In which states of a study what can be done.
 POSSIBLE = {
@@ -117,7 +119,7 @@ def request_action(
         if (held.action, held.action_values) == wanted:
             return held
         text = _("Something else is under way: {action}. Wait until it is done.")
-        raise InvalidParameter(text.format(action=held.get_action_display()))
+        raise InvalidParameter(text.format(action=held.get_action_display()), code="under_way")
     _check(held, action)
     held.action, held.action_values = wanted
     held.action_number, held.problem = held.action_number + 1, ""
@@ -164,8 +166,7 @@ def end_abandoned_actions(connection: RecruiterConnection) -> None:
     for study in list(connection.studies.exclude(action="")):
         of_study = Job.objects.unfinished().filter(kind=ACT, arguments__study=study.pk)
         if not of_study.filter(arguments__number=study.action_number).exists():
-            text = _("“{action}” was cut off. Look how the study stands, and do it again.")
-            _end(study, text.format(action=study.get_action_display()))
+            _end(study, CUT_OFF.format(action=study.get_action_display()))
 
 
 def _held(study_id: int) -> RecruitedStudy:
@@ -175,10 +176,11 @@ def _held(study_id: int) -> RecruitedStudy:
 
 def _check(study: RecruitedStudy, action: str) -> None:
     if not study.connection.encrypted_token:
-        raise InvalidParameter(_("This connection has no token: connect it first."))
+        text = _("This connection has no token: connect it first.")
+        raise InvalidParameter(text, code="disconnected")
     if study.state not in POSSIBLE[Action(action)]:
         text = _("The study is not in a state for this: {state}.")
-        raise InvalidParameter(text.format(state=study.get_state_display()))
+        raise InvalidParameter(text.format(state=study.get_state_display()), code="wrong_state")
     if action != Action.DRAFT and action != Action.DISCARD and not study.external_id:
         raise InvalidParameter(_("There is no draft of it at the recruiter."))
 

@@ -121,7 +121,8 @@ def _create_attached(requester: Requester, hit_type: HitType, values: HitValues)
     if hit_type.paid_by == PaidBy.RECRUITER and values.review_policies:
         raise InvalidParameter(
             "Review policies approve and reject single HITs, and this HIT type is done by a "
-            "recruiter's participants, of whom all HITs are decided at once. Leave them out."
+            "recruiter's participants, of whom all HITs are decided at once. Leave them out.",
+            code="review_policies",
         )
     return creation.create_hit_with_hit_type(requester=requester, hit_type=hit_type, values=values)
 
@@ -171,18 +172,20 @@ def _rule_for(requester: Requester, hit_type: HitType) -> RecruitingRule | None:
 
 def _check(connection: RecruiterConnection, values: RuleValues) -> None:
     if not connection.encrypted_token:
-        raise InvalidParameter(_("This connection has no token: connect it first."))
+        text = _("This connection has no token: connect it first.")
+        raise InvalidParameter(text, code="disconnected")
     if not 1 <= values.items_per_session <= MOST_ITEMS:
         raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
     if values.minutes < 1 or most_minutes(values.minutes) > MOST_MINUTES:
         raise InvalidParameter(_("A participation takes from a minute to less than a day."))
     amounts = [values.most_cost, *([] if values.reward is None else [values.reward])]
     if any(not 0 < one <= MOST_REWARD or one != one.quantize(CENT) for one in amounts):
-        raise InvalidParameter(_("The reward is an amount of whole pence or cents above 0."))
+        text = _("The reward is an amount of whole pence or cents above 0.")
+        raise InvalidParameter(text, code="bad_amount")
     currency = connection.settings.get("currency", "")
     if values.reward is None and currency != "USD":
         text = _("The account is in {currency}, and HITs' rewards in dollars: say a reward.")
-        raise InvalidParameter(text.format(currency=currency))
+        raise InvalidParameter(text.format(currency=currency), code="reward_missing")
     open_rules = RecruitingRule.objects.filter(requester=connection.requester, ended_at=None)
     if open_rules.count() >= MOST_RULES:
         raise InvalidParameter(_("A requester has at most %(n)s rules.") % {"n": MOST_RULES})

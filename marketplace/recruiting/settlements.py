@@ -10,6 +10,7 @@ from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
@@ -33,6 +34,9 @@ from marketplace.recruiting.records import Submission, paid_bonuses_of
 
 # A claim of this age is of a process that was killed.
 CLAIM_LASTS = timedelta(minutes=10)
+PERHAPS_SENT = gettext_lazy("It may have been sent: no answer came.")
+MAY_SHOW = gettext_lazy("No answer came. Whether it was paid shows in an hour.")
+NOT_SHOWN = gettext_lazy("It was not paid within an hour, as far as can be seen.")
 DECIDED = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
 
 
@@ -57,14 +61,16 @@ def _settle_as(held: Intent, *, was_done: bool) -> None:
         _send_again(held)
         return
     if held.state != State.UNCERTAIN:
-        raise InvalidParameter(_("This is not uncertain: it is {state}.").format(state=held.state))
+        text = _("This is not uncertain: it is {state}.")
+        raise InvalidParameter(text.format(state=held.state), code="not_uncertain")
     if held.kind == Kind.DOUBT:
         settle_doubt(doubt=held, is_left=was_done)
     elif not was_done:
         if held.kind == Kind.BONUS and may_still_show(held):
             text = _("Whether it was paid shows within an hour: say so after {time} UTC.")
             shown_at = (held.sent_at or clock.now()) + SHOWN_WITHIN
-            raise InvalidParameter(text.format(time=f"{shown_at.astimezone(UTC):%H:%M}"))
+            at = f"{shown_at.astimezone(UTC):%H:%M}"
+            raise InvalidParameter(text.format(time=at), code="may_still_show")
         note(held, State.WRITTEN)
     else:
         _note_done(held)
@@ -88,7 +94,7 @@ def _is_decided_again(decision: Intent) -> bool:
 def _send_again(refused: Intent) -> None:
     """Have a decision that was refused once, as for want of money, made once more."""
     if _is_decided_again(refused):
-        raise InvalidParameter(_("It was decided again since."))
+        raise InvalidParameter(_("It was decided again since."), code="decided_again")
     finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)
     finished.update(state=DECIDED[Kind(refused.kind)])
     rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
@@ -125,7 +131,7 @@ def _is_abandoned(intent: Intent, now: datetime) -> bool:
 def _settle(intent: Intent, recruiter: Recruiter) -> None:
     """Look what became of a call without an answer."""
     if intent.kind == Kind.MESSAGE:
-        note(intent, State.UNCERTAIN, _("It may have been sent: no answer came."))
+        note(intent, State.UNCERTAIN, str(PERHAPS_SENT))
         return
     found = recruiter.submission(intent.session.submission_id)
     if intent.kind == Kind.BONUS:
@@ -147,6 +153,6 @@ def _settle_bonus(intent: Intent, found: Submission) -> None:
         text = _("Bonuses that were paid there: {amounts}. Look there whether this is one of them.")
         note(intent, State.UNCERTAIN, text.format(amounts=said))
     elif not may_still_show(intent):
-        note(intent, State.UNCERTAIN, _("It was not paid within an hour, as far as can be seen."))
+        note(intent, State.UNCERTAIN, str(NOT_SHOWN))
     else:
-        note(intent, State.UNCERTAIN, _("No answer came. Whether it was paid shows in an hour."))
+        note(intent, State.UNCERTAIN, str(MAY_SHOW))

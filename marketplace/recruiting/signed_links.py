@@ -67,8 +67,10 @@ class PublishedKeys:
             if kid in self._keys:
                 return self._keys[kid]
             if self._had_at is None or self._had_at < (self._asked_at or 0):
-                raise Unreachable("The recruiter's public keys can't be had.")
-            raise NotVerified("The link is signed with a key that was not published.")
+                raise Unreachable("The recruiter's public keys can't be had.", code="no_keys")
+            raise NotVerified(
+                "The link is signed with a key that was not published.", code="unknown_key"
+            )
 
     def _must_ask(self, kid: str) -> bool:
         """Whether this thread is to ask: one does, once in a while, and no other waits for it."""
@@ -112,12 +114,15 @@ def verify_signed_link(
     """
     parts = _parts(parameters.get(PARAMETER, ""))
     if parts.header.get("alg") != ALGORITHM:
-        raise NotVerified(f"The link's token must be signed by {ALGORITHM}.")
+        text = f"The link's token must be signed by {ALGORITHM}."
+        raise NotVerified(text, code="other_algorithm")
     key = keys.key(str(parts.header.get("kid", "")))
     try:
         key.verify(parts.signature, parts.signed, PKCS1v15(), SHA256())
     except InvalidSignature:
-        raise NotVerified("The link's signature is not its recruiter's.") from None
+        raise NotVerified(
+            "The link's signature is not its recruiter's.", code="bad_signature"
+        ) from None
     _check_place(parts.claims, url)
     arrival = _arrival(parts.claims, study, parameters)
     _check_time(parts.claims, now)
@@ -126,7 +131,7 @@ def verify_signed_link(
 
 def _parts(token: str) -> _Parts:
     if not token or len(token) > LONGEST_TOKEN or token.count(".") != 2:
-        raise NotVerified("The link has no signed token, or a damaged one.")
+        raise NotVerified("The link has no signed token, or a damaged one.", code="damaged_token")
     header, claims, signature = token.split(".")
     try:
         parts = _Parts(
@@ -136,47 +141,50 @@ def _parts(token: str) -> _Parts:
             claims=json.loads(_decoded(claims)),
         )
     except (ValueError, RecursionError):
-        raise NotVerified("The link's token is damaged.") from None
+        raise NotVerified("The link's token is damaged.", code="damaged_token") from None
     if not (isinstance(parts.header, dict) and isinstance(parts.claims, dict)):
-        raise NotVerified("The link's token is damaged.")
+        raise NotVerified("The link's token is damaged.", code="damaged_token")
     return parts
 
 
 def _check_time(claims: Mapping[str, Any], now: datetime) -> None:
     start, end, present = claims.get("iat"), claims.get("exp"), now.timestamp()
     if start is None or end is None or not (_is_moment(start) and _is_moment(end)):
-        raise NotVerified("The link's token does not say how long it is good for.")
+        raise NotVerified(
+            "The link's token does not say how long it is good for.", code="missing_times"
+        )
     if start > present + LEEWAY_SECONDS or not 0 < end - start <= LONGEST_LIFE_SECONDS:
-        raise NotVerified("The link's times can't be right.")
+        raise NotVerified("The link's times can't be right.", code="bad_times")
     if present > end + LEEWAY_SECONDS:
         raise Expired("The link has expired.")
 
 
 def _check_place(claims: Mapping[str, Any], url: str) -> None:
     if claims.get("iss") != ISSUER:
-        raise NotVerified("The link's token is another issuer's.")
+        raise NotVerified("The link's token is another issuer's.", code="other_issuer")
     audience = claims.get("aud")
     places = audience if isinstance(audience, list) else [audience]
     here = _host(url)
     if not here or here not in {_host(place) for place in places}:
-        raise NotVerified("The link's token is for another site.")
+        raise NotVerified("The link's token is for another site.", code="other_site")
 
 
 def _arrival(claims: Mapping[str, Any], study: str, parameters: Mapping[str, str]) -> Arrival:
     said = claims.get("prolific")
     if not isinstance(said, dict):
-        raise NotVerified("The link's token does not say who arrives.")
+        raise NotVerified("The link's token does not say who arrives.", code="missing_participant")
     facts = {name.upper(): value for name, value in said.items()}
     submission, participant = facts.get("SESSION_ID"), facts.get("PROLIFIC_PID")
     if facts.get("STUDY_ID") != study:
-        raise NotVerified("The link's token is for another study.")
+        raise NotVerified("The link's token is for another study.", code="other_study")
     if not submission or submission != claims.get("sub"):
-        raise NotVerified("The link's token is for another submission.")
+        raise NotVerified("The link's token is for another submission.", code="other_submission")
     if not isinstance(participant, str) or not participant:
-        raise NotVerified("The link's token does not say who arrives.")
+        raise NotVerified("The link's token does not say who arrives.", code="missing_participant")
     for name in ("SESSION_ID", "PROLIFIC_PID", "STUDY_ID"):
         if name in parameters and parameters[name] != facts[name]:
-            raise NotVerified(f"The link's {name} is not the one that was signed.")
+            text = f"The link's {name} is not the one that was signed."
+            raise NotVerified(text, code="changed_id")
     return Arrival(study=study, submission=submission, participant=participant, signed=True)
 
 
@@ -187,13 +195,13 @@ def _fetch(url: str) -> dict[str, RSAPublicKey]:
         ) as response:
             content = next(response.iter_content(MOST_BYTES + 1), b"")
             if response.status_code != 200 or len(content) > MOST_BYTES:
-                raise Unreachable("The recruiter's public keys can't be had.")
+                raise Unreachable("The recruiter's public keys can't be had.", code="no_keys")
             rows = json.loads(content)["keys"]
             return {row["kid"]: _key(row) for row in rows if _is_for_signing(row)}
     except requests.RequestException:
-        raise Unreachable("The recruiter's public keys can't be had.") from None
+        raise Unreachable("The recruiter's public keys can't be had.", code="no_keys") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Unreachable("The recruiter's public keys can't be read.") from None
+        raise Unreachable("The recruiter's public keys can't be read.", code="no_keys") from None
 
 
 def _is_for_signing(row: Mapping[str, Any]) -> bool:

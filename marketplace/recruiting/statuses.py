@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from csv_cells import from_cell
+from error_codes import InvalidValue
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidAssignmentState, InvalidStatusFile
@@ -55,29 +56,32 @@ def read_statuses(study: RecruitedStudy, file: TextIO, *, name: str) -> list[Row
     if study.connection.encrypted_token:
         raise InvalidStatusFile(
             _("%(recruiter)s is asked each minute what became of the participants: decide there.")
-            % {"recruiter": study.connection.name}
+            % {"recruiter": study.connection.name},
+            code="asked_by_api",
         )
     try:
         lines = list(_lines(study, file, name))
     except (csv.Error, UnicodeDecodeError) as error:
         raise InvalidStatusFile(f"{name}: {error}") from error
     rows: dict[int, Row] = {}
-    errors = []
+    errors, codes = [], []
     for number, cells in lines:
         try:
             row = _row(study, number, cells)
-        except ValueError as error:
+        except InvalidValue as error:
+            codes.append(error.code)
             errors.append(_("%(name)s, line %(n)s: ") % {"name": name, "n": number} + str(error))
             continue
         known = rows.setdefault(row.session.pk, row)
         if known.status != row.status:
             text = _("%(name)s, line %(n)s: line %(other)s says %(status)s of the same one.")
             values = {"name": name, "n": number, "other": known.line, "status": known.status}
+            codes.append("contradiction")
             errors.append(text % values)
     if errors:
         more = len(errors) - MOST_ERRORS
         last = [_("And %(n)s more.") % {"n": more}] if more > 0 else []
-        raise InvalidStatusFile("\n".join(errors[:MOST_ERRORS] + last))
+        raise InvalidStatusFile("\n".join(errors[:MOST_ERRORS] + last), code=codes[0])
     return list(rows.values())
 
 
@@ -113,7 +117,8 @@ def _lines(study: RecruitedStudy, file: TextIO, name: str) -> Iterator[tuple[int
                 "%(name)s, line 1: the header needs the columns status, and submission_id or "
                 "participant_id."
             )
-            % {"name": name}
+            % {"name": name},
+            code="missing_column",
         )
     for cells in reader:
         if any(cell.strip() for cell in cells):
@@ -138,7 +143,8 @@ def _row(study: RecruitedStudy, number: int, cells: Mapping[str, str]) -> Row:
     if status not in CHANGES and status not in NO_NEWS:
         known = ", ".join(sorted(CHANGES))
         text = _("%(status)s is not a known status. Those that change something: %(known)s.")
-        raise ValueError(text % {"status": repr(cells.get(STATUS, "")), "known": known})
+        text = text % {"status": repr(cells.get(STATUS, "")), "known": known}
+        raise InvalidValue(text, code="unknown_status")
     session = _session(study, cells.get(SUBMISSION, ""), cells.get(PARTICIPANT, ""))
     reason = cells.get(REASON, "")[:LONGEST_REASON]
     return Row(number, session, status, reason)
@@ -152,17 +158,19 @@ def _session(study: RecruitedStudy, submission_id: str, participant_id: str) -> 
     if submission_id:
         mine = mine.filter(submission_id=submission_id)
     elif not participant_id:
-        raise ValueError(_("neither submission_id nor participant_id is given."))
+        text = _("neither submission_id nor participant_id is given.")
+        raise InvalidValue(text, code="missing_id")
     matches = list(mine.order_by("pk")[:2])
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise ValueError(_("this participant came more than once: say which one by submission_id."))
+        text = _("this participant came more than once: say which one by submission_id.")
+        raise InvalidValue(text, code="ambiguous_participant")
     given = {"submission": submission_id or "-", "participant": participant_id or "-"}
     text = _(
         "nobody came to this study as submission %(submission)s and participant %(participant)s."
     )
-    raise ValueError(text % given)
+    raise InvalidValue(text % given, code="unknown_participation")
 
 
 def _returned(row: Row) -> bool:

@@ -159,15 +159,16 @@ def _connection(requester: Requester, kind: str, name: str) -> RecruiterConnecti
 
 def _check(requester: Requester, hit_type: HitType, values: StudyValues) -> None:
     if hit_type.requester_id != requester.pk:
-        raise InvalidParameter(_("A study is of a HIT type of the requester's own."))
+        text = _("A study is of a HIT type of the requester's own.")
+        raise InvalidParameter(text, code="not_own_hit_type")
     if values.kind == Kind.LINK_PANEL and not (values.panel and values.worker_parameter):
         raise InvalidParameter(
             _("A panel needs a name, and the URL parameter in which it sends a participant's id.")
         )
     parameters = (values.worker_parameter, values.study_parameter, values.session_parameter)
     if error := repeated_parameter(*parameters):
-        raise InvalidParameter(error)
+        raise InvalidParameter(error, code="repeated_parameter")
     if not 1 <= values.items_per_session <= MOST_ITEMS:
         raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
     if error := address_error(values.redirect_url):
-        raise InvalidParameter(error)
+        raise InvalidParameter(error, code="bad_address")

@@ -1,78 +1,144 @@
-"""A study at the fake of Prolific, over HTTP: fixtures, and what participants do there."""
+"""Studies at the fake of Prolific, over HTTP: how they are made, and what participants do there."""
 
+import re
+from datetime import timedelta
 from decimal import Decimal
 
-import pytest
 from django.test import Client
 
-from marketplace.models import Assignment, HitType, RecruiterConnection, Session
+from marketplace import clock
+from marketplace.models import (
+    Assignment,
+    HitType,
+    RecruitedStudy,
+    RecruiterCharge,
+    RecruiterConnection,
+    Session,
+)
+from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific
 from marketplace.recruiting.drafts import Posting, draft_study
-from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.posting import publish_study
+from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.marketplace.conftest import HIT
-from tests.marketplace.test_recruited_studies import work
+from tests.marketplace.test_worker_site import text_of
 
 REWARD = Decimal("1.50")
 FAULTS = ("drop", "lose", "429", "500")
+# Prolific wants at least 100 characters.
+REASON = "The ratings are the same for every response, also where two responses contradict. " * 2
+OPEN_DOUBT = {"kind": "doubt", "state": "uncertain"}
 
 
-@pytest.fixture
-def fake(settings):
-    with FakeProlific() as running:
-        settings.PROLIFIC_URL = running.url
-        running.world.workspace = "5f" * 12
-        yield running
-        running.world.check()
+def connect(fake, requester, **changed):
+    facts = {"name": "Prolific", "token": "token", "workspace": fake.world.workspace}
+    return connect_prolific(requester=requester, **facts | changed)
 
 
-@pytest.fixture
-def connection(fake, requester):
-    connection, account = connect_prolific(
-        requester=requester,
-        name="Prolific",
-        token="token",
-        workspace=fake.world.workspace,
-        project=fake.world.project,
-    )
-    assert (account.currency, account.available) == ("GBP", Decimal(1000))
-    return connection
-
-
-@pytest.fixture
-def hit_type(mturk):
-    for _ in range(4):
-        created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
+def create_hits(mturk, n=4, max_assignments=2, **changed):
+    """HITs of one type, which is returned."""
+    for _ in range(n):
+        created = mturk.create_hit(**HIT | changed, MaxAssignments=max_assignments)["HIT"]
     return HitType.objects.get(public_id=created["HITTypeId"])
 
 
-@pytest.fixture
-def posted(connection, hit_type):
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
-    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+def open_panel(hit_type, **changed):
+    """A study to which a panel sends participants by link."""
+    values = StudyValues(**{"name": "Panel", "kind": "panel"} | PROLIFIC | changed)
+    return open_study(requester=hit_type.requester, hit_type=hit_type, values=values)
+
+
+def posting(**changed):
+    return Posting(**{"reward": REWARD, "minutes": 10, "items_per_session": 2} | changed)
+
+
+def draft(connection, hit_type, **changed):
+    """A drafted study and its cost."""
+    return draft_study(connection=connection, hit_type=hit_type, values=posting(**changed))
+
+
+def publish(connection, hit_type, **changed):
+    study, cost = draft(connection, hit_type, **changed)
     publish_study(study=study, confirmed=cost.total)
     return study
 
 
-def arrive(fake, study, **changed):
-    """A participant takes a place there, and opens the link."""
-    submission = fake.world.arrive(fake.world.studies[study.external_id])
+def minutes(n=3):
+    """Call the recruiters n times, as a worker does each minute; return what the last one did."""
+    return [call_recruiters() for _minute in range(n)][-1]
+
+
+def settle(n=1):
+    """Wait until a rule assumes that a program has made all its HITs, and call the recruiters."""
+    clock.advance(timedelta(minutes=2))
+    return minutes(n)
+
+
+def join(study, submission, browser=None, **changed):
+    """Open the study's link as Prolific sends this submission's participant to it."""
     facts = {
         "PROLIFIC_PID": submission.participant,
         "STUDY_ID": study.external_id,
         "SESSION_ID": submission.id,
     }
     query = "&".join(f"{name}={value}" for name, value in (facts | changed).items())
-    browser = Client()
-    answer = browser.post(f"/join/{study.token}/?{query}")
-    return submission, browser, answer
+    return (browser or Client()).post(f"/join/{study.token}/?{query}")
+
+
+def arrive(fake, study, **changed):
+    """A participant takes a place there, and opens the link."""
+    submission, browser = fake.world.arrive(fake.world.studies[study.external_id]), Client()
+    return submission, browser, join(study, submission, browser, **changed)
+
+
+def enter(token, query="", browser=None):
+    browser = browser or Client()
+    browser.post(f"/join/{token}/{query}")
+    return browser
+
+
+def came(study, pid, submission, browser=None):
+    """Somebody comes to a panel's study by its link."""
+    query = f"?PROLIFIC_PID={pid}&STUDY_ID=S1&SESSION_ID={submission}"
+    return enter(study.token, query, browser)
+
+
+def submit_page(public_id):
+    """Hand in an assignment, as a page in a frame does."""
+    return Client().post("/mturk/externalSubmit", {"assignmentId": public_id, "rating": "4"})
+
+
+def work(browser, *, times=1):
+    """Hand in what is next, and go where it leads; return the last assignment's id."""
+    held = ""
+    for _ in range(times):
+        page = browser.get("/worker/study/", follow=True)
+        held = re.search("/worker/assignments/([A-Z0-9]+)/", text_of(page))[1]
+        assert browser.get(f"/worker/assignments/{held}/").status_code == 200
+        assert submit_page(held).status_code == 200
+    return held
+
+
+def leave(browser, session=None):
+    """Stop taking part."""
+    session = session or Session.objects.get()
+    return browser.post(f"/worker/studies/{session.public_id}/leave/")
+
+
+def completion_code(study, outcome="completed"):
+    return study.codes.get(outcome=outcome).code
+
+
+def session_of(submission):
+    return Session.objects.get(submission_id=submission.id)
 
 
 def hand_in(fake, study):
-    """A participant does both HITs and goes back with the code."""
-    submission, browser, _answer = arrive(fake, study)
-    work(browser, times=2)
-    fake.world.enter(submission, Session.objects.get(submission_id=submission.id).code)
+    """A participant does all HITs and goes back with the code."""
+    submission, _browser, _answer = arrive(fake, study)
+    for public_id in assignments(submission):
+        assert submit_page(public_id).status_code == 200
+    fake.world.enter(submission, session_of(submission).code)
     return submission
 
 
@@ -89,14 +155,35 @@ def assignments(submission):
     return list(rows.order_by("pk").values_list("public_id", flat=True))
 
 
+def approve(mturk, *submissions, **options):
+    for submission in submissions:
+        for public_id in assignments(submission):
+            mturk.approve_assignment(AssignmentId=public_id, **options)
+
+
+def reject(mturk, submission):
+    for public_id in assignments(submission):
+        mturk.reject_assignment(AssignmentId=public_id, RequesterFeedback=REASON)
+
+
+def approve_submitted(mturk):
+    """Approve the only assignment that waits for review."""
+    done = Assignment.objects.get(status="Submitted")
+    mturk.approve_assignment(AssignmentId=done.public_id)
+    return done
+
+
+def statuses():
+    return sorted(Assignment.objects.values_list("status", flat=True))
+
+
 def pay_in_pounds(mturk, connection, submission, amount="1.50", token="t1"):
     """A bonus through the protocol, of an account that is in dollars as the protocol's are."""
     RecruiterConnection.objects.filter(pk=connection.pk).update(
         settings=connection.settings | {"currency": "USD"}
     )
-    worker = Assignment.objects.filter(public_id=assignments(submission)[0])
     mturk.send_bonus(
-        WorkerId=worker.get().worker.worker_id,
+        WorkerId=session_of(submission).worker.worker_id,
         AssignmentId=assignments(submission)[0],
         BonusAmount=amount,
         Reason="Careful reasons.",
@@ -106,3 +193,31 @@ def pay_in_pounds(mturk, connection, submission, amount="1.50", token="t1"):
 
 def paid(fake, kind):
     return [amount for one, _key, amount in fake.world.paid if one == kind]
+
+
+def charges(kind="study"):
+    return list(
+        RecruiterCharge.objects.filter(kind=kind).order_by("pk").values_list("amount", flat=True)
+    )
+
+
+def reload(study):
+    """The study as it is stored."""
+    return RecruitedStudy.objects.get(pk=study.pk)
+
+
+def numbers(text):
+    """The numbers in a text."""
+    return re.findall(r"\d+(?:[.,]\d+)*", str(text))
+
+
+def break_operation(monkeypatch, operations, name, is_broken=lambda *_given: True, status=500):
+    """Let an operation of the fake refuse the requests for which `is_broken` is true."""
+    real = getattr(operations, name)
+
+    def answer(*given):
+        if is_broken(*given):
+            raise operations.Denied(status, "broken")
+        return real(*given)
+
+    monkeypatch.setattr(operations, name, answer)

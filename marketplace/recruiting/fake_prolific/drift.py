@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from error_codes import InvalidValue
 from marketplace.recruiting.fake_prolific.schema import Operation, document, operations
 
 Schema = dict[str, Any]
@@ -24,11 +25,12 @@ DEEPEST = 12
 
 @dataclass(frozen=True)
 class Drift:
-    """One difference: the operation, the part of it, the field as a path, and what is so."""
+    """One difference: the operation, the part of it, the field as a path, and what differs."""
 
     operation: str
     part: str
     field: str
+    code: str
     text: str
 
     @property
@@ -49,15 +51,17 @@ class Drift:
 
 
 def read_document(path: Path) -> Schema:
-    """Read an OpenAPI document; a ValueError says what is wrong with the file."""
+    """Read an OpenAPI document; InvalidValue if the file is none."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ValueError(f"{path} can't be read: {error.strerror}.") from error
+        text = f"{path} can't be read: {error.strerror}."
+        raise InvalidValue(text, code="unreadable_file") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path} is no YAML: {error}") from error
+        raise InvalidValue(f"{path} is no YAML: {error}", code="not_yaml") from error
     if not isinstance(content, dict) or not isinstance(content.get("paths"), dict):
-        raise ValueError(f"{path} is no OpenAPI document: it has no `paths`.")
+        text = f"{path} is no OpenAPI document: it has no `paths`."
+        raise InvalidValue(text, code="not_openapi")
     return content
 
 
@@ -70,7 +74,7 @@ def drift(theirs: Schema) -> list[Drift]:
         there = item.get(operation.method.lower())
         if there is None:
             text = f"{operation.method} {operation.path} is not in the document."
-            found.append(Drift(operation.name, "operation", "", text))
+            found.append(Drift(operation.name, "operation", "", "missing_operation", text))
             continue
         found += _of_operation(operation, there, theirs)
     return found
@@ -82,7 +86,7 @@ def _of_operation(operation: Operation, there: Schema, theirs: Schema) -> Iterat
     if status not in answers:
         listed = ", ".join(sorted(answers)) or "nothing"
         text = f"{status} is expected here, and the document lists {listed}."
-        yield Drift(operation.name, "status", "", text)
+        yield Drift(operation.name, "status", "", "other_status", text)
     asked = _content(there.get("requestBody", {}), theirs)
     told = _content(answers.get(status, {}), theirs)
     for part, shape, schema in (
@@ -93,7 +97,8 @@ def _of_operation(operation: Operation, there: Schema, theirs: Schema) -> Iterat
             continue
         if schema is None:
             if part == "request" or status in answers:
-                yield Drift(operation.name, part, "", "the document describes no JSON body.")
+                text = "the document describes no JSON body."
+                yield Drift(operation.name, part, "", "missing_body", text)
             continue
         comparison = _Comparison(operation.name, part, theirs)
         yield from comparison.compare({"$ref": f"#/shapes/{shape}"}, schema, "", 0)
@@ -133,7 +138,8 @@ class _Comparison:
                 yield from self.compare(schema, {"anyOf": known[name]}, inner, depth + 1)
             else:
                 does = "sent" if self.part == "request" else "read"
-                yield self._drift(inner, f"{does} here, and not in the document.")
+                text = f"{does} here, and not in the document."
+                yield self._drift(inner, "unknown_field", text)
         yield from self._wanted(here, variants, field)
 
     def _wanted(self, here: Schema, variants: list[Schema], field: str) -> Iterator[Drift]:
@@ -144,8 +150,12 @@ class _Comparison:
         for name in sorted(set.intersection(*having) - set(here.get("required", ()))):
             inner = f"{field}.{name}".lstrip(".")
             is_known = name in here.get("properties", {})
-            text = "required there, and may be left out here."
-            yield self._drift(inner, text if is_known else "required there, and never sent here.")
+            if is_known:
+                text = "required there, and may be left out here."
+                yield self._drift(inner, "required_field", text)
+            else:
+                text = "required there, and never sent here."
+                yield self._drift(inner, "missing_field", text)
 
     def _words(self, here: Schema, variants: list[Schema], field: str) -> Iterator[Drift]:
         listed = [variant["enum"] for variant in variants if "enum" in variant]
@@ -155,7 +165,8 @@ class _Comparison:
         is_request = self.part == "request"
         text = "is sent here, and not listed there." if is_request else "may be said there."
         for word in sorted(map(str, ours - said if is_request else said - ours)):
-            yield self._drift(field, f"“{word}” {text}")
+            code = "unlisted_word" if is_request else "new_word"
+            yield self._drift(field, code, f"“{word}” {text}")
 
     def _types(self, here: Schema, variants: list[Schema], field: str) -> Iterator[Drift]:
         ours = _types(here)
@@ -164,10 +175,10 @@ class _Comparison:
             theirs |= ours & {"integer", "number"}
         if ours and theirs and not ours & theirs:
             text = f"{', '.join(sorted(ours))} here, {', '.join(sorted(theirs))} there."
-            yield self._drift(field, text)
+            yield self._drift(field, "other_type", text)
 
-    def _drift(self, field: str, text: str) -> Drift:
-        return Drift(self.operation, self.part, field or "(whole)", text)
+    def _drift(self, field: str, code: str, text: str) -> Drift:
+        return Drift(self.operation, self.part, field or "(whole)", code, text)
 
 
 def _plain(path: str) -> str:

@@ -36,6 +36,7 @@ MOST_BYTES = 10 * 1024**2
 MOST_PAGES = 500
 PAGE_SIZE = 100
 LONGEST_TEXT = 500
+TOKEN_REFUSED = "Prolific does not accept the token"
 TOO_MANY = 429
 AN_ID = re.compile(r"\b[0-9a-fA-F]{24}\b")
 # What is asked here is of no participant: ids in what is said of it are of studies and filters.
@@ -194,9 +195,9 @@ def _problem(response: requests.Response, content: bytes, path: str) -> Recruite
     if status >= 500:
         return Uncertain(f"Prolific answered {status}.")
     if status in (401, 403):
-        return NotAuthorized(f"Prolific does not accept the token: {text}", status=status)
+        return NotAuthorized(f"{TOKEN_REFUSED}: {text}", status=status)
     kind = NotFound if status == 404 else Refused
-    return kind(f"Prolific refused: {text or status}", status=status, code=code)
+    return kind(f"Prolific refused: {text or status}", status=status, remote_code=code)
 
 
 def _seconds(response: requests.Response) -> float:

@@ -25,8 +25,6 @@ from marketplace.people.access_keys import issue_key
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.fake_prolific.server import FakeProlific
 from tests.marketplace.conftest import HIT
-from tests.marketplace.prolific import ask_for_more
-from tests.marketplace.test_prolific import arrive, hand_in
 from work.execution import run_job
 from work.models import Job
 
@@ -218,11 +216,11 @@ def test_what_is_decided_shows_in_the_standing_and_nothing_moves_here(
     movements = LedgerTransaction.objects.count()
     done, returned = hand_in(fake, study), arrive(fake, study)[0]
     fake.world.leave(returned)
-    session = Session.objects.get(submission_id=done.id)
+    session = session_of(done)
     for item in session.items.all():
         mturk.approve_assignment(AssignmentId=item.assignment.public_id)
     entered = arrive(fake, study)[0]
-    fake.world.enter(entered, study.codes.get(outcome="completed").code)
+    fake.world.enter(entered, completion_code(study))
     study_now = study_there(ask)
     assert (study_now["n_waiting"], study_now["unsent"]) == (1, {"approved": 1})
     call_recruiters()
@@ -318,7 +316,7 @@ def test_a_participant_who_asks_the_researchers_is_erased_with_an_owners_key(
 ):
     act(ask, drafted, "publish", confirmed="6.00")
     done = hand_in(fake, RecruitedStudy.objects.get())
-    worker = Session.objects.get(submission_id=done.id).worker
+    worker = session_of(done).worker
     facts = {"study": drafted, "worker_id": worker.worker_id}
     status, answer = ask("/erase", **facts)
     assert (status, "2 assignments wait for review" in answer["error"]) == (400, True)

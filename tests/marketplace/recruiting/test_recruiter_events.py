@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """News that Prolific sends: lost, doubled, late, overtaken or forged, the end is the same."""
 
 import base64
@@ -22,14 +21,6 @@ from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific, disconnect
 from marketplace.recruiting.events import delete_old_events, follow_all_events
 from marketplace.recruiting.fake_prolific import hooks
-from tests.marketplace.prolific import (  # noqa: F401
-    arrive,
-    connection,
-    fake,
-    hand_in,
-    hit_type,
-    posted,
-)
 from work.models import Job
 
 BODY = {"event_type": "submission.status.change", "resource_id": "a" * 24, "status": "RETURNED"}
@@ -123,8 +114,7 @@ def test_whatever_is_lost_while_subscribing_is_made_good(fake, requester, operat
         workspace=fake.world.workspace,
         project=fake.world.project,
     )
-    for _minute in range(4):
-        call_recruiters()
+    minutes(4)
     enabled = [one.event_type for one in fake.world.hooks.subscriptions.values() if one.is_enabled]
     assert len(enabled) == len(set(enabled)) == 2
     assert fake.calls.count("create_hook_secret") == 1 or fault != "drop"

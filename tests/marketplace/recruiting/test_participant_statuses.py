@@ -14,8 +14,8 @@ from marketplace.models import Assignment, AuditEntry, HitType, Intent, LedgerTr
 from marketplace.recruiting.statuses import import_statuses, read_statuses
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.marketplace.conftest import HIT, PASSWORD
-from tests.marketplace.test_recruited_studies import came, work
 from tests.marketplace.test_worker_site import text_of
+from tests.marketplace.prolific import came, work
 
 PID = "5b96601d3400a939f7c18c1f"
 OTHER = "5b96601d3400a939f7c18c20"

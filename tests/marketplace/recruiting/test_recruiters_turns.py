@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """Calls of an account at a recruiter: one process at a time, what fails holds up nothing else, and
 what was not heard of a study is heard later."""
 
@@ -33,20 +32,7 @@ from marketplace.recruiting.problems import Refused
 from marketplace.recruiting.requests import perform_action, request_action
 from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.turns import turn_at
-from tests.marketplace.prolific import (  # noqa: F401
-    REWARD,
-    arrive,
-    ask_for_more,
-    assignments,
-    connection,
-    fake,
-    hand_in,
-    hit_type,
-    paid,
-    posted,
-)
-from tests.marketplace.test_recruited_studies import work
-from tests.marketplace.test_recruiting_rules import HIT_HERE, created, rule, study  # noqa: F401
+from tests.marketplace.recruiting.test_recruiting_rules import HIT_HERE
 from work.execution import claim
 from work.models import Job
 from work.recovery import recover
@@ -127,8 +113,7 @@ def test_an_action_whose_job_was_killed_each_time_is_in_the_way_of_no_other(post
 
 
 def test_a_publication_that_nobody_heard_of_is_found_and_charged(fake, connection, hit_type):
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
-    draft, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    draft, cost = draft(connection, hit_type)
     fake.fail_next("move_study", "drop")
     fake.fail_next("study", "", *UNHEARD[1:])
     with pytest.raises(InvalidParameter):
@@ -160,8 +145,7 @@ def test_a_stopped_study_that_was_opened_again_there_is_open_here(
     fake, posted, mturk, is_by_arrival
 ):
     good = hand_in(fake, posted)
-    for assignment in assignments(good):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, good)
     call_recruiters()
     stop_study(study=posted)
     call_recruiters()
@@ -227,14 +211,11 @@ def test_a_study_that_cannot_be_read_holds_up_no_other(
     fake, posted, mturk, connection, hit_type, monkeypatch, status
 ):
     stop_study(study=posted)
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
-    second, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=second, confirmed=cost.total)
+    second = publish(connection, hit_type)
     key = posted.external_id
     broken(monkeypatch, "submissions", lambda _world, body: body.get("study") == key, status)
     good = hand_in(fake, second)
-    for assignment in assignments(good):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, good)
     assert minutes().problems
     assert good.status == "APPROVED"
 
@@ -253,7 +234,7 @@ def test_a_submission_that_cannot_be_read_holds_up_no_other(
     called = minutes()
     assert "Prolific answered 500." in called.problems[0]
     assert (bad.status, good.status, called.n_waiting) == ("AWAITING REVIEW", "APPROVED", 1)
-    assert Session.objects.get(submission_id=gone.id).state == "returned"
+    assert session_of(gone).state == "returned"
 
 
 def test_an_account_that_cannot_be_opened_holds_up_no_other(fake, posted, mturk, connection):
@@ -261,8 +242,7 @@ def test_an_account_that_cannot_be_opened_holds_up_no_other(fake, posted, mturk,
     facts = {"requester": other, "kind": "prolific", "name": "P", "created_at": clock.now()}
     RecruiterConnection.objects.create(pk=-1, encrypted_token="of a key that is gone", **facts)
     good = hand_in(fake, posted)
-    for assignment in assignments(good):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, good)
     assert "the site's log has the rest" in call_recruiters().problems[0]
     assert (good.status, paid(fake, "reward")) == ("APPROVED", [200])
 
@@ -275,7 +255,7 @@ def test_who_holds_a_place_of_a_study_that_was_closed_since_is_let_in(fake, post
     join = f"/join/{posted.token}/?{facts}&SESSION_ID="
     assert Client().post(f"{join}{place.id}").status_code == 302
     assert Client().post(f"{join}{'5' * 24}").status_code == 410
-    work_left = Session.objects.get(submission_id=place.id).items.count()
+    work_left = session_of(place).items.count()
     assert work_left == 2
 
 
@@ -291,8 +271,7 @@ def test_many_that_cannot_be_read_hold_up_nothing_that_comes_after(
     good = hand_in(fake, posted)
     broken(monkeypatch, "submission", lambda _world, _body, key: key in keys, status)
     for one in [*bad, good]:
-        for assignment in assignments(one):
-            mturk.approve_assignment(AssignmentId=assignment)
+        approve(mturk, one)
     called = minutes(2)
     assert (good.status, called.n_waiting) == ("APPROVED", 4)
 
@@ -310,8 +289,7 @@ def test_what_failed_for_five_rounds_is_left_out_for_a_while_and_tried_again(
         return real(world, body, key)
 
     monkeypatch.setattr(operations, "submission", submission)
-    for assignment in assignments(bad):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, bad)
     for _minute in range(7):
         assert "Prolific answered 500." in call_recruiters().problems[0]
     assert len(asked) == 15  # three attempts in each of five rounds
@@ -325,14 +303,13 @@ def test_who_finishes_before_a_rejection_for_missing_work_is_sent_is_not_rejecte
 ):
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    fake.world.enter(submission, completion_code(posted))
     call_recruiters()
     decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=False)
     work(browser)
     call_recruiters()
     assert submission.status == "AWAITING REVIEW"
-    for assignment in assignments(submission):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, submission)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
@@ -341,13 +318,11 @@ def test_a_price_that_cannot_be_asked_holds_up_no_other_charge(
     fake, posted, mturk, connection, hit_type, monkeypatch
 ):
     ask_for_more(mturk, hit_type, n=2)
-    values = Posting(reward=Decimal("1.75"), minutes=10, items_per_session=2)
-    second, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    second, cost = draft(connection, hit_type, reward=Decimal("1.75"))
     publish_study(study=second, confirmed=cost.total)
     came = [hand_in(fake, posted), hand_in(fake, second)]
     for one in came:
-        for assignment in assignments(one):
-            mturk.approve_assignment(AssignmentId=assignment)
+        approve(mturk, one)
     real = type(posting.required_recruiter(connection)).cost
 
     def price(recruiter, reward, places):

@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """Bonuses in the currency of a recruiter's account, which the protocol's dollars cannot say."""
 
 import json
@@ -8,16 +7,8 @@ import pytest
 
 from marketplace.models import Intent, LedgerTransaction, RecruiterCharge, Session
 from marketplace.recruiting.calls import call_recruiters
-from tests.marketplace.prolific import (  # noqa: F401
-    arrive,
-    connection,
-    fake,
-    hand_in,
-    hit_type,
-    paid,
-    posted,
-)
-from tests.marketplace.test_recruiting_api import ask  # noqa: F401
+from tests.marketplace.recruiting.test_recruiting_api import ask
+from tests.marketplace.prolific import hand_in, minutes, paid, session_of
 
 
 @pytest.fixture
@@ -26,7 +17,7 @@ def facts(fake, posted):
     submission = hand_in(fake, posted)
     fake.world.approve(submission)
     call_recruiters()
-    worker = Session.objects.get(submission_id=submission.id).worker
+    worker = session_of(submission).worker
     return {
         "study": posted.token,
         "worker_id": worker.worker_id,
@@ -42,8 +33,7 @@ def test_a_bonus_in_pounds_is_paid_once_however_often_it_is_said(ask, facts, fak
     first = ask("/bonus", **facts)
     assert ask("/bonus", **facts) == first
     assert first[0] == 200
-    for _minute in range(3):
-        call_recruiters()
+    minutes(3)
     assert paid(fake, "bonus") == [Decimal(100)]  # pence, with a fee of a third
     assert Intent.objects.get(kind="bonus").state == "done"
     assert RecruiterCharge.objects.filter(kind="bonus").count() == 1

@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """What a study pays can be changed by hand at the recruiter while it is open: charges follow it."""
 
 from decimal import Decimal
@@ -8,15 +7,7 @@ from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.posting import publish_study
 from marketplace.recruiting.standing import studies_of
-from tests.marketplace.prolific import (  # noqa: F401
-    REWARD,
-    assignments,
-    connection,
-    fake,
-    hand_in,
-    hit_type,
-    posted,
-)
+from tests.marketplace.prolific import approve, completion_code, hand_in, minutes, publish
 
 
 def sum_of(*kinds):
@@ -28,15 +19,12 @@ def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, 
     """More is set aside for each place, and whoever was approved before is paid the rest."""
     there = fake.world.studies[posted.external_id]
     first, second = hand_in(fake, posted), hand_in(fake, posted)
-    for assignment in assignments(first):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, first)
     call_recruiters()
     assert sum_of("study", "reward") == (Decimal(8), Decimal(2))
     fake.world.change_reward(there, 450)
-    for assignment in assignments(second):
-        mturk.approve_assignment(AssignmentId=assignment)
-    for _minute in range(3):
-        call_recruiters()
+    approve(mturk, second)
+    minutes(3)
     # Six pounds each with fees: four places, two of them paid.
     assert sum_of("study", "reward") == (Decimal(24), Decimal(12))
     assert fake.world.available == 100_000 - 2400
@@ -57,8 +45,7 @@ def test_who_was_paid_a_raised_reward_keeps_it_though_it_is_lowered_and_raised_t
     posted, mturk, fake
 ):
     there, submission = fake.world.studies[posted.external_id], hand_in(fake, posted)
-    for assignment in assignments(submission):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, submission)
     call_recruiters()
     for pence, charged in [(450, 6), (150, 6), (300, 6), (600, 8)]:
         fake.world.change_reward(there, pence)
@@ -71,28 +58,18 @@ def test_a_raised_reward_whose_price_was_not_heard_is_charged_later_and_once(pos
     fake.fail_next("calculate_cost", "500")
     call_recruiters()
     assert sum_of("study") == (8,)
-    for _minute in range(3):
-        call_recruiters()
+    minutes(3)
     assert sum_of("study") == (24,)
 
 
 def test_pay_of_who_is_screened_out_is_charged_as_it_is_there(connection, hit_type, fake):
-    values = Posting(
-        reward=REWARD,
-        minutes=10,
-        items_per_session=2,
-        screen_out_reward=Decimal("0.20"),
-        screen_out_places=5,
-    )
-    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=study, confirmed=cost.total)
+    study = publish(connection, hit_type, screen_out_reward=Decimal("0.20"), screen_out_places=5)
     there = fake.world.studies[study.external_id]
     for code in there.facts["completion_codes"]:
         for action in code["actions"]:
             if action["action"] == "FIXED_SCREEN_OUT_PAYMENT":
                 action["fixed_screen_out_reward"] = 60
     submission = fake.world.arrive(there)
-    fake.world.enter(submission, study.codes.get(outcome="screened_out").code)
-    for _minute in range(2):
-        call_recruiters()
+    fake.world.enter(submission, completion_code(study, "screened_out"))
+    minutes(2)
     assert sum_of("screen_out") == (Decimal("0.8"),)

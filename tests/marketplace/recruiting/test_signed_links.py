@@ -23,7 +23,6 @@ from marketplace.recruiting.signed_links import (
     PublishedKeys,
     verify_signed_link,
 )
-from tests.marketplace.prolific import connection, fake, hit_type, posted  # noqa: F401
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 URL = "https://study.example/join/abc/"

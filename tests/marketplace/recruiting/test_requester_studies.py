@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """A requester's pages of studies: who closes them where, and who sees who participants are."""
 
 from django.test import Client
@@ -10,7 +9,6 @@ from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.requests import perform_action
 from marketplace.recruiting.studies import StudyValues, invite, open_study
 from tests.marketplace.conftest import PASSWORD
-from tests.marketplace.prolific import connection, fake, hit_type, posted  # noqa: F401
 from tests.marketplace.test_worker_site import text_of
 
 

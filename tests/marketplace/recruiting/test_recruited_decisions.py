@@ -26,7 +26,6 @@ from marketplace.people.enrolment import let_act_for
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.marketplace.conftest import HIT, PASSWORD
-from tests.marketplace.test_recruited_studies import came, work
 from tests.marketplace.test_worker_site import text_of
 
 PID = "5b96601d3400a939f7c18c1f"
@@ -150,7 +149,7 @@ def test_who_is_blocked_is_screened_out_at_the_door(mturk, done, study):
     worker_id = Session.objects.get().worker.worker_id
     mturk.create_worker_block(WorkerId=worker_id, Reason="Careless")
     page = text_of(came(study, PID, "x2").get("/worker/study/", follow=True))
-    assert study.codes.get(outcome="screened_out").code in page
+    assert completion_code(study, "screened_out") in page
 
 
 def test_the_participants_file_is_the_requesters_and_audited(mturk, done, study, requester, ada):

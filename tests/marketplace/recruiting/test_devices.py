@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """Participants whose device a study does not take."""
 
 import pytest
@@ -8,8 +7,8 @@ from marketplace.models import RecruitedStudy, Session
 from marketplace.recruiting.devices import device_of
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.posting import publish_study
-from tests.marketplace.prolific import REWARD, connection, fake, hit_type  # noqa: F401
 from tests.marketplace.test_worker_site import text_of
+from tests.marketplace.prolific import completion_code, draft, publish, session_of
 
 TELEPHONE = (
     "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -40,9 +39,7 @@ def test_a_browser_says_what_it_runs_on(user_agent, device):
 
 
 def test_the_code_for_a_device_that_does_not_do_is_decided_at_arrival(connection, hit_type, fake):
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2, devices=("desktop",))
-    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=study, confirmed=cost.total)
+    study = publish(connection, hit_type, devices=("desktop",))
     there = fake.world.studies[study.external_id]
     assert {one["code_type"] for one in there.facts["completion_codes"]} == {
         *("COMPLETED", "NO_CONSENT", "FIXED_SCREENOUT", "OTHER", "INCOMPATIBLE_DEVICE"),
@@ -58,16 +55,15 @@ def test_the_code_for_a_device_that_does_not_do_is_decided_at_arrival(connection
         words = text_of(browser.get(path))
         assert ("Open the link on a computer" in words) == (user_agent == TELEPHONE)
         browser.post(path)
-        session = Session.objects.get(submission_id=submission.id)
+        session = session_of(submission)
         outcomes.append((session.outcome, session.items.count()))
         if user_agent == TELEPHONE:
-            code = study.codes.get(outcome="incompatible_device").code
+            code = completion_code(study, "incompatible_device")
             assert code in text_of(browser.get("/worker/study/", follow=True))
     assert outcomes == [("incompatible_device", 0), ("", 2), ("", 2)]
 
 
 def test_without_devices_there_is_no_code_for_them(connection, hit_type, fake):
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
-    study, _cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    study, _cost = draft(connection, hit_type)
     assert RecruitedStudy.objects.get().codes.count() == 4
     assert not study.codes.filter(outcome="incompatible_device").exists()

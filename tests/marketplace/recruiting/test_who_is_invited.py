@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """Whom Prolific is asked to invite, under which labels, and pay for who is screened out."""
 
 from decimal import Decimal
@@ -16,15 +15,6 @@ from marketplace.recruiting.filters import filter_of
 from marketplace.recruiting.posting import price_places, publish_study
 from marketplace.recruiting.records import Filter
 from tests.marketplace.conftest import HIT
-from tests.marketplace.prolific import (  # noqa: F401
-    REWARD,
-    arrive,
-    ask_for_more,
-    connection,
-    fake,
-    hit_type,
-    paid,
-)
 from tests.marketplace.test_worker_site import text_of
 
 
@@ -117,8 +107,7 @@ def test_who_is_screened_out_is_paid_there_once_and_charged_once(screened, fake)
     session = Session.objects.get()
     assert (session.outcome, session.items.count()) == ("screened_out", 0)
     fake.world.enter(submission, session.code)
-    for _minute in range(3):
-        call_recruiters()
+    minutes(3)
     session.refresh_from_db()
     assert (submission.status, session.state) == ("SCREENED OUT", "screened_out")
     assert len(paid(fake, "screen-out")) == 1
@@ -144,9 +133,8 @@ def test_who_enters_that_code_unasked_is_charged_for_and_said(connection, mturk,
         submission, _browser, _answer = arrive(fake, study)
     else:
         submission = fake.world.arrive(fake.world.studies[study.external_id])
-    fake.world.enter(submission, study.codes.get(outcome="screened_out").code)
-    for _minute in range(3):
-        call_recruiters()
+    fake.world.enter(submission, completion_code(study, "screened_out"))
+    minutes(3)
     session = Session.objects.get()
     assert (session.submission_id, session.state) == (submission.id, "screened_out")
     assert not session.items.filter(assignment__status="Accepted").exists()

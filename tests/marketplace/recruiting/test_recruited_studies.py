@@ -348,7 +348,7 @@ def test_requirements_hold_for_participants_too(mturk, requester):
     browser = enter(study.token)
     page = text_of(browser.get("/worker/study/", follow=True))
     assert "has requirements that you don't meet" in page
-    assert study.codes.get(outcome="screened_out").code in page
+    assert completion_code(study, "screened_out") in page
     assert not Assignment.objects.exists()
 
 
@@ -358,7 +358,7 @@ def work(browser, *, times=1):
         page = browser.get("/worker/study/", follow=True)
         held = re.search("/worker/assignments/([A-Z0-9]+)/", text_of(page))[1]
         assert browser.get(f"/worker/assignments/{held}/").status_code == 200
-        done = Client().post("/mturk/externalSubmit", {"assignmentId": held, "rating": "4"})
+        done = submit_page(held)
         assert done.status_code == 200
     return held
 
@@ -380,7 +380,7 @@ def came(study, pid, submission, browser=None):
 
 def test_the_code_comes_with_the_last_item_and_not_before(three):
     browser = came(three, "p1", "x1")
-    code = three.codes.get(outcome="completed").code
+    code = completion_code(three)
     for n in range(3):
         page = text_of(browser.get("/worker/study/", follow=True))
         assert code not in page
@@ -396,7 +396,7 @@ def test_the_session_is_complete_although_the_browser_closed_before_the_way_back
     work(came(three, "p1", "x1"), times=3)
     session = Session.objects.get()
     assert (session.state, session.outcome) == ("finished", "completed")
-    assert session.code == three.codes.get(outcome="completed").code
+    assert session.code == completion_code(three)
 
 
 def test_a_reload_brings_the_same_items_and_the_same_code(three):
@@ -479,7 +479,7 @@ def test_who_begins_a_second_study_in_another_browser_may_stop_it_there(three):
     came(three, "p1", "x1")
     again = came(three, "p1", "x2")
     session = Session.objects.get(submission_id="x2")
-    assert again.post(f"/worker/studies/{session.public_id}/leave/").status_code == 302
+    assert leave(again, session).status_code == 302
     session.refresh_from_db()
     assert session.outcome == "no_consent"
     first = Session.objects.get(submission_id="x1")
@@ -501,7 +501,7 @@ def test_who_opens_anothers_second_study_first_sees_nothing_once_they_come_thems
     work(mine)
     assert mine.get(f"/worker/assignments/{held}/submitted/").status_code == 200
     assert theirs.get(f"/worker/assignments/{held}/submitted/").status_code == 403
-    assert theirs.post(f"/worker/studies/{session.public_id}/leave/").status_code == 403
+    assert leave(theirs, session).status_code == 403
 
 
 def test_who_comes_to_their_second_study_without_its_link_is_known_to_have_come(three):
@@ -551,8 +551,8 @@ def test_what_is_promised_least_is_given_first_and_nothing_twice(three):
     came(three, "p1", "x9")
     late = Session.objects.get(submission_id="x9")
     assert late.outcome == "no_more_items"
-    assert late.code == three.codes.get(outcome="no_more_items").code
-    assert late.code != three.codes.get(outcome="completed").code
+    assert late.code == completion_code(three, "no_more_items")
+    assert late.code != completion_code(three)
 
 
 def test_the_last_does_what_is_left_and_completes_with_it(three):
@@ -580,7 +580,7 @@ def test_who_comes_too_late_reads_so_and_has_a_code_of_its_own(three):
         browser = came(three, f"p{n}", f"x{n}")
     page = text_of(browser.get("/worker/study/", follow=True))
     assert "Nothing is left to do" in page
-    assert three.codes.get(outcome="no_more_items").code in page
+    assert completion_code(three, "no_more_items") in page
     assert OutcomeCode.objects.filter(study=three).values("code").distinct().count() == 4
 
 
@@ -604,10 +604,10 @@ def test_participants_see_their_study_only(three, mturk):
 def test_who_does_not_want_to_take_part_gives_everything_back(three):
     browser = came(three, "p1", "x1")
     session = Session.objects.get()
-    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    leave(browser, session)
     session.refresh_from_db()
     assert session.outcome == "no_consent"
-    assert session.code == three.codes.get(outcome="no_consent").code
+    assert session.code == completion_code(three, "no_consent")
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Returned"}
     assert session.code in text_of(browser.get("/worker/study/", follow=True))
 
@@ -651,9 +651,8 @@ def test_who_is_decided_on_at_the_recruiter_before_the_last_page_is_promised_no_
 def test_the_file_of_participants_tells_no_decision_on_who_stopped_after_it(three, mturk):
     browser = came(three, "p1", "x1")
     work(browser, times=1)
-    page = Assignment.objects.get(status="Submitted")
-    mturk.approve_assignment(AssignmentId=page.public_id)
-    browser.post(f"/worker/studies/{Session.objects.get().public_id}/leave/")
+    page = approve_submitted(mturk)
+    leave(browser)
     header, row = participants_file(three, user=None)
     told = dict(zip(header, row, strict=True))
     assert (told["outcome"], told["n_handed_in"], told["decision"]) == ("no_consent", "0", "")
@@ -716,7 +715,7 @@ def test_who_has_begun_or_finished_comes_back_though_the_study_is_closed(three, 
     begun = came(three, "p1", "x1")
     assert "3 pages are reserved" in text_of(begun.get("/worker/study/", follow=True))
     finished = came(three, "p2", "x2")
-    code = three.codes.get(outcome="completed").code
+    code = completion_code(three)
     assert code in text_of(finished.get("/worker/study/", follow=True))
     for ids in (
         "PROLIFIC_PID=p1&STUDY_ID=S1&SESSION_ID=x2",
@@ -759,7 +758,7 @@ def test_late_work_is_taken_back_with_the_rest(three):
     settle_sessions(clock.now())
     for _ in range(2):
         accept_hit(worker=new_participant("recruiter"), hit=first.hit)
-    Client().post("/mturk/externalSubmit", {"assignmentId": first.public_id, "rating": "4"})
+    submit_page(first.public_id)
     assert (SurplusAnswer.objects.count(), AssignmentDraft.objects.count()) == (1, 1)
     return_session(session=Session.objects.get())
     assert (SurplusAnswer.objects.count(), AssignmentDraft.objects.count()) == (0, 0)

@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """What participants told their recruiter: by Worker ID for the requester, and for nobody longer
 than the participant is known."""
 
@@ -20,17 +19,9 @@ from marketplace.recruiting.demographics import fetch_demographics
 from marketplace.recruiting.prolific.demographics import demographics_of
 from marketplace.recruiting.sessions import end_session
 from tests.marketplace.conftest import PASSWORD
-from tests.marketplace.prolific import (  # noqa: F401
-    arrive,
-    connection,
-    fake,
-    hand_in,
-    hit_type,
-    posted,
-)
-from tests.marketplace.test_recruited_studies import work
 from tests.marketplace.test_worker_site import text_of
 from work.models import Job
+from tests.marketplace.prolific import arrive, hand_in, session_of, work
 
 
 @pytest.fixture
@@ -83,7 +74,7 @@ def test_none_are_kept_of_who_did_not_consent_left_or_sent_nothing(fake, posted,
     work(browser)
     fetch_demographics(study=posted)
     assert SessionDemographics.objects.count() == 3
-    session = Session.objects.get(submission_id=stopped.id)
+    session = session_of(stopped)
     end_session(session=session, outcome="no_consent")
     assert not SessionDemographics.objects.filter(session=session).exists()
     arrive(fake, posted)  # and sends nothing

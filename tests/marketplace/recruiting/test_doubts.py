@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """Codes entered at Prolific without the work: put before a person, and never paid unseen."""
 
 from datetime import timedelta
@@ -22,17 +21,22 @@ from marketplace.recruiting.participants import new_participant
 from marketplace.recruiting.posting import follow_study, publish_study, stop_study
 from marketplace.recruiting.sessions import GRACE, settle_sessions
 from marketplace.recruiting.settlements import decide_uncertain
-from tests.marketplace.prolific import (  # noqa: F401
+from tests.marketplace.prolific import (
+    OPEN_DOUBT,
+    approve,
+    approve_submitted,
     arrive,
     assignments,
-    connection,
-    fake,
+    completion_code,
     hand_in,
-    hit_type,
+    leave,
+    minutes,
     paid,
-    posted,
+    publish,
+    reject,
+    session_of,
+    work,
 )
-from tests.marketplace.test_recruited_studies import work
 
 OPEN = {"kind": "doubt", "state": "uncertain"}
 
@@ -45,7 +49,7 @@ def claimed(fake, posted, *, opens=True, n_done=0):
             work(browser, times=n_done)
     else:
         submission = fake.world.arrive(fake.world.studies[posted.external_id])
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    fake.world.enter(submission, completion_code(posted))
     return submission
 
 
@@ -53,19 +57,17 @@ def claimed(fake, posted, *, opens=True, n_done=0):
 def test_a_code_without_the_work_is_put_before_a_person_once(fake, posted, opens, n_done):
     good = hand_in(fake, posted)
     submission = claimed(fake, posted, opens=opens, n_done=n_done)
-    for _minute in range(3):
-        call_recruiters()
-    doubt = Intent.objects.get(**OPEN)
+    minutes(3)
+    doubt = Intent.objects.get(**OPEN_DOUBT)
     assert doubt.session.submission_id == submission.id
     said = f"{n_done} of 2 pages" if opens else "Nobody has opened the study here for it"
     assert said in doubt.problem
     assert "that of: Completed" in doubt.problem
     decide_uncertain(intent=doubt, was_done=False)
-    for _minute in range(2):
-        call_recruiters()
+    minutes(2)
     assert (submission.status, good.status) == ("REJECTED", "AWAITING REVIEW")
-    assert not Intent.objects.filter(**OPEN).exists()
-    assert Session.objects.get(submission_id=submission.id).state == "rejected"
+    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
+    assert session_of(submission).state == "rejected"
     fake.world.pass_time(timedelta(days=22))
     call_recruiters()
     assert paid(fake, "reward") == [200]
@@ -74,9 +76,9 @@ def test_a_code_without_the_work_is_put_before_a_person_once(fake, posted, opens
 def test_what_is_left_as_it_is_is_not_put_before_anybody_again(fake, posted):
     submission = claimed(fake, posted)
     call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=True)
+    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=True)
     call_recruiters()
-    assert not Intent.objects.filter(**OPEN).exists()
+    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
     assert submission.status == "AWAITING REVIEW"
 
 
@@ -89,12 +91,12 @@ def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake,
         clock.advance(time)
         fake.world.pass_time(time)
         if submission.status == "TIMED-OUT":
-            fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+            fake.world.enter(submission, completion_code(posted))
         call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
     assert Session.objects.get().state == "approved"
     assert RecruiterCharge.objects.get(kind="reward").amount == 2
-    assert not Intent.objects.filter(**OPEN).exists()
+    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
 
 
 @pytest.mark.parametrize(
@@ -106,14 +108,12 @@ def test_an_approved_hit_pays_no_participation_whose_other_hits_are_not_here(
 ):
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
-    first = Assignment.objects.get(status="Submitted")
-    mturk.approve_assignment(AssignmentId=first.public_id)
+    first = approve_submitted(mturk)
     entered = posted.codes.filter(outcome=code).values_list("code", flat=True).first()
     fake.world.enter(submission, entered or code)
-    for _minute in range(3):
-        call_recruiters()
+    minutes(3)
     assert (submission.status, paid(fake, "reward")) == ("AWAITING REVIEW", [])
-    doubt = Intent.objects.get(**OPEN)
+    doubt = Intent.objects.get(**OPEN_DOUBT)
     assert "1 of 2 pages" in doubt.problem
     assert "What was approved of it waits" in doubt.problem
     decide_uncertain(intent=doubt, was_done=is_left)
@@ -127,9 +127,8 @@ def test_an_approved_hit_pays_no_participation_whose_other_hits_are_not_here(
 def test_an_approval_waits_for_who_finishes_after_all(fake, posted, mturk):
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
-    first = Assignment.objects.get(status="Submitted")
-    mturk.approve_assignment(AssignmentId=first.public_id)
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    first = approve_submitted(mturk)
+    fake.world.enter(submission, completion_code(posted))
     call_recruiters()
     work(browser)
     call_recruiters()
@@ -140,9 +139,9 @@ def test_an_approval_waits_for_who_finishes_after_all(fake, posted, mturk):
 def test_who_finishes_after_all_is_doubted_no_more(fake, posted):
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    fake.world.enter(submission, completion_code(posted))
     call_recruiters()
-    assert Intent.objects.filter(**OPEN).exists()
+    assert Intent.objects.filter(**OPEN_DOUBT).exists()
     work(browser)
     call_recruiters()
     assert not Intent.objects.filter(kind="doubt").exists()
@@ -151,14 +150,14 @@ def test_who_finishes_after_all_is_doubted_no_more(fake, posted):
 def test_who_was_asked_back_has_a_day_to_return_the_place(fake, posted):
     submission, browser, _answer = arrive(fake, posted)
     session = Session.objects.get()
-    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    leave(browser, session)
     session.refresh_from_db()
     fake.world.enter(submission, session.code)
     call_recruiters()
     assert not Intent.objects.filter(kind="doubt").exists()
     clock.advance(timedelta(hours=25))
     call_recruiters()
-    doubt = Intent.objects.get(**OPEN)
+    doubt = Intent.objects.get(**OPEN_DOUBT)
     assert "that of: No consent" in doubt.problem
     assert doubt.basis == {"category": "NO_DATA"}
 
@@ -167,21 +166,19 @@ def test_a_place_that_was_never_opened_is_put_before_a_person_after_the_study_is
     fake, posted, mturk
 ):
     good = hand_in(fake, posted)
-    for public_id in assignments(good):
-        mturk.approve_assignment(AssignmentId=public_id)
+    approve(mturk, good)
     place = fake.world.arrive(fake.world.studies[posted.external_id])
     call_recruiters()
     stop_study(study=posted)
     call_recruiters()
-    fake.world.enter(place, posted.codes.get(outcome="completed").code)
+    fake.world.enter(place, completion_code(posted))
     call_recruiters()
-    assert Intent.objects.get(**OPEN).session.submission_id == place.id
+    assert Intent.objects.get(**OPEN_DOUBT).session.submission_id == place.id
 
 
 def test_a_stopped_study_is_asked_about_no_more_once_nothing_waits_there(fake, posted, mturk):
     good = hand_in(fake, posted)
-    for public_id in assignments(good):
-        mturk.approve_assignment(AssignmentId=public_id)
+    approve(mturk, good)
     call_recruiters()
     stop_study(study=posted)
     call_recruiters()
@@ -197,13 +194,11 @@ def test_who_withdraws_after_an_approval_and_claims_the_work_stays_before_a_pers
 ):
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
-    first = Assignment.objects.get(status="Submitted")
-    mturk.approve_assignment(AssignmentId=first.public_id)
-    browser.post(f"/worker/studies/{Session.objects.get().public_id}/leave/")
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
-    for _minute in range(3):
-        call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=False)
+    first = approve_submitted(mturk)
+    leave(browser)
+    fake.world.enter(submission, completion_code(posted))
+    minutes(3)
+    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=False)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("REJECTED", [])
 
@@ -212,27 +207,24 @@ def test_a_rejection_taken_back_of_part_of_the_work_is_put_before_a_person(fake,
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
     first = Assignment.objects.get(status="Submitted")
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    fake.world.enter(submission, completion_code(posted))
     mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
     call_recruiters()
     assert submission.status == "REJECTED"
     mturk.approve_assignment(AssignmentId=first.public_id, OverrideRejection=True)
-    for _minute in range(2):
-        call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=True)
+    minutes(2)
+    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=True)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
 
 def test_a_submission_that_is_gone_there_holds_up_no_other(fake, posted, mturk):
     gone, other = hand_in(fake, posted), hand_in(fake, posted)
-    for public_id in assignments(gone):
-        mturk.approve_assignment(AssignmentId=public_id)
+    approve(mturk, gone)
     fake.fail_next("move_submission", "lose")
     call_recruiters()
     del fake.world.submissions[gone.id]
-    for public_id in assignments(other):
-        mturk.approve_assignment(AssignmentId=public_id)
+    approve(mturk, other)
     called = call_recruiters()
     assert (other.status, called.problems) == ("APPROVED", ())
     assert Intent.objects.get(session__submission_id=gone.id).state == "uncertain"
@@ -242,24 +234,21 @@ def test_a_submission_that_is_gone_there_holds_up_no_other(fake, posted, mturk):
 def test_who_did_the_work_and_enters_the_code_of_screened_out_is_paid_as_one_of_both(
     fake, connection, hit_type, mturk, is_polled_first
 ):
-    values = Posting(
+    study = publish(
+        connection,
+        hit_type,
         reward=Decimal("1.50"),
-        minutes=10,
-        items_per_session=2,
         screen_out_reward=Decimal("0.20"),
         screen_out_places=5,
     )
-    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=study, confirmed=cost.total)
     submission, browser, _answer = arrive(fake, study)
     work(browser, times=2)
-    fake.world.enter(submission, study.codes.get(outcome="screened_out").code)
+    fake.world.enter(submission, completion_code(study, "screened_out"))
     if is_polled_first:
         call_recruiters()
     for assignment in Assignment.objects.filter(status="Submitted"):
         mturk.approve_assignment(AssignmentId=assignment.public_id)
-    for _minute in range(2):
-        call_recruiters()
+    minutes(2)
     assert paid(fake, "reward") == []
     approval = Intent.objects.get(kind="approve")
     assert (approval.state, "pay a bonus" in approval.problem) == ("refused", True)
@@ -270,23 +259,22 @@ def test_who_did_the_work_and_enters_the_code_of_screened_out_is_paid_as_one_of_
 def test_work_that_came_since_it_was_listed_is_not_rejected(fake, posted, mturk):
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    fake.world.enter(submission, completion_code(posted))
     call_recruiters()
-    doubt = Intent.objects.get(**OPEN)
+    doubt = Intent.objects.get(**OPEN_DOUBT)
     work(browser)
-    for assignment in assignments(submission):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, submission)
     with pytest.raises(InvalidParameter, match="has come since"):
         decide_uncertain(intent=doubt, was_done=False)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
-    assert not Intent.objects.filter(**OPEN).exists()
+    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
 
 
 def test_who_is_rejected_for_work_that_is_not_here_frees_the_rest_of_it(fake, posted):
     claimed(fake, posted, n_done=1)
     call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=False)
+    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=False)
     call_recruiters()
     statuses = Assignment.objects.order_by("status").values_list("status", flat=True)
     assert list(statuses) == ["Rejected", "Returned"]
@@ -295,10 +283,9 @@ def test_who_is_rejected_for_work_that_is_not_here_frees_the_rest_of_it(fake, po
 def test_a_refused_approval_after_a_withdrawal_is_charged_to_nobody(fake, posted, mturk):
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
-    first = Assignment.objects.get(status="Submitted")
-    mturk.approve_assignment(AssignmentId=first.public_id)
+    first = approve_submitted(mturk)
     session = Session.objects.get()
-    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    leave(browser, session)
     session.refresh_from_db()
     fake.world.enter(submission, session.code)
     call_recruiters()
@@ -312,8 +299,7 @@ def test_a_rejection_of_work_in_the_minutes_of_grace_waits_for_its_late_code(fak
     submission, browser, _answer = arrive(fake, posted)
     fake.world.pass_time(timedelta(minutes=40))
     work(browser, times=2)
-    for assignment in assignments(submission):
-        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="x" * 120)
+    reject(mturk, submission)
     call_recruiters()
     assert submission.status == "TIMED-OUT"
     fake.world.enter(submission, Session.objects.get().code)
@@ -332,16 +318,16 @@ def test_a_stopped_study_is_not_over_while_a_place_has_a_word_that_is_not_known(
     posted.refresh_from_db()
     assert posted.n_payable_there != 0
     place.status = "ACTIVE"
-    fake.world.enter(place, posted.codes.get(outcome="completed").code)
+    fake.world.enter(place, completion_code(posted))
     call_recruiters()
-    assert Intent.objects.filter(**OPEN).count() == 1
+    assert Intent.objects.filter(**OPEN_DOUBT).count() == 1
 
 
 def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fake, posted, mturk):
     submission, browser, _answer = arrive(fake, posted)
     work(browser)
     first = Assignment.objects.get(status="Submitted")
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    fake.world.enter(submission, completion_code(posted))
     mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
     call_recruiters()
     stop_study(study=posted)
@@ -350,7 +336,7 @@ def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fa
     assert (submission.status, posted.n_payable_there) == ("REJECTED", 0)
     mturk.approve_assignment(AssignmentId=first.public_id, OverrideRejection=True)
     call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(**OPEN), was_done=True)
+    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=True)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
@@ -378,10 +364,8 @@ def test_a_rejection_that_was_taken_back_before_it_was_sent_is_not_sent(
 
     monkeypatch.setattr(operations, "move_submission", noted)
     submission = hand_in(fake, posted)
-    for assignment in assignments(submission):
-        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="x" * 120)
-    for assignment in assignments(submission):
-        mturk.approve_assignment(AssignmentId=assignment, OverrideRejection=True)
+    reject(mturk, submission)
+    approve(mturk, submission, OverrideRejection=True)
     call_recruiters()
     assert (done, submission.status) == (["APPROVE"], "APPROVED")
 
@@ -389,8 +373,7 @@ def test_a_rejection_that_was_taken_back_before_it_was_sent_is_not_sent(
 def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, posted, mturk):
     submission = hand_in(fake, posted)
     fake.fail_next("move_submission", "400")  # for want of money, say
-    for assignment in assignments(submission):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, submission)
     call_recruiters()
     [refused] = Intent.objects.all()
     assert (refused.state, submission.status) == ("refused", "AWAITING REVIEW")
@@ -420,7 +403,7 @@ def test_an_approval_written_while_a_study_is_looked_at_has_it_looked_at_again(
 def test_who_was_asked_to_return_a_place_erases_once_it_is_returned(fake, posted):
     submission, browser, _answer = arrive(fake, posted)
     session = Session.objects.get()
-    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    leave(browser, session)
     with pytest.raises(ErasureRefused, match="return it there first"):
         erase_worker(session.worker)
     fake.world.leave(submission)
@@ -431,7 +414,7 @@ def test_who_was_asked_to_return_a_place_erases_once_it_is_returned(fake, posted
 def test_who_never_returns_the_place_waits_for_thirty_days_at_most(fake, posted):
     _submission, browser, _answer = arrive(fake, posted)
     session = Session.objects.get()
-    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    leave(browser, session)
     clock.advance(timedelta(days=31))
     erase_worker(session.worker)
 
@@ -449,18 +432,16 @@ def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, poste
             accept_hit(worker=new_participant("recruiter"), hit=hit)
     for public_id in held:
         browser.post("/mturk/externalSubmit", {"assignmentId": public_id, "rating": "4"})
-    session = Session.objects.get(submission_id=submission.id)
+    session = session_of(submission)
     assert session.outcome == "completed"
     fake.world.enter(submission, session.code)
-    for _minute in range(2):
-        call_recruiters()
-    doubt = Intent.objects.get(**OPEN)
+    minutes(2)
+    doubt = Intent.objects.get(**OPEN_DOUBT)
     assert "others had done each page" in doubt.problem
     decide_uncertain(intent=doubt, was_done=is_left)
-    for _minute in range(2):
-        call_recruiters()
+    minutes(2)
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
-    assert not Intent.objects.filter(**OPEN).exists()
+    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
 
 
 def test_those_who_wait_with_all_of_their_work_cost_no_statement_each(fake, posted):

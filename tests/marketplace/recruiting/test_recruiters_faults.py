@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """What a recruiter gets wrong, or keeps for itself, of one participant or study holds up no other:
 answers that cannot be read, studies that always fail, accounts that are slow, tokens without a
 right; and what was known here is not spent, paid or said twice."""
@@ -50,42 +49,16 @@ from marketplace.recruiting.prolific.transport import Answer, Transport
 from marketplace.recruiting.rules import end_rule
 from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.standing import calls_of, decisions_of, studies_of, withdrawn_of
-from tests.marketplace.prolific import (  # noqa: F401
-    REWARD,
-    arrive,
-    ask_for_more,
-    assignments,
-    connection,
-    fake,
-    hand_in,
-    hit_type,
-    paid,
-    pay_in_pounds,
-    posted,
-)
-from tests.marketplace.test_participant_statuses import done, study, take_over  # noqa: F401
-from tests.marketplace.test_recruited_studies import came, work
-from tests.marketplace.test_recruiters_turns import broken
-from tests.marketplace.test_recruiting_rules import HIT_HERE, created, rule  # noqa: F401
+from tests.marketplace.recruiting.test_participant_statuses import take_over
+from tests.marketplace.recruiting.test_recruiters_turns import broken
+from tests.marketplace.recruiting.test_recruiting_rules import HIT_HERE
 from tests.marketplace.test_worker_site import text_of
-
-
-def minutes(n=3):
-    return [call_recruiters() for _minute in range(n)][-1]
-
-
-def approve(mturk, submission):
-    for assignment in assignments(submission):
-        mturk.approve_assignment(AssignmentId=assignment)
 
 
 def another_study(connection, hit_type, mturk, **facts):
     """A second study of the HITs, with work for its participants."""
     ask_for_more(mturk, hit_type, 2)
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2, places=2, **facts)
-    made, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=made, confirmed=cost.total)
-    return made
+    return publish(connection, hit_type, places=2, **facts)
 
 
 def answer_wrongly(monkeypatch, is_wanted, content):
@@ -99,6 +72,32 @@ def answer_wrongly(monkeypatch, is_wanted, content):
         return Answer(content(answer.content) if callable(content) else content, {})
 
     monkeypatch.setattr(Transport, "_call", call)
+
+
+def is_price(path, _query):
+    return "cost-calc" in path
+
+
+def is_list(path, _query):
+    return path == "/submissions/"
+
+
+def third_price_is_lost(monkeypatch):
+    real, prices = Prolific.cost, []
+
+    def cost(self, reward, places):
+        prices.append(places)
+        if len(prices) == 3:
+            raise Uncertain("Prolific did not answer.")
+        return real(self, reward, places)
+
+    monkeypatch.setattr(Prolific, "cost", cost)
+
+
+def row_of(made, study):
+    """The first row of a file of participants."""
+    header, row, *_others = made(study, user=None)
+    return dict(zip(header, row, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +139,7 @@ def test_a_submission_that_cannot_be_read_holds_up_no_other(
 def test_a_draft_whose_reward_cannot_be_read_is_not_published(
     fake, connection, hit_type, monkeypatch, reward
 ):
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
-    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
+    study, cost = draft(connection, hit_type)
     answer_wrongly(
         monkeypatch,
         lambda path, _query: path == f"/studies/{study.external_id}/",
@@ -289,7 +287,7 @@ def test_late_work_that_time_approves_is_approved_there(fake, mturk, posted):
     fake.world.pass_time(timedelta(minutes=40))
     call_recruiters()
     for assignment in assignments(one):
-        Client().post("/mturk/externalSubmit", {"assignmentId": assignment, "rating": "4"})
+        submit_page(assignment)
     assert Session.objects.get().state == "timed_out"
     clock.advance(timedelta(days=2))
     fake.world.pass_time(timedelta(days=2))
@@ -341,7 +339,7 @@ def test_work_that_was_withdrawn_and_decisions_are_told_though_all_else_is_erase
     work(browser, times=1)
     session = Session.objects.get(submission_id="x9")
     taken_back = Assignment.objects.get(session_item__session=session, status="Submitted").public_id
-    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    leave(browser, session)
     work(came(study, "p2", "x10"), times=2)
     other = Session.objects.get(submission_id="x10")
     decided = list(other.items.values_list("assignment__public_id", flat=True))
@@ -366,7 +364,7 @@ def test_who_stops_after_a_page_was_decided_on_has_that_deleted_too(fake, mturk,
         mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
     page = text_of(browser.get(f"/worker/studies/{session.public_id}/leave/"))
     assert "The page that you have submitted is deleted here" in page
-    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    leave(browser, session)
     first.refresh_from_db()
     assert (first.status, first.answer, first.approved_at) == ("Returned", "", None)
     assert first.hit.assignments.live().count() == 0
@@ -382,8 +380,8 @@ def lapse(fake, posted):
     """Somebody does not consent, and lets the place run out instead of returning it."""
     fake.world.now = clock.now()
     one, browser, _answer = arrive(fake, posted)
-    session = Session.objects.get(submission_id=one.id)
-    browser.post(f"/worker/studies/{session.public_id}/leave/")
+    session = session_of(one)
+    leave(browser, session)
     for waiting in (clock.advance, fake.world.pass_time):
         waiting(timedelta(hours=1))
     minutes()
@@ -480,7 +478,7 @@ def test_who_comes_after_an_erasure_is_left_out_of_later_studies_too(
     stop_study(study=another_study(connection, hit_type, mturk, excluded=(posted,)))
     approve(mturk, first)
     minutes()
-    erase_worker(Session.objects.get(submission_id=first.id).worker)
+    erase_worker(session_of(first).worker)
     second = hand_in(fake, posted)
     another_study(connection, hit_type, mturk, excluded=(posted,))
     minutes()
@@ -560,9 +558,7 @@ def test_places_of_another_size_are_held_against_judgments(
             hit_type=hit_type,
             values=Posting(reward=REWARD, minutes=10, items_per_session=1, places=5),
         )
-    fewer = Posting(reward=REWARD, minutes=10, items_per_session=1, places=4)
-    made, cost = draft_study(connection=connection, hit_type=hit_type, values=fewer)
-    publish_study(study=made, confirmed=cost.total)
+    made = publish(connection, hit_type, items_per_session=1, places=4)
 
 
 def test_of_two_equal_bonuses_one_that_shows_late_is_not_the_other(
@@ -734,13 +730,11 @@ def test_a_rejection_that_was_taken_back_before_it_was_heard_of_is_not_sent(
         return real(self, method, path, query=query, body=body)
 
     monkeypatch.setattr(Transport, "_call", call)
-    for public_id in assignments(one):
-        mturk.reject_assignment(AssignmentId=public_id, RequesterFeedback="No. " * 30)
+    reject(mturk, one)
     fake.fail_next("move_submission", "lose")
     call_recruiters()
     assert (sent, one.status) == (["REJECT"], "AWAITING REVIEW")
-    for public_id in assignments(one):
-        mturk.approve_assignment(AssignmentId=public_id, OverrideRejection=True)
+    approve(mturk, one, OverrideRejection=True)
     minutes()
     assert (sent, one.status) == (["REJECT", "APPROVE"], "APPROVED")
     assert not Intent.objects.filter(kind="reject").exists()
@@ -794,9 +788,7 @@ def test_ids_with_dashes_are_ids(fake, connection, hit_type, monkeypatch):
 
     told = {}
     monkeypatch.setattr(Transport, "_call", call)
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
-    study, cost = draft_study(connection=connection, hit_type=hit_type, values=values)
-    publish_study(study=study, confirmed=cost.total)
+    study = publish(connection, hit_type)
     assert (study.external_id, study.state) == (key, "active")
 
 
@@ -846,8 +838,7 @@ def test_a_group_that_takes_nobody_is_asked_again_a_minute_later(
 def test_a_refused_rejection_leaves_the_place_as_it_is_there(fake, mturk, posted, monkeypatch):
     one = hand_in(fake, posted)
     broken(monkeypatch, "move_submission", lambda *_said: True, 400)
-    for public_id in assignments(one):
-        mturk.reject_assignment(AssignmentId=public_id, RequesterFeedback="No. " * 30)
+    reject(mturk, one)
     minutes()
     assert (one.status, Session.objects.get().state) == ("AWAITING REVIEW", "finished")
     assert free_and_needed(posted)[0] == posted.places - 1
@@ -856,13 +847,11 @@ def test_a_refused_rejection_leaves_the_place_as_it_is_there(fake, mturk, posted
 def test_a_draft_that_was_discarded_holds_up_no_other_of_its_rule(fake, mturk, rule):
     for _ in range(2):
         mturk.create_hit(**HIT_HERE | {"Title": "Dialogue big"}, MaxAssignments=40)
-    clock.advance(timedelta(minutes=2))
-    minutes()
+    settle(3)
     discard_draft(study=rule.attached.get().study)  # it costs more than the rule has
     mturk.create_hit(**HIT_HERE | {"Title": "Dialogue big"}, MaxAssignments=41)
     mturk.create_hit(**HIT_HERE | {"Title": "Dialogue small"}, MaxAssignments=2)
-    clock.advance(timedelta(minutes=2))
-    minutes()
+    settle(3)
     assert [one.status for one in fake.world.studies.values()] == ["ACTIVE"]
 
 
@@ -911,7 +900,7 @@ def test_hits_of_a_rule_whose_recruiter_is_disconnected_are_refused(fake, mturk,
 @pytest.mark.parametrize("lacks", ["a row that can be read", "a row"])
 def test_from_a_list_that_lacks_somebody_nothing_follows_of_them(fake, posted, monkeypatch, lacks):
     submission, _browser, _answer = arrive(fake, posted)
-    fake.world.enter(submission, posted.codes.get(outcome="completed").code)
+    fake.world.enter(submission, completion_code(posted))
     call_recruiters()
 
     def partial_list(content):
@@ -940,7 +929,7 @@ def test_a_stopped_study_of_which_a_row_cannot_be_read_is_looked_at_again(
     with monkeypatch.context() as away:
         answer_wrongly(away, lambda path, _query: path == "/submissions/", without_id)
         minutes()
-    fake.world.enter(stranger, posted.codes.get(outcome="completed").code)
+    fake.world.enter(stranger, completion_code(posted))
     minutes()
     assert Intent.objects.filter(kind="doubt", state="uncertain").count() == 1
 
@@ -1044,7 +1033,7 @@ def test_a_blocked_worker_is_left_out_though_others_who_are_blocked_are_gone(
     fake, mturk, posted, monkeypatch
 ):
     came = [hand_in(fake, posted) for _ in range(3)]
-    workers = [Session.objects.get(submission_id=one.id).worker.worker_id for one in came]
+    workers = [session_of(one).worker.worker_id for one in came]
     mturk.create_worker_block(WorkerId=workers[0], Reason="Careless")
     call_recruiters()
     is_gone = lambda _world, body, _key: came[1].participant in body["participant_ids"]  # noqa: E731

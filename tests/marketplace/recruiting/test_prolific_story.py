@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """A whole study at Prolific, with the answer of every kind of call dropped in turn: nobody is paid
 twice, nobody is left unpaid, places are right and no item is over-assigned."""
 
@@ -25,16 +24,6 @@ from marketplace.recruiting.connections import connect_prolific
 from marketplace.recruiting.demographics import fetch_demographics
 from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.posting import publish_study, set_places, stop_study
-from tests.marketplace.prolific import (  # noqa: F401
-    REWARD,
-    ask_for_more,
-    assignments,
-    fake,
-    hit_type,
-    paid,
-    pay_in_pounds,
-)
-from tests.marketplace.test_recruited_studies import work
 
 REASON = "The ratings are the same for every response, also where two responses contradict. " * 2
 CALLED = (
@@ -93,15 +82,14 @@ def participated(fake, study):
     )
     fake.world.leave(left)
     fake.world.leave(late, "TIMED-OUT")
-    for _minute in range(2):
-        call_recruiters()
-    Client().post("/mturk/externalSubmit", {"assignmentId": held.public_id, "rating": "4"})
+    minutes(2)
+    submit_page(held.public_id)
     fake.world.enter(late, session_of(late).code)
     return came
 
 
 def session_of(submission):
-    return Session.objects.get(submission_id=submission.id)
+    return session_of(submission)
 
 
 def decided(mturk, connection, good, bad, late):
@@ -124,8 +112,7 @@ def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, opera
     decided(mturk, connection, good, bad, late)
     ask_for_more(mturk, hit_type)
     pressed(lambda: set_places(study=study, total=5))
-    for _minute in range(5):
-        call_recruiters()
+    minutes(5)
     pressed(lambda: fetch_demographics(study=study))
     pressed(lambda: stop_study(study=study))
     clock.advance(timedelta(minutes=61))

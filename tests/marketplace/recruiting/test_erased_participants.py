@@ -1,4 +1,3 @@
-# ruff: noqa: F811 (fixtures)
 """Participants who had everything erased, and are still listed at their recruiter."""
 
 import time
@@ -33,18 +32,18 @@ from marketplace.recruiting import decisions
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific, disconnect
 from marketplace.recruiting.needed_places import free_and_needed
-from tests.marketplace.prolific import (  # noqa: F401
+from tests.marketplace.recruiting.test_recruiter_events import send_by_hand
+from tests.marketplace.recruiting.test_recruiters_faults import answer_wrongly
+from tests.marketplace.prolific import (
+    approve,
     arrive,
     assignments,
-    connection,
-    fake,
+    completion_code,
     hand_in,
-    hit_type,
+    minutes,
     paid,
-    posted,
+    session_of,
 )
-from tests.marketplace.test_recruiter_events import send_by_hand
-from tests.marketplace.test_recruiters_faults import answer_wrongly
 
 
 @pytest.fixture
@@ -75,8 +74,7 @@ def nobody_is_known():
 
 
 def test_what_their_recruiter_lists_brings_nobody_back(fake, posted, erased):
-    for _minute in range(3):
-        call_recruiters()
+    minutes(3)
     assert nobody_is_known()
     assert not Intent.objects.exists()
     fake.world.pass_time(timedelta(days=22))
@@ -91,8 +89,7 @@ def test_who_was_erased_before_time_paid_them_is_charged_for_once_and_not_named(
     call_recruiters()
     assert not RecruiterCharge.objects.filter(kind="reward").exists()
     fake.world.pass_time(timedelta(days=22))
-    for _minute in range(3):
-        call_recruiters()
+    minutes(3)
     [charge] = RecruiterCharge.objects.filter(kind="reward")
     assert (charge.amount, charge.study, charge.session) == (2, posted, None)
     assert erased.id not in charge.external_id
@@ -105,8 +102,7 @@ def test_whose_approval_was_not_sent_is_charged_for_only_where_they_are_paid(
 ):
     submission = hand_in(fake, posted)
     disconnect(connection=posted.connection)
-    for assignment in assignments(submission):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, submission)
     erase_worker(Session.objects.get().worker)
     if how == "left":
         fake.world.leave(submission)
@@ -115,8 +111,7 @@ def test_whose_approval_was_not_sent_is_charged_for_only_where_they_are_paid(
     connect_prolific(
         requester=posted.requester, name=posted.connection.name, token="token", **facts
     )
-    for _minute in range(3):
-        call_recruiters()
+    minutes(3)
     charges = RecruiterCharge.objects.filter(kind="reward")
     assert (charges.count(), len(paid(fake, "reward"))) == (n_paid, n_paid)
     assert nobody_is_known()
@@ -165,7 +160,7 @@ def test_nothing_that_is_kept_says_which_submission_it_was(fake, posted, erased,
 
 def test_somebody_else_who_waits_there_is_still_put_before_a_person(fake, posted, erased):
     other = fake.world.arrive(fake.world.studies[posted.external_id])
-    fake.world.enter(other, posted.codes.get(outcome="completed").code)
+    fake.world.enter(other, completion_code(posted))
     call_recruiters()
     assert Intent.objects.get().session.submission_id == other.id
 
@@ -197,8 +192,7 @@ def test_what_was_paid_before_an_erasure_is_charged_once_its_price_is_heard(
     assert Session.objects.get().state == "approved"
     erase_worker(Session.objects.get().worker)
     assert not RecruiterCharge.objects.filter(kind="reward").exists()
-    for _minute in range(2):
-        call_recruiters()
+    minutes(2)
     [charge] = RecruiterCharge.objects.filter(kind="reward")
     assert (charge.amount, charge.study, charge.session) == (2, posted, None)
     assert paid(fake, "reward") == [200]
@@ -208,7 +202,7 @@ def test_what_was_paid_before_an_erasure_is_charged_once_its_price_is_heard(
 def test_erasure_waits_for_a_decision_that_is_not_settled_there(fake, posted, state):
     submission = hand_in(fake, posted)
     Assignment.objects.update(status="Approved")
-    session = Session.objects.get(submission_id=submission.id)
+    session = session_of(submission)
     Intent.objects.create(
         connection=session.connection,
         session=session,

@@ -1,0 +1,72 @@
+"""Fixtures: accounts and studies at the fake of Prolific, and studies of panels."""
+
+from decimal import Decimal
+
+import pytest
+
+from marketplace.recruiting.fake_prolific.server import FakeProlific
+from marketplace.recruiting.prolific.transport import Transport
+from marketplace.recruiting.rules import RuleValues, create_rule
+from tests.marketplace.conftest import HIT
+from tests.marketplace.prolific import connect, create_hits, open_panel, publish, settle
+
+RULE = RuleValues(
+    most_cost=Decimal(30), minutes=10, items_per_session=2, reward=Decimal("1.50"), words="Dialogue"
+)
+HIT_HERE = HIT | {"Title": "Rate eight responses of a dialogue"}
+
+
+@pytest.fixture(autouse=True)
+def retry_at_once(monkeypatch):
+    """Do not wait before a request is repeated."""
+    monkeypatch.setitem(Transport.__init__.__kwdefaults__, "sleep", lambda _seconds: None)
+
+
+@pytest.fixture
+def fake(settings):
+    with FakeProlific() as running:
+        settings.PROLIFIC_URL = running.url
+        running.world.workspace = "5f" * 12
+        yield running
+        running.world.check()
+
+
+@pytest.fixture
+def connection(fake, requester):
+    connection, account = connect(fake, requester, project=fake.world.project)
+    assert (account.currency, account.available) == ("GBP", Decimal(1000))
+    return connection
+
+
+@pytest.fixture
+def hit_type(mturk):
+    return create_hits(mturk)
+
+
+@pytest.fixture
+def posted(connection, hit_type):
+    return publish(connection, hit_type)
+
+
+@pytest.fixture
+def panel(mturk):
+    """A study of which each participant does both HITs."""
+    return open_panel(create_hits(mturk, n=2, max_assignments=3), name="Two", items_per_session=2)
+
+
+@pytest.fixture
+def rule(connection):
+    return create_rule(connection=connection, values=RULE)
+
+
+@pytest.fixture
+def created(mturk, rule):
+    """What a program makes: four HITs for two workers each."""
+    return create_hits(mturk, **HIT_HERE)
+
+
+@pytest.fixture
+def ruled(created):
+    """The study of a rule."""
+    settle()
+    return created.recruited_studies.get()
