@@ -15,7 +15,8 @@
 
 All are signed like the Requester API, and may be repeated. A recruiter is called by a background
 job, never by a request: what was requested is under way (`action`, `is_being_tried`) until the
-standing says that it is not, with the reason (`problem`) where it was not done.
+standing says that it is not, with the reason (`problem`) where it was not done. A refusal is
+{"error", "code"}: the text for people, and its stable code for programs.
 """
 
 from typing import Any

@@ -144,12 +144,12 @@ def refuse_waiting_bonuses(connection: RecruiterConnection) -> None:
     )
     waiting.filter(basis__has_key="prepared").update(
         state=Intent.State.UNCERTAIN,
-        problem=PERHAPS_PAID,
+        problem=str(PERHAPS_PAID),
     )
     waiting.update(
         state=Intent.State.REFUSED,
         done_at=clock.now(),
-        problem=NEVER_SENT,
+        problem=str(NEVER_SENT),
     )
 
 

@@ -91,8 +91,7 @@ from marketplace.recruiting.standing import calls_of
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.console.work import work_off
 from tests.hits.work import answer_to
-from tests.marketplace.prolific import ask_for_more
-from tests.marketplace.test_prolific import arrive
+from tests.marketplace.prolific import arrive, ask_for_more
 from work.execution import run_job
 from work.models import Job
 from work.request import request_job, resume_job, stop_job

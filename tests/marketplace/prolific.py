@@ -1,11 +1,15 @@
 """Studies at the fake of Prolific, over HTTP: how they are made, and what participants do there."""
 
+import json
 import re
 from datetime import timedelta
 from decimal import Decimal
+from io import StringIO
 
 from django.test import Client
 
+from hits.endpoints import AccessKey
+from hits.requester_api import signed_headers
 from marketplace import clock
 from marketplace.models import (
     Assignment,
@@ -18,7 +22,10 @@ from marketplace.models import (
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific
 from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import publish_study
+from marketplace.recruiting.sessions import GRACE, settle_sessions
+from marketplace.recruiting.statuses import import_statuses, read_statuses
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.marketplace.conftest import HIT
 from tests.marketplace.test_worker_site import text_of
@@ -119,14 +126,32 @@ def work(browser, *, times=1):
     return held
 
 
+def begun(fake, study, n_done=1):
+    """A participant at work, who has submitted so many pages."""
+    submission, browser, _answer = arrive(fake, study)
+    work(browser, times=n_done)
+    return submission, browser
+
+
 def leave(browser, session=None):
     """Stop taking part."""
     session = session or Session.objects.get()
     return browser.post(f"/worker/studies/{session.public_id}/leave/")
 
 
+def block(mturk, submission):
+    worker_id = session_of(submission).worker.worker_id
+    mturk.create_worker_block(WorkerId=worker_id, Reason="Careless")
+
+
 def completion_code(study, outcome="completed"):
     return study.codes.get(outcome=outcome).code
+
+
+def run_out_of_time(study):
+    """Let the time of all participations pass that have begun."""
+    clock.advance(timedelta(seconds=study.maximum_seconds) + GRACE + timedelta(seconds=1))
+    settle_sessions(clock.now())
 
 
 def session_of(submission):
@@ -211,13 +236,33 @@ def numbers(text):
     return re.findall(r"\d+(?:[.,]\d+)*", str(text))
 
 
-def break_operation(monkeypatch, operations, name, is_broken=lambda *_given: True, status=500):
-    """Let an operation of the fake refuse the requests for which `is_broken` is true."""
+def broken(monkeypatch, name, is_wanted=lambda *_given: True, status=500):
+    """Let an operation of the fake refuse the requests for which `is_wanted` is true."""
     real = getattr(operations, name)
 
     def answer(*given):
-        if is_broken(*given):
+        if is_wanted(*given):
             raise operations.Denied(status, "broken")
         return real(*given)
 
     monkeypatch.setattr(operations, name, answer)
+
+
+def take_over(study, text):
+    """Import a panel's file of statuses."""
+    rows = read_statuses(study, StringIO(text), name="panel.csv")
+    return import_statuses(study, rows)
+
+
+def caller(keys):
+    """Asks as whoever has these keys; returns the status and what was answered."""
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+
+    def ask(path, **content):
+        address = f"/marketplace-api/v1/recruiting{path}"
+        body = json.dumps(content).encode()
+        signed = signed_headers(key, f"http://testserver{address}", body) | {"host": "testserver"}
+        answer = Client().post(address, body, content_type="application/json", headers=signed)
+        return answer.status_code, answer.json()
+
+    return ask

@@ -28,6 +28,14 @@ def operator_secret(settings):
     settings.MARKETPLACE_OPERATOR_SECRET = SECRET
 
 
+def send(body, headers, **more):
+    return (
+        Client()
+        .post(PATH, body, content_type="application/json", headers=headers, **more)
+        .status_code
+    )
+
+
 def post(content, *, path=PATH, headers=None, secret=SECRET, **changes):
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
     signed = signed_headers(secret=secret, path=path, body=body) | (headers or {})
@@ -73,21 +81,22 @@ def test_a_worker_from_there_can_sign_in(live_server):
     assert WorkerAccount.objects.get().worker_id == worker_id
     answer = Client().post("/worker/login/", {"username": "ada", "password": PASSWORD})
     assert answer.status_code == 302
-    with pytest.raises(MarketplaceRefused, match="NameTaken") as refused:
+    with pytest.raises(MarketplaceRefused) as refused:
         enrol_worker(site_url=live_server.url, username="ada", password=PASSWORD)
     assert refused.value.has_code("NameTaken")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_goes_wrong_is_reported_in_words(live_server, settings):
+def test_what_goes_wrong_is_reported(live_server, settings):
     settings.MARKETPLACE_TEST_FUNDS = False
-    with pytest.raises(MarketplaceRefused, match="test funds"):
+    with pytest.raises(MarketplaceRefused) as refused:
         enrol_requester(site_url=live_server.url, name="Lab", test_funds_usd=Decimal(1))
+    assert not refused.value.has_code("NameTaken")
     assert nothing_was_done()
-    with pytest.raises(MarketplaceUnreachable, match="not an Assay marketplace"):
-        enrol_requester(site_url=f"{live_server.url}/worker", name="Lab")
-    with pytest.raises(MarketplaceUnreachable, match="No marketplace answers"):
-        enrol_requester(site_url="http://127.0.0.1:9", name="Lab")
+    for site_url in (f"{live_server.url}/worker", "http://127.0.0.1:9"):
+        with pytest.raises(MarketplaceUnreachable) as unreachable:
+            enrol_requester(site_url=site_url, name="Lab")
+        assert site_url in str(unreachable.value)
 
 
 def test_the_answer_is_not_stored_and_the_key_is_in_the_audit_log():
@@ -124,13 +133,10 @@ def test_what_is_not_signed_as_it_stands_is_refused(changes):
     assert nothing_was_done()
 
 
-def test_a_request_without_a_signature_is_refused():
+def test_a_request_without_a_signature_or_a_body_is_refused():
     answer = Client().post(PATH, {"name": "Lab"}, content_type="application/json")
     assert answer.status_code == 401
     assert nothing_was_done()
-
-
-def test_only_a_post_does_anything():
     assert Client().get(PATH).status_code == 405
 
 
@@ -140,20 +146,13 @@ def test_a_request_of_another_time_is_refused(monkeypatch, shift):
     with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: real() + shift)
         headers = signed_headers(secret=SECRET, path=PATH, body=b'{"name": "Lab"}')
-    answer = Client().post(
-        PATH, b'{"name": "Lab"}', content_type="application/json", headers=headers
-    )
-    assert answer.status_code == 401
+    assert send(b'{"name": "Lab"}', headers) == 401
 
 
 def test_a_request_is_taken_once():
     body = b'{"name": "Lab"}'
     headers = signed_headers(secret=SECRET, path=PATH, body=body)
-    answers = [
-        Client().post(PATH, body, content_type="application/json", headers=headers).status_code
-        for _ in range(3)
-    ]
-    assert answers == [201, 401, 401]
+    assert [send(body, headers) for _ in range(3)] == [201, 401, 401]
     assert StoredKey.objects.count() == 1
 
 
@@ -200,10 +199,7 @@ def test_a_password_that_is_no_text_is_refused():
 def test_a_body_whose_length_is_not_declared_is_bounded_too():
     body = b" " * (MAX_BODY_BYTES + 1)
     headers = signed_headers(secret=SECRET, path=PATH, body=body)
-    answer = Client().post(
-        PATH, body, content_type="application/json", headers=headers, CONTENT_LENGTH="many"
-    )
-    assert answer.status_code == 413
+    assert send(body, headers, CONTENT_LENGTH="many") == 413
 
 
 def test_a_key_is_what_boto3_takes():

@@ -1,7 +1,7 @@
 """Random stories of everything that moves money. After every step the ledger balances, nothing
 has been paid twice, and what is held is what the open work can still cost.
 
-In the suite a fixed selection of stories is told. By hand, as many others as one likes:
+The suite runs a fixed selection of a few stories. By hand, run as many others as you like:
 
     MONEY_MACHINE_STORIES=500 pytest tests/marketplace/test_money_machine.py -s
 """
@@ -269,7 +269,8 @@ class Marketplace(RuleBasedStateMachine):
 
     @invariant()
     def all_is_right(self):
-        assert audit() == []
+        if STORIES:  # the audit takes longer than all other checks: else once, in the end
+            assert audit() == []
         money.check_transactions()
         money.check_accounts(deposited_usd=self.deposited_usd, paid_out_usd=self.paid_out_usd)
         money.check_payments()
@@ -283,6 +284,7 @@ class Marketplace(RuleBasedStateMachine):
         clock.advance(400 * DAY)
         lifecycle.sweep(clock.now())
         self.all_is_right()
+        assert audit() == []
         assert set(Hit.objects.values_list("status", flat=True)) == {"Disposed"}
         for lab in self.labs:
             assert ledger.balance_of(ledger.held_account(lab)) == 0
@@ -385,13 +387,14 @@ def test_each_of_the_things_that_may_happen_can_happen(db, settings):
     ):
         step(*arguments)
         story.all_is_right()
+        assert audit() == []
     story.teardown()
     assert {what for what, count in done.items() if count} >= EVERYTHING
 
 
 def _profile():
     phases = [Phase.explicit, Phase.generate]  # making a failure short takes minutes
-    quick = {"max_examples": 18, "derandomize": True, "phases": phases}
+    quick = {"max_examples": 3, "derandomize": True, "phases": phases}
     return settings(
         **({"max_examples": STORIES} if STORIES else quick),
         stateful_step_count=STEPS,

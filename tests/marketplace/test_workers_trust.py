@@ -24,7 +24,7 @@ from marketplace.qualifications.eligibility import qualifies
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.codes import refused
 from tests.marketplace.conftest import HIT, submit
-from tests.marketplace.test_recruited_studies import came
+from tests.marketplace.prolific import came
 from tests.marketplace.test_worker_site import text_of
 
 PROFILE = "/worker/profile/"

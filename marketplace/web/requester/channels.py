@@ -173,7 +173,7 @@ def close(request: HttpRequest, requester: Requester, token: str) -> HttpRespons
     try:
         request_action(study=row, action=actions.DISCARD if is_draft else actions.STOP)
     except InvalidParameter as refused:
-        messages.error(request, str(refused))
+        messages.error(request, str(refused), extra_tags=refused.code)
     else:
         text = _("“%(name)s” will be closed at %(recruiter)s, and then here.")
         messages.success(request, text % {"name": row.name, "recruiter": row.connection.name})

@@ -82,7 +82,7 @@ def test_dallinger_says_who_it_is_and_that_a_wrong_token_is_wrong(prolific, fake
     assert service.api_root == f"{THEIRS}/api/v1"
     assert service.who_am_i()["id"] == fake.world.user
     stranger = prolific.ProlificService("wrong", "v1", "https://example.org/")
-    with pytest.raises(prolific.ProlificServiceException, match="Invalid token"):
+    with pytest.raises(prolific.ProlificServiceException):
         stranger.who_am_i()
 
 

@@ -8,11 +8,22 @@ from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.rules import RuleValues, create_rule
 from tests.marketplace.conftest import HIT
-from tests.marketplace.prolific import connect, create_hits, open_panel, publish, settle
+from tests.marketplace.prolific import (
+    caller,
+    came,
+    connect,
+    create_hits,
+    hand_in,
+    open_panel,
+    publish,
+    settle,
+    work,
+)
 
 RULE = RuleValues(
     most_cost=Decimal(30), minutes=10, items_per_session=2, reward=Decimal("1.50"), words="Dialogue"
 )
+PID, OTHER_PID = "5b96601d3400a939f7c18c1f", "5b96601d3400a939f7c18c20"
 HIT_HERE = HIT | {"Title": "Rate eight responses of a dialogue"}
 
 
@@ -49,9 +60,23 @@ def posted(connection, hit_type):
 
 
 @pytest.fixture
+def handed_in(fake, posted):
+    """The submission of a participant who has done both HITs, and entered the code."""
+    return hand_in(fake, posted)
+
+
+@pytest.fixture
 def panel(mturk):
     """A study of which each participant does both HITs."""
     return open_panel(create_hits(mturk, n=2, max_assignments=3), name="Two", items_per_session=2)
+
+
+@pytest.fixture
+def done(panel):
+    """The panel's study, with a participant who has finished, and one who holds two HITs."""
+    work(came(panel, PID, "x1"), times=2)
+    came(panel, OTHER_PID, "x2")
+    return panel
 
 
 @pytest.fixture
@@ -70,3 +95,9 @@ def ruled(created):
     """The study of a rule."""
     settle()
     return created.recruited_studies.get()
+
+
+@pytest.fixture
+def ask(keys):
+    """Ask the API for recruiting with the requester's key."""
+    return caller(keys)

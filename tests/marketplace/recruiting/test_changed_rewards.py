@@ -4,8 +4,6 @@ from decimal import Decimal
 
 from marketplace.models import RecruitedStudy, RecruiterCharge
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.drafts import Posting, draft_study
-from marketplace.recruiting.posting import publish_study
 from marketplace.recruiting.standing import studies_of
 from tests.marketplace.prolific import approve, completion_code, hand_in, minutes, publish
 
@@ -41,9 +39,7 @@ def test_a_reward_that_is_changed_back_there_sets_nothing_more_aside(posted, fak
         assert sum_of("study") == (charged,)
 
 
-def test_who_was_paid_a_raised_reward_keeps_it_though_it_is_lowered_and_raised_to_less(
-    posted, mturk, fake
-):
+def test_who_was_paid_a_raised_reward_keeps_it(posted, mturk, fake):
     there, submission = fake.world.studies[posted.external_id], hand_in(fake, posted)
     approve(mturk, submission)
     call_recruiters()

@@ -19,9 +19,9 @@ from marketplace.recruiting.demographics import fetch_demographics
 from marketplace.recruiting.prolific.demographics import demographics_of
 from marketplace.recruiting.sessions import end_session
 from tests.marketplace.conftest import PASSWORD
+from tests.marketplace.prolific import arrive, begun, hand_in, session_of
 from tests.marketplace.test_worker_site import text_of
 from work.models import Job
-from tests.marketplace.prolific import arrive, hand_in, session_of, work
 
 
 @pytest.fixture
@@ -68,10 +68,8 @@ def test_asked_again_they_are_the_same_and_gone_with_the_participant(fake, poste
 
 
 def test_none_are_kept_of_who_did_not_consent_left_or_sent_nothing(fake, posted, asked):
-    left, browser, _answer = arrive(fake, posted)
-    work(browser)
-    stopped, browser, _answer = arrive(fake, posted)
-    work(browser)
+    left, _browser = begun(fake, posted)
+    stopped, _browser = begun(fake, posted)
     fetch_demographics(study=posted)
     assert SessionDemographics.objects.count() == 3
     session = session_of(stopped)

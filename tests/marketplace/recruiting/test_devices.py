@@ -3,12 +3,10 @@
 import pytest
 from django.test import Client
 
-from marketplace.models import RecruitedStudy, Session
+from marketplace.models import RecruitedStudy
 from marketplace.recruiting.devices import device_of
-from marketplace.recruiting.drafts import Posting, draft_study
-from marketplace.recruiting.posting import publish_study
+from tests.marketplace.prolific import completion_code, draft, join, publish, session_of
 from tests.marketplace.test_worker_site import text_of
-from tests.marketplace.prolific import completion_code, draft, publish, session_of
 
 TELEPHONE = (
     "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -47,14 +45,11 @@ def test_the_code_for_a_device_that_does_not_do_is_decided_at_arrival(connection
     outcomes = []
     for user_agent in (TELEPHONE, COMPUTER, ""):
         submission = fake.world.arrive(there)
-        path = (
-            f"/join/{study.token}/?PROLIFIC_PID={submission.participant}"
-            f"&STUDY_ID={study.external_id}&SESSION_ID={submission.id}"
-        )
         browser = Client(headers={"User-Agent": user_agent})
-        words = text_of(browser.get(path))
-        assert ("Open the link on a computer" in words) == (user_agent == TELEPHONE)
-        browser.post(path)
+        ids = f"PROLIFIC_PID={submission.participant}&SESSION_ID={submission.id}"
+        shown = browser.get(f"/join/{study.token}/?{ids}")
+        assert shown.context["is_compatible"] == (user_agent != TELEPHONE)
+        join(study, submission, browser)
         session = session_of(submission)
         outcomes.append((session.outcome, session.items.count()))
         if user_agent == TELEPHONE:

@@ -10,112 +10,122 @@ from django.test.utils import CaptureQueriesContext
 from marketplace import clock
 from marketplace.exceptions import ErasureRefused, InvalidParameter
 from marketplace.hits.assignments import accept_hit
-from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterCharge, Session
+from marketplace.models import Assignment, Intent, Outcome, RecruitedStudy, RecruiterCharge, Session
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import recruiter_of
-from marketplace.recruiting.doubts import follow_doubts
-from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.dispatch import SCREENED_OUT
+from marketplace.recruiting.doubts import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED, follow_doubts
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.participants import new_participant
-from marketplace.recruiting.posting import follow_study, publish_study, stop_study
-from marketplace.recruiting.sessions import GRACE, settle_sessions
+from marketplace.recruiting.posting import follow_study, stop_study
 from marketplace.recruiting.settlements import decide_uncertain
+from tests.codes import refused
 from tests.marketplace.prolific import (
     OPEN_DOUBT,
     approve,
     approve_submitted,
     arrive,
     assignments,
+    begun,
     completion_code,
     hand_in,
     leave,
     minutes,
+    numbers,
     paid,
     publish,
     reject,
+    reload,
+    run_out_of_time,
     session_of,
+    statuses,
     work,
 )
 
-OPEN = {"kind": "doubt", "state": "uncertain"}
+
+def claim(fake, posted, submission):
+    """Enter the code of completion."""
+    fake.world.enter(submission, completion_code(posted))
+
+
+def open_doubts():
+    return Intent.objects.filter(**OPEN_DOUBT)
+
+
+def settle_doubt(*, is_left):
+    decide_uncertain(intent=open_doubts().get(), was_done=is_left)
 
 
 def claimed(fake, posted, *, opens=True, n_done=0):
     """Somebody enters the code of completion, which another has passed on."""
     if opens:
-        submission, browser, _answer = arrive(fake, posted)
-        if n_done:
-            work(browser, times=n_done)
+        submission, _browser = begun(fake, posted, n_done)
     else:
         submission = fake.world.arrive(fake.world.studies[posted.external_id])
-    fake.world.enter(submission, completion_code(posted))
+    claim(fake, posted, submission)
     return submission
 
 
+@pytest.mark.parametrize("is_left", [False, True])
 @pytest.mark.parametrize(("opens", "n_done"), [(True, 0), (True, 1), (False, 0)])
-def test_a_code_without_the_work_is_put_before_a_person_once(fake, posted, opens, n_done):
-    good = hand_in(fake, posted)
+def test_a_code_without_the_work_is_put_before_a_person_once(
+    fake, posted, opens, n_done, is_left, handed_in
+):
     submission = claimed(fake, posted, opens=opens, n_done=n_done)
-    minutes(3)
-    doubt = Intent.objects.get(**OPEN_DOUBT)
+    minutes()
+    doubt = open_doubts().get()
     assert doubt.session.submission_id == submission.id
-    said = f"{n_done} of 2 pages" if opens else "Nobody has opened the study here for it"
-    assert said in doubt.problem
-    assert "that of: Completed" in doubt.problem
-    decide_uncertain(intent=doubt, was_done=False)
+    assert str(Outcome.COMPLETED.label) in doubt.problem
+    if opens:
+        assert numbers(doubt.problem)[:2] == [str(n_done), "2"]
+    else:
+        assert str(NOT_OPENED) in doubt.problem
+    settle_doubt(is_left=is_left)
     minutes(2)
-    assert (submission.status, good.status) == ("REJECTED", "AWAITING REVIEW")
-    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
+    assert not open_doubts().exists()
+    assert handed_in.status == "AWAITING REVIEW"
+    assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
+    if is_left:
+        return
     assert session_of(submission).state == "rejected"
+    if n_done:  # the rest of the work is free
+        assert statuses() == ["Rejected", "Returned", "Submitted", "Submitted"]
     fake.world.pass_time(timedelta(days=22))
     call_recruiters()
     assert paid(fake, "reward") == [200]
 
 
-def test_what_is_left_as_it_is_is_not_put_before_anybody_again(fake, posted):
-    submission = claimed(fake, posted)
-    call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=True)
-    call_recruiters()
-    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
-    assert submission.status == "AWAITING REVIEW"
-
-
 def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake, posted):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
+    submission, _browser = begun(fake, posted)
     fake.world.leave(submission, "TIMED-OUT")
     call_recruiters()
     for time in (timedelta(days=12), timedelta(days=22)):
         clock.advance(time)
         fake.world.pass_time(time)
         if submission.status == "TIMED-OUT":
-            fake.world.enter(submission, completion_code(posted))
+            claim(fake, posted, submission)
         call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
     assert Session.objects.get().state == "approved"
     assert RecruiterCharge.objects.get(kind="reward").amount == 2
-    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
+    assert not open_doubts().exists()
 
 
 @pytest.mark.parametrize(
     ("is_left", "there"), [(True, "APPROVED"), (False, "REJECTED")], ids=["left", "rejected"]
 )
 @pytest.mark.parametrize("code", ["XXXX", "no_more_items", "completed"])
-def test_an_approved_hit_pays_no_participation_whose_other_hits_are_not_here(
-    fake, posted, mturk, code, is_left, there
-):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
+def test_one_approved_hit_pays_no_participation(fake, posted, mturk, code, is_left, there):
+    submission, _browser = begun(fake, posted)
     first = approve_submitted(mturk)
     entered = posted.codes.filter(outcome=code).values_list("code", flat=True).first()
     fake.world.enter(submission, entered or code)
     minutes(3)
     assert (submission.status, paid(fake, "reward")) == ("AWAITING REVIEW", [])
-    doubt = Intent.objects.get(**OPEN_DOUBT)
-    assert "1 of 2 pages" in doubt.problem
-    assert "What was approved of it waits" in doubt.problem
+    doubt = open_doubts().get()
+    assert numbers(doubt.problem)[:2] == ["1", "2"]
+    assert str(APPROVAL_WAITS) in doubt.problem
     decide_uncertain(intent=doubt, was_done=is_left)
     call_recruiters()
     assert submission.status == there
@@ -124,26 +134,18 @@ def test_an_approved_hit_pays_no_participation_whose_other_hits_are_not_here(
     assert first.status == "Approved"
 
 
-def test_an_approval_waits_for_who_finishes_after_all(fake, posted, mturk):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
-    first = approve_submitted(mturk)
-    fake.world.enter(submission, completion_code(posted))
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_who_finishes_after_all_is_doubted_no_more(fake, posted, mturk, is_approved):
+    """An approval of the first page waits for the rest."""
+    submission, browser = begun(fake, posted)
+    if is_approved:
+        approve_submitted(mturk)
+    claim(fake, posted, submission)
     call_recruiters()
-    work(browser)
-    call_recruiters()
-    assert submission.status == "APPROVED"
-    assert not Intent.objects.filter(kind="doubt").exists()
-
-
-def test_who_finishes_after_all_is_doubted_no_more(fake, posted):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
-    fake.world.enter(submission, completion_code(posted))
-    call_recruiters()
-    assert Intent.objects.filter(**OPEN_DOUBT).exists()
+    assert open_doubts().exists()
     work(browser)
     call_recruiters()
+    assert submission.status == ("APPROVED" if is_approved else "AWAITING REVIEW")
     assert not Intent.objects.filter(kind="doubt").exists()
 
 
@@ -157,63 +159,51 @@ def test_who_was_asked_back_has_a_day_to_return_the_place(fake, posted):
     assert not Intent.objects.filter(kind="doubt").exists()
     clock.advance(timedelta(hours=25))
     call_recruiters()
-    doubt = Intent.objects.get(**OPEN_DOUBT)
-    assert "that of: No consent" in doubt.problem
+    doubt = open_doubts().get()
+    assert str(Outcome.NO_CONSENT.label) in doubt.problem
     assert doubt.basis == {"category": "NO_DATA"}
 
 
-def test_a_place_that_was_never_opened_is_put_before_a_person_after_the_study_is_stopped(
-    fake, posted, mturk
-):
-    good = hand_in(fake, posted)
-    approve(mturk, good)
-    place = fake.world.arrive(fake.world.studies[posted.external_id])
+@pytest.mark.parametrize("has_place", [True, False])
+def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, mturk, has_place):
+    approve(mturk, hand_in(fake, posted))
+    if has_place:
+        place = fake.world.arrive(fake.world.studies[posted.external_id])
     call_recruiters()
     stop_study(study=posted)
     call_recruiters()
-    fake.world.enter(place, completion_code(posted))
+    if has_place:
+        claim(fake, posted, place)
+        call_recruiters()
+        assert open_doubts().get().session.submission_id == place.id
+        return
+    assert reload(posted).n_payable_there == 0
+    fake.calls.clear()
     call_recruiters()
-    assert Intent.objects.get(**OPEN_DOUBT).session.submission_id == place.id
+    assert "submissions" not in fake.calls
 
 
-def test_a_stopped_study_is_asked_about_no_more_once_nothing_waits_there(fake, posted, mturk):
-    good = hand_in(fake, posted)
-    approve(mturk, good)
-    call_recruiters()
-    stop_study(study=posted)
-    call_recruiters()
-    posted.refresh_from_db()
-    assert posted.n_payable_there == 0
-    n_calls = len(fake.calls)
-    call_recruiters()
-    assert "submissions" not in str(fake.calls[n_calls:])
-
-
-def test_who_withdraws_after_an_approval_and_claims_the_work_stays_before_a_person(
-    fake, posted, mturk
-):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
-    first = approve_submitted(mturk)
+def test_who_withdraws_after_an_approval_and_claims_the_work_is_doubted(fake, posted, mturk):
+    submission, browser = begun(fake, posted)
+    approve_submitted(mturk)
     leave(browser)
-    fake.world.enter(submission, completion_code(posted))
+    claim(fake, posted, submission)
     minutes(3)
-    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=False)
+    settle_doubt(is_left=False)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("REJECTED", [])
 
 
 def test_a_rejection_taken_back_of_part_of_the_work_is_put_before_a_person(fake, posted, mturk):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
+    submission, _browser = begun(fake, posted)
     first = Assignment.objects.get(status="Submitted")
-    fake.world.enter(submission, completion_code(posted))
+    claim(fake, posted, submission)
     mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
     call_recruiters()
     assert submission.status == "REJECTED"
     mturk.approve_assignment(AssignmentId=first.public_id, OverrideRejection=True)
     minutes(2)
-    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=True)
+    settle_doubt(is_left=True)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
@@ -231,7 +221,7 @@ def test_a_submission_that_is_gone_there_holds_up_no_other(fake, posted, mturk):
 
 
 @pytest.mark.parametrize("is_polled_first", [True, False])
-def test_who_did_the_work_and_enters_the_code_of_screened_out_is_paid_as_one_of_both(
+def test_a_worker_with_a_screen_out_code_is_paid_once(
     fake, connection, hit_type, mturk, is_polled_first
 ):
     study = publish(
@@ -241,8 +231,7 @@ def test_who_did_the_work_and_enters_the_code_of_screened_out_is_paid_as_one_of_
         screen_out_reward=Decimal("0.20"),
         screen_out_places=5,
     )
-    submission, browser, _answer = arrive(fake, study)
-    work(browser, times=2)
+    submission, _browser = begun(fake, study, 2)
     fake.world.enter(submission, completion_code(study, "screened_out"))
     if is_polled_first:
         call_recruiters()
@@ -251,39 +240,28 @@ def test_who_did_the_work_and_enters_the_code_of_screened_out_is_paid_as_one_of_
     minutes(2)
     assert paid(fake, "reward") == []
     approval = Intent.objects.get(kind="approve")
-    assert (approval.state, "pay a bonus" in approval.problem) == ("refused", True)
+    assert (approval.state, approval.problem) == ("refused", str(SCREENED_OUT))
     kinds = RecruiterCharge.objects.values_list("kind", flat=True)
     assert set(kinds) == {"study", "screen_out"}
 
 
 def test_work_that_came_since_it_was_listed_is_not_rejected(fake, posted, mturk):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
-    fake.world.enter(submission, completion_code(posted))
+    submission, browser = begun(fake, posted)
+    claim(fake, posted, submission)
     call_recruiters()
-    doubt = Intent.objects.get(**OPEN_DOUBT)
+    doubt = open_doubts().get()
     work(browser)
     approve(mturk, submission)
-    with pytest.raises(InvalidParameter, match="has come since"):
+    with refused(InvalidParameter, "work_has_come"):
         decide_uncertain(intent=doubt, was_done=False)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
-    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
-
-
-def test_who_is_rejected_for_work_that_is_not_here_frees_the_rest_of_it(fake, posted):
-    claimed(fake, posted, n_done=1)
-    call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=False)
-    call_recruiters()
-    statuses = Assignment.objects.order_by("status").values_list("status", flat=True)
-    assert list(statuses) == ["Rejected", "Returned"]
+    assert not open_doubts().exists()
 
 
 def test_a_refused_approval_after_a_withdrawal_is_charged_to_nobody(fake, posted, mturk):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
-    first = approve_submitted(mturk)
+    submission, browser = begun(fake, posted)
+    approve_submitted(mturk)
     session = Session.objects.get()
     leave(browser, session)
     session.refresh_from_db()
@@ -320,14 +298,13 @@ def test_a_stopped_study_is_not_over_while_a_place_has_a_word_that_is_not_known(
     place.status = "ACTIVE"
     fake.world.enter(place, completion_code(posted))
     call_recruiters()
-    assert Intent.objects.filter(**OPEN_DOUBT).count() == 1
+    assert open_doubts().count() == 1
 
 
 def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fake, posted, mturk):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
+    submission, _browser = begun(fake, posted)
     first = Assignment.objects.get(status="Submitted")
-    fake.world.enter(submission, completion_code(posted))
+    claim(fake, posted, submission)
     mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
     call_recruiters()
     stop_study(study=posted)
@@ -336,26 +313,23 @@ def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fa
     assert (submission.status, posted.n_payable_there) == ("REJECTED", 0)
     mturk.approve_assignment(AssignmentId=first.public_id, OverrideRejection=True)
     call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(**OPEN_DOUBT), was_done=True)
+    settle_doubt(is_left=True)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
 
-def test_an_approval_that_was_refused_once_can_be_made_again(fake, posted, mturk):
-    submission = hand_in(fake, posted)
-    one, two = assignments(submission)
+def test_an_approval_that_was_refused_once_can_be_made_again(fake, mturk, handed_in):
+    one, two = assignments(handed_in)
     fake.fail_next("move_submission", "400")  # for want of money, say
     mturk.approve_assignment(AssignmentId=one)
     call_recruiters()
-    assert submission.status == "AWAITING REVIEW"
+    assert handed_in.status == "AWAITING REVIEW"
     mturk.approve_assignment(AssignmentId=two)
     call_recruiters()
-    assert (submission.status, Session.objects.get().state) == ("APPROVED", "approved")
+    assert (handed_in.status, Session.objects.get().state) == ("APPROVED", "approved")
 
 
-def test_a_rejection_that_was_taken_back_before_it_was_sent_is_not_sent(
-    fake, posted, mturk, monkeypatch
-):
+def test_a_rejection_taken_back_before_it_was_sent_is_not_sent(fake, posted, mturk, monkeypatch):
     done, move = [], operations.move_submission
 
     def noted(world, body, key):
@@ -370,27 +344,24 @@ def test_a_rejection_that_was_taken_back_before_it_was_sent_is_not_sent(
     assert (done, submission.status) == (["APPROVE"], "APPROVED")
 
 
-def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, posted, mturk):
-    submission = hand_in(fake, posted)
+def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, mturk, handed_in):
     fake.fail_next("move_submission", "400")  # for want of money, say
-    approve(mturk, submission)
+    approve(mturk, handed_in)
     call_recruiters()
     [refused] = Intent.objects.all()
-    assert (refused.state, submission.status) == ("refused", "AWAITING REVIEW")
-    first, reason = assignments(submission)[0], "x" * 120
+    assert (refused.state, handed_in.status) == ("refused", "AWAITING REVIEW")
+    first, reason = assignments(handed_in)[0], "x" * 120
     with pytest.raises(mturk.exceptions.RequestError):
         mturk.reject_assignment(AssignmentId=first, RequesterFeedback=reason)
     with pytest.raises(InvalidParameter):
         decide_uncertain(intent=refused, was_done=True)
     decide_uncertain(intent=refused, was_done=False)
     call_recruiters()
-    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert (handed_in.status, paid(fake, "reward")) == ("APPROVED", [200])
     assert Session.objects.get().state == "approved"
 
 
-def test_an_approval_written_while_a_study_is_looked_at_has_it_looked_at_again(
-    fake, posted, mturk, connection
-):
+def test_an_approval_during_a_look_has_the_study_looked_at_again(fake, posted, mturk, connection):
     stop_study(study=posted)
     call_recruiters()
     before = RecruitedStudy.objects.get()
@@ -400,23 +371,19 @@ def test_an_approval_written_while_a_study_is_looked_at_has_it_looked_at_again(
     assert RecruitedStudy.objects.get().n_payable_there is None
 
 
-def test_who_was_asked_to_return_a_place_erases_once_it_is_returned(fake, posted):
+@pytest.mark.parametrize("is_returned", [True, False])
+def test_a_held_place_delays_an_erasure_for_thirty_days_at_most(fake, posted, is_returned):
     submission, browser, _answer = arrive(fake, posted)
-    session = Session.objects.get()
-    leave(browser, session)
-    with pytest.raises(ErasureRefused, match="return it there first"):
-        erase_worker(session.worker)
-    fake.world.leave(submission)
-    call_recruiters()
-    erase_worker(session.worker)
-
-
-def test_who_never_returns_the_place_waits_for_thirty_days_at_most(fake, posted):
-    _submission, browser, _answer = arrive(fake, posted)
-    session = Session.objects.get()
-    leave(browser, session)
-    clock.advance(timedelta(days=31))
-    erase_worker(session.worker)
+    leave(browser)
+    worker = Session.objects.get().worker
+    with refused(ErasureRefused, "place_held"):
+        erase_worker(worker)
+    if is_returned:
+        fake.world.leave(submission)
+        call_recruiters()
+    else:
+        clock.advance(timedelta(days=31))
+    erase_worker(worker)
 
 
 @pytest.mark.parametrize("is_left", [True, False])
@@ -424,8 +391,7 @@ def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, poste
     """Nothing of it is at the review desk, where it could be decided on."""
     submission, browser, _answer = arrive(fake, posted)
     held = assignments(submission)
-    clock.advance(timedelta(seconds=posted.maximum_seconds) + GRACE + timedelta(seconds=1))
-    settle_sessions(clock.now())
+    run_out_of_time(posted)
     for public_id in held:
         hit = Assignment.objects.get(public_id=public_id).hit
         for _ in range(2):
@@ -436,12 +402,12 @@ def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, poste
     assert session.outcome == "completed"
     fake.world.enter(submission, session.code)
     minutes(2)
-    doubt = Intent.objects.get(**OPEN_DOUBT)
-    assert "others had done each page" in doubt.problem
+    doubt = open_doubts().get()
+    assert str(DONE_BY_OTHERS) in doubt.problem
     decide_uncertain(intent=doubt, was_done=is_left)
     minutes(2)
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
-    assert not Intent.objects.filter(**OPEN_DOUBT).exists()
+    assert not open_doubts().exists()
 
 
 def test_those_who_wait_with_all_of_their_work_cost_no_statement_each(fake, posted):

@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from threading import Event
 
 import pytest
@@ -10,7 +11,6 @@ from cryptography.fernet import Fernet
 from django.db import connection as database
 from django.db import connections
 from django.db.models import F
-from django.test import Client
 
 from marketplace import clock
 from marketplace.exceptions import ErasureRefused
@@ -30,20 +30,23 @@ from marketplace.models import (
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting import decisions
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.connections import connect_prolific, disconnect
+from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.needed_places import free_and_needed
-from tests.marketplace.recruiting.test_recruiter_events import send_by_hand
-from tests.marketplace.recruiting.test_recruiters_faults import answer_wrongly
+from tests.codes import refused
 from tests.marketplace.prolific import (
     approve,
     arrive,
     assignments,
     completion_code,
+    connect,
     hand_in,
+    join,
     minutes,
     paid,
     session_of,
 )
+from tests.marketplace.recruiting.test_recruiter_events import send_by_hand
+from tests.marketplace.recruiting.test_recruiters_faults import answer_wrongly
 
 
 @pytest.fixture
@@ -61,14 +64,6 @@ def erased(fake, posted):
     return submission
 
 
-def open_again(fake, posted, submission):
-    query = (
-        f"PROLIFIC_PID={submission.participant}&STUDY_ID={posted.external_id}"
-        f"&SESSION_ID={submission.id}"
-    )
-    return Client().post(f"/join/{posted.token}/?{query}")
-
-
 def nobody_is_known():
     return not Session.objects.exists() and not Participant.objects.exists()
 
@@ -83,9 +78,7 @@ def test_what_their_recruiter_lists_brings_nobody_back(fake, posted, erased):
     assert nobody_is_known()
 
 
-def test_who_was_erased_before_time_paid_them_is_charged_for_once_and_not_named(
-    fake, posted, erased
-):
+def test_who_was_erased_before_time_paid_them_is_charged_for_once(fake, posted, erased):
     call_recruiters()
     assert not RecruiterCharge.objects.filter(kind="reward").exists()
     fake.world.pass_time(timedelta(days=22))
@@ -97,20 +90,16 @@ def test_who_was_erased_before_time_paid_them_is_charged_for_once_and_not_named(
 
 
 @pytest.mark.parametrize(("how", "n_paid"), [("left", 0), ("approved by time", 1)])
-def test_whose_approval_was_not_sent_is_charged_for_only_where_they_are_paid(
-    fake, posted, mturk, how, n_paid
+def test_whose_approval_was_not_sent_is_charged_for_if_paid(
+    fake, posted, mturk, how, n_paid, handed_in
 ):
-    submission = hand_in(fake, posted)
     disconnect(connection=posted.connection)
-    approve(mturk, submission)
+    approve(mturk, handed_in)
     erase_worker(Session.objects.get().worker)
     if how == "left":
-        fake.world.leave(submission)
+        fake.world.leave(handed_in)
     fake.world.pass_time(timedelta(days=22))
-    facts = {"workspace": fake.world.workspace, "project": fake.world.project}
-    connect_prolific(
-        requester=posted.requester, name=posted.connection.name, token="token", **facts
-    )
+    connect(fake, posted.requester)
     minutes(3)
     charges = RecruiterCharge.objects.filter(kind="reward")
     assert (charges.count(), len(paid(fake, "reward"))) == (n_paid, n_paid)
@@ -129,9 +118,7 @@ def test_who_left_and_was_erased_holds_no_place(fake, posted, how):
     assert free_and_needed(posted) == before
 
 
-def test_whose_erased_work_is_rejected_there_holds_no_place_and_who_is_paid_does(
-    fake, posted, erased
-):
+def test_erased_work_holds_a_place_if_paid_and_none_if_rejected(fake, posted, erased):
     call_recruiters()
     free, _needed = free_and_needed(posted)
     fake.world.reject(erased)
@@ -144,9 +131,8 @@ def test_whose_erased_work_is_rejected_there_holds_no_place_and_who_is_paid_does
 
 
 def test_the_link_of_an_erased_participation_is_refused(fake, posted, erased):
-    answer = open_again(fake, posted, erased)
-    assert answer.status_code == 400
-    assert "erased" in answer.content.decode()
+    answer = join(posted, erased)
+    assert (answer.status_code, answer.context["code"]) == (400, "erased")
     assert nobody_is_known()
 
 
@@ -165,15 +151,14 @@ def test_somebody_else_who_waits_there_is_still_put_before_a_person(fake, posted
     assert Intent.objects.get().session.submission_id == other.id
 
 
-def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, posted):
-    submission = hand_in(fake, posted)
-    fake.world.approve(submission)
+def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, posted, handed_in):
+    fake.world.approve(handed_in)
     call_recruiters()
     charge = RecruiterCharge.objects.get(kind="reward")
-    assert charge.external_id == submission.id
+    assert charge.external_id == handed_in.id
     session = Session.objects.get()
     erase_worker(session.worker)
-    body = {"event_type": "submission.status.change", "resource_id": submission.id}
+    body = {"event_type": "submission.status.change", "resource_id": handed_in.id}
     assert send_by_hand(posted.connection, fake.world.hooks.secret, body).status_code == 200
     assert not RecruiterEvent.objects.exclude(submission_id="").exists()
     call_recruiters()
@@ -181,9 +166,7 @@ def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, post
     assert (after.amount, after.external_id) == (charge.amount, f"erased:{charge.pk}")
 
 
-def test_what_was_paid_before_an_erasure_is_charged_once_its_price_is_heard(
-    fake, posted, monkeypatch
-):
+def test_pay_before_an_erasure_is_charged_once_its_price_is_known(fake, posted, monkeypatch):
     fake.world.approve(hand_in(fake, posted))
     with monkeypatch.context() as unheard:
         is_price = lambda path, _query: "cost-calc" in path  # noqa: E731
@@ -199,10 +182,9 @@ def test_what_was_paid_before_an_erasure_is_charged_once_its_price_is_heard(
 
 
 @pytest.mark.parametrize("state", ["written", "sent", "uncertain"])
-def test_erasure_waits_for_a_decision_that_is_not_settled_there(fake, posted, state):
-    submission = hand_in(fake, posted)
+def test_erasure_waits_for_a_decision_that_is_not_settled_there(state, handed_in):
     Assignment.objects.update(status="Approved")
-    session = session_of(submission)
+    session = session_of(handed_in)
     Intent.objects.create(
         connection=session.connection,
         session=session,
@@ -211,7 +193,7 @@ def test_erasure_waits_for_a_decision_that_is_not_settled_there(fake, posted, st
         state=state,
         created_at=clock.now(),
     )
-    with pytest.raises(ErasureRefused, match="not yet settled at the recruiter"):
+    with refused(ErasureRefused, "open_calls"):
         erase_worker(session.worker)
     clock.advance(timedelta(days=31))
     erase_worker(session.worker)
@@ -220,23 +202,33 @@ def test_erasure_waits_for_a_decision_that_is_not_settled_there(fake, posted, st
 
 @pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
 @pytest.mark.django_db(transaction=True)
-def test_an_erasure_and_an_approval_that_time_gives_do_not_wait_for_each_other(
-    fake, posted, monkeypatch
-):
-    hand_in(fake, posted)
-    RecruitedStudy.objects.update(n_payable_there=0)
-    clock.advance(timedelta(days=4))
-    lifecycle.settle_due(Hit.objects.all(), now=clock.now())
-    worker, real, is_held = Session.objects.get().worker, decisions._last_decision, Event()
+@pytest.mark.parametrize("kind", ["approve", "reject"])
+def test_an_erasure_and_a_decision_do_not_wait_for_each_other(posted, monkeypatch, kind, handed_in):
+    """Time approves; or work is rejected that the ledger pays for, whose worker reads why."""
+    worker, is_held = Session.objects.get().worker, Event()
+    if kind == "approve":
+        RecruitedStudy.objects.update(n_payable_there=0)
+        clock.advance(timedelta(days=4))
+        lifecycle.settle_due(Hit.objects.all(), now=clock.now())
+        module, name, decide = decisions, "_last_decision", decisions.approve_overdue
+    else:
+        WorkerAccount.objects.update(paid_by="ledger", payee_id=F("pk"))
+        Assignment.objects.update(paid_by="ledger")
+        first, second = assignments(handed_in)
+        Assignment.objects.filter(public_id=second).update(status="Rejected")
+        module, name = review, "reject"
+        facts = {"public_id": first, "feedback": "Not careful. " * 10}
+        decide = partial(decisions.reject_assignment, requester=posted.requester, **facts)
+    real = getattr(module, name)
 
-    def slowly(session):
-        is_held.set()  # the session is held; its study is not yet
+    def slowly(*args, **facts):
+        is_held.set()  # the session is held; its study is not yet, and nothing is written
         time.sleep(1)
-        return real(session)
+        return real(*args, **facts)
 
     def erase():
         is_held.wait(timeout=30)
-        with pytest.raises(ErasureRefused, match="A decision on work"):
+        with refused(ErasureRefused, "open_calls"):
             erase_worker(worker)
 
     def closing(do):
@@ -245,48 +237,8 @@ def test_an_erasure_and_an_approval_that_time_gives_do_not_wait_for_each_other(
         finally:
             connections.close_all()
 
-    monkeypatch.setattr(decisions, "_last_decision", slowly)
+    monkeypatch.setattr(module, name, slowly)
     with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(closing, (decisions.approve_overdue, erase))) == [1, None]
-    assert Intent.objects.get(kind="approve").state == "written"
-
-
-@pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
-@pytest.mark.django_db(transaction=True)
-def test_an_erasure_and_a_rejection_that_is_written_to_the_worker_do_not_wait_for_each_other(
-    fake, posted, monkeypatch
-):
-    """Of work that the ledger pays for, as of before recruiters paid: its worker reads why."""
-    submission = hand_in(fake, posted)
-    WorkerAccount.objects.update(paid_by="ledger", payee_id=F("pk"))
-    Assignment.objects.update(paid_by="ledger")
-    first, second = assignments(submission)
-    Assignment.objects.filter(public_id=second).update(status="Rejected")
-    worker, real, is_held = Session.objects.get().worker, review.reject, Event()
-
-    def slowly(**facts):
-        is_held.set()  # the session is held; nothing is written to the worker yet
-        time.sleep(1)
-        real(**facts)
-
-    def reject():
-        decisions.reject_assignment(
-            requester=posted.requester, public_id=first, feedback="Not careful. " * 10
-        )
-
-    def erase():
-        is_held.wait(timeout=30)
-        with pytest.raises(ErasureRefused, match="A decision on work"):
-            erase_worker(worker)
-
-    def closing(do):
-        try:
-            return do()
-        finally:
-            connections.close_all()
-
-    monkeypatch.setattr(review, "reject", slowly)
-    with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(closing, (reject, erase))) == [None, None]
-    assert Intent.objects.get(kind="reject").state == "written"
-    assert worker.messages.count() == 1
+        assert next(iter(pool.map(closing, (decide, erase)))) == (1 if kind == "approve" else None)
+    assert Intent.objects.get(kind=kind).state == "written"
+    assert worker.messages.count() == (0 if kind == "approve" else 1)

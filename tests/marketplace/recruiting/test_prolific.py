@@ -55,11 +55,13 @@ from tests.codes import refused
 from tests.marketplace.prolific import (
     FAULTS,
     REASON,
+    REWARD,
     approve,
     approve_submitted,
     arrive,
     ask_for_more,
     assignments,
+    begun,
     charges,
     connect,
     draft,
@@ -78,11 +80,6 @@ from tests.marketplace.prolific import (
 )
 
 
-def test_a_token_is_kept_encrypted(connection):
-    assert "token" not in connection.encrypted_token
-    assert AuditEntry.objects.filter(action="recruiter.connect").exists()
-
-
 @pytest.mark.parametrize(
     ("changed", "code"),
     [
@@ -97,6 +94,11 @@ def test_a_token_workspace_or_project_that_is_wrong_is_refused(fake, requester, 
         connect(fake, requester, name="Other", **changed)
     assert all(value in str(found.value) for name, value in changed.items() if name != "token")
     assert not RecruiterConnection.objects.filter(name="Other").exists()
+
+
+def test_a_token_is_kept_encrypted(connection):
+    assert "token" not in connection.encrypted_token
+    assert AuditEntry.objects.filter(action="recruiter.connect").exists()
 
 
 def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_type, fake, posted):
@@ -116,15 +118,7 @@ def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_typ
     assert places_for(hit_type, 100) == 2  # as many as one HIT wants judgments
 
 
-def test_a_rejected_answer_frees_no_place(fake, mturk, posted):
-    submission = hand_in(fake, posted)
-    mturk.reject_assignment(AssignmentId=assignments(submission)[0], RequesterFeedback=REASON)
-    assert free_and_needed(posted)[1] == 3
-
-
-def test_no_more_places_are_priced_or_published_than_judgments_need(
-    hit_type, fake, connection, mturk
-):
+def test_no_more_places_are_sold_than_judgments_need(hit_type, fake, connection, mturk):
     def too_many(expected, act):
         with refused(InvalidParameter, "too_many_places") as found:
             act()
@@ -179,8 +173,7 @@ def test_every_place_that_is_paid_for_has_work(hit_type, fake, connection):
 
 def test_the_command_shows_what_the_last_participant_does(hit_type, connection):
     out = StringIO()
-    options = {"hit_type": hit_type.public_id, "reward": "1.50", "minutes": 10, "stdout": out}
-    options["reward"] = Decimal(options["reward"])
+    options = {"hit_type": hit_type.public_id, "reward": REWARD, "minutes": 10, "stdout": out}
     call_command("recruit", items=3, **options)
     assert {"3", "8", "2"} <= set(numbers(out.getvalue()))
     out.truncate(0)
@@ -217,9 +210,7 @@ def test_a_cost_with_fractions_of_a_penny_is_typed_back_to_the_penny(connection,
     assert reload(study).quoted_cost == Decimal("2.6667")
 
 
-def test_a_draft_whose_reward_was_changed_there_is_not_published_for_the_amount_of_before(
-    connection, hit_type, fake
-):
+def test_a_draft_whose_reward_was_changed_there_is_not_published(connection, hit_type, fake):
     study, cost = draft(connection, hit_type)
     there = fake.world.studies[study.external_id]
     fake.world.change_reward(there, 450)
@@ -234,9 +225,7 @@ def test_a_draft_whose_reward_was_changed_there_is_not_published_for_the_amount_
     assert (there.status, RecruiterCharge.objects.get().amount) == ("ACTIVE", cost.total)
 
 
-def test_places_of_a_study_whose_reward_was_raised_there_are_charged_as_they_are_there(
-    posted, mturk, fake
-):
+def test_places_at_a_reward_that_was_raised_there_are_charged_as_there(posted, mturk, fake):
     there = fake.world.studies[posted.external_id]
     fake.world.change_reward(there, 450)
     ask_for_more(mturk, posted.hit_type)
@@ -250,9 +239,7 @@ def test_places_of_a_study_whose_reward_was_raised_there_are_charged_as_they_are
     assert charges() == [8, 16, 6]  # four raised, one more
 
 
-def test_made_up_arrivals_are_asked_about_a_few_times_and_turn_nobody_away(
-    fake, posted, monkeypatch
-):
+def test_made_up_arrivals_turn_nobody_away(fake, posted, monkeypatch):
     real, asked = operations.submission, []
 
     def submission(world, body, key):
@@ -296,9 +283,7 @@ def pressed(act):
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "change_study", "study"])
-def test_one_study_with_the_right_places_whatever_is_lost(
-    connection, hit_type, fake, mturk, operation, fault
-):
+def test_one_study_results_whatever_is_lost(connection, hit_type, fake, mturk, operation, fault):
     ask_for_more(mturk, hit_type, 2)
     fake.fail_next(operation, fault)
     study, cost = pressed(lambda: draft(connection, hit_type, places=6))
@@ -373,13 +358,12 @@ def test_whoever_has_begun_comes_back_though_prolific_is_away(fake, posted):
           for fault in FAULTS),
     ],
 )  # fmt: skip
-def test_an_approval_is_paid_once_there_and_nothing_here(fake, mturk, posted, operation, fault):
-    submission = hand_in(fake, posted)
+def test_an_approval_is_paid_once_there_and_nothing_here(fake, mturk, operation, fault, handed_in):
     movements = LedgerTransaction.objects.count()
-    approve(mturk, submission)
+    approve(mturk, handed_in)
     fake.fail_next(operation, *[fault] * 4 * bool(fault))
     minutes(6 if fault else 2)
-    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert (handed_in.status, paid(fake, "reward")) == ("APPROVED", [200])
     assert fake.calls.count("move_submission") == 1 or fault
     assert Intent.objects.get().state == "done"
     assert LedgerTransaction.objects.count() == movements
@@ -408,8 +392,7 @@ def test_an_approval_waits_until_the_participant_has_come_back(fake, mturk, post
 @pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, status, is_first):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
+    submission, _browser = begun(fake, posted)
     done = Assignment.objects.get(status="Submitted")
     if is_first:  # before it is known that they leave
         mturk.approve_assignment(AssignmentId=done.public_id)
@@ -431,12 +414,9 @@ def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, s
     assert Session.objects.get().state == "approved"
 
 
-def test_what_is_left_of_a_participation_that_was_approved_in_part_is_free_again(
-    fake, mturk, posted
-):
+def test_the_rest_of_a_participation_that_was_approved_in_part_is_free(fake, mturk, posted):
     RecruitedStudy.objects.update(discards_returned=True)
-    _submission, browser, _answer = arrive(fake, posted)
-    work(browser)
+    _submission, _browser = begun(fake, posted)
     approve_submitted(mturk)
     session = Session.objects.get()
     # It counts as approved here, so that it is not looked at there until the approval is sent.
@@ -448,8 +428,7 @@ def test_what_is_left_of_a_participation_that_was_approved_in_part_is_free_again
 
 
 def test_an_approval_of_who_withdrew_before_it_was_made_there_pays_nothing(fake, mturk, posted):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
+    submission, _browser = begun(fake, posted)
     approve_submitted(mturk)
     session = end_session(session=Session.objects.get(), outcome="no_consent")
     fake.world.enter(submission, session.code)
@@ -463,29 +442,23 @@ def test_an_approval_of_who_withdrew_before_it_was_made_there_pays_nothing(fake,
     assert len(charges("reward")) == 1
 
 
-def test_an_approval_that_was_refused_there_costs_nothing_until_it_is_made_there(
-    fake, mturk, posted
-):
-    submission = hand_in(fake, posted)
-    approve(mturk, submission)
+def test_a_refused_approval_costs_nothing_until_it_is_made_there(fake, mturk, handed_in):
+    approve(mturk, handed_in)
     fake.fail_next("move_submission", "400")
     for _minute in range(2):
         call_recruiters()
         assert approve_overdue() == 0
-    assert (submission.status, Intent.objects.get().state) == ("AWAITING REVIEW", "refused")
+    assert (handed_in.status, Intent.objects.get().state) == ("AWAITING REVIEW", "refused")
     assert (Session.objects.get().state, charges("reward")) == ("finished", [])
-    fake.world.approve(submission)  # by hand, at Prolific
+    fake.world.approve(handed_in)  # by hand, at Prolific
     minutes(2)
     assert (Session.objects.get().state, len(charges("reward"))) == ("approved", 1)
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
-def test_a_decision_that_somebody_found_there_is_one_on_all_items_here(
-    fake, mturk, posted, is_approved
-):
+def test_a_decision_found_there_is_one_on_all_items_here(fake, mturk, is_approved, handed_in):
     """Prolific takes the decision, and is away after that until somebody has looked there."""
-    submission = hand_in(fake, posted)
-    first = {"AssignmentId": assignments(submission)[0]}
+    first = {"AssignmentId": assignments(handed_in)[0]}
     if is_approved:
         mturk.approve_assignment(**first)
     else:
@@ -496,14 +469,11 @@ def test_a_decision_that_somebody_found_there_is_one_on_all_items_here(
     call_recruiters()
     decided = "Approved" if is_approved else "Rejected"
     assert set(statuses()) == {decided}
-    assert (submission.status, Session.objects.get().state) == (decided.upper(), decided.lower())
+    assert (handed_in.status, Session.objects.get().state) == (decided.upper(), decided.lower())
 
 
-def test_a_rejection_that_was_taken_back_is_none_though_somebody_found_it_there(
-    fake, mturk, posted
-):
-    submission = hand_in(fake, posted)
-    first = {"AssignmentId": assignments(submission)[0]}
+def test_a_rejection_taken_back_is_none_though_it_was_found_there(fake, mturk, handed_in):
+    first = {"AssignmentId": assignments(handed_in)[0]}
     mturk.reject_assignment(**first, RequesterFeedback=REASON)
     fake.fail_next("move_submission", "drop")
     call_recruiters()
@@ -512,12 +482,13 @@ def test_a_rejection_that_was_taken_back_is_none_though_somebody_found_it_there(
     assert "Rejected" not in statuses()
     assert Session.objects.get().state == "approved"
     call_recruiters()
-    assert (set(statuses()), submission.status) == ({"Approved"}, "APPROVED")
+    assert (set(statuses()), handed_in.status) == ({"Approved"}, "APPROVED")
 
 
-def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, mturk, posted):
-    submission = hand_in(fake, posted)
-    first = {"AssignmentId": assignments(submission)[0]}
+def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(
+    fake, mturk, posted, handed_in
+):
+    first = {"AssignmentId": assignments(handed_in)[0]}
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.reject_assignment(**first, RequesterFeedback="Too fast.")
     assert "RequesterFeedback" in str(found.value)
@@ -526,17 +497,17 @@ def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(fake, 
     fake.fail_next("move_submission", "drop")
     minutes(2)
     # Nobody is paid for the other one, which would have been approved by itself here.
-    assert (submission.status, set(statuses())) == ("REJECTED", {"Rejected"})
+    assert (handed_in.status, set(statuses())) == ("REJECTED", {"Rejected"})
+    assert free_and_needed(posted)[1] == 3  # a rejected answer frees no place
     mturk.approve_assignment(**first, OverrideRejection=True)
     call_recruiters()
-    assert (submission.status, set(statuses())) == ("APPROVED", {"Approved"})
+    assert (handed_in.status, set(statuses())) == ("APPROVED", {"Approved"})
     assert paid(fake, "reward") == [200]
 
 
 def test_who_is_rejected_here_and_ran_out_of_time_there_holds_no_place(fake, mturk, posted):
     before = free_and_needed(posted)[0]
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser, times=2)
+    submission, _browser = begun(fake, posted, 2)
     reject(mturk, submission)
     fake.world.leave(submission, "TIMED-OUT")
     rejection = Intent.objects.get()
@@ -561,9 +532,8 @@ def test_who_is_rejected_here_and_ran_out_of_time_there_holds_no_place(fake, mtu
     assert (paid(fake, "reward"), Session.objects.get().state) == ([], "rejected")
 
 
-def test_what_time_approved_there_before_our_rejection_is_approved_here(fake, mturk, posted):
-    submission = hand_in(fake, posted)
-    mturk.reject_assignment(AssignmentId=assignments(submission)[0], RequesterFeedback=REASON)
+def test_what_time_approved_there_before_our_rejection_is_approved_here(fake, mturk, handed_in):
+    mturk.reject_assignment(AssignmentId=assignments(handed_in)[0], RequesterFeedback=REASON)
     fake.world.pass_time(timedelta(days=21))
     call_recruiters()
     intent = Intent.objects.get()
@@ -585,16 +555,6 @@ def earner(fake, bonus):
     return fake.world.submissions[bonus.session.submission_id]
 
 
-@pytest.mark.parametrize("fault", ["", "drop"])
-def test_a_bonus_is_paid_once_though_its_answer_is_lost(fake, bonus, fault):
-    if fault:
-        fake.fail_next("pay_bonuses", fault)
-    minutes()
-    assert paid(fake, "bonus") == [200]
-    assert fake.calls.count("pay_bonuses") == 1
-    assert (Intent.objects.get().state, charges("bonus")) == ("done", [2])
-
-
 def test_a_refusal_names_no_participant(bonus, earner):
     """Whoever may read the study reads it."""
     earner.study = replace(earner.study)
@@ -605,19 +565,27 @@ def test_a_refusal_names_no_participant(bonus, earner):
     assert earner.participant not in bonus.problem
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("operation", ["submission", "prepare_bonuses", "submissions", "balance"])
-def test_before_it_is_paid_a_bonus_may_be_asked_for_again(fake, bonus, operation, fault):
-    fake.fail_next(operation, *[fault] * 4)
-    minutes(6)
-    assert paid(fake, "bonus") == [200]
-    assert Intent.objects.get().state == "done"
+BEFORE_PAYING = ("submission", "prepare_bonuses", "submissions", "balance")
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault", "n"),
+    [
+        ("pay_bonuses", "drop", 1),
+        ("pay_bonuses", "drop", 0),
+        *((operation, fault, 4) for operation in BEFORE_PAYING for fault in FAULTS),
+    ],
+)
+def test_a_bonus_is_paid_once_though_answers_are_lost(fake, bonus, operation, fault, n):
+    """Before it is paid it may be asked for again."""
+    fake.fail_next(operation, *[fault] * n)
+    minutes(6 if n > 1 else 3)
+    assert (paid(fake, "bonus"), fake.calls.count("pay_bonuses")) == ([200], 1)
+    assert (Intent.objects.get().state, charges("bonus")) == ("done", [2])
 
 
 @pytest.mark.parametrize("fault", ["lose", "429", "500"])
-def test_a_bonus_that_did_not_show_itself_is_a_persons_to_decide(
-    fake, mturk, connection, bonus, earner, fault
-):
+def test_a_bonus_that_does_not_show_is_uncertain(fake, mturk, connection, bonus, earner, fault):
     pay_in_pounds(mturk, connection, earner, amount="0.75", token="t2")
     fake.fail_next("pay_bonuses", fault)
     minutes()
@@ -722,14 +690,13 @@ def test_who_left_or_ran_out_of_time_there_gives_the_hits_free_here(fake, posted
     assert "Accepted" not in statuses()
 
 
-def test_a_message_is_sent_once_at_most(fake, mturk, posted):
-    submission = hand_in(fake, posted)
+def test_a_message_is_sent_once_at_most(fake, mturk, handed_in):
     worker = Session.objects.get().worker.worker_id
     mturk.notify_workers(Subject="Thanks", MessageText="It helped.", WorkerIds=[worker])
     fake.fail_next("send_message", "drop")
     minutes()
     (message,) = fake.world.messages
-    assert message["recipient_id"] == submission.participant
+    assert message["recipient_id"] == handed_in.participant
     intent = Intent.objects.get()
     assert (intent.state, intent.problem) == ("uncertain", str(settlements.PERHAPS_SENT))
     assert intent.problem in _told("--uncertain")
@@ -737,9 +704,10 @@ def test_a_message_is_sent_once_at_most(fake, mturk, posted):
     assert Intent.objects.get().state == "done"
 
 
-def test_a_token_that_was_withdrawn_is_shown_and_nothing_is_lost(fake, mturk, posted, connection):
-    submission = hand_in(fake, posted)
-    approve(mturk, submission)
+def test_a_token_that_was_withdrawn_is_shown_and_nothing_is_lost(
+    fake, mturk, connection, handed_in
+):
+    approve(mturk, handed_in)
     fake.token = "another"
     assert TOKEN_REFUSED in _told()
     connection.refresh_from_db()
@@ -748,12 +716,10 @@ def test_a_token_that_was_withdrawn_is_shown_and_nothing_is_lost(fake, mturk, po
     fake.token = "token"
     call_recruiters()
     connection.refresh_from_db()
-    assert (submission.status, connection.problem) == ("APPROVED", "")
+    assert (handed_in.status, connection.problem) == ("APPROVED", "")
 
 
-def test_the_commands_take_a_hit_type_to_a_published_study(
-    fake, requester, hit_type, monkeypatch, capsys
-):
+def test_commands_publish_a_study_of_a_hit_type(fake, requester, hit_type, monkeypatch, capsys):
     monkeypatch.delenv("PROLIFIC_TOKEN", raising=False)
     place = ("--workspace", fake.world.workspace, "--project", fake.world.project)
     with pytest.raises(CommandError) as found:

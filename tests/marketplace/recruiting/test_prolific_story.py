@@ -2,7 +2,6 @@
 twice, nobody is left unpaid, places are right and no item is over-assigned."""
 
 from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 from django.test import Client
@@ -14,18 +13,29 @@ from marketplace.models import (
     Hit,
     Intent,
     LedgerTransaction,
-    RecruiterCharge,
-    Session,
 )
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.connections import connect_prolific
 from marketplace.recruiting.demographics import fetch_demographics
-from marketplace.recruiting.drafts import Posting, draft_study
 from marketplace.recruiting.posting import publish_study, set_places, stop_study
+from tests.marketplace.prolific import (
+    REASON,
+    approve,
+    ask_for_more,
+    assignments,
+    charges,
+    connect,
+    draft,
+    join,
+    minutes,
+    paid,
+    pay_in_pounds,
+    session_of,
+    submit_page,
+    work,
+)
 
-REASON = "The ratings are the same for every response, also where two responses contradict. " * 2
 CALLED = (
     *("me", "balance", "projects", "hook_secrets", "create_hook_secret", "subscriptions"),
     *("subscribe", "confirm_subscription", "calculate_cost", "project_studies", "create_group"),
@@ -45,25 +55,18 @@ def pressed(what):
     return what()
 
 
-def open_link(fake, study, submission):
+def open_link(study, submission):
     browser = Client()
-    query = (
-        f"PROLIFIC_PID={submission.participant}&STUDY_ID={study.external_id}"
-        f"&SESSION_ID={submission.id}"
-    )
     for _ in range(2):
-        if browser.post(f"/join/{study.token}/?{query}").status_code == 302:
+        if join(study, submission, browser).status_code == 302:
             return browser
     raise AssertionError("not let in")
 
 
 def opened(fake, requester, hit_type):
     """A published study, and the account that it is of."""
-    account = {"workspace": fake.world.workspace, "token": "token", "name": "Prolific"}
-    connection, _ = pressed(lambda: connect_prolific(requester=requester, **account))
-    values = Posting(reward=REWARD, minutes=10, items_per_session=2)
-    drafted = {"connection": connection, "hit_type": hit_type, "values": values}
-    study, cost = pressed(lambda: draft_study(**drafted))
+    connection, _account = pressed(lambda: connect(fake, requester))
+    study, cost = pressed(lambda: draft(connection, hit_type))
     pressed(lambda: publish_study(study=study, confirmed=cost.total))
     return connection, study
 
@@ -72,30 +75,23 @@ def participated(fake, study):
     """Two hand in, one is late with the last HIT and the code, one leaves."""
     there = fake.world.studies[study.external_id]
     good, bad, late, left = came = [fake.world.arrive(there) for _ in range(4)]
-    browsers = {one.id: open_link(fake, study, one) for one in came}
+    browsers = {one.id: open_link(study, one) for one in came}
     for one in (good, bad):
         work(browsers[one.id], times=2)
         fake.world.enter(one, session_of(one).code)
     work(browsers[late.id])
-    held = Assignment.objects.get(
-        session_item__session__submission_id=late.id, status=Assignment.Status.ACCEPTED
-    )
+    held = assignments(late)[1]
     fake.world.leave(left)
     fake.world.leave(late, "TIMED-OUT")
     minutes(2)
-    submit_page(held.public_id)
+    submit_page(held)
     fake.world.enter(late, session_of(late).code)
     return came
 
 
-def session_of(submission):
-    return session_of(submission)
-
-
 def decided(mturk, connection, good, bad, late):
     """What a program says of them."""
-    for assignment in assignments(good) + assignments(late):
-        mturk.approve_assignment(AssignmentId=assignment)
+    approve(mturk, good, late)
     mturk.reject_assignment(AssignmentId=assignments(bad)[0], RequesterFeedback=REASON)
     pay_in_pounds(mturk, connection, good)
     worker = session_of(good).worker.worker_id
@@ -136,12 +132,7 @@ def assert_all_is_paid_once(fake, study):
     assert [one.status for one in fake.world.studies.values()] == ["COMPLETED"]
     assert (paid(fake, "reward"), paid(fake, "bonus")) == ([200, 200], [200])
     assert len(fake.world.messages) == 1
-    charges = RecruiterCharge.objects.exclude(kind="study").order_by("kind", "pk")
-    assert [(one.kind, one.amount) for one in charges] == [
-        ("bonus", Decimal(2)),
-        ("reward", Decimal(2)),
-        ("reward", Decimal(2)),
-    ]
+    assert (charges("bonus"), charges("reward")) == ([2], [2, 2])
     for hit in Hit.objects.all():
         taken = Assignment.objects.on(hit).exclude(status__in=["Returned", "Abandoned"])
         assert taken.filter(surplus_answer=None).count() <= hit.max_assignments

@@ -18,9 +18,10 @@ from django.test import Client
 from marketplace import clock
 from marketplace.models import Assignment, RecruiterConnection, RecruiterEvent, Session
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.connections import connect_prolific, disconnect
+from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.events import delete_old_events, follow_all_events
 from marketplace.recruiting.fake_prolific import hooks
+from tests.marketplace.prolific import arrive, connect, hand_in, minutes
 from work.models import Job
 
 BODY = {"event_type": "submission.status.change", "resource_id": "a" * 24, "status": "RETURNED"}
@@ -39,6 +40,14 @@ def sends(fake, settings):
         )
 
     return lambda: fake.send_events(send)
+
+
+@pytest.fixture
+def arrived(fake, posted, sends):
+    """Somebody who has come, of which the news were sent."""
+    submission, _browser, _answer = arrive(fake, posted)
+    sends()
+    return submission
 
 
 def address_of(connection):
@@ -67,13 +76,7 @@ def test_connecting_subscribes_once_with_the_workspaces_one_secret(fake, request
     }
     connection.refresh_from_db()
     assert secret not in connection.encrypted_webhook_secret
-    again, _account = connect_prolific(
-        requester=requester,
-        name="Prolific",
-        token="token",
-        workspace=fake.world.workspace,
-        project=fake.world.project,
-    )
+    again, _account = connect(fake, requester, project=fake.world.project)
     assert again.pk == connection.pk
     assert (hooks.secret, len(hooks.subscriptions)) == (secret, 2)
     assert all(address_of(connection) in one.target_url for one in hooks.subscriptions.values())
@@ -91,9 +94,7 @@ def test_disconnecting_ends_the_connections_own_subscriptions(fake, connection):
 
 @pytest.mark.parametrize("fault", ["drop", "lose", "500"])
 @pytest.mark.parametrize("operation", ["subscriptions", "delete_subscription"])
-def test_a_recruiter_that_is_away_keeps_nobody_from_disconnecting(
-    fake, connection, operation, fault
-):
+def test_an_absent_recruiter_does_not_block_disconnecting(fake, connection, operation, fault):
     fake.fail_next(operation, *[fault] * 5)
     connection.refresh_from_db()
     disconnect(connection=connection)
@@ -107,28 +108,20 @@ def test_a_recruiter_that_is_away_keeps_nobody_from_disconnecting(
 )
 def test_whatever_is_lost_while_subscribing_is_made_good(fake, requester, operation, fault):
     fake.fail_next(operation, *[fault] * 3)
-    connect_prolific(
-        requester=requester,
-        name="Prolific",
-        token="token",
-        workspace=fake.world.workspace,
-        project=fake.world.project,
-    )
+    connect(fake, requester)
     minutes(4)
     enabled = [one.event_type for one in fake.world.hooks.subscriptions.values() if one.is_enabled]
     assert len(enabled) == len(set(enabled)) == 2
     assert fake.calls.count("create_hook_secret") == 1 or fault != "drop"
 
 
-def test_what_is_sent_is_followed_before_the_next_minute(fake, posted, sends):
-    submission, _browser, _answer = arrive(fake, posted)
-    sends()
-    fake.world.leave(submission)
+def test_what_is_sent_is_followed_before_the_next_minute(fake, arrived, sends):
+    fake.world.leave(arrived)
     assert sends() == 1
     assert fake.world.hooks.sent[-1][1] == 200
     event = RecruiterEvent.objects.get(kind="submission.status.change")
-    assert (event.submission_id, event.followed_at) == (submission.id, None)
-    assert submission.participant not in str(RecruiterEvent.objects.values())
+    assert (event.submission_id, event.followed_at) == (arrived.id, None)
+    assert arrived.participant not in str(RecruiterEvent.objects.values())
     assert Job.objects.filter(kind="follow_recruiter_events").exists()
     before = len(fake.calls)
     assert follow_all_events() == 1
@@ -190,36 +183,32 @@ def test_news_of_a_study_are_followed_here(fake, posted, sends):
     assert posted.state == "active"
 
 
-def test_one_who_was_let_go_and_is_approved_there_later_is_approved_here(fake, posted):
-    submission = hand_in(fake, posted)
-    fake.world.leave(submission)
+def test_one_who_was_let_go_and_is_approved_there_later_is_approved_here(fake, handed_in):
+    fake.world.leave(handed_in)
     call_recruiters()
     assert Session.objects.get().state == "returned"
-    fake.world.approve(submission)
+    fake.world.approve(handed_in)
     call_recruiters()
     assert Session.objects.get().state == "approved"
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
 
 
 def test_what_is_not_signed_by_the_workspace_is_refused(fake, connection):
-    secret = fake.world.hooks.secret
-    days = str(int(time.time()) - 3 * 86_400)
-    ahead = str(int(time.time()) + 3600)
+    secret, now = fake.world.hooks.secret, int(time.time())
     assert send_by_hand(connection, secret).status_code == 200
-    assert send_by_hand(connection, "another").status_code == 401
-    assert send_by_hand(connection, "").status_code == 401
-    assert send_by_hand(connection, secret, sent_at=days).status_code == 401
-    assert send_by_hand(connection, secret, sent_at=ahead).status_code == 401
-    assert send_by_hand(connection, secret, sent_at="soon").status_code == 401
-    assert send_by_hand(connection, secret, body=[1]).status_code == 401
-    assert send_by_hand(connection, secret, body={"event_type": "a\0b"}).status_code == 401
-    deep = send_by_hand(connection, secret, content=b"[" * 60_000)
-    assert deep.status_code == 401
-    assert send_by_hand(connection, secret, body={"x": "y" * 70_000}).status_code == 413
-    changed = send_by_hand(
-        connection, secret, **{"X-Prolific-Request-Timestamp": str(int(time.time()) - 1)}
-    )
-    assert changed.status_code == 401
+    for given, facts, status in (
+        ("another", {}, 401),
+        ("", {}, 401),
+        (secret, {"sent_at": str(now - 3 * 86_400)}, 401),
+        (secret, {"sent_at": str(now + 3600)}, 401),
+        (secret, {"sent_at": "soon"}, 401),
+        (secret, {"body": [1]}, 401),
+        (secret, {"body": {"event_type": "a\0b"}}, 401),
+        (secret, {"content": b"[" * 60_000}, 401),
+        (secret, {"body": {"x": "y" * 70_000}}, 413),
+        (secret, {"X-Prolific-Request-Timestamp": str(now - 1)}, 401),
+    ):
+        assert send_by_hand(connection, given, **facts).status_code == status, facts.keys()
     assert RecruiterEvent.objects.count() == 1
     assert Client().get(address_of(connection)).status_code == 405
     nobody = Client().post("/marketplace-api/v1/recruiters/3NOBODY/events", b"{}", "text/plain")
@@ -259,12 +248,10 @@ def test_an_event_about_nothing_here_changes_nothing(fake, connection, posted):
     assert RecruiterEvent.objects.filter(followed_at=None).count() == 0
 
 
-def test_a_secret_that_somebody_else_changed_is_asked_for_again(fake, connection, posted, sends):
-    submission, _browser, _answer = arrive(fake, posted)
-    sends()
+def test_a_secret_that_somebody_else_changed_is_asked_for_again(fake, connection, arrived, sends):
     fake.world.hooks.secret = "changed-elsewhere"
     clock.advance(timedelta(minutes=6))
-    fake.world.leave(submission)
+    fake.world.leave(arrived)
     sends()
     assert fake.world.hooks.sent[-1][1] == 401
     call_recruiters()
@@ -284,10 +271,8 @@ def test_subscriptions_that_were_ended_there_are_made_anew_within_a_day(fake, co
     assert [one.is_enabled for one in fake.world.hooks.subscriptions.values()] == [True, True]
 
 
-def test_an_event_whose_question_got_no_answer_is_asked_about_again(fake, posted, sends):
-    submission, _browser, _answer = arrive(fake, posted)
-    sends()
-    fake.world.leave(submission)
+def test_an_event_whose_question_got_no_answer_is_asked_about_again(fake, arrived, sends):
+    fake.world.leave(arrived)
     sends()
     fake.fail_next("submission", *["lose"] * 3)
     assert follow_all_events() == 0

@@ -7,7 +7,6 @@ from decimal import Decimal
 
 import pytest
 from django.core.cache import cache
-from django.test import Client
 from django.utils import timezone
 
 from marketplace import clock
@@ -17,21 +16,43 @@ from marketplace.models import (
     Hit,
     Intent,
     RecruitedStudy,
-    RecruiterCharge,
     RecruiterConnection,
     RecruiterEvent,
     Requester,
-    Session,
 )
 from marketplace.recruiting import posting
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.fake_prolific import operations
-from marketplace.recruiting.posting import publish_study, set_places, stop_study
+from marketplace.recruiting.posting import pause_study, publish_study, set_places, stop_study
 from marketplace.recruiting.problems import Refused
-from marketplace.recruiting.requests import perform_action, request_action
+from marketplace.recruiting.prolific.recruiter import Prolific
+from marketplace.recruiting.requests import CUT_OFF, perform_action, request_action
 from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.turns import turn_at
+from tests.codes import codes_of, refused
+from tests.marketplace.prolific import (
+    REWARD,
+    approve,
+    arrive,
+    ask_for_more,
+    assignments,
+    begun,
+    broken,
+    charges,
+    completion_code,
+    create_hits,
+    draft,
+    hand_in,
+    join,
+    minutes,
+    numbers,
+    paid,
+    publish,
+    reload,
+    session_of,
+    work,
+)
 from tests.marketplace.recruiting.test_recruiting_rules import HIT_HERE
 from work.execution import claim
 from work.models import Job
@@ -40,31 +61,9 @@ from work.recovery import recover
 UNHEARD = ("drop", "500", "500", "500")
 
 
-def minutes(n=3):
-    for _ in range(n):
-        called = call_recruiters()
-    return called
-
-
-def charges(kind="study"):
-    return [one.amount for one in RecruiterCharge.objects.filter(kind=kind).order_by("pk")]
-
-
-def broken(monkeypatch, name, key_of, status=500):
-    """An operation of the fake that fails of one thing each time."""
-    real = getattr(operations, name)
-
-    def answer(*given):
-        if key_of(*given):
-            raise operations.Denied(status, "broken")
-        return real(*given)
-
-    monkeypatch.setattr(operations, name, answer)
-
-
 def test_a_second_process_leaves_an_account_to_the_first(posted, connection):
     with turn_at(connection):
-        assert "Another process calls Prolific" in call_recruiters().problems[0]
+        assert codes_of(call_recruiters().problems) == ["recruiter_busy"]
         request_action(study=posted, action="pause")
         with pytest.raises(RecruiterBusy):
             perform_action(posted.pk, 1)
@@ -101,11 +100,12 @@ def test_an_action_whose_job_was_killed_each_time_is_in_the_way_of_no_other(post
         Job.objects.filter(pk=job.pk).update(leased_until=timezone.now() - timedelta(hours=1))
         recover(now=timezone.now(), last_at=timezone.now() - timedelta(seconds=1))
         Job.objects.filter(pk=job.pk).update(run_after=None)
-    with pytest.raises(InvalidParameter, match="under way"):
+    with refused(InvalidParameter, "under_way"):
         request_action(study=posted, action="stop")
+    cut_off = CUT_OFF.format(action=reload(posted).get_action_display())
     call_recruiters()
     posted.refresh_from_db()
-    assert (posted.action, "“Pause it” was cut off" in posted.problem) == ("", True)
+    assert (posted.action, posted.problem) == ("", cut_off)
     request_action(study=posted, action="stop")
     call_recruiters()  # nothing ends what a job is still to do
     posted.refresh_from_db()
@@ -113,17 +113,17 @@ def test_an_action_whose_job_was_killed_each_time_is_in_the_way_of_no_other(post
 
 
 def test_a_publication_that_nobody_heard_of_is_found_and_charged(fake, connection, hit_type):
-    draft, cost = draft(connection, hit_type)
+    drafted, cost = draft(connection, hit_type)
     fake.fail_next("move_study", "drop")
     fake.fail_next("study", "", *UNHEARD[1:])
     with pytest.raises(InvalidParameter):
-        publish_study(study=draft, confirmed=cost.total)
-    draft.refresh_from_db()
-    assert draft.state == "draft"
-    _submission, _browser, answer = arrive(fake, draft)  # before the minute is over
+        publish_study(study=drafted, confirmed=cost.total)
+    drafted.refresh_from_db()
+    assert drafted.state == "draft"
+    _submission, _browser, answer = arrive(fake, drafted)  # before the minute is over
     assert answer.status_code == 302
-    draft.refresh_from_db()
-    assert (draft.state, charges()) == ("active", [cost.total])
+    drafted.refresh_from_db()
+    assert (drafted.state, charges()) == ("active", [cost.total])
     minutes()
     assert charges() == [cost.total]
 
@@ -141,11 +141,10 @@ def test_a_rule_stops_what_it_did_not_hear_was_published(fake, mturk, created):
 
 
 @pytest.mark.parametrize("is_by_arrival", [True, False])
-def test_a_stopped_study_that_was_opened_again_there_is_open_here(
-    fake, posted, mturk, is_by_arrival
+def test_a_stopped_study_is_open_again_as_it_is_there(
+    fake, posted, mturk, is_by_arrival, handed_in
 ):
-    good = hand_in(fake, posted)
-    approve(mturk, good)
+    approve(mturk, handed_in)
     call_recruiters()
     stop_study(study=posted)
     call_recruiters()
@@ -165,9 +164,7 @@ def test_a_stopped_study_that_was_opened_again_there_is_open_here(
     assert charges() == [*before, Decimal(2)]
 
 
-def test_places_added_to_a_stopped_study_that_nobody_heard_of_are_found(
-    fake, posted, mturk, hit_type
-):
+def test_unconfirmed_places_of_a_stopped_study_are_found(fake, posted, mturk, hit_type):
     stop_study(study=posted)
     call_recruiters()
     ask_for_more(mturk, hit_type)
@@ -182,13 +179,10 @@ def test_places_added_to_a_stopped_study_that_nobody_heard_of_are_found(
     assert charges()[-1] == 2 * Decimal(2)
 
 
-def test_a_rule_counts_places_that_were_added_before_it_was_cut_off(
-    fake, mturk, study, monkeypatch
-):
-    there, real = fake.world.studies[study.external_id], posting.follow_study
-    for _ in range(6):
-        for _hit in range(2):
-            mturk.create_hit(**HIT_HERE, MaxAssignments=4)
+def test_a_rule_counts_places_added_before_a_crash(fake, mturk, ruled, monkeypatch):
+    there, real = fake.world.studies[ruled.external_id], posting.follow_study
+    for _ in range(4):
+        create_hits(mturk, n=2, max_assignments=4, **HIT_HERE)
         clock.advance(timedelta(minutes=2))
         n_before = there.places
 
@@ -202,7 +196,7 @@ def test_a_rule_counts_places_that_were_added_before_it_was_cut_off(
             with suppress(KeyboardInterrupt):
                 call_recruiters()
         minutes(2)
-    assert "of the rule's" in AttachedHitType.objects.get().problem
+    assert "30.00" in numbers(AttachedHitType.objects.get().problem)
     assert sum(charges()) == Decimal(there.places) * 2 <= 30
 
 
@@ -232,7 +226,7 @@ def test_a_submission_that_cannot_be_read_holds_up_no_other(
     for assignment in [*assignments(bad), *assignments(good)]:
         mturk.approve_assignment(AssignmentId=assignment)
     called = minutes()
-    assert "Prolific answered 500." in called.problems[0]
+    assert "500" in numbers(called.problems[0])
     assert (bad.status, good.status, called.n_waiting) == ("AWAITING REVIEW", "APPROVED", 1)
     assert session_of(gone).state == "returned"
 
@@ -243,24 +237,21 @@ def test_an_account_that_cannot_be_opened_holds_up_no_other(fake, posted, mturk,
     RecruiterConnection.objects.create(pk=-1, encrypted_token="of a key that is gone", **facts)
     good = hand_in(fake, posted)
     approve(mturk, good)
-    assert "the site's log has the rest" in call_recruiters().problems[0]
+    assert codes_of(call_recruiters().problems) == ["cannot_be_called"]
     assert (good.status, paid(fake, "reward")) == ("APPROVED", [200])
 
 
 @pytest.mark.parametrize("is_stopped", [True, False])
 def test_who_holds_a_place_of_a_study_that_was_closed_since_is_let_in(fake, posted, is_stopped):
     place = fake.world.arrive(fake.world.studies[posted.external_id])
-    (stop_study if is_stopped else posting.pause_study)(study=posted)
-    facts = f"PROLIFIC_PID={place.participant}&STUDY_ID={posted.external_id}"
-    join = f"/join/{posted.token}/?{facts}&SESSION_ID="
-    assert Client().post(f"{join}{place.id}").status_code == 302
-    assert Client().post(f"{join}{'5' * 24}").status_code == 410
-    work_left = session_of(place).items.count()
-    assert work_left == 2
+    (stop_study if is_stopped else pause_study)(study=posted)
+    assert join(posted, place).status_code == 302
+    assert join(posted, place, SESSION_ID="5" * 24).status_code == 410
+    assert session_of(place).items.count() == 2
 
 
 @pytest.mark.parametrize("status", [403, 500])
-def test_many_that_cannot_be_read_hold_up_nothing_that_comes_after(
+def test_unreadable_rows_stop_nothing(
     fake, posted, mturk, connection, hit_type, monkeypatch, status
 ):
     """However many fail each time, the rest has its turn."""
@@ -276,9 +267,7 @@ def test_many_that_cannot_be_read_hold_up_nothing_that_comes_after(
     assert (good.status, called.n_waiting) == ("APPROVED", 4)
 
 
-def test_what_failed_for_five_rounds_is_left_out_for_a_while_and_tried_again(
-    fake, posted, mturk, monkeypatch
-):
+def test_five_failed_rounds_are_followed_by_a_pause(fake, posted, mturk, monkeypatch):
     asked, bad = [], hand_in(fake, posted)
     real = operations.submission
 
@@ -291,18 +280,15 @@ def test_what_failed_for_five_rounds_is_left_out_for_a_while_and_tried_again(
     monkeypatch.setattr(operations, "submission", submission)
     approve(mturk, bad)
     for _minute in range(7):
-        assert "Prolific answered 500." in call_recruiters().problems[0]
+        assert "500" in numbers(call_recruiters().problems[0])
     assert len(asked) == 15  # three attempts in each of five rounds
     cache.clear()  # as time does
     assert call_recruiters().problems == ()
     assert bad.status == "APPROVED"
 
 
-def test_who_finishes_before_a_rejection_for_missing_work_is_sent_is_not_rejected(
-    fake, posted, mturk
-):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser)
+def test_who_finishes_before_a_rejection_is_sent_is_not_rejected(fake, posted, mturk):
+    submission, browser = begun(fake, posted)
     fake.world.enter(submission, completion_code(posted))
     call_recruiters()
     decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=False)
@@ -314,41 +300,35 @@ def test_who_finishes_before_a_rejection_for_missing_work_is_sent_is_not_rejecte
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
 
-def test_a_price_that_cannot_be_asked_holds_up_no_other_charge(
-    fake, posted, mturk, connection, hit_type, monkeypatch
-):
+def test_an_unknown_price_delays_no_charge(fake, posted, mturk, connection, hit_type, monkeypatch):
     ask_for_more(mturk, hit_type, n=2)
     second, cost = draft(connection, hit_type, reward=Decimal("1.75"))
     publish_study(study=second, confirmed=cost.total)
     came = [hand_in(fake, posted), hand_in(fake, second)]
     for one in came:
         approve(mturk, one)
-    real = type(posting.required_recruiter(connection)).cost
+    real = Prolific.cost
 
     def price(recruiter, reward, places):
         if reward == REWARD:
             raise Refused("It is less than the least reward.", status=400)
         return real(recruiter, reward, places)
 
-    monkeypatch.setattr(type(posting.required_recruiter(connection)), "cost", price)
+    monkeypatch.setattr(Prolific, "cost", price)
     call_recruiters()
     assert [one.status for one in came] == ["APPROVED", "APPROVED"]
-    assert charges("reward") == [
-        real(posting.required_recruiter(connection), Decimal("1.75"), 1).total
-    ]
+    assert charges("reward") == [real(required_recruiter(connection), Decimal("1.75"), 1).total]
 
 
-def test_a_study_that_was_stopped_there_is_stopped_here_though_no_price_can_be_asked(
-    fake, posted, monkeypatch
-):
+def test_a_study_stopped_there_is_stopped_here_without_a_price(fake, posted, monkeypatch):
     there = fake.world.studies[posted.external_id]
     operations.change_study(fake.world, {"total_available_places": there.places + 1}, there.id)
     there.status = "COMPLETED"
-    broken(monkeypatch, "calculate_cost", lambda *_given: True)
+    broken(monkeypatch, "calculate_cost")
     call_recruiters()
     posted.refresh_from_db()
     assert posted.state == "stopped"
     monkeypatch.undo()
     before = charges()
-    posting.follow_study(posted, posting.required_recruiter(posted.connection))
+    posting.follow_study(posted, required_recruiter(posted.connection))
     assert charges() == [*before, Decimal(2)]

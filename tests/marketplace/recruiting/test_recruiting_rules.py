@@ -32,7 +32,7 @@ from marketplace.recruiting.posting import stop_study
 from marketplace.recruiting.problems import Unreachable
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
-from marketplace.recruiting.sessions import GRACE, end_session, settle_sessions
+from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.settlements import decide_uncertain
 from tests.codes import refused
 from tests.marketplace.conftest import HIT
@@ -47,6 +47,7 @@ from tests.marketplace.prolific import (
     hand_in,
     minutes,
     numbers,
+    run_out_of_time,
     settle,
 )
 from tests.marketplace.recruiting.conftest import HIT_HERE, RULE
@@ -64,6 +65,10 @@ def expire_all():
 def studies_there(fake):
     """The state and places of each study there."""
     return [(one.status, one.places) for one in fake.world.studies.values()]
+
+
+def places_there(fake):
+    return [one.places for one in fake.world.studies.values()]
 
 
 def over_budget(expected):
@@ -160,7 +165,7 @@ def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, study, ho
     for _ in range(3):
         hand_in(fake, study)
     minutes(2)
-    assert studies_there(fake) == [("ACTIVE", 4)]
+    assert places_there(fake) == [4]
     assert AttachedHitType.objects.get().problem == ""
 
 
@@ -196,9 +201,7 @@ def test_a_draft_that_was_too_dear_is_drafted_anew_for_what_is_left(fake, mturk,
     assert studies_there(fake) == [("ACTIVE", 2)]
 
 
-def test_a_draft_that_somebody_deleted_there_is_not_drafted_again_for_its_hits(
-    fake, mturk, too_dear
-):
+def test_a_draft_deleted_there_is_not_drafted_again_for_its_hits(fake, mturk, too_dear):
     """What is left of its HITs would not be too dear."""
     fake.world.studies.clear()
     Hit.objects.filter(pk=too_dear.pk).update(expiration=clock.now())
@@ -292,9 +295,7 @@ def test_of_two_rules_the_one_that_is_connected_has_what_comes(fake, mturk, conn
 
 
 @pytest.mark.parametrize("is_left", [True, False])
-def test_a_place_in_doubt_is_bought_again_only_if_it_is_left_to_be_paid_by_time(
-    fake, mturk, rule, is_left
-):
+def test_a_place_in_doubt_is_bought_again_if_time_pays_it(fake, mturk, rule, is_left):
     """Of four participants one does not consent, and enters the code all the same. The answer to
     the rejection is lost at first; once it is rejected the place is free."""
     create_hits(mturk, **HIT_HERE | {"LifetimeInSeconds": 86400 * 20})
@@ -307,12 +308,12 @@ def test_a_place_in_doubt_is_bought_again_only_if_it_is_left_to_be_paid_by_time(
         hand_in(fake, study)
     clock.advance(timedelta(hours=25))
     call_recruiters()
-    assert studies_there(fake) == [("ACTIVE", 4)]
+    assert places_there(fake) == [4]
     decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=is_left)
     if not is_left:
         fake.fail_next("move_submission", "lose")
     minutes()
-    assert studies_there(fake) == [("ACTIVE", 5 if is_left else 4)]
+    assert places_there(fake) == [5 if is_left else 4]
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
 
 
@@ -348,8 +349,7 @@ def test_who_was_paid_there_without_having_come_here_is_charged_for(fake, study)
 
 def test_who_entered_a_code_after_the_time_holds_the_place(fake, study):
     submission, _browser, _answer = arrive(fake, study)
-    clock.advance(timedelta(seconds=study.maximum_seconds) + GRACE + timedelta(seconds=1))
-    settle_sessions(clock.now())
+    run_out_of_time(study)
     fake.world.enter(submission, completion_code(study))
     call_recruiters()
     assert Session.objects.get().state == "timed_out"

@@ -8,6 +8,7 @@ from marketplace.people.enrolment import let_act_for
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.requests import perform_action
 from marketplace.recruiting.studies import StudyValues, invite, open_study
+from tests.codes import message_codes
 from tests.marketplace.conftest import PASSWORD
 from tests.marketplace.test_worker_site import text_of
 
@@ -27,8 +28,7 @@ def home(study):
 
 def test_closing_a_posted_study_stops_it_at_its_recruiter(fake, posted, connection):
     rita = browser_of(posted.requester, "rita")
-    page = rita.post(f"{home(posted)}close/", follow=True)
-    assert "will be closed at Prolific" in text_of(page)
+    rita.post(f"{home(posted)}close/")
     posted.refresh_from_db()
     assert (posted.state, posted.action) == ("active", "stop")
     perform_action(posted.pk, posted.action_number)
@@ -40,21 +40,19 @@ def test_closing_a_posted_study_stops_it_at_its_recruiter(fake, posted, connecti
 def test_a_posted_study_whose_token_is_gone_stays_open_and_that_is_said(posted, connection):
     rita = browser_of(posted.requester, "rita")
     disconnect(connection=connection)
-    assert "connect it first" in text_of(rita.post(f"{home(posted)}close/", follow=True))
+    assert message_codes(rita.post(f"{home(posted)}close/", follow=True)) == ["disconnected"]
     assert RecruitedStudy.objects.get().state == "active"
 
 
 def test_only_owners_see_who_was_invited_and_it_is_written_down(requester, hit_type):
-    lab = open_study(
-        requester=requester, hit_type=hit_type, values=StudyValues(name="Lab", kind="invite")
-    )
+    values = StudyValues(name="Lab", kind="invite")
+    lab = open_study(requester=requester, hit_type=hit_type, values=values)
     (invitation,) = invite(study=lab, labels=["P 1", "P 1"])
     assert invite(study=lab, labels=["P 1"]) == []
     rita, ann = browser_of(requester, "rita"), browser_of(requester, "ann")
     assert invitation.token in text_of(rita.get(home(lab)))
     page = text_of(ann.get(home(lab)))
     assert not any(each in page for each in (invitation.token, "P 1"))
-    assert "1 link was made" in page
     assert ann.post(f"{home(lab)}links.csv").status_code == 403
     assert not AuditEntry.objects.filter(action="study.export_invitations").exists()
     assert "P 1" in text_of(rita.post(f"{home(lab)}links.csv"))
