@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.aggregation.crowd import Crowd, Repeats, Votes
 from stats.aggregation.result import (
     Aggregation,
@@ -159,9 +159,12 @@ def contradiction_warnings(votes: Votes, posterior: Floats) -> tuple[str, ...]:
     )
     far = np.abs(here - before) > CONTRADICTION * np.maximum(before, 1 / n_items)
     return tuple(
-        f"{votes.categories[at]} is the label of {here[at]:.0%} of the items and of "
-        f"{before[at]:.0%} by majority: this model contradicts the majority; check it against "
-        "gold, or use majority"
+        CodedText(
+            f"{votes.categories[at]} is the label of {here[at]:.0%} of the items and of "
+            f"{before[at]:.0%} by majority: this model contradicts the majority; check it against "
+            "gold, or use majority",
+            code="contradicts_majority",
+        )
         for at in np.flatnonzero(far)
     )
 
@@ -216,6 +219,9 @@ def convergence_warnings(converged: bool, iterations: int) -> tuple[str, ...]:
     if converged:
         return ()
     return (
-        f"not converged after {iterations} iterations; raise max_iterations, "
-        "or do not rely on the labels",
+        CodedText(
+            f"not converged after {iterations} iterations; raise max_iterations, "
+            "or do not rely on the labels",
+            code="not_converged",
+        ),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.aggregation.ascent import Ascent, Estimates, fit
 from stats.aggregation.crowd import Ratings, Repeats, code_ratings
 from stats.aggregation.result import Aggregation, value_table
@@ -209,6 +209,9 @@ def _island_warnings(ratings: Ratings) -> tuple[str, ...]:
     if n_islands < 2:
         return ()
     return (
-        f"annotators fall into {n_islands} groups without a shared item between them: the bias "
-        "of a group cannot be separated from the quality of its items",
+        CodedText(
+            f"annotators fall into {n_islands} groups without a shared item between them: the bias "
+            "of a group cannot be separated from the quality of its items",
+            code="separate_groups",
+        ),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.aggregation.ascent import convergence_warnings
 from stats.aggregation.crowd import require_table
 from stats.aggregation.result import Aggregation, Reason, name_of, nothing, sign
@@ -391,7 +391,10 @@ def _table(comparisons: Comparisons, estimate: Strengths, confidence: float) -> 
 def _warnings(estimate: Strengths) -> tuple[str, ...]:
     if estimate.reason is Reason.NOT_CONNECTED:
         return (
-            "some candidates never beat any of the others, or are never compared with them, so "
-            "the likelihood has no maximum; smoothing (such as 0.5) gives shrunk strengths",
+            CodedText(
+                "some candidates never beat any of the others, or are never compared with them, so "
+                "the likelihood has no maximum; smoothing (such as 0.5) gives shrunk strengths",
+                code="not_connected",
+            ),
         )
     return convergence_warnings(estimate.converged, estimate.iterations)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.aggregation.ascent import (
     Ascent,
     Estimates,
@@ -233,6 +233,9 @@ def _thin_warnings(votes: Votes) -> tuple[str, ...]:
     if not thin:
         return ()
     return (
-        f"{thin} of {len(votes.annotators)} annotators gave fewer than {FEW_LABELS} labels: "
-        "their confusion matrices are guesses; majority or smoothing is safer",
+        CodedText(
+            f"{thin} of {len(votes.annotators)} annotators gave fewer than {FEW_LABELS} labels: "
+            "their confusion matrices are guesses; majority or smoothing is safer",
+            code="thin_annotators",
+        ),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from error_codes import CodedText
 from stats.aggregation.crowd import Crowd, Ratings, Votes
 from stats.arguments import Floats, Integers
 
@@ -115,7 +116,12 @@ def nothing(signature: str, reason: Reason = Reason.NO_LABELS) -> Aggregation:
 def repeat_warnings(crowd: Crowd) -> tuple[str, ...]:
     """The warning that repeated labels were counted as if they were independent."""
     if crowd.n_repeated:
-        return (f"{crowd.n_repeated} labels repeat an (item, annotator) pair; each was counted",)
+        return (
+            CodedText(
+                f"{crowd.n_repeated} labels repeat an (item, annotator) pair; each was counted",
+                code="repeated_labels",
+            ),
+        )
     return ()
 
 

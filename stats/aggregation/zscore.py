@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from error_codes import CodedText
 from stats.aggregation.averages import student_margin
 from stats.aggregation.crowd import Ratings, Repeats, code_ratings
 from stats.aggregation.result import (
@@ -120,6 +121,9 @@ def _scale_warnings(spread: Floats) -> tuple[str, ...]:
     if not without:
         return ()
     return (
-        f"{without} of {len(spread)} annotators have no scale, having given one rating or the "
-        "same one each time; their ratings were left out",
+        CodedText(
+            f"{without} of {len(spread)} annotators have no scale, having given one rating or the "
+            "same one each time; their ratings were left out",
+            code="no_scale",
+        ),
     )

@@ -5,6 +5,7 @@ from math import nan
 
 import numpy as np
 
+from error_codes import CodedText
 from stats.agreement.cohen_sums import cohen_interval
 from stats.agreement.intervals import (
     NO_INTERVAL,
@@ -219,7 +220,17 @@ def _warnings(
         warnings += rare_label_warnings(few, n_annotators=2, n_categories=n_classes)
     for name, half in zip(("first", "second"), halves, strict=True):
         if (half == half[0]).all():
-            warnings += (f"the {name} annotator gave every item the same category",)
+            warnings += (
+                CodedText(
+                    f"the {name} annotator gave every item the same category",
+                    code="constant_annotator",
+                ),
+            )
     if guessed:
-        warnings += ("categories come from the data: an unused one changes a weighted kappa",)
+        warnings += (
+            CodedText(
+                "categories come from the data: an unused one changes a weighted kappa",
+                code="guessed_categories",
+            ),
+        )
     return warnings + interval_warnings(value, interval)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.agreement.result import CiMethod
 from stats.agreement.sums import Replicable
 from stats.arguments import Floats, require_confidence
@@ -64,12 +64,17 @@ NO_INTERVAL = Interval(
 )
 NO_SPREAD = Interval(
     *(nan, nan, nan, CiMethod.NONE),
-    missing="items do not differ in what they add, as where no disagreement was seen; percent "
-    "agreement has an interval",
+    missing=CodedText(
+        "items do not differ in what they add, as where no disagreement was seen; percent "
+        "agreement has an interval",
+        code="no_spread",
+    ),
 )
 NO_FORMULA = Interval(
     *(nan, nan, nan, CiMethod.NONE),
-    missing="there is no analytic one here; the jackknife and the bootstrap give one",
+    missing=CodedText(
+        "there is no analytic one here; the jackknife and the bootstrap give one", code="no_formula"
+    ),
 )
 
 
@@ -240,7 +245,8 @@ def interval_of(
 def interval_warnings(value: float, interval: Interval) -> tuple[str, ...]:
     """What to say where an interval is missing or has no width."""
     if interval.missing:
-        return (f"no interval: {interval.missing}",)
+        code = getattr(interval.missing, "code", "no_interval")
+        return (CodedText(f"no interval: {interval.missing}", code=code),)
     return ()
 
 

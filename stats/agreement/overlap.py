@@ -5,6 +5,7 @@ from math import nan
 
 import numpy as np
 
+from error_codes import CodedText
 from stats.agreement.intervals import jackknife_t
 from stats.agreement.result import CiMethod, few_items_warnings
 from stats.agreement.sums import Sums, by_cluster
@@ -81,7 +82,11 @@ def relevant_overlap(
     both, either = one & other, one | other
     counts = int(both.sum()), int(either.sum()), n
     if not either.any():
-        reason = "neither calls an item relevant" if n else "no item is judged by both"
+        reason = (
+            CodedText("neither calls an item relevant", code="nothing_relevant")
+            if n
+            else "no item is judged by both"
+        )
         return LabelOverlap(nan, nan, nan, "none", *counts, reason)
     cluster, names = coded(clusters, "clusters")
     sums = Sums(by_cluster(cluster, len(names), both * 1.0, either * 1.0), _ratio)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import isnan
 
+from error_codes import CodedText
+
 PREVALENCE_WORTH_A_WARNING = 0.8
 FEW_ITEMS = 20
 """Below so many items, or clusters of them, intervals hold less often than they say."""
@@ -119,8 +121,11 @@ def prevalence_warnings(prevalence: float) -> tuple[str, ...]:
     """The warning a lopsided distribution of labels deserves."""
     if prevalence > PREVALENCE_WORTH_A_WARNING:
         return (
-            f"one category holds {prevalence:.0%} of the labels: chance agreement is high, "
-            "and the coefficient low even where annotators mostly agree",
+            CodedText(
+                f"one category holds {prevalence:.0%} of the labels: chance agreement is high, "
+                "and the coefficient low even where annotators mostly agree",
+                code="prevalence",
+            ),
         )
     return ()
 
@@ -130,9 +135,19 @@ def few_items_warnings(n_items: int, n_clusters: int | None = None) -> tuple[str
     if n_items < FEW_ITEMS:
         is_apart = n_clusters is None or n_clusters == n_items
         where = "" if is_apart else f" in {n_clusters} clusters"
-        return (f"only {n_items} items{where} have two labels: the interval is a rough guide",)
+        return (
+            CodedText(
+                f"only {n_items} items{where} have two labels: the interval is a rough guide",
+                code="few_items",
+            ),
+        )
     if n_clusters is not None and n_clusters < FEW_ITEMS:
-        return (f"only {n_clusters} clusters of items: the interval is a rough guide",)
+        return (
+            CodedText(
+                f"only {n_clusters} clusters of items: the interval is a rough guide",
+                code="few_clusters",
+            ),
+        )
     return ()
 
 
@@ -141,8 +156,11 @@ def rare_class_warnings(n_rarer: int | None) -> tuple[str, ...]:
     if n_rarer is None or n_rarer >= FEW_OF_A_CLASS:
         return ()
     return (
-        f"only {n_rarer} items have the rarer category from half their annotators or more: the "
-        "interval is a rough guide",
+        CodedText(
+            f"only {n_rarer} items have the rarer category from half their annotators or more: the "
+            "interval is a rough guide",
+            code="rare_category",
+        ),
     )
 
 
@@ -164,8 +182,11 @@ def rare_label_warnings(
         return ()
     which = "rarer" if n_categories == 2 else "rarest"
     return (
-        f"only {n_labels} labels are of the {which} category, {each:g} an annotator: the interval "
-        "is a rough guide",
+        CodedText(
+            f"only {n_labels} labels are of the {which} category, {each:g} an annotator: the "
+            "interval is a rough guide",
+            code="rare_labels",
+        ),
     )
 
 
@@ -180,6 +201,9 @@ def carried_by_few_warnings(n_carrying: float) -> tuple[str, ...]:
     if not n_carrying < LEAST_SPREAD:
         return ()
     return (
-        f"most of the spread of the ratings is that of about {max(1, round(n_carrying))} items, "
-        "as where few are unlike the rest: the interval is a rough guide",
+        CodedText(
+            f"most of the spread of the ratings is that of about {max(1, round(n_carrying))} "
+            "items, as where few are unlike the rest: the interval is a rough guide",
+            code="few_carry_spread",
+        ),
     )

@@ -5,6 +5,8 @@ from enum import StrEnum
 from math import isnan
 from typing import Literal
 
+from error_codes import CodedText
+
 Level = Literal["pooled", "system", "item"]
 Resample = Literal["items", "systems", "both"]
 Undefined = Literal["drop", "zero", "nan"]
@@ -66,13 +68,19 @@ def small_sample_notes(
     notes = []
     if n_units is not None and n_units < LEAST_ITEMS:
         notes.append(
-            f"only {n_units} items or clusters of them: the interval is a rough guide "
-            f"below {LEAST_ITEMS}"
+            CodedText(
+                f"only {n_units} items or clusters of them: the interval is a rough guide "
+                f"below {LEAST_ITEMS}",
+                code="few_items",
+            )
         )
     if "systems" in ci_method and n_systems is not None and n_systems < LEAST_SYSTEMS:
         notes.append(
-            f"only {n_systems} systems: what is said of new ones is a rough guide "
-            f"below {LEAST_SYSTEMS}"
+            CodedText(
+                f"only {n_systems} systems: what is said of new ones is a rough guide "
+                f"below {LEAST_SYSTEMS}",
+                code="few_systems",
+            )
         )
     return tuple(notes)
 

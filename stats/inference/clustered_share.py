@@ -7,7 +7,7 @@ from math import inf, nan
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import Column, coded_in_order, complete_numbers, require_confidence
 from stats.groups import sum_by
 
@@ -105,10 +105,14 @@ def clustered_share(
     if not np.isin(y, (0, 1)).all():
         raise InvalidValue("outcome must be 0 or 1 in every row", code="outcome_out_of_range")
     if not n:
-        return ClusteredShare(nan, nan, nan, 0, 0, nan, "no outcomes")
+        return ClusteredShare(
+            nan, nan, nan, 0, 0, nan, CodedText("no outcomes", code="no_outcomes")
+        )
     share = float(y.mean())
     if n_clusters < 2:
-        return ClusteredShare(share, nan, nan, n, n_clusters, nan, "one cluster alone")
+        return ClusteredShare(
+            share, nan, nan, n, n_clusters, nan, CodedText("one cluster alone", code="one_cluster")
+        )
     effective = float(n_clusters)
     tail = (1 - confidence) / 2
     if 0 < share < 1:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -211,7 +211,11 @@ def mixed_logistic(
     design, names, levels = _design(outcome, columns, groups)
     if design.outcome.min() == design.outcome.max():
         return undefined_model(
-            names, levels, len(design.outcome), confidence, "all outcomes are the same"
+            names,
+            levels,
+            len(design.outcome),
+            confidence,
+            CodedText("all outcomes are the same", code="equal_outcomes"),
         )
     parameters, mode = _fit(design)
     covariance = _covariance(design, parameters, mode)
@@ -222,7 +226,7 @@ def mixed_logistic(
             levels,
             len(design.outcome),
             confidence,
-            "the outcomes are separated by the columns",
+            CodedText("the outcomes are separated by the columns", code="separated"),
         )
     student = stats.t(min(levels.values()) - 1)
     t = float(student.ppf((1 + confidence) / 2))

@@ -6,7 +6,7 @@ from math import nan
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length
 from stats.groups import sum_by
 from stats.inference.powered_moments import Flags, Rules, checked_columns
@@ -292,11 +292,19 @@ def _notes(design: _Design, power: float) -> list[str]:
     notes = []
     n_rest = int((~design.labelled).sum())
     if design.others_suffice() and power * len(design.y) / n_rest < NO_GAIN:
-        notes.append("the judge adds nothing: its scores do not go with the human ratings")
+        notes.append(
+            CodedText(
+                "the judge adds nothing: its scores do not go with the human ratings",
+                code="judge_adds_nothing",
+            )
+        )
     if design.count < FEW_LABELS:
         notes.append(
-            f"only {design.count} human ratings, or clusters of them: the intervals are a rough "
-            f"guide below {FEW_LABELS}"
+            CodedText(
+                f"only {design.count} human ratings, or clusters of them: the intervals are a "
+                f"rough guide below {FEW_LABELS}",
+                code="few_ratings",
+            )
         )
     return notes
 

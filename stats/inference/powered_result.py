@@ -6,6 +6,7 @@ from math import nan
 
 import numpy as np
 
+from error_codes import CodedText
 from stats.arguments import Floats
 from stats.inference.powered_moments import Moments, Rules
 
@@ -160,10 +161,18 @@ def notes_of(moments: Moments, n_labelled: int, n: int) -> tuple[str, ...]:
     # where little is unrated lambda is small however well the judge scores
     power = moments.power * n / (n - n_labelled) if n > n_labelled else 1.0
     if moments.count > 1 and power < NO_GAIN:
-        notes.append("the judge adds nothing: its scores do not go with the human ratings")
+        notes.append(
+            CodedText(
+                "the judge adds nothing: its scores do not go with the human ratings",
+                code="judge_adds_nothing",
+            )
+        )
     if 0 < moments.count < FEW_LABELS:
         notes.append(
-            f"only {moments.count} human ratings, or clusters of them: the interval is a rough "
-            f"guide below {FEW_LABELS}"
+            CodedText(
+                f"only {moments.count} human ratings, or clusters of them: the interval is a rough "
+                f"guide below {FEW_LABELS}",
+                code="few_ratings",
+            )
         )
     return tuple(notes)

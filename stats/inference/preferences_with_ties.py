@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -323,14 +323,25 @@ def _fitted(
 
 
 def _notes(ends: tuple[Hashable, ...], single: tuple[str, ...], freedom: float) -> tuple[str, ...]:
-    notes = [f"one of the {name} only: nothing is said of others" for name in single]
+    notes = [
+        CodedText(f"one of the {name} only: nothing is said of others", code="one_only")
+        for name in single
+    ]
     if ends:
         named = ", ".join(str(name) for name in ends)
         notes.append(
-            f"half a win either way was added to each pair: {named} never lost, or never won"
+            CodedText(
+                f"half a win either way was added to each pair: {named} never lost, or never won",
+                code="half_wins",
+            )
         )
     if freedom < FEW_CLUSTERS - 1:
-        notes.append(f"only {int(freedom) + 1} items or annotators: intervals are a rough guide")
+        notes.append(
+            CodedText(
+                f"only {int(freedom) + 1} items or annotators: intervals are a rough guide",
+                code="few_clusters",
+            )
+        )
     return tuple(notes)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import nan, sqrt
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import require_confidence
 
 LEAST_INFORMATION = 0.1
@@ -222,7 +222,11 @@ def _limits(
 
 def _notes(m1: int, m0: int) -> tuple[str, ...]:
     if min(m1, m0) < LEAST_OF_A_CLASS:
-        return (f"only {min(m1, m0)} calibration items of the rarer class",)
+        return (
+            CodedText(
+                f"only {min(m1, m0)} calibration items of the rarer class", code="few_of_a_class"
+            ),
+        )
     return ()
 
 
@@ -236,6 +240,9 @@ def _clipped(share: float) -> tuple[str, ...]:
         else ("more items than its sensitivity allows")
     )
     return (
-        f"the corrected share is {share:.3f} and is given as {0 if share < 0 else 1}: the judge "
-        f"passes {end}, so that the calibration items may be of another kind",
+        CodedText(
+            f"the corrected share is {share:.3f} and is given as {0 if share < 0 else 1}: the "
+            f"judge passes {end}, so that the calibration items may be of another kind",
+            code="clipped",
+        ),
     )

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import (
     Column,
     Integers,
@@ -215,7 +215,10 @@ def _notes(
         for name, other in confounded.items()
     ]
     notes += [
-        f"the estimate of {name} is {value:.3g}, below 0, and counts as 0"
+        CodedText(
+            f"the estimate of {name} is {value:.3g}, below 0, and counts as 0",
+            code="negative_component",
+        )
         for name, value in raw.items()
         if value < 0
     ]

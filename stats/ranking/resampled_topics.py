@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import Floats, require_confidence, require_one_of
 from stats.correlation.rows import signs
 from stats.ranking.rank_biased_overlap import RankTies, rbo_rows
@@ -303,7 +303,7 @@ def _limits(
 
 def _reason(name: Similarity, n_systems: int) -> str:
     if n_systems < 2:
-        return "fewer than two systems"
+        return CodedText("fewer than two systems", code="too_few_systems")
     if name == "tau_ap_a":
-        return "the truth has systems of the same value"
-    return "all systems have the same value"
+        return CodedText("the truth has systems of the same value", code="truth_tied")
+    return CodedText("all systems have the same value", code="all_tied")

@@ -4,7 +4,7 @@ from math import nan
 
 import numpy as np
 
-from error_codes import InvalidValue
+from error_codes import CodedText, InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -102,15 +102,15 @@ def _limits(
 
     sizes = np.bincount(stratum)
     if len(residuals) < 2:
-        return nan, nan, "fewer than two topics"
+        return nan, nan, CodedText("fewer than two topics", code="too_few_topics")
     if (sizes < 2).any():
-        return nan, nan, "a stratum has one topic alone"
+        return nan, nan, CodedText("a stratum has one topic alone", code="one_topic_in_stratum")
     centre = np.bincount(stratum, residuals) / sizes
     squares = np.bincount(stratum, np.square(residuals - centre[stratum]))
     variances = sizes / (sizes - 1) * squares
     total = variances.sum()
     if total <= TINY**2:
-        return nan, nan, "all topics have the same value"
+        return nan, nan, CodedText("all topics have the same value", code="all_tied")
     freedom = total**2 / (np.square(variances) / (sizes - 1)).sum()
     half = float(stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(total))
     return mean - half, mean + half, None

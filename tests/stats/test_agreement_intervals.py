@@ -1,5 +1,7 @@
 """What the limits of agreement say, and what is said where there are none."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
@@ -8,6 +10,7 @@ from stats import agreement
 from stats.agreement import CiMethod
 from stats.agreement.intervals import jackknife_z
 from stats.jackknife import jackknife_limits
+from tests.codes import codes_of
 
 
 @pytest.mark.parametrize("ci", ["jackknife", "analytic"])
@@ -42,11 +45,10 @@ def test_a_missing_analytic_interval_is_not_blamed_on_the_data():
     rng = np.random.default_rng(0)
     crowd = (np.arange(40).repeat(3), list("abc") * 40, rng.integers(5, size=120))
     options = {"level": "ordinal", "ci": "analytic"}
-    [warning] = agreement.krippendorff_alpha(*crowd, **options).warnings
-    assert warning.startswith("no interval: there is no analytic one")
+    assert codes_of(agreement.krippendorff_alpha(*crowd, **options).warnings) == ["no_formula"]
     clusters = np.arange(120) // 12
-    [warning] = agreement.icc(*crowd, ci="analytic", clusters=clusters).warnings
-    assert warning.startswith("no interval: there is no analytic one")
+    clustered = agreement.icc(*crowd, ci="analytic", clusters=clusters)
+    assert codes_of(clustered.warnings) == ["no_formula"]
 
 
 def test_a_kappa_of_thousands_of_categories_has_the_analytic_interval():
@@ -59,31 +61,31 @@ def test_a_kappa_of_thousands_of_categories_has_the_analytic_interval():
 
 
 @pytest.mark.parametrize(
-    ("n_items", "n_positive", "clustered", "said"),
+    ("n_items", "n_positive", "clustered", "code", "numbers"),
     [
-        (15, 7, False, "only 15 items have two labels"),
-        (15, 7, True, "only 15 items in 3 clusters have two labels"),
-        (60, 30, True, "only 12 clusters of items"),
-        (60, 3, False, "only 3 items have the rarer category"),
-        (60, 30, False, ""),
+        (15, 7, False, "few_items", ["15"]),
+        (15, 7, True, "few_items", ["15", "3"]),
+        (60, 30, True, "few_clusters", ["12"]),
+        (60, 3, False, "rare_category", ["3"]),
+        (60, 30, False, "", []),
     ],
 )
 def test_alpha_of_a_small_sample_says_that_its_interval_is_a_rough_guide(
-    n_items, n_positive, clustered, said
+    n_items, n_positive, clustered, code, numbers
 ):
     items, annotators = np.indices((n_items, 3)).reshape(2, -1)
     values = (items < n_positive) ^ (np.random.default_rng(0).random(len(items)) < 0.02)
     clusters = items // 5 if clustered else None
     found = agreement.krippendorff_alpha(items, annotators, values.astype(int), clusters=clusters)
-    rough = [text for text in found.warnings if "rough guide" in text]
-    assert bool(rough) == bool(said)
-    assert not said or rough[0].startswith(said)
+    rough = [one for one in found.warnings if one.code != "prevalence"]
+    assert codes_of(rough[:1]) == ([code] if code else [])
+    assert not code or re.findall(r"\d+", rough[0]) == numbers
 
 
 def test_kappa_of_few_of_the_rarer_category_says_that_its_interval_is_a_rough_guide():
     first = np.arange(50) < 3
     found = agreement.cohen_kappa(first.astype(int), (np.arange(50) < 2).astype(int))
-    assert any(text.startswith("only 5 labels are of the rarer") for text in found.warnings)
+    assert any((one.code, "5" in one) == ("rare_labels", True) for one in found.warnings)
 
 
 def ratings(n_items, unlike, rng):
@@ -92,26 +94,20 @@ def ratings(n_items, unlike, rng):
     return items, annotators, 12.0 * (items < unlike) + rng.normal(size=len(items))
 
 
-@pytest.mark.parametrize("coefficient", ["alpha", "icc1"])
-def test_ratings_whose_spread_is_that_of_few_items_have_a_note(coefficient):
-    def notes(*columns):
-        if coefficient == "alpha":
-            found = agreement.krippendorff_alpha(*columns, level="interval")
-        else:
-            found = agreement.icc(*columns, model=coefficient)
-        return [text for text in found.warnings if "rough guide" in text]
+def test_ratings_whose_spread_is_that_of_few_items_or_clusters_have_a_note():
+    def numbers(found):
+        notes = [one for one in found.warnings if one.code == "few_carry_spread"]
+        return [re.findall(r"\d+", note) for note in notes]
 
-    [note] = notes(*ratings(40, 2, np.random.default_rng(0)))
-    assert note.startswith("most of the spread of the ratings is that of about 2 items")
-    assert notes(*ratings(40, 20, np.random.default_rng(0))) == []
-
-
-def test_the_spread_of_clustered_items_is_that_of_their_clusters():
+    for unlike, expected in ((2, [["2"]]), (20, [])):
+        columns = ratings(40, unlike, np.random.default_rng(0))
+        assert numbers(agreement.krippendorff_alpha(*columns, level="interval")) == expected
+        assert numbers(agreement.icc(*columns, model="icc1")) == expected
     items, annotators, values = ratings(100, 10, np.random.default_rng(0))
-    found = agreement.krippendorff_alpha(
+    clustered = agreement.krippendorff_alpha(
         items, annotators, values, level="interval", clusters=items // 4
     )
-    assert any("that of about 3 items" in text for text in found.warnings)
+    assert numbers(clustered) == [["3"]]
 
 
 def test_the_interval_of_ratings_is_wider_where_few_items_hold_the_spread():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from error_codes import InvalidValue
 from stats.ceilings import (
     ceiling,
     ceilings,
@@ -16,9 +17,14 @@ from stats.ceilings import (
 )
 from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.correlation import correlation_at_level
+from tests.codes import refused
 
 COLUMNS = ("item", "system", "annotator", "value")
 SEVERAL = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
+
+
+def as_frame(*columns) -> pd.DataFrame:
+    return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
 def crowd(seed: int = 0, *, n_items: int = 400, n_systems: int = 4, k: int = 4, noise: float = 1.5):
@@ -27,8 +33,12 @@ def crowd(seed: int = 0, *, n_items: int = 400, n_systems: int = 4, k: int = 4, 
     item, system, annotator = (axis.ravel() for axis in np.indices((n_items, n_systems, k)))
     truth = rng.normal(size=(n_items, n_systems))
     value = truth[item, system] + rng.normal(0, noise, len(item))
-    frame = pd.DataFrame({"item": item, "system": system, "annotator": annotator, "value": value})
-    return frame, truth
+    return as_frame(item, system, annotator, value), truth
+
+
+def at_level(human, metric, items, systems, level, coefficient) -> float:
+    options = {"level": level, "coefficient": coefficient, "n_resamples": 0}
+    return correlation_at_level(human, metric, items=items, systems=systems, **options).value
 
 
 def of(frame: pd.DataFrame, **options):
@@ -43,14 +53,8 @@ def test_the_ceiling_of_dstc9_is_the_reference_one(shared_data: Path):
     assert round(pilot.icc_single, 3) == 0.046
     assert round(pilot.icc_mean, 3) == 0.124
     assert round(pilot.attainable, 3) == 0.352
-    halves = ceiling(
-        frame["dialog_id"],
-        frame["chatbot"],
-        frame["rater_slot"],
-        frame["overall"],
-        level="pooled",
-        n_splits=20,
-    )
+    columns = (frame[name] for name in ("dialog_id", "chatbot", "rater_slot", "overall"))
+    halves = ceiling(*columns, level="pooled", n_splits=20)
     assert halves.attainable == pytest.approx(pilot.attainable, abs=0.03)
     assert halves.share(0.19) == pytest.approx(0.54, abs=0.05)
 
@@ -88,25 +92,22 @@ def test_a_perfect_metric_attains_the_attainable_of_a_rank_coefficient(
     frame, truth = crowd(n_items=250, n_systems=8, k=4, noise=noise)
     frame["value"] = scale(frame["value"].to_numpy())
     cells = frame.groupby(["item", "system"], as_index=False)["value"].mean()
-    attained = correlation_at_level(
-        cells["value"], truth.ravel(), level=level, coefficient=coefficient,
-        items=cells["item"], systems=cells["system"], n_resamples=0,
-    )  # fmt: skip
+    attained = at_level(
+        cells["value"], truth.ravel(), cells["item"], cells["system"], level, coefficient
+    )
     found = of(frame, level=level, coefficient=coefficient, n_splits=10)
-    assert found.share(attained.value) == pytest.approx(1, abs=0.015)
+    assert found.share(attained) == pytest.approx(1, abs=0.015)
     # The root that is right for Pearson's r lies above all that can be reached.
     root = np.sqrt(spearman_brown(found.split_half, 2))
-    assert coefficient == "spearman" or attained.value / root < 0.95
+    assert coefficient == "spearman" or attained / root < 0.95
 
 
-@pytest.mark.parametrize(("coefficient", "expected"), [("kendall_c", 1 / 3), ("acc_eq", 2 / 3)])
-def test_other_coefficients_of_pairs_go_through_the_same_scale(coefficient, expected):
-    scale = NormalScale(coefficient, np.array([8]))
-    assert scale.value(0.5) == pytest.approx(expected)
-    assert scale.correlation(expected) == pytest.approx(0.5)
+def test_scales_of_pairs_and_of_as_many_values_as_there_are():
+    for coefficient, expected in (("kendall_c", 1 / 3), ("acc_eq", 2 / 3)):
+        scale = NormalScale(coefficient, np.array([8]))
+        assert scale.value(0.5) == pytest.approx(expected)
+        assert scale.correlation(expected) == pytest.approx(0.5)
 
-
-def test_spearmans_scale_is_that_of_as_many_values_as_there_are():
     def value(*sizes: int) -> float:
         return NormalScale("spearman", np.array(sizes)).value(0.5)
 
@@ -131,22 +132,11 @@ def test_reliability_by_item_is_of_differences_within_items(coefficient):
     )
     options = {"level": "item", "coefficient": coefficient, "n_splits": 10}
     plain, other = (
-        level_reliability(
-            *(one[name] for name in ("item", "system", "annotator", "value")), **options
-        )
-        for one in (frame, moved)
+        level_reliability(*(one[name] for name in COLUMNS), **options) for one in (frame, moved)
     )
     assert plain.icc_single == pytest.approx(0.5, abs=0.05)
     assert other.icc_mean == pytest.approx(plain.icc_mean, abs=1e-9)
     assert (plain.ratings_per_unit, plain.n_units, plain.n_ratings) == (4, 2400, 9600)
-
-
-def test_reliability_of_a_level_is_unknown_without_a_second_annotator():
-    frame, _ = crowd(n_items=5, k=1)
-    found = level_reliability(
-        *(frame[n] for n in ("item", "system", "annotator", "value")), level="item"
-    )
-    assert np.isnan([found.icc_single, found.icc_mean, found.ratings_per_unit]).all()
 
 
 def test_pairs_with_a_tie_are_counted_within_each_group():
@@ -196,6 +186,10 @@ def test_without_a_second_annotator_nothing_is_known():
     assert np.isnan(result.share(0.5))
     alone = reliability(frame["item"] * 4 + frame["system"], frame["value"])
     assert np.isnan([alone.icc_single, alone.attainable]).all()
+    found = level_reliability(*(frame[name] for name in COLUMNS), level="item")
+    assert np.isnan([found.icc_single, found.icc_mean, found.ratings_per_unit]).all()
+    again = ceiling([0, 0, 1, 1], [0] * 4, ["a"] * 4, [1, 2, 3, 4], level="pooled")
+    assert again.reason == "no_second_rating"  # a cell rated twice by one
 
 
 def test_annotators_who_do_not_agree_leave_nothing_attainable():
@@ -207,10 +201,8 @@ def test_annotators_who_do_not_agree_leave_nothing_attainable():
 
 @pytest.mark.parametrize("coefficient", ["kendall", "pearson"])
 def test_two_who_order_two_systems_oppositely_have_no_ceiling(coefficient):
-    frame = pd.DataFrame(
-        [(i, s, a, float(s == a)) for i in range(5) for s in range(2) for a in range(2)],
-        columns=["item", "system", "annotator", "value"],
-    )
+    rows = [(i, s, a, float(s == a)) for i in range(5) for s in range(2) for a in range(2)]
+    frame = pd.DataFrame(rows, columns=COLUMNS)
     found = of(frame, level="system", coefficient=coefficient)
     assert found.split_half == pytest.approx(-1)
     assert np.isnan([found.reliability, found.attainable, found.attainable_low]).all()
@@ -249,20 +241,17 @@ def test_why_nothing_is_attainable_is_said_as_it_is(values, reason):
     assert np.isnan(found.attainable) == (reason is not None)
 
 
-def test_nobody_who_rated_a_cell_again_is_a_second_annotator():
-    found = ceiling([0, 0, 1, 1], [0] * 4, ["a"] * 4, [1, 2, 3, 4], level="pooled")
-    assert found.reason == "no_second_rating"
-
-
 def test_what_cannot_be_used_is_refused_by_name():
     frame, _ = crowd(n_items=3)
-    with pytest.raises(ValueError, match="n_splits"):
-        of(frame, level="pooled", n_splits=0)
-    with pytest.raises(ValueError, match="level"):
-        of(frame, level="sample")
-    with pytest.raises(ValueError, match="values has 1 missing"):
-        of(frame.assign(value=[np.nan, *frame["value"][1:]]), level="pooled")
-    with pytest.raises(ValueError, match="factor"):
+    missing = frame.assign(value=[np.nan, *frame["value"][1:]])
+    for unfit, options, code in (
+        (frame, {"level": "pooled", "n_splits": 0}, "n_splits_out_of_range"),
+        (frame, {"level": "sample"}, "unknown_level"),
+        (missing, {"level": "pooled"}, "values_missing"),
+    ):
+        with refused(InvalidValue, code):
+            of(unfit, **options)
+    with refused(InvalidValue, "factor_out_of_range"):
         spearman_brown(0.5, 0)
 
 
@@ -285,25 +274,15 @@ def test_each_annotator_is_correlated_with_the_mean_of_the_others():
     rng = np.random.default_rng(5)
     items, systems, annotators = (axis.ravel() for axis in np.indices((8, 3, 3)))
     values = (systems + rng.normal(0, 1, size=len(items))).round()
-    frame = pd.DataFrame(
-        {"item": items, "system": systems, "annotator": annotators, "value": values}
-    )
+    frame = as_frame(items, systems, annotators, values)
     for level in ("item", "system", "pooled"):
         for name in SEVERAL:
             result = ceiling(*frame.to_numpy().T, level=level, coefficient=name, n_splits=1)
             for person, own in frame.groupby("annotator"):
                 rest = frame[frame["annotator"] != person]
                 others = rest.groupby(["item", "system"])["value"].mean().to_numpy()
-                alone = correlation_at_level(
-                    own["value"],
-                    others,
-                    level=level,
-                    coefficient=name,
-                    items=own["item"],
-                    systems=own["system"],
-                    n_resamples=0,
-                )
-                assert result.by_annotator[person] == pytest.approx(alone.value, abs=1e-12)
+                alone = at_level(own["value"], others, own["item"], own["system"], level, name)
+                assert result.by_annotator[person] == pytest.approx(alone, abs=1e-12)
 
 
 def shares_of_the_truth(draw, measures, n_studies=12):
@@ -311,24 +290,11 @@ def shares_of_the_truth(draw, measures, n_studies=12):
     reached, found = [], []
     for seed in range(n_studies):
         truth, frame = draw(np.random.default_rng(seed))
-        means = frame.groupby(["item", "system"])["value"].mean().to_numpy().reshape(truth.shape)
-        item, system = (axis.ravel() for axis in np.indices(truth.shape))
-        columns = (frame[name] for name in ("item", "system", "annotator", "value"))
+        means = frame.groupby(["item", "system"])["value"].mean().to_numpy()
+        cells = [axis.ravel() for axis in np.indices(truth.shape)]
+        columns = (frame[name] for name in COLUMNS)
         found.append([one.attainable for one in ceilings(*columns, measures=measures, n_splits=20)])
-        reached.append(
-            [
-                correlation_at_level(
-                    means.ravel(),
-                    truth.ravel(),
-                    items=item,
-                    systems=system,
-                    level=level,
-                    coefficient=name,
-                    n_resamples=0,
-                ).value
-                for level, name in measures
-            ]
-        )
+        reached.append([at_level(means, truth.ravel(), *cells, *measure) for measure in measures])
     return np.mean(reached, axis=0) / np.mean(found, axis=0)
 
 
@@ -343,8 +309,7 @@ def test_how_severe_an_annotator_is_takes_nothing_from_the_ceiling(n_people):
         annotator = who[item, seat]
         value = truth[item, system] + rng.normal(size=len(item))
         value += rng.normal(size=n_people)[annotator]
-        names = ("item", "system", "annotator", "value")
-        return truth, pd.DataFrame(dict(zip(names, (item, system, annotator, value), strict=True)))
+        return truth, as_frame(item, system, annotator, value)
 
     measures = [("item", "pearson"), ("item", "kendall"), ("pooled", "pearson")]
     assert shares_of_the_truth(draw, measures) == pytest.approx(1.0, abs=0.06)
@@ -356,9 +321,7 @@ def test_a_judge_that_says_yes_and_no_as_people_do_comes_to_the_ceiling_and_not_
         score = rng.normal(size=(50, 8))
         item, system, annotator = (axis.ravel() for axis in np.indices((50, 8, 3)))
         value = (score[item, system] + noise * rng.normal(size=len(item)) > 0).astype(float)
-        names = ("item", "system", "annotator", "value")
-        frame = pd.DataFrame(dict(zip(names, (item, system, annotator, value), strict=True)))
-        return (score > 0).astype(float), frame
+        return (score > 0).astype(float), as_frame(item, system, annotator, value)
 
     shares = shares_of_the_truth(draw, [("item", "kendall"), ("item", "spearman")])
     assert (shares > 0.9).all()

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from error_codes import InvalidValue
 from stats.inference.clustered_share import clustered_share
+from tests.codes import refused
 
 
 def test_one_outcome_a_cluster_gives_the_interval_of_clopper_and_pearson() -> None:
@@ -71,11 +73,13 @@ def test_the_most_unequal_clusters_have_an_interval() -> None:
 
 
 def test_too_little_has_a_reason_and_what_is_no_outcome_is_refused() -> None:
-    assert clustered_share([], []).reason == "no outcomes"
+    assert clustered_share([], []).reason.code == "no_outcomes"
     alone = clustered_share([1, 0], ["a", "a"])
-    assert (alone.value, alone.reason) == (0.5, "one cluster alone")
+    assert (alone.value, alone.reason.code) == (0.5, "one_cluster")
     assert np.isnan(alone.ci_low)
-    with pytest.raises(ValueError, match="outcome must be 0 or 1 in every row"):
-        clustered_share([0, 2], [1, 2])
-    with pytest.raises(ValueError, match="of one length, not 2 and 1"):
-        clustered_share([0, 1], [1])
+    for outcome, cluster, code in (
+        ([0, 2], [1, 2], "outcome_out_of_range"),
+        ([0, 1], [1], "unequal_lengths"),
+    ):
+        with refused(InvalidValue, code):
+            clustered_share(outcome, cluster)
