@@ -9,6 +9,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from error_codes import InvalidValue
 from stats.correlation import (
     CiMethod,
     Correlation,
@@ -19,6 +20,7 @@ from stats.correlation import (
     grouped_correlation,
 )
 from stats.correlation import bootstrap as replicas
+from tests.codes import codes_of, refused
 
 COEFFICIENTS = ["pearson", "spearman", "kendall"]
 LEVELS = ["item", "system", "pooled"]
@@ -94,25 +96,18 @@ def test_large_and_small_groups_alike_equal_scipy(coefficient):
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_a_constant_side_is_undefined_whatever_rounding_does_to_its_mean(coefficient):
+def test_a_constant_side_or_fewer_than_two_cells_are_undefined_whatever_rounding_does(coefficient):
     x = np.full(7, 0.1)
     assert (x - x.mean()).any()  # centring does not give zeros
     assert np.isnan(correlate(x, np.arange(7), coefficient=coefficient))
     assert np.isnan(correlate(np.arange(7), x, coefficient=coefficient))
+    for cells in ([], [1.0], [1.0, np.nan]):
+        assert np.isnan(correlate(cells, cells, coefficient=coefficient))
 
 
-@pytest.mark.parametrize("coefficient", COEFFICIENTS)
-@pytest.mark.parametrize("cells", [[], [1.0], [1.0, np.nan]])
-def test_fewer_than_two_complete_cells_are_undefined(coefficient, cells):
-    assert np.isnan(correlate(cells, cells, coefficient=coefficient))
-
-
-def test_huge_values_do_not_overflow():
+def test_huge_values_do_not_overflow_and_groups_may_be_named_by_tuples():
     r = correlate([1e200, 2e200, 3e200], [1e-200, 2e-200, 3e-200], coefficient="pearson")
     assert r == pytest.approx(1, abs=1e-12)
-
-
-def test_groups_may_be_named_by_tuples():
     names = [("a", 1), ("a", 1), ("b", 2), ("b", 2)]
     coefficients = grouped_correlation([1, 2, 1, 2], [1, 2, 2, 1], names, coefficient="kendall")
     assert list(coefficients.index) == [("a", 1), ("b", 2)]
@@ -127,6 +122,8 @@ def test_each_level_is_what_a_loop_over_scipy_gives(level, coefficient, seed):
     result = at_level(frame, level, coefficient, n_resamples=0)
     assert result.value == pytest.approx(plainly(frame, level, coefficient), abs=1e-12)
     assert result.reason is None
+    assert result.ci_method is CiMethod.NONE
+    assert (result.n_resamples, result.seed) == (0, None)
 
 
 def test_what_a_correlation_rests_on_is_counted():
@@ -250,15 +247,13 @@ def test_no_interval_has_zero_width_and_two_systems_have_that_of_a_share(level, 
     assert result.value == pytest.approx(1)
     if level == "item":
         assert (round(result.ci_low, 2), result.ci_high) == (0.24, 1.0)
-        assert result.notes == (
-            "only 5 items or clusters of them: the interval is a rough guide below 20",
-        )
+        assert codes_of(result.notes) == ["few_items"]
     else:
         assert np.isnan(result.ci_low)
         assert result.ci_reason is NoInterval.NO_SPREAD
 
 
-def test_many_undefined_resamples_leave_no_interval_at_any_level():
+def test_resamples_without_a_defined_coefficient_are_counted_and_many_leave_no_interval():
     human, metric = np.zeros(8), np.arange(8.0)
     human[:2] = 1, 2
     item, system = np.arange(8).repeat(1), np.arange(8)
@@ -268,9 +263,15 @@ def test_many_undefined_resamples_leave_no_interval_at_any_level():
     assert np.isnan(result.ci_low)
     assert result.ci_reason is NoInterval.UNDEFINED_RESAMPLES
     assert result.n_resamples_undefined > 50
+    items, human, metric = [1, 1, 2, 2, 3, 3], [1, 1, 2, 3, 3, 2], [1, 2, 3, 5, 3, 5]
+    result = correlation_at_level(
+        human, metric, level="item", coefficient="pearson", items=items, n_resamples=2700
+    )
+    # all three draws are the constant item in one of 27 resamples
+    assert 70 < result.n_resamples_undefined < 130
 
 
-def test_the_same_seed_gives_the_same_interval_and_a_generator_no_seed():
+def test_a_seed_decides_the_interval_and_more_confidence_widens_it():
     frame = study(2, n_items=60)
     first, again = (at_level(frame, "item", "kendall", rng=3) for _ in range(2))
     assert first == again
@@ -278,20 +279,8 @@ def test_the_same_seed_gives_the_same_interval_and_a_generator_no_seed():
     assert (other.ci_low, other.ci_high) != (first.ci_low, first.ci_high)
     drawn = at_level(frame, "item", "kendall", rng=np.random.default_rng(3))
     assert (drawn.ci_low, drawn.ci_high, drawn.seed) == (first.ci_low, first.ci_high, None)
-
-
-def test_more_confidence_is_a_wider_interval():
     narrow, wide = (at_level(study(2), "item", "pearson", confidence=c) for c in (0.8, 0.99))
     assert wide.ci_low < narrow.ci_low < narrow.ci_high < wide.ci_high
-
-
-def test_resamples_without_a_defined_coefficient_are_counted():
-    items, human, metric = [1, 1, 2, 2, 3, 3], [1, 1, 2, 3, 3, 2], [1, 2, 3, 5, 3, 5]
-    result = correlation_at_level(
-        human, metric, level="item", coefficient="pearson", items=items, n_resamples=2700
-    )
-    # all three draws are the constant item in one of 27 resamples
-    assert 70 < result.n_resamples_undefined < 130
 
 
 def test_without_items_the_interval_is_fishers():
@@ -332,19 +321,19 @@ def test_pooled_kendall_of_many_cells_has_the_variance_of_its_clusters(monkeypat
     assert at_level(study(), "pooled", "spearman").n_resamples == 1000
 
 
-def test_a_perfect_or_tiny_correlation_without_items_has_no_interval():
-    for human, metric in (([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]), ([1, 2, 3], [1, 3, 2])):
-        result = correlation_at_level(human, metric, level="pooled", coefficient="pearson")
+def test_a_perfect_or_tiny_correlation_without_items_or_of_one_item_has_no_interval():
+    few = [1, 2, 3, 5, 5, 5], [1, 3, 2, 1, 2, 3]
+    options = {"level": "item", "items": [1, 1, 1, 2, 2, 2]}
+    for human, metric, columns in (
+        ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], {"level": "pooled"}),
+        ([1, 2, 3], [1, 3, 2], {"level": "pooled"}),
+        (*few, options),
+    ):
+        result = correlation_at_level(human, metric, coefficient="pearson", **columns)
         assert result.is_defined
         assert result.ci_method is CiMethod.NONE
-        assert np.isnan(result.ci_low)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_no_resamples_is_no_interval(level):
-    result = at_level(study(), level, "pearson", n_resamples=0)
-    assert result.ci_method is CiMethod.NONE
-    assert (result.n_resamples, result.seed) == (0, None)
+        assert np.isnan([result.ci_low, result.ci_high]).all()
+    assert result.n_used == 1
 
 
 @settings(max_examples=25)
@@ -361,39 +350,40 @@ def test_order_of_rows_and_scale_of_values_do_not_matter(seed, level, coefficien
 
 
 @pytest.mark.parametrize(
-    ("options", "argument"),
+    ("options", "code"),
     [
-        ({"level": "sample"}, "level"),
-        ({"coefficient": "tau"}, "coefficient"),
-        ({"confidence": 95}, "confidence"),
-        ({"n_resamples": -1}, "n_resamples"),
-        ({"level": "item", "items": None}, "items"),
-        ({"level": "system", "systems": None}, "systems"),
-        ({"items": [1, 1, 2]}, "items has 3"),
-        ({"items": [1, 1, None, 2]}, "items has 1 missing"),
-        ({"systems": [1, 1, 1, 2]}, "same cell"),
+        ({"level": "sample"}, "unknown_level"),
+        ({"coefficient": "tau"}, "unknown_coefficient"),
+        ({"undefined": "sometimes"}, "unknown_undefined"),
+        ({"resample": "sometimes"}, "unknown_resample"),
+        ({"confidence": 95}, "confidence_out_of_range"),
+        ({"n_resamples": -1}, "n_resamples_out_of_range"),
+        ({"level": "item", "items": None}, "items_missing"),
+        ({"level": "system", "systems": None}, "systems_missing"),
+        ({"items": [1, 1, 2]}, "unequal_lengths"),
+        ({"items": [1, 1, None, 2]}, "items_missing"),
+        ({"systems": [1, 1, 1, 2]}, "repeated_cells"),
+        ({"systems": [1, 2, 3, 4], "clusters": [1, 2, 2, 2]}, "clusters_split_items"),
+        ({"level": "item", "coefficient": "spa"}, "spa_of_systems"),
+        ({"level": "system", "coefficient": "spa", "items": None}, "items_missing"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_name(options, argument):
+def test_what_cannot_be_used_is_refused_by_name(options, code):
     options_of_call = {"level": "pooled", "coefficient": "pearson"}
     options_of_call |= {"items": [1, 1, 2, 2], "systems": [1, 2, 1, 2]} | options
-    with pytest.raises(ValueError, match=argument):
+    with refused(InvalidValue, code):
         correlation_at_level([1, 2, 3, 4], [1, 2, 4, 3], **options_of_call)
 
 
-@pytest.mark.parametrize("values", [["1", "2"], [1, np.inf], [1, 2, 3], np.ones((2, 1))])
-def test_columns_must_be_finite_numbers_of_one_length(values):
-    with pytest.raises(ValueError, match="y"):
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        (["1", "2"], "y_not_numeric"),
+        ([1, np.inf], "y_not_finite"),
+        ([1, 2, 3], "unequal_lengths"),
+        (np.ones((2, 1)), "y_not_a_column"),
+    ],
+)
+def test_columns_must_be_finite_numbers_of_one_length(values, code):
+    with refused(InvalidValue, code):
         correlate([1, 2], values, coefficient="pearson")
-
-
-def test_one_item_with_a_coefficient_has_no_interval():
-    result = correlation_at_level(
-        [1, 2, 3, 5, 5, 5],
-        [1, 3, 2, 1, 2, 3],
-        level="item",
-        coefficient="pearson",
-        items=[1, 1, 1, 2, 2, 2],
-    )
-    assert (result.n_used, result.ci_method) == (1, "none")
-    assert np.isnan([result.ci_low, result.ci_high]).all()

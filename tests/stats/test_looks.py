@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.inference.looks import confidence_at_look
 from stats.inference.prediction_powered import prediction_powered_mean
+from tests.codes import refused
 
 BOUNDARIES = {
     # two-sided, .05 in all, five equally spaced looks: the programs of Reboussin, DeMets, Kim and
@@ -39,7 +41,7 @@ def test_sums_that_still_grow_cross_a_boundary_as_often_as_is_spent(looks, confi
 def test_one_look_is_no_look_at_all_and_others_are_refused():
     assert confidence_at_look(1, 1, confidence=0.9) == 0.9
     for look, looks in ((0, 3), (4, 3), (1, 0)):
-        with pytest.raises(ValueError, match="look must lie between 1 and looks"):
+        with refused(InvalidValue, "look_out_of_range"):
             confidence_at_look(look, looks)
 
 

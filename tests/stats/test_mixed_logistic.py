@@ -9,8 +9,10 @@ import statsmodels.api as sm
 from scipy import integrate, optimize, stats
 from scipy.special import expit
 
-from stats.inference.mixed_logistic import _design, mixed_logistic
+from error_codes import InvalidValue
+from stats.inference.mixed_logistic import MixedLogistic, _design, mixed_logistic
 from stats.inference.penalised_logistic import conditional_mode
+from tests.codes import refused
 
 TRUTH = {"intercept": -1.5, "loss": 2.0, "turn": 0.1, "loss x turn": -0.1}
 WORKER_SD, TARGET_SD = 0.9, 0.5
@@ -104,58 +106,58 @@ def test_nothing_near_the_estimates_is_likelier(seed: int) -> None:
         assert -found.fun < model.log_likelihood + 1e-4
 
 
-def test_intervals_hold_the_truth_and_estimates_are_near_it() -> None:
-    n_trials = 30
-    models = [mixed_logistic(*study(seed)) for seed in range(n_trials)]
+@pytest.fixture(scope="module")
+def models() -> list[MixedLogistic]:
+    return [mixed_logistic(*study(seed, n_workers=30, n_each=15)) for seed in range(16)]
+
+
+def test_intervals_hold_the_truth_and_estimates_are_near_it(models: list[MixedLogistic]) -> None:
     covered = np.array(
         [[one.ci_low < TRUTH[one.name] < one.ci_high for one in m.coefficients] for m in models]
     )
-    # 95 % of 240 intervals, less three standard errors for dependence within a study.
-    assert covered.mean() > 0.95 - 3 * (0.0475 / n_trials) ** 0.5
+    # 95 % of the intervals, less three standard errors for dependence within a study.
+    assert covered.mean() > 0.95 - 3 * (0.0475 / len(models)) ** 0.5
     means = np.mean([[one.value for one in m.coefficients] for m in models], axis=0)
-    assert means == pytest.approx(list(TRUTH.values()), abs=0.12)
+    assert means == pytest.approx(list(TRUTH.values()), abs=0.2)
     deviations = np.mean([list(m.deviations.values()) for m in models], axis=0)
-    assert deviations == pytest.approx([WORKER_SD, TARGET_SD], abs=0.12)
+    assert deviations == pytest.approx([WORKER_SD, TARGET_SD], abs=0.15)
 
 
-def test_marginal_probabilities_are_of_all_workers_and_targets() -> None:
+def test_marginal_probabilities_are_of_all_workers_and_targets(models: list[MixedLogistic]) -> None:
     spread = np.hypot(WORKER_SD, TARGET_SD)
     truth, _ = integrate.quad(
         lambda u: expit(TRUTH["intercept"] + TRUTH["loss"] + spread * u) * stats.norm.pdf(u), -8, 8
     )
-    held = 0
-    for seed in range(30):
-        limits = mixed_logistic(*study(seed, n_workers=25)).probability({"loss": 1})
-        assert limits.ci_low < limits.value < limits.ci_high
-        held += limits.ci_low < truth < limits.ci_high
-    assert held >= 25
+    limits = [model.probability({"loss": 1}) for model in models]
+    assert all(one.ci_low < one.value < one.ci_high for one in limits)
+    assert sum(one.ci_low < truth < one.ci_high for one in limits) >= 13
+    with refused(InvalidValue, "unknown_column"):
+        models[0].probability({"gain": 1})
 
 
 def test_outcomes_that_tell_nothing_are_undefined_with_a_reason() -> None:
     _, columns, groups = study(0)
     model = mixed_logistic(np.ones(800), columns, groups)
-    assert model.reason == "all outcomes are the same"
+    assert model.reason.code == "equal_outcomes"
     assert np.isnan(model["loss"].value)
     assert np.isnan(model.probability({"loss": 1}).value)
     separated = mixed_logistic(columns["loss"], {"loss": columns["loss"]}, groups)
-    assert separated.reason == "the outcomes are separated by the columns"
+    assert separated.reason.code == "separated"
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "code"),
     [
-        (lambda y, x, g: (y + 1, x, g), "outcome must be 0 or 1"),
-        (lambda y, x, g: (y, {**x, "one": np.ones(800)}, g), "columns must not be constant"),
-        (lambda y, x, g: (y, x, {}), "groups must name at least one"),
-        (lambda y, x, g: (y, x, {"worker": np.arange(800) % 2}), "worker must have at least 3"),
-        (lambda y, x, g: (y[:-1], x, g), "same length"),
+        (lambda y, x, g: (y + 1, x, g), "outcome_out_of_range"),
+        (lambda y, x, g: (y, {**x, "one": np.ones(800)}, g), "collinear_columns"),
+        (lambda y, x, g: (y, x, {}), "groups_missing"),
+        (lambda y, x, g: (y, x, {"worker": np.arange(800) % 2}), "too_few_levels"),
+        (lambda y, x, g: (y[:-1], x, g), "unequal_lengths"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(
-    change: Callable[..., tuple[Any, ...]], message: str
+    change: Callable[..., tuple[Any, ...]], code: str
 ) -> None:
     y, columns, groups = study(0)
-    with pytest.raises(ValueError, match=message):
+    with refused(InvalidValue, code):
         mixed_logistic(*change(y.astype(float), columns, groups))
-    with pytest.raises(ValueError, match="at must name columns of the model"):
-        mixed_logistic(y, columns, groups).probability({"gain": 1})

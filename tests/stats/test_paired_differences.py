@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.significance.paired_differences import paired_difference
+from tests.codes import refused
 
 
 @pytest.fixture
@@ -48,40 +50,36 @@ def test_the_same_seed_gives_the_same_interval_and_another_another(pairs):
     assert same[0].ci_low != same[2].ci_low
 
 
-def test_an_incomplete_pair_is_left_out_and_counted():
+def test_incomplete_and_equal_pairs_are_counted():
     difference = paired_difference([1, math.nan, 3, 4], [2, 2, math.nan, 7], n_resamples=10)
     assert (difference.mean, difference.n_pairs, difference.n_missing) == (2, 2, 2)
-
-
-def test_pairs_without_a_difference_are_counted():
     assert paired_difference([1, 2, 3], [1, 2, 5], n_resamples=10).n_equal == 2
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "reason"),
+    ("first", "second", "code"),
     [
-        ([], [], "fewer than two complete pairs"),
-        ([1], [2], "fewer than two complete pairs"),
-        ([1, 2], [1, 2], "all differences are 0"),
-        ([1, 2], [2, 3], "all differences are the same, so t is undefined"),
+        ([], [], "too_few_pairs"),
+        ([1], [2], "too_few_pairs"),
+        ([1, 2], [1, 2], "no_difference"),
+        ([1, 2], [2, 3], "equal_differences"),
     ],
 )
-def test_what_cannot_be_tested_says_why(first, second, reason):
+def test_what_cannot_be_tested_says_why(first, second, code):
     difference = paired_difference(first, second, n_resamples=10)
-    assert difference.reason == reason
+    assert difference.reason.code == code
     assert math.isnan(difference.t)
     assert math.isnan(difference.t_p)
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
-    [({"confidence": 1}, "confidence"), ({"n_resamples": 0}, "n_resamples must be at least 1")],
+    ("second", "options", "code"),
+    [
+        ([2, 3], {"confidence": 1}, "confidence_out_of_range"),
+        ([2, 3], {"n_resamples": 0}, "n_resamples_out_of_range"),
+        ([2], {}, "unequal_lengths"),
+    ],
 )
-def test_options_out_of_range_are_refused(options, problem):
-    with pytest.raises(ValueError, match=problem):
-        paired_difference([1, 2], [2, 3], **options)
-
-
-def test_columns_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="first has 2, second has 1"):
-        paired_difference([1, 2], [2])
+def test_what_cannot_be_used_is_refused(second, options, code):
+    with refused(InvalidValue, code):
+        paired_difference([1, 2], second, **options)

@@ -1,9 +1,12 @@
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import f
 
 from stats.inference import agreement_sizes, sample_sizes
-from stats.inference.rogan_gladen import calibration_sizes, corrected_share
+from stats.inference.rogan_gladen import Uninformative, calibration_sizes, corrected_share
+from tests.codes import codes_of
 from tests.stats.worked_examples import worked_example
 
 SIZES = worked_example(10)["expected"]
@@ -27,49 +30,35 @@ def test_the_power_of_a_correlation_is_that_of_pwr(case):
 
 @pytest.mark.parametrize("case", SIZES["bonett_wright_width"])
 def test_the_least_items_of_a_width(case):
-    least = sample_sizes.items_for_correlation_width(
-        case["value"], case["width"], coefficient=case["kind"]
-    )
+    value, width, kind = (case[name] for name in ("value", "width", "kind"))
+    least = sample_sizes.items_for_correlation_width(value, width, coefficient=kind)
     assert least == case["least"]
 
 
 @pytest.mark.parametrize("case", SIZES["kappa_donner_eliasziw"])
 def test_items_for_kappa_by_goodness_of_fit(case):
-    exact = agreement_sizes.items_for_kappa(
-        case["kappa"],
-        case["null"],
-        prevalence=case["prevalence"],
-        power=case["power"],
-        alpha=case["alpha"],
-    )
+    options = {name: case[name] for name in ("prevalence", "power", "alpha")}
+    exact = agreement_sizes.items_for_kappa(case["kappa"], case["null"], **options)
     assert exact == pytest.approx(case["n_exact"], abs=1e-4)
     assert sample_sizes.whole_items(exact) == case["n"]
 
 
-@pytest.mark.parametrize("case", SIZES["kappa_margins"])
-def test_items_for_kappa_of_several_classes(case):
-    exact = agreement_sizes.items_for_kappa_of_margins(
-        case["kappa"], case["null"], margins=case["margins"], power=case["power"]
-    )
-    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
-
-
-@pytest.mark.parametrize("case", SIZES["icc_walter_one_sided"])
-def test_items_for_an_intraclass_correlation(case):
-    exact = agreement_sizes.items_for_icc(
-        case["icc"], case["null"], raters=case["raters"], power=case["power"]
-    )
-    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
-
-
-@pytest.mark.parametrize("case", SIZES["icc_bonett_width"])
-def test_items_for_the_width_of_an_intraclass_correlation(case):
-    exact = agreement_sizes.items_for_icc_width(case["icc"], case["width"], raters=case["raters"])
-    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
-
-
-def test_items_for_the_width_of_an_intraclass_correlation_are_those_of_the_articles_example():
-    assert agreement_sizes.items_for_icc_width(0.85, 0.2, raters=4) == pytest.approx(19.2, abs=0.05)
+@pytest.mark.parametrize(
+    ("function", "name", "names", "options"),
+    [
+        ("items_for_kappa_of_margins", "kappa_margins", ["kappa", "null"], ["margins", "power"]),
+        ("items_for_icc", "icc_walter_one_sided", ["icc", "null"], ["raters", "power"]),
+        ("items_for_icc_width", "icc_bonett_width", ["icc", "width"], ["raters"]),
+    ],
+)
+def test_items_for_kappa_of_several_classes_and_intraclass_correlations(
+    function, name, names, options
+):
+    for case in SIZES[name]:
+        exact = getattr(agreement_sizes, function)(
+            *(case[each] for each in names), **{each: case[each] for each in options}
+        )
+        assert exact == pytest.approx(case["n_exact"], abs=1e-4)
 
 
 @pytest.mark.parametrize(("icc", "width"), [(0.7, 0.3), (0.8, 0.2), (0.9, 0.2), (0.9, 0.3)])
@@ -81,7 +70,7 @@ def test_two_raters_items_give_the_interval_its_width_where_they_agree_well(icc,
     assert mean_width_of_two(plain, icc) > 1.015 * width
 
 
-def test_the_correction_is_of_two_raters_who_agree_well_alone():
+def test_the_correction_is_of_two_raters_who_agree_well_alone_and_the_example_is_met():
     def added(icc: float, raters: int) -> float:
         narrow, wide = (
             agreement_sizes.items_for_icc_width(icc, width, raters=raters) for width in (0.1, 0.2)
@@ -91,6 +80,7 @@ def test_the_correction_is_of_two_raters_who_agree_well_alone():
     assert added(0.7, 2) == pytest.approx(3.5)
     assert added(0.69, 2) == pytest.approx(0, abs=1e-9)
     assert added(0.9, 3) == pytest.approx(0, abs=1e-9)
+    assert agreement_sizes.items_for_icc_width(0.85, 0.2, raters=4) == pytest.approx(19.2, abs=0.05)
 
 
 def mean_width_of_two(n_items: int, icc: float) -> float:
@@ -141,7 +131,7 @@ def test_a_corrected_share_has_the_calibration_aware_interval():
     )
 
 
-def test_calibration_items_are_divided_as_published_with_a_pilot_of_ten():
+def test_calibration_items_go_where_the_error_is_as_published_with_a_pilot_of_ten():
     example = worked_example(9)
     inputs, expected = example["inputs"], example["expected"]
     sensitivity, specificity = (
@@ -152,9 +142,6 @@ def test_calibration_items_are_divided_as_published_with_a_pilot_of_ten():
     )
     wanted = expected["allocation_of_200_with_pilot_10"]
     assert sizes == (wanted["m1"], wanted["m0"])
-
-
-def test_calibration_items_go_where_the_error_is():
     positive, negative = calibration_sizes(200, share=0.5, sensitivity=0.6, specificity=0.95)
     assert positive > negative
     assert positive + negative == 200
@@ -183,7 +170,7 @@ def test_a_judge_that_may_be_guessing_corrects_nothing():
     guessing = {"true_positives": 6, "false_negatives": 4, "true_negatives": 6}
     share = corrected_share(**guessing, false_positives=4, positives=50, n=100)
     assert np.isnan(share.value)
-    assert "guessing" in share.reason
+    assert share.reason is Uninformative.MAYBE_NO_INFORMATION
 
 
 def test_a_corrected_share_beyond_0_or_1_is_clipped_with_a_note():
@@ -191,10 +178,9 @@ def test_a_corrected_share_beyond_0_or_1_is_clipped_with_a_note():
         "true_positives": 45, "false_negatives": 5, "true_negatives": 40, "false_positives": 10,
     }  # fmt: skip
     low = corrected_share(**calibration, positives=10, n=200)
-    # (.05 - .2) / .7
-    assert (low.value, low.notes[0][:37]) == (0.0, "the corrected share is -0.214 and is ")
-    assert "given as 0" in low.notes[0]
+    assert (low.value, codes_of(low.notes)) == (0.0, ["clipped"])
+    assert re.findall(r"-?[\d.]+", low.notes[0])[:2] == ["-0.214", "0"]  # (.05 - .2) / .7
     high = corrected_share(**calibration, positives=195, n=200)
-    assert (high.value, "given as 1" in high.notes[0]) == (1.0, True)
+    assert (high.value, codes_of(high.notes)) == (1.0, ["clipped"])
     assert corrected_share(**calibration, positives=90, n=200).notes == ()
     assert corrected_share(**calibration, positives=40, n=200).notes == ()

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.inference.powered_correlations import prediction_powered_correlation
 from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_regression import prediction_powered_regression
+from tests.codes import refused
 from tests.stats.worked_examples import worked_example
 
 
@@ -73,16 +75,13 @@ def test_a_median_on_a_scale_of_five_points_is_one_of_them():
     assert found.ci_low <= 3 <= found.ci_high
 
 
-def test_a_quantile_with_few_ratings_beyond_it_has_no_interval():
+def test_a_quantile_with_few_ratings_beyond_it_has_no_interval_and_clusters_widen_it():
     truth, judge = judged(np.random.default_rng(0))
     found = prediction_powered_quantile(rated(truth, 40), judge, quantile=0.9)
     assert found.reason == "too_few_beyond_the_quantile"
     assert np.isnan(found.ci_low)
     assert np.isnan(found.people_only.ci_high)
     assert not np.isnan(found.value)
-
-
-def test_clusters_widen_a_quantile():
     rng = np.random.default_rng(2)
     cluster = np.arange(300) // 10
     truth = rng.normal(size=30)[cluster] + 0.3 * rng.normal(size=300)
@@ -149,7 +148,7 @@ def test_correlations_that_cannot_be_had_say_why():
     for found in (few, constant, perfect):
         assert np.isnan(found.ci_low)
         assert np.isnan(found.people_only.ci_low)
-    with pytest.raises(ValueError, match="other must not be the judge"):
+    with refused(InvalidValue, "other_is_judge"):
         prediction_powered_correlation(rated(truth, 30), judge, judge)
 
 

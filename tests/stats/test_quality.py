@@ -9,6 +9,7 @@ from annotation.flag_rates import N_ON_ONE_DEVICE
 from benchmarks.quality import simulated_counts
 from benchmarks.quality_crowds import FAULTS, simulated_study
 from benchmarks.shared_devices import named_shares
+from error_codes import InvalidValue
 from stats.quality import (
     Evidence,
     annotator_flags,
@@ -17,6 +18,7 @@ from stats.quality import (
     excess_hits,
     late_change,
 )
+from tests.codes import refused
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -58,19 +60,16 @@ def test_a_handful_of_annotators_who_fail_alike_are_hardly_ever_flagged():
     assert np.mean(flagged) < 0.006
 
 
-def test_a_check_that_everybody_fails_speaks_against_the_check():
+def test_a_check_that_everybody_fails_speaks_against_the_check_and_degraded_ones_score_lower():
     names = [f"w{number}" for number in range(12) for _ in range(4)]
     checks = pd.DataFrame({"annotator": names, "check": list("abcd") * 12, "is_failed": True})
 
     assert annotator_flags(Evidence(checks=checks)).empty
-
-
-def test_a_degraded_response_must_score_lower_but_not_below_the_scale():
     assert degraded_failed(50, 50, lowest=0)
     assert not degraded_failed(49, 50, lowest=0)
     assert not degraded_failed(1, 1, lowest=1)
     assert not degraded_failed(55, 50, lowest=0, tolerance=10)
-    with pytest.raises(ValueError, match="original must be a number"):
+    with refused(InvalidValue, "original_missing"):
         degraded_failed(1, float("nan"), lowest=0)
 
 

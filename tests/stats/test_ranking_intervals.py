@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.agreement.overlap import relevant_overlap
 from stats.inference.two_way_bootstrap import two_way_bootstrap
 from stats.ranking.random_assessors import random_assessors
@@ -20,6 +21,7 @@ from stats.ranking.resampled_topics import (
 )
 from stats.ranking.topic_means import mean_over_topics
 from stats.ranking.weighted_topics import weighted_mean_over_topics
+from tests.codes import refused
 
 NAMES: list[Similarity] = ["tau_b", "tau_ap_a", "tau_ap_b", "rbo"]
 
@@ -35,6 +37,9 @@ def test_the_value_is_that_of_the_means_over_all_topics():
     for each in found:
         assert each.ci_low < each.value < each.ci_high
         assert (each.n_systems, each.n_topics, each.reason) == (6, 40, None)
+    # The same systems under the same judgments are as alike as can be.
+    for each in similarities_over_topics(first, first, NAMES, samples=topic_samples(40, 200, 1)):
+        assert each.value == each.ci_high == pytest.approx(1)
 
 
 def test_intervals_hold_1_where_true_rankings_are_the_same_and_noise_swaps_systems():
@@ -59,20 +64,11 @@ def test_a_swap_that_topics_establish_lowers_the_upper_limit():
     assert all(each.ci_low < each.value <= each.ci_high < 1 for each in found)
 
 
-def test_the_same_systems_under_the_same_judgments_are_as_alike_as_can_be():
-    values = np.random.default_rng(4).random((5, 20))
-    for each in similarities_over_topics(values, values, NAMES, samples=topic_samples(20, 200, 1)):
-        assert each.value == each.ci_high == pytest.approx(1)
-
-
-def test_topics_that_a_system_lacks_are_left_out_of_its_mean():
+def test_scores_are_means_or_where_topics_lack_mean_differences_on_topics_of_both():
     values = np.array([[0.2, np.nan, 0.6], [0.1, 0.5, np.nan]])
     weights = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]])
     means = weighted_means(values, weights)
     np.testing.assert_allclose(means, [[0.4, 0.3], [1 / 3, 0.1], [0.6, np.nan]])
-
-
-def test_scores_are_means_or_where_topics_lack_mean_differences_on_topics_of_both():
     rng = np.random.default_rng(5)
     values, weights = rng.random((4, 12)), rng.integers(0, 3, (3, 12)).astype(float)
     np.testing.assert_array_equal(weighted_scores(values, weights), weighted_means(values, weights))
@@ -94,27 +90,44 @@ def test_scores_are_means_or_where_topics_lack_mean_differences_on_topics_of_bot
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "name", "reason"),
+    ("first", "second", "name", "code"),
     [
-        (np.ones((3, 5)), np.eye(3, 5), "tau_b", "all systems have the same value"),
-        (np.ones((3, 5)), np.eye(3, 5), "tau_ap_a", "the truth has systems of the same value"),
-        (np.ones((1, 5)), np.ones((1, 5)), "tau_b", "fewer than two systems"),
-        (np.eye(3), np.eye(3)[::-1], "tau_b", "all systems have the same value"),
+        (np.ones((3, 5)), np.eye(3, 5), "tau_b", "all_tied"),
+        (np.ones((3, 5)), np.eye(3, 5), "tau_ap_a", "truth_tied"),
+        (np.ones((1, 5)), np.ones((1, 5)), "tau_b", "too_few_systems"),
+        (np.eye(3), np.eye(3)[::-1], "tau_b", "all_tied"),
     ],
 )
 def test_what_has_no_order_has_a_reason(
-    first: np.ndarray, second: np.ndarray, name: Similarity, reason: str
+    first: np.ndarray, second: np.ndarray, name: Similarity, code: str
 ):
     samples = topic_samples(first.shape[1], 100, 1)
     (found,) = similarities_over_topics(first, second, [name], samples=samples)
     assert np.isnan([found.value, found.ci_low, found.ci_high]).all()
-    assert found.reason == reason
+    assert found.reason.code == code
 
 
-def test_tables_of_other_topics_are_refused_by_the_arguments_names():
-    values = np.ones((2, 5))
-    with pytest.raises(ValueError, match="first, second and samples must have the same topics"):
-        similarities_over_topics(values, values, ["tau_b"], samples=topic_samples(4, 10, 1))
+SAMPLES = topic_samples(4, 10, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (
+            lambda: similarities_over_topics(*np.ones((2, 2, 5)), ["tau_b"], samples=SAMPLES),
+            "different_topics",
+        ),
+        (
+            lambda: random_assessors(np.ones((1, 2, 2)), np.array([[True, False]]), np.ones(2)),
+            "has_judged_empty",  # nobody judged the second topic
+        ),
+        (lambda: weighted_mean_over_topics([0.1, 0.2], [0.5, 0.0]), "probabilities_out_of_range"),
+        (lambda: weighted_mean_over_topics([0.1, 0.2], [0.5, 1.1]), "probabilities_out_of_range"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(call, code):
+    with refused(InvalidValue, code):
+        call()
 
 
 def test_random_assessors_have_the_distribution_of_all_choices():
@@ -140,11 +153,6 @@ def test_a_topic_that_one_assessor_judged_is_always_by_that_one():
     assert drawn.n_topics_with_choice == 0
 
 
-def test_a_topic_that_nobody_judged_is_refused():
-    with pytest.raises(ValueError, match="has_judged must have an assessor for each topic"):
-        random_assessors(np.ones((1, 2, 2)), np.array([[True, False]]), np.ones(2))
-
-
 def test_overlap_is_the_shared_part_of_what_either_calls_relevant():
     first = np.array([1, 1, 1, 0, 0, 1])
     second = np.array([1, 0, 1, 1, 0, 1])
@@ -156,12 +164,9 @@ def test_overlap_is_the_shared_part_of_what_either_calls_relevant():
     half = stats.t.ppf(0.975, 2) * se
     assert (found.ci_low, found.ci_high) == pytest.approx((max(0, 0.6 - half), min(1, 0.6 + half)))
     assert found.method == "jackknife-t-clusters"
-
-
-def test_overlap_of_nothing_relevant_is_undefined():
     found = relevant_overlap([0, 0], [0, 0], [1, 2])
     assert np.isnan(found.value)
-    assert found.reason == "neither calls an item relevant"
+    assert found.reason.code == "nothing_relevant"
 
 
 def test_both_resampled_is_as_resampling_rows_and_columns_by_hand():
@@ -172,14 +177,11 @@ def test_both_resampled_is_as_resampling_rows_and_columns_by_hand():
         values[np.ix_(rng.integers(0, 8, 8), rng.integers(0, 12, 12))].mean() for _ in range(20_000)
     ]
     assert limits == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.03)
+    for shape in ((1, 5), (5, 1)):
+        assert np.isnan(two_way_bootstrap(np.ones(shape))).all()
 
 
-@pytest.mark.parametrize("shape", [(1, 5), (5, 1)])
-def test_one_row_or_column_cannot_be_resampled(shape: tuple[int, int]):
-    assert np.isnan(two_way_bootstrap(np.ones(shape))).all()
-
-
-def test_weighted_means_of_strata_are_those_of_the_targets_they_were_drawn_from():
+def test_weighted_means_are_those_of_the_targets_the_strata_were_drawn_from():
     rng = np.random.default_rng(6)
     sizes, drawn = np.array([900, 100]), np.array([20, 12])
     values = [rng.beta(1, 4, drawn[0]), rng.beta(4, 1, drawn[1])]
@@ -194,9 +196,6 @@ def test_weighted_means_of_strata_are_those_of_the_targets_they_were_drawn_from(
     half = stats.t.ppf(0.975, freedom) * sum(variances) ** 0.5
     assert found.value == pytest.approx(mean)
     assert (found.ci_low, found.ci_high) == pytest.approx((mean - half, mean + half))
-
-
-def test_weighted_means_of_equal_weights_are_means():
     values = np.random.default_rng(7).random(25)
     plain = mean_over_topics(values)
     found = weighted_mean_over_topics(values, [0.2] * 25)
@@ -205,23 +204,17 @@ def test_weighted_means_of_equal_weights_are_means():
 
 
 @pytest.mark.parametrize(
-    ("values", "strata", "reason"),
+    ("values", "strata", "code"),
     [
-        ([0.5], None, "fewer than two topics"),
-        ([0.5, 0.5, 0.5], None, "all topics have the same value"),
-        ([0.1, 0.5, 0.9], [1, 1, 2], "a stratum has one topic alone"),
+        ([0.5], None, "too_few_topics"),
+        ([0.5, 0.5, 0.5], None, "all_tied"),
+        ([0.1, 0.5, 0.9], [1, 1, 2], "one_topic_in_stratum"),
     ],
 )
-def test_weighted_means_without_an_interval_have_a_reason(values, strata, reason):
+def test_weighted_means_without_an_interval_have_a_reason(values, strata, code):
     found = weighted_mean_over_topics(values, [0.5] * len(values), strata)
     assert np.isnan(found.ci_low)
-    assert found.reason == reason
-
-
-def test_probabilities_are_above_0_and_at_most_1():
-    for wrong in (0.0, 1.1):
-        with pytest.raises(ValueError, match="probabilities must be above 0"):
-            weighted_mean_over_topics([0.1, 0.2], [0.5, wrong])
+    assert found.reason.code == code
 
 
 def test_where_no_sample_of_topics_moves_the_value_there_is_no_interval_but_a_reason():

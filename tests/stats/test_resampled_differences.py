@@ -7,6 +7,7 @@ from stats.significance.difference_limits import difference_limits
 from tests.stats.worked_examples import worked_example
 
 EXAMPLE = worked_example(16)
+MEANS = {"level": "system", "coefficient": "pearson"}
 
 
 def crossed(table):
@@ -18,16 +19,11 @@ def compared(resample, n_resamples=4000):
     inputs = EXAMPLE["inputs"]
     systems, items = np.indices(np.shape(inputs["metric_a"])).reshape(2, -1)
     metrics = {name: crossed(inputs[f"metric_{name}"]) for name in "ab"}
-    return compare_by_resampling(
-        crossed(inputs["human_system_item"]),
-        metrics,
-        level="system",
-        coefficient="pearson",
-        items=items,
-        systems=systems,
-        resample=resample,
-        n_resamples=n_resamples,
-    ).iloc[0]
+    options = {"items": items, "systems": systems, "resample": resample}
+    human = crossed(inputs["human_system_item"])
+    return compare_by_resampling(human, metrics, **MEANS, **options, n_resamples=n_resamples).iloc[
+        0
+    ]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +41,7 @@ def test_differences_are_those_of_a_two_way_bootstrap_by_hand(resample, name):
     assert row["p"] == pytest.approx(expected[name]["p"], abs=0.04)
 
 
-def test_new_systems_are_refused_below_four_and_have_no_p_below_six():
+def test_few_systems_or_many_undefined_resamples_have_no_p_or_no_interval():
     rng = np.random.default_rng(0)
     drawn = rng.normal(0.5, 0.1, size=500)
     three, five, six = (difference_limits(0.5, drawn, "both", n, 0.95) for n in (3, 5, 6))
@@ -54,9 +50,6 @@ def test_new_systems_are_refused_below_four_and_have_no_p_below_six():
     assert five.low > 0
     assert np.isnan(five.p)
     assert six.p < 0.001
-
-
-def test_many_undefined_resamples_are_a_reason_and_no_interval():
     drawn = np.where(np.arange(200) % 10 == 0, np.nan, np.arange(200.0))
     limits = difference_limits(0.5, drawn, "items", 5, 0.95)
     assert np.isnan(limits.low)
@@ -82,16 +75,8 @@ def rejections(resample, n_systems, trials=120):
             name: (quality + rng.normal(size=n_systems) + rng.normal(size=(40, n_systems))).ravel()
             for name in "ab"
         }
-        row = compare_by_resampling(
-            human,
-            metrics,
-            level="system",
-            coefficient="pearson",
-            items=items,
-            systems=systems,
-            resample=resample,
-            n_resamples=199,
-        ).iloc[0]
+        options = {"items": items, "systems": systems, "resample": resample}
+        row = compare_by_resampling(human, metrics, **MEANS, **options, n_resamples=199).iloc[0]
         rejected += row["p"] < 0.05
     return rejected / trials
 
@@ -113,10 +98,3 @@ def test_clusters_are_resampled_instead_of_items():
         human, metric, items=items // 6, level="pooled", coefficient="kendall"
     )
     assert (clustered.ci_low, clustered.ci_high) == (by_name.ci_low, by_name.ci_high)
-
-
-def test_a_cluster_holds_whole_items():
-    with pytest.raises(ValueError, match="clusters must hold whole items"):
-        correlation_at_level(
-            [1, 2], [1, 2], level="pooled", coefficient="pearson", items=[1, 1], clusters=[1, 2]
-        )

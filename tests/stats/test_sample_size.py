@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from error_codes import InvalidValue
 from stats.ceilings import Reliability, level_reliability
 from stats.ceilings.more_ratings import MoreRatings, stretches
 from stats.correlation import correlate
 from stats.sample_size import items_needed, sample_size_curve
+from tests.codes import refused
 
 
 def pilot(n_items: int = 300, n_systems: int = 5, seed: int = 0) -> pd.DataFrame:
@@ -149,33 +151,30 @@ def test_the_least_number_that_suffices_is_named_or_missing():
     reached = rows.loc[rows["power"] >= 0.8, "n_items"].min()
     assert least == reached
     assert items_needed(rows.head(1), 0.99)["n_items"].isna().all()
-    with pytest.raises(ValueError, match="power"):
+    with refused(InvalidValue, "power_out_of_range"):
         items_needed(rows, 80)
 
 
-def test_the_same_seed_gives_the_same_curve():
+def test_a_seed_decides_the_curve_and_nothing_in_common_is_no_power():
     first, again, other = (curve(pilot(50), n_studies=100, rng=seed) for seed in (1, 1, 2))
     pd.testing.assert_frame_equal(first, again)
     assert not first.equals(other)
-
-
-def test_nothing_in_common_is_no_power():
     frame = pilot(10).assign(b=np.nan)
     assert curve(frame)["power"].isna().all()
 
 
 @pytest.mark.parametrize(
-    ("options", "argument"),
+    ("options", "code"),
     [
-        ({"n_items": []}, "n_items"),
-        ({"n_items": [1]}, "n_items"),
-        ({"n_annotators": [3]}, "reliability"),
-        ({"alpha": 5}, "alpha"),
-        ({"n_studies": 1}, "n_studies"),
-        ({"coefficient": "spa", "level": "system"}, "coefficient"),
-        ({"level": "sample"}, "level"),
+        ({"n_items": []}, "n_items_out_of_range"),
+        ({"n_items": [1]}, "n_items_out_of_range"),
+        ({"n_annotators": [3]}, "reliability_missing"),
+        ({"alpha": 5}, "alpha_out_of_range"),
+        ({"n_studies": 1}, "n_studies_out_of_range"),
+        ({"coefficient": "spa", "level": "system"}, "unknown_coefficient"),
+        ({"level": "sample"}, "unknown_level"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_name(options, argument):
-    with pytest.raises(ValueError, match=argument):
+def test_what_cannot_be_used_is_refused_by_name(options, code):
+    with refused(InvalidValue, code):
         curve(pilot(5), **options)

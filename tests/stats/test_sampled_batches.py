@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+from error_codes import InvalidValue
 from stats.inference.active_labels import (
     expected_errors,
     labelling_probabilities,
@@ -12,6 +13,7 @@ from stats.inference.active_labels import (
 from stats.inference.looks import confidence_at_look
 from stats.inference.prediction_powered import prediction_powered_mean
 from stats.inference.sampled_batches import batch_weights, sampled_mean
+from tests.codes import refused
 
 N = 200
 
@@ -57,16 +59,16 @@ def test_weights_sum_to_one_and_give_each_batch_the_items_that_were_left():
     assert weights[:4] == pytest.approx(expected)
     assert weights.sum() == pytest.approx(1)
     assert weights[5] == 0
+    for given, code in ((0.0, "probability_out_of_range"), (np.nan, "probability_missing")):
+        with refused(InvalidValue, code):
+            batch_weights([1.0, 2.0], [1, 1], [0.5, given])
 
 
-def test_items_picked_by_hand_before_count_for_themselves_only():
+def test_items_picked_by_hand_count_for_themselves_and_all_once_rated_leave_nothing():
     human = [9.0, 9.0, 1.0, 2.0] + [np.nan] * 4
     batch = [1, 1, 2, 2] + [np.nan] * 4
     chance = [np.nan, np.nan, 1 / 3, 1 / 3] + [np.nan] * 4
     assert batch_weights(human, batch, chance)[:4] == pytest.approx([1 / 8, 1 / 8, 3 / 8, 3 / 8])
-
-
-def test_all_that_is_left_once_rated_leaves_nothing_to_estimate():
     weights = batch_weights([3.0, 1.0, 2.0, 4.0], [1, 2, 2, 2], [0.25, 1, 1, 1])
     assert weights == pytest.approx([0.25] * 4)
 
@@ -81,13 +83,6 @@ def test_without_recorded_chances_there_is_no_value(batch, reason):
     assert (found.reason, np.isnan(found.value)) == (reason, True)
 
 
-def test_chances_out_of_range_or_given_in_part_are_refused():
-    with pytest.raises(ValueError, match="probability must be above 0"):
-        batch_weights([1.0, 2.0], [1, 1], [0.5, 0.0])
-    with pytest.raises(ValueError, match="every item of batch 1"):
-        batch_weights([1.0, 2.0], [1, 1], [0.5, np.nan])
-
-
 def test_a_systematic_sample_has_its_size_and_each_item_its_probability():
     rng = np.random.default_rng(5)
     chance = labelling_probabilities(rng.gamma(1.0, size=40), budget=10)
@@ -99,7 +94,7 @@ def test_a_systematic_sample_has_its_size_and_each_item_its_probability():
         counts[drawn] += 1
     error = np.sqrt(chance * (1 - chance) / 4000) + 1e-9
     assert (np.abs(counts / 4000 - chance) < 4.5 * error).all()
-    with pytest.raises(ValueError, match="whole number"):
+    with refused(InvalidValue, "probability_out_of_range"):
         systematic_sample([0.5, 0.7], start=0)
 
 
@@ -147,10 +142,7 @@ def test_ignoring_the_chances_is_off_where_they_follow_the_ratings():
         drawn = order[systematic_sample(chance[order], start=rng.random())]
         human = np.full(N, np.nan)
         human[drawn] = truth[drawn]
-        sent, known = (
-            np.where(np.isnan(human), np.nan, 1.0),
-            np.where(np.isnan(human), np.nan, chance),
-        )
+        sent, known = (np.where(np.isnan(human), np.nan, one) for one in (1.0, chance))
         errors.append(sampled_mean(human, judge, sent, known).value - 1)
         naive.append(prediction_powered_mean(human, judge).value - 1)
     assert abs(np.mean(errors)) < 0.02

@@ -3,11 +3,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from error_codes import InvalidValue
 from stats.inference.crossed_means import mean_over_items_and_annotators, mean_squares
 from stats.inference.larger_studies import least_distinguishable
-from stats.inference.preferences_with_ties import abilities_with_ties
+from stats.inference.preferences_with_ties import Reason, abilities_with_ties
 from stats.inference.sign_flips import sign_flip_test
 from stats.inference.two_systems import equivalence
+from tests.codes import codes_of, refused
 from tests.stats.worked_examples import worked_example
 
 
@@ -17,7 +19,7 @@ def differences():
     return table, items, annotators
 
 
-def test_the_mean_over_items_and_annotators_is_a_quasi_f():
+def test_the_mean_over_items_and_annotators_is_a_quasi_f_and_signs_flip_whole():
     table, items, annotators = differences()
     expected = worked_example(17)["expected"]
     mean = mean_over_items_and_annotators(items, annotators, table.ravel())
@@ -28,6 +30,12 @@ def test_the_mean_over_items_and_annotators_is_a_quasi_f():
     squares = [expected["quasi_f"][f"ms_{name}"] for name in ("item", "annotator", "residual")]
     assert mean_squares(table) == pytest.approx(squares, abs=1e-9)
     assert mean.ci_low < 0 < mean.ci_high
+    table, items, annotators = differences()
+    expected = worked_example(17)["expected"]
+    by_item = sign_flip_test(items, table.ravel())
+    by_annotator = sign_flip_test(annotators, table.ravel())
+    assert by_item == pytest.approx(expected["sign_flip_items_p"], abs=1e-9)
+    assert by_annotator == pytest.approx(expected["sign_flip_annotators_p"], abs=1e-9)
 
 
 @pytest.mark.parametrize(("is_swapped", "least", "most"), [(True, 0.03, 0.065), (False, 0.1, 0.2)])
@@ -40,15 +48,6 @@ def test_sign_flips_are_of_systems_that_could_be_swapped_not_of_skewed_means(
         difference = one - (other if is_swapped else np.exp(0.72))  # of which the mean is 0
         rejected.append(sign_flip_test(np.arange(12), difference) <= 0.05)
     assert least < np.mean(rejected) < most
-
-
-def test_sign_flips_are_of_whole_items_or_annotators():
-    table, items, annotators = differences()
-    expected = worked_example(17)["expected"]
-    by_item = sign_flip_test(items, table.ravel())
-    by_annotator = sign_flip_test(annotators, table.ravel())
-    assert by_item == pytest.approx(expected["sign_flip_items_p"], abs=1e-9)
-    assert by_annotator == pytest.approx(expected["sign_flip_annotators_p"], abs=1e-9)
 
 
 def null_share(complete, seed, trials=600):
@@ -110,7 +109,7 @@ def test_systems_that_a_few_items_carry_are_seldom_called_different_from_their_e
 def test_what_a_study_could_distinguish_grows_where_annotators_are_few():
     assert least_distinguishable(1.0, np.inf) == pytest.approx(2.8016, abs=1e-4)
     assert least_distinguishable(0.5, 2) == pytest.approx(0.5 * (4.3027 + 1.0607), abs=1e-4)
-    with pytest.raises(ValueError, match="power"):
+    with refused(InvalidValue, "power_out_of_range"):
         least_distinguishable(1.0, 9, power=1.0)
 
 
@@ -144,15 +143,12 @@ def test_abilities_with_ties_are_the_published_models(model):
     assert result.tie_parameter == pytest.approx(tie, abs=1e-4)
 
 
-def test_the_standard_error_of_a_difference_is_that_of_the_log_linear_model():
+def test_abilities_without_ties_are_bradley_and_terrys_and_their_error_log_linear():
     result = abilities_with_ties(*comparisons())
     [first] = [pair for pair in result.pairs if (pair.a, pair.b) == ("A", "B")]
     assert first.se == pytest.approx(
         worked_example(14)["expected"]["davidson"]["se_of_A_minus_B"], abs=1e-4
     )
-
-
-def test_without_ties_it_is_the_model_of_bradley_and_terry():
     first, second, outcome = comparisons()
     kept = [at for at, result in enumerate(outcome) if result]
     won = [(first[i], second[i]) if outcome[i] > 0 else (second[i], first[i]) for i in kept]
@@ -181,27 +177,26 @@ def test_the_side_and_a_covariate_are_estimated_beside_the_abilities():
     assert result.tie_parameter == pytest.approx(np.exp(-0.3), abs=0.1)
 
 
-def test_a_system_that_never_lost_is_refused_and_named():
+def test_a_system_that_never_lost_is_refused_and_named_unless_half_wins_are_added():
     result = abilities_with_ties(list("aaab"), list("bccc"), [1, 1, 1, 1])
     assert not result.converged
-    assert "never lost" in result.reason
+    assert result.reason is Reason.UNBEATEN
     assert set(result.smoothed) == {"a", "b"}
-
-
-def test_half_wins_make_it_estimable_and_are_marked():
     result = abilities_with_ties(list("aaab"), list("bccc"), [1, 1, 1, 1], separated="half_wins")
     assert result.converged
     assert result.abilities["a"] > result.abilities["b"] > result.abilities["c"]
-    assert any("half a win" in note for note in result.notes)
+    assert "half_wins" in codes_of(result.notes)
 
 
-def test_systems_that_never_met_are_refused():
+def test_systems_that_never_met_and_ties_alone_are_refused():
     result = abilities_with_ties(list("aabb"), list("ccdd"), [1, -1, 1, -1])
-    assert "never compared" in result.reason
+    assert result.reason is Reason.NOT_COMPARED
     assert np.isnan(list(result.abilities.values())).all()
+    result = abilities_with_ties(list("aab"), list("bcc"), [0, 0, 0])
+    assert result.reason is Reason.ALL_TIES
 
 
-def test_clusters_widen_the_intervals_of_repeated_judgments():
+def test_clusters_widen_the_intervals_and_one_annotator_does_not_stand_for_others():
     first, second, outcome = comparisons()
     repeated = [column * 4 for column in (first, second, outcome)]
     items = list(range(len(first))) * 4
@@ -209,13 +204,20 @@ def test_clusters_widen_the_intervals_of_repeated_judgments():
     honest = abilities_with_ties(*repeated, items=items)
     assert honest.pairs[0].se == pytest.approx(2 * naive.pairs[0].se, rel=0.15)
     assert honest.se_by == "items"
+    first, second, outcome = comparisons()
+    items = [at % 20 for at in range(len(first))]
+    alone = abilities_with_ties(first, second, outcome, items=items)
+    both = abilities_with_ties(first, second, outcome, items=items, annotators=["one"] * len(first))
+    assert both.se_by == "items"
+    assert both.pairs[0].ci_low == pytest.approx(alone.pairs[0].ci_low)
+    assert "one_only" in codes_of(both.notes)
 
 
 @pytest.mark.parametrize("model", ["davidson", "rao_kupper"])
 def test_where_one_only_won_or_tied_there_is_no_maximum(model):
     first, second, outcome = list("ab" * 12), list("ba" * 12), [1, -1, 0, 0] * 6
     result = abilities_with_ties(first, second, outcome, model=model, items=range(24))
-    assert "never lost" in result.reason
+    assert result.reason is Reason.UNBEATEN
     assert result.smoothed == ("a",)
     assert result.pairs == ()
     smoothed = abilities_with_ties(first, second, outcome, model=model, separated="half_wins")
@@ -223,30 +225,22 @@ def test_where_one_only_won_or_tied_there_is_no_maximum(model):
     assert 0 < smoothed.pairs[0].ci_low < smoothed.pairs[0].delta < 5
 
 
-def test_ties_alone_have_no_maximum():
-    result = abilities_with_ties(list("aab"), list("bcc"), [0, 0, 0])
-    assert result.reason == "every comparison is a tie"
-
-
-def test_a_covariate_in_step_with_the_systems_is_refused():
+def test_a_covariate_in_step_with_systems_or_outcomes_is_refused():
     rng = np.random.default_rng(0)
     outcome = rng.integers(-1, 2, 60)
     always_first = abilities_with_ties(["a"] * 60, ["b"] * 60, outcome, side=True)
-    assert "says nothing beyond" in always_first.reason
+    assert always_first.reason is Reason.NOT_IDENTIFIED
     first, second = rng.choice(list("ab"), 60), np.full(60, "c")
     constant = abilities_with_ties(first, second, outcome, covariates={"length": [5.0] * 60})
-    assert "says nothing beyond" in constant.reason
+    assert constant.reason is Reason.NOT_IDENTIFIED
     alone = abilities_with_ties(first, second, outcome)
     assert alone.converged
-
-
-def test_a_covariate_that_tells_every_outcome_is_refused():
     rng = np.random.default_rng(1)
     first = rng.choice(list("ab"), 80)
     second = np.where(first == "a", "b", "a")
     longer = rng.normal(size=80)
     result = abilities_with_ties(first, second, np.sign(longer), covariates={"length": longer})
-    assert "tells every outcome" in result.reason
+    assert result.reason is Reason.COVARIATE_DECIDES
 
 
 def test_the_unit_of_a_covariate_does_not_matter():
@@ -265,13 +259,3 @@ def test_the_unit_of_a_covariate_does_not_matter():
         other.coefficient_limits["length"], one.coefficient_limits["length"], strict=True
     ):
         assert theirs == pytest.approx(mine / 1e12)
-
-
-def test_one_annotator_does_not_stand_for_others():
-    first, second, outcome = comparisons()
-    items = [at % 20 for at in range(len(first))]
-    alone = abilities_with_ties(first, second, outcome, items=items)
-    both = abilities_with_ties(first, second, outcome, items=items, annotators=["one"] * len(first))
-    assert both.se_by == "items"
-    assert both.pairs[0].ci_low == pytest.approx(alone.pairs[0].ci_low)
-    assert any("annotators" in note for note in both.notes)
