@@ -289,7 +289,7 @@ def _estimates(design: _Design, power: float, freedom: float, rules: Rules) -> l
 
 
 def _notes(design: _Design, power: float) -> list[str]:
-    notes = []
+    notes: list[str] = []
     n_rest = int((~design.labelled).sum())
     if design.others_suffice() and power * len(design.y) / n_rest < NO_GAIN:
         notes.append(

@@ -1,4 +1,4 @@
-"""Table 1 of the LMStyle Benchmark, from the crowd's raw answers and the stored scores."""
+"""Published correlations: table 1 of LMStyle, and UniEval on Topical-Chat."""
 
 import json
 from pathlib import Path
@@ -91,3 +91,29 @@ def test_the_pooled_correlations_are_reproduced(lmstyle, metric, coefficient):
     )
     assert result.n_rows == table["pooled"][metric]["n"]
     assert result.value == pytest.approx(table["pooled"][metric][coefficient], abs=1e-9)
+
+
+pytestmark = pytest.mark.shared_data
+DIMENSIONS = ["naturalness", "coherence", "engagingness", "groundedness", "understandability"]
+
+
+@pytest.fixture
+def topical_chat(shared_data: Path) -> tuple[pd.DataFrame, dict[str, list[float]]]:
+    folder = shared_data / "topical_chat_usr"
+    rows = json.loads((folder / "topical_chat_usr.json").read_text())
+    published = json.loads((folder / "unieval_published.json").read_text())["published"]
+    return pd.DataFrame(rows), published
+
+
+@pytest.mark.parametrize("dimension", [*DIMENSIONS, "overall"])
+def test_pooled_correlations_are_the_published_ones(topical_chat, dimension):
+    frame, published = topical_chat
+    human = [row[dimension] for row in frame["scores"]]
+    metric = [row[dimension] for row in frame["unieval"]]
+    for coefficient, expected in zip(
+        ("pearson", "spearman", "kendall"), published[dimension], strict=True
+    ):
+        result = correlation_at_level(
+            human, metric, level="pooled", coefficient=coefficient, n_resamples=0
+        )
+        assert round(result.value, 6) == expected

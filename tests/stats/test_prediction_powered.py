@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.prediction_powered import active_error, outcome, responses
 from stats.inference.active_labels import actively_labelled_mean, labelling_probabilities
 from stats.inference.powered_regression import prediction_powered_regression
 from stats.inference.prediction_powered import prediction_powered_mean
@@ -194,3 +195,27 @@ def test_a_regression_needs_unrated_items_enough_and_both_classes():
     assert prediction_powered_regression(passed, truth, {"length": length}).reason == (
         "too_few_of_a_class"
     )
+
+
+@pytest.fixture
+def pool(shared_data):
+    return responses(shared_data / "topical_chat_usr", "coherence")
+
+
+@pytest.mark.shared_data
+def test_a_quarter_of_the_ratings_and_a_judge_hold_the_mean_as_theory_says(pool):
+    found = outcome(pool, 300, clustered=False)
+    assert found.covered > 0.91
+    assert found.width_ratio == pytest.approx(pool.theory(), abs=0.015)
+
+
+@pytest.mark.shared_data
+def test_whole_dialogues_are_at_most_a_twentieth_wider_than_people_alone(pool):
+    found = outcome(pool, 150, clustered=True)
+    assert found.covered > 0.9
+    assert found.width_ratio < 1.05
+
+
+@pytest.mark.shared_data
+def test_active_choice_is_at_least_as_good_as_even_chances(pool):
+    assert active_error(pool, 400) < 1.03

@@ -2,9 +2,21 @@
 
 import csv
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+
+from metrics.scorers.scorer import Example
+
+
+def example(response: str, reference: str | None, **fields: str) -> Example:
+    return Example(item="1", system="a", response=response, reference=reference, **fields)
+
+
+def examples(pairs: Iterable[tuple[str, str | None]]) -> list[Example]:
+    return [example(response, reference) for response, reference in pairs]
+
 
 HOSTILE = [
     "",

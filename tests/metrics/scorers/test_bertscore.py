@@ -11,8 +11,7 @@ from metrics.scorers.bertscore import BertScore
 from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
 from metrics.scorers.scorer import Score
 from tests.codes import refused
-from tests.metrics.scorers.conftest import cut_to
-from tests.metrics.scorers.examples import example, examples
+from tests.metrics.scorers.conftest import cut_to, example, examples
 
 PAIRS = [
     ("the cat sat", "the cat sat"),

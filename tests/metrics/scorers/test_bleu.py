@@ -7,8 +7,7 @@ from error_codes import InvalidValue
 from metrics.scorers.bleu import Bleu, Chrf, Ter
 from metrics.scorers.scorer import Score
 from tests.codes import refused
-from tests.metrics.scorers.conftest import HOSTILE_PAIRS, LONG_PAIRS
-from tests.metrics.scorers.examples import example, examples
+from tests.metrics.scorers.conftest import HOSTILE_PAIRS, LONG_PAIRS, example, examples
 
 SCORED_HOSTILE = [pair for pair in HOSTILE_PAIRS + LONG_PAIRS if pair[1].strip()]
 

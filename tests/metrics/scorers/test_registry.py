@@ -1,6 +1,8 @@
 import pytest
 
 from error_codes import InvalidValue
+from metrics.scorers.device import available as devices
+from metrics.scorers.device import chosen_device
 from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.registry import SCORERS, available, build
 from tests.codes import refused
@@ -52,3 +54,17 @@ def test_parameters_reach_the_scorer_and_unknown_names_are_refused():
         with refused(InvalidValue, "unknown_parameter") as raised:
             build("rouge1", **parameter)
         assert all(name in str(raised.value) for name in [*parameter, "tokenizer"])
+
+
+def test_the_fastest_there_is_comes_first_and_the_processor_is_always_there():
+    assert chosen_device() == devices()[0]
+    assert devices()[-1] == "cpu"
+    assert chosen_device("cpu") == "cpu"
+
+
+def test_a_device_this_machine_has_not_and_an_unknown_one_are_refused():
+    absent = {"cuda", "mps"} - set(devices())
+    assert absent
+    for device, code in ((f"{absent.pop()}:0", "device_absent"), ("tpu", "unknown_device")):
+        with refused(InvalidValue, code):
+            chosen_device(device)

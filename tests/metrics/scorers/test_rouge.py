@@ -15,8 +15,14 @@ from metrics.scorers.rouge import Overlap, Rouge, rouge_l, rouge_lsum, rouge_n
 from metrics.scorers.scorer import Score
 from metrics.scorers.tokenization import characters, unicode_words
 from tests.codes import refused
-from tests.metrics.scorers.conftest import HOSTILE, HOSTILE_PAIRS, LONG, LONG_PAIRS
-from tests.metrics.scorers.examples import example, examples
+from tests.metrics.scorers.conftest import (
+    HOSTILE,
+    HOSTILE_PAIRS,
+    LONG,
+    LONG_PAIRS,
+    example,
+    examples,
+)
 
 VARIANTS = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
 ORACLE = RougeScorer(VARIANTS)

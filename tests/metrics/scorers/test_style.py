@@ -10,8 +10,7 @@ from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
 from metrics.scorers.ngram_classifier import TrainedClassifier, train
 from metrics.scorers.style import PRESETS, Style
 from tests.codes import refused, refused_naming
-from tests.metrics.scorers.conftest import HOSTILE, cut_to
-from tests.metrics.scorers.examples import example
+from tests.metrics.scorers.conftest import HOSTILE, cut_to, example
 
 TEXTS = ["the cat sat", "the dog ran off", "", "dog", "the cat sat off the dog", "whale"]
 FORMAL = [

@@ -8,7 +8,7 @@ import pytest
 from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.use import UniversalSentenceEncoder
 from tests.codes import refused
-from tests.metrics.scorers.examples import example, examples
+from tests.metrics.scorers.conftest import example, examples
 
 
 @pytest.fixture(scope="module")
