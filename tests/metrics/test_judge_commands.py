@@ -90,27 +90,21 @@ def test_steps_are_written_into_the_settings_once(endpoint, tone):
     assert GEvalSettings.from_json(tone.read_text()).steps == "1. Look."
 
 
-def test_steps_of_a_preset_go_into_a_file(endpoint, tmp_path):
+def test_steps_of_a_preset_go_into_a_file_if_it_can_be_written(endpoint, tone, tmp_path):
     endpoint.says(chat("1. Read."))
     with refused(ParameterRefused, "output_missing"):
         command_output("geval_steps", "coherence")
-    command_output("geval_steps", "coherence", "--output", tmp_path / "coherence.json")
-    written = GEvalSettings.from_json((tmp_path / "coherence.json").read_text())
-    assert (written.aspect, written.steps) == ("Coherence", "1. Read.")
-
-
-def test_steps_that_could_not_be_written_are_not_asked_for(endpoint, tone, tmp_path):
     with refused(FileUnwritable):
         command_output("geval_steps", tone, "--output", tmp_path / "none" / "steps.json")
-    assert endpoint.bodies == []
-
-
-def test_settings_that_cannot_be_read_are_reported(tmp_path):
     with refused(ParameterRefused, "unknown_settings"):
         command_output("geval_steps", tmp_path / "none.json")
     (tmp_path / "broken.json").write_text('{"aspect": "Tone"')
     with refused_naming(ParameterRefused, "broken.json"):
         command_output("geval_steps", tmp_path / "broken.json")
+    assert endpoint.bodies == []
+    command_output("geval_steps", "coherence", "--output", tmp_path / "coherence.json")
+    written = GEvalSettings.from_json((tmp_path / "coherence.json").read_text())
+    assert (written.aspect, written.steps) == ("Coherence", "1. Read.")
 
 
 def test_a_study_keeps_each_version_of_its_settings(study, tone):
@@ -172,25 +166,21 @@ def test_a_study_lists_its_judges_and_no_other_metrics(study):
     assert listed["settings"][0]["content"]["aspect"] == "Tone"
 
 
-def test_an_endpoint_is_probed_once_so_that_estimates_are_right(study, endpoint):
-    assert planned()["requests"] == 4 * TONE.n
-    assert len(endpoint.bodies) == PROBES
-    assert planned()["requests"] == 4 * TONE.n
-    assert len(endpoint.bodies) == PROBES
+@pytest.mark.parametrize(("answer", "calls"), [(one_reply, TONE.n), (as_many_as_requested, 1)])
+def test_an_endpoint_is_probed_once_so_that_estimates_are_right(
+    study, endpoint, settings, answer, calls
+):
+    endpoint.answer = answer
+    for _ in range(2):
+        assert planned()["requests"] == 4 * calls
+        assert len(endpoint.bodies) == PROBES
     score_tone()
-    assert len(endpoint.bodies) == PROBES + 4 * TONE.n
-
-
-def test_where_n_is_honoured_a_text_takes_one_request(study, endpoint):
-    endpoint.answer = as_many_as_requested
-    assert planned()["requests"] == 4
-    score_tone()
-    assert len(endpoint.bodies) == PROBES + 4
-    assert ScoringRun.objects.get().judge["capabilities"]["several_replies"] is True
-
-
-def test_the_estimate_of_an_endpoint_that_is_not_there_is_the_highest(study, settings):
+    assert len(endpoint.bodies) == PROBES + 4 * calls
+    can = ScoringRun.objects.get().judge["capabilities"]
+    assert can["several_replies"] is (calls == 1)
+    # Of an endpoint that is not there the highest is expected.
     settings.JUDGE = {"JUDGE_MODEL": "foreign"}
+    Score.objects.all().delete()
     assert planned()["requests"] == 4 * TONE.n
 
 

@@ -53,21 +53,30 @@ def test_a_run_says_how_far_it_was_and_who_has_it_while_it_is_scored():
     assert run.leased_until is None
 
 
-@pytest.mark.parametrize("failure", [SwitchedOff("E17"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "failure", [SwitchedOff("E17"), KeyboardInterrupt(), InterruptedError("E18")]
+)
 def test_a_run_that_broke_off_says_why_and_may_be_taken_up_again(failure):
     class Failing(Counting):
         def measure(self, examples):
-            if self.n_batches == 1:
+            if self.n_batches == 1 and not isinstance(failure, InterruptedError):
                 raise failure
             return super().measure(examples)
 
-    study = rating_study()
+    def progress(things, total):
+        for number, thing in enumerate(things, start=1):
+            yield thing
+            if number == 4:  # stopped between batches
+                raise failure
+
+    study, scorer = rating_study(), Counting()
     with pytest.raises(type(failure)):
-        score_study(study=study, scorer=Failing())
+        score_study(study=study, scorer=Failing(), progress=progress)
     assert the_run().state == State.FAILED
     assert the_run().error == (str(failure) or "KeyboardInterrupt")
-    score_study(study=study, scorer=Counting())
+    assert score_study(study=study, scorer=scorer).n_known == 4
     assert (the_run().state, the_run().error, the_run().n_before) == (State.DONE, "", 4)
+    assert len(scorer.seen) == 2
 
 
 def test_two_processes_do_not_score_the_same_run():
@@ -156,18 +165,3 @@ def test_a_run_keeps_the_transaction_that_writes_even_after_its_lease_lapsed():
     score_study(study=study, scorer=Counting())
     with pytest.raises(RunTaken), transaction.atomic():
         lease.hold()
-
-
-def test_work_that_is_stopped_between_batches_says_so_and_may_be_taken_up_again():
-    def progress(things, total):
-        for number, thing in enumerate(things, start=1):
-            yield thing
-            if number == 4:
-                raise InterruptedError("Stopped as asked.")
-
-    study, scorer = rating_study(), Counting()
-    with pytest.raises(InterruptedError):
-        score_study(study=study, scorer=Counting(), progress=progress)
-    assert (the_run().state, the_run().error) == (State.FAILED, "Stopped as asked.")
-    assert score_study(study=study, scorer=scorer).n_known == 4
-    assert len(scorer.seen) == 2

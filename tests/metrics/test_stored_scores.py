@@ -35,24 +35,18 @@ def test_a_candidate_has_one_score_in_a_run_with_a_value_or_a_reason(run, values
         Score.objects.create(run=run, candidate=candidate, value=last)
 
 
-def test_a_score_of_zero_needs_no_reason(run):
-    score = Score.objects.create(run=run, candidate=Candidate.objects.first(), value=0)
-    assert str(score).endswith("= 0")
-
-
 def test_a_study_has_one_run_of_a_metric_and_signature(run):
     with pytest.raises(IntegrityError):
         ScoringRun.objects.create(study=run.study, metric=run.metric, signature=run.signature)
 
 
-def test_runs_are_those_of_the_study_asked_for_and_counted_as_zero_without_scores(run):
+def test_runs_and_scores_are_of_their_study(run):
     assert [str(stored) for stored in ScoringRun.objects.of(run.study)] == ["nll"]
     assert not ScoringRun.objects.of(rating_study("other")).exists()
     [counted] = ScoringRun.objects.of(run.study).counted()
     assert (counted.n_scores, counted.n_undefined) == (0, 0)
-
-
-def test_scores_go_with_their_study(run):
+    score = Score.objects.create(run=run, candidate=Candidate.objects.first(), value=0)
+    assert str(score).endswith("= 0")
     Score.objects.create(run=run, candidate=Candidate.objects.first(), value=1)
     run.study.delete()
     assert not Score.objects.exists()

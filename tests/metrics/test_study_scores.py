@@ -69,18 +69,6 @@ def test_scoring_that_broke_off_goes_on_where_it_stopped():
     assert values(broken) == values(complete)
 
 
-def test_a_batch_that_could_not_be_written_whole_leaves_nothing():
-    study = rating_study(n_items=2)
-
-    class Careless(Counting):
-        def measure(self, examples):
-            return [{"counting": scores["counting"]} for scores in super().measure(examples)]
-
-    with refused(InvalidValue, "wrong_outputs"):
-        score_study(study=study, scorer=Careless())
-    assert not Score.objects.exists()
-
-
 def test_each_signature_has_a_run_of_its_own():
     study = rating_study(n_items=1)
     for tokenizer in ("google", "unicode"):
@@ -88,22 +76,6 @@ def test_each_signature_has_a_run_of_its_own():
     runs = ScoringRun.objects.of(study).filter(metric="rouge1")
     assert len({run.signature for run in runs}) == 2
     assert [run.n_scores for run in runs.counted()] == [2, 2]
-
-
-def test_studies_are_scored_apart():
-    scored, other = rating_study("scored"), rating_study("other")
-    score_study(study=scored, scorer=Counting())
-    assert values(other) == {}
-    assert score_study(study=other, scorer=Counting()).n_known == 0
-
-
-def test_an_undefined_score_keeps_its_reason():
-    study = rating_study(n_items=1)
-    Candidate.objects.filter(key="beta").update(text="")
-    score_study(study=study, scorer=Counting())
-    assert values(study)["counting", "d0", "beta"] == "no response"
-    [run] = ScoringRun.objects.of(study).counted().filter(metric="counting")
-    assert (run.n_scores, run.n_undefined) == (2, 1)
 
 
 def test_what_a_reference_based_metric_gets_is_the_items_reference():
@@ -166,28 +138,43 @@ def test_scores_written_again_replace_those_they_name_and_no_others():
     assert not ScoringRun.objects.get().higher_is_better
 
 
-def test_scores_of_candidates_the_study_has_not_are_refused():
-    study = rating_study(n_items=1)
+def test_a_batch_that_cannot_be_written_whole_leaves_nothing():
+    class Careless(Counting):
+        def measure(self, examples):
+            return [{"counting": scores["counting"]} for scores in super().measure(examples)]
+
+    study = rating_study(n_items=2)
+    with refused(InvalidValue, "wrong_outputs"):
+        score_study(study=study, scorer=Careless())
     scores = {("d0", "alpha"): 0.5, ("d7", "alpha"): 0.5}
     with refused_naming(InvalidValue, "alpha", "d7", "ratings"):
         write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
     assert not Score.objects.exists()
-    assert not ScoringRun.objects.exists()
+    assert not ScoringRun.objects.filter(metric="nll").exists()
 
 
-def test_a_scorer_that_gives_infinity_leaves_a_reason():
+def test_undefined_and_infinite_scores_keep_a_reason():
     class Boundless(Counting):
         def measure(self, examples):
             counted = super().measure(examples)
             return [
                 {name: score._replace(value=math.inf) for name, score in scores.items()}
-                for scores in counted
+                if example.system == "alpha"
+                else scores
+                for example, scores in zip(examples, counted, strict=True)
             ]
 
-    study = rating_study(n_items=1)
+    study, other = rating_study(n_items=1), rating_study("other")
+    Candidate.objects.filter(item__study=study, key="beta").update(text="")
     score_study(study=study, scorer=Boundless())
-    [reason] = set(values(study).values())
-    assert "inf" in reason
+    reasons = values(study)
+    assert "inf" in reasons["counting", "d0", "alpha"]
+    assert reasons["counting", "d0", "beta"] == "no response"
+    [run] = ScoringRun.objects.of(study).counted().filter(metric="counting")
+    assert (run.n_scores, run.n_undefined) == (2, 2)
+    # Studies are scored apart.
+    assert values(other) == {}
+    assert score_study(study=other, scorer=Counting()).n_known == 0
 
 
 def test_the_command_scores_a_study_with_each_metric_named():

@@ -39,7 +39,7 @@ def test_strengths_maximise_the_likelihood(smoothing):
     assert result.labels["label"].to_numpy() == pytest.approx(expected - expected.mean(), abs=1e-4)
 
 
-def test_standard_errors_are_those_of_repeated_experiments():
+def test_standard_errors_are_those_of_experiments_and_not_less_for_judgments_said_twice():
     rng = np.random.default_rng(1)
     strength = np.array([-1.0, -0.3, 0.3, 1.0])
     fits = [bradley_terry(*matches(rng, strength, 300)).labels for _ in range(200)]
@@ -48,9 +48,6 @@ def test_standard_errors_are_those_of_repeated_experiments():
     assert claimed == pytest.approx(spread, rel=0.2)
     covered = [(fit["ci_low"] <= strength) & (strength <= fit["ci_high"]) for fit in fits]
     assert np.mean(covered) == pytest.approx(0.95, abs=0.03)
-
-
-def test_a_judgment_said_twice_does_not_shrink_the_error():
     rng = np.random.default_rng(2)
     winners, losers = matches(rng, np.array([-0.5, 0.0, 0.5]), 200)
     once = bradley_terry(winners, losers).labels
@@ -167,14 +164,11 @@ def test_impossible_comparisons_are_refused(call, code):
     assert best_worst([], [], []).reason is Reason.NO_LABELS
 
 
-def test_the_unit_of_weights_does_not_matter():
+def test_neither_the_unit_of_weights_nor_an_idle_annotator_matters():
     winners, losers = ["a", "a", "b", "c", "b"], ["b", "c", "a", "a", "c"]
     once = bradley_terry(winners, losers).labels
     thin = bradley_terry(winners, losers, weights=[1e-12] * 5).labels
     assert thin["label"].to_numpy() == pytest.approx(once["label"].to_numpy(), abs=1e-6)
-
-
-def test_an_annotator_who_compared_nothing_does_not_change_the_error():
     items, annotators = ["a", "b", "c"] * 3, ["x"] * 3 + ["y"] * 3 + ["z"] * 3
     values = [1, 2, 3, 3, 1, 2, 2, 3, 1]
     once = aggregate(items, annotators, values, method="bradley_terry").labels

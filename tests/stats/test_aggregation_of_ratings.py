@@ -74,7 +74,7 @@ def test_one_rating_has_a_label_and_no_interval_nor_has_a_median_of_five(method)
     assert five["reason"].tolist() == [Reason.TOO_FEW_LABELS, Reason.ONE_LABEL]
 
 
-def test_z_scores_are_taken_within_annotators():
+def test_z_scores_are_taken_within_annotators_and_leave_out_those_without_a_scale():
     frame = ratings(np.random.default_rng(3))
     scaled = frame.groupby("annotator")["value"].transform(lambda x: (x - x.mean()) / x.std())
     expected = scaled.groupby(frame["item"]).mean()
@@ -83,9 +83,6 @@ def test_z_scores_are_taken_within_annotators():
     assert result.annotators["sd"].to_numpy() == pytest.approx(
         frame.groupby("annotator")["value"].std().to_numpy()
     )
-
-
-def test_z_scores_leave_out_annotators_without_a_scale():
     result = zscore([1, 2, 1, 2, 3], list("aabbb"), [1, 3, 0.1, 0.1, 0.1])
     assert result.labels["n_used"].tolist() == [1, 1, 0]
     reasons = [Reason.ONE_LABEL, Reason.ONE_LABEL, Reason.NO_USABLE_LABELS]
@@ -94,7 +91,7 @@ def test_z_scores_leave_out_annotators_without_a_scale():
     assert codes_of(result.warnings) == ["no_scale"]
 
 
-def test_bias_and_precision_recover_what_was_planted():
+def test_bias_and_precision_recover_what_was_planted_and_warn_of_separate_groups():
     rng = np.random.default_rng(4)
     truth, bias = rng.normal(50, 15, 400), np.linspace(-10, 10, 8)
     spread = np.linspace(3, 24, 8)
@@ -109,16 +106,13 @@ def test_bias_and_precision_recover_what_was_planted():
     assert np.abs(labels["label"] - truth).mean() < 0.8 * plain
     covered = (labels["ci_low"] <= truth) & (truth <= labels["ci_high"])
     assert 0.9 < covered.mean() < 0.99
-
-
-def test_groups_without_shared_items_are_warned_of():
     together = bias_precision([1, 1, 2, 2], list("abbc"), [1, 2, 5, 6])
     apart = bias_precision([1, 1, 2, 2], list("abcd"), [1, 2, 5, 6])
     assert "separate_groups" not in codes_of(together.warnings)
     assert "separate_groups" in codes_of(apart.warnings)
 
 
-def test_the_likelihood_of_bias_and_precision_never_falls():
+def test_the_likelihood_of_bias_and_precision_is_the_joint_normals_and_never_falls():
     frame = ratings(np.random.default_rng(5))
     reached = [
         bias_precision(*columns(frame), tolerance=0, max_iterations=n).log_likelihood
@@ -126,9 +120,6 @@ def test_the_likelihood_of_bias_and_precision_never_falls():
     ]
     assert (np.diff(reached) >= -1e-9).all()
     assert reached[-1] > reached[0]
-
-
-def test_its_log_likelihood_is_that_of_the_joint_normal():
     frame = ratings(np.random.default_rng(6), n_items=5, n_annotators=4)
     prior_labels = 1e-9
     result = bias_precision(*columns(frame), prior_labels=prior_labels, max_iterations=3)

@@ -43,7 +43,7 @@ def test_an_interval_holds_its_coefficient_also_below_minus_one(ci):
         assert agreed.ci_low <= agreed.value + 1e-9 <= agreed.ci_high + 2e-9
 
 
-def test_a_missing_analytic_interval_is_not_blamed_on_the_data():
+def test_missing_analytic_intervals_and_rare_categories_have_their_notes():
     rng = np.random.default_rng(0)
     crowd = (np.arange(40).repeat(3), list("abc") * 40, rng.integers(5, size=120))
     options = {"level": "ordinal", "ci": "analytic"}
@@ -51,15 +51,15 @@ def test_a_missing_analytic_interval_is_not_blamed_on_the_data():
     clusters = np.arange(120) // 12
     clustered = agreement.icc(*crowd, ci="analytic", clusters=clusters)
     assert codes_of(clustered.warnings) == ["no_formula"]
-
-
-def test_a_kappa_of_thousands_of_categories_has_the_analytic_interval():
     names = [f"answer {n}" for n in range(2001)]
     values = [name for name in names for _ in "ab"]
     values[1] = values[3]
     kappa = agreement.conger_kappa(np.arange(2001).repeat(2), list("ab") * 2001, values)
     assert kappa.ci_method is CiMethod.LINEARISED
     assert kappa.ci_low < kappa.value < kappa.ci_high
+    first = np.arange(50) < 3
+    found = agreement.cohen_kappa(first.astype(int), (np.arange(50) < 2).astype(int))
+    assert any((one.code, "5" in one) == ("rare_labels", True) for one in found.warnings)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,6 @@ def test_alpha_of_a_small_sample_says_that_its_interval_is_a_rough_guide(
     assert not code or re.findall(r"\d+", rough[0]) == numbers
 
 
-def test_kappa_of_few_of_the_rarer_category_says_that_its_interval_is_a_rough_guide():
-    first = np.arange(50) < 3
-    found = agreement.cohen_kappa(first.astype(int), (np.arange(50) < 2).astype(int))
-    assert any((one.code, "5" in one) == ("rare_labels", True) for one in found.warnings)
-
-
 def ratings(n_items, unlike, rng):
     """Three annotators' ratings of items of which some few are unlike the rest."""
     items, annotators = np.indices((n_items, 3)).reshape(2, -1)
@@ -112,7 +106,7 @@ def test_ratings_whose_spread_is_that_of_few_items_or_clusters_have_a_note():
     assert numbers(clustered) == [["3"]]
 
 
-def test_the_interval_of_ratings_is_wider_where_few_items_hold_the_spread():
+def test_limits_of_ratings_widen_with_few_items_and_step_up_for_means():
     widths = []
     for unlike in (20, 2):
         replicates = 0.7 + 0.01 * np.where(np.arange(40) < unlike, 1, -unlike / (40 - unlike))
@@ -120,9 +114,6 @@ def test_the_interval_of_ratings_is_wider_where_few_items_hold_the_spread():
         found = jackknife_z(0.7, replicates, 0.95, 3)
         widths.append(found.high - found.low)
     assert widths[1] > 1.3 * widths[0]
-
-
-def test_the_limits_of_a_correlation_of_means_are_those_of_single_ratings_stepped_up():
     columns = ratings(30, 15, np.random.default_rng(1))
     one, mean = agreement.icc(*columns, model="icc1"), agreement.icc(*columns, model="icc1k")
     stepped = [3 * limit / (1 + 2 * limit) for limit in (one.ci_low, one.ci_high)]

@@ -284,16 +284,13 @@ def test_every_coefficient_has_a_value_or_a_reason(level, ci):
     assert bundle(frame, level)["cohen_kappa"].reason is Reason.NOT_TWO_ANNOTATORS
 
 
-def test_equality_of_many_different_numbers_is_not_counted():
+def test_many_different_numbers_are_not_counted_and_equal_items_leave_icc_undefined():
     frame = random_crowd(np.random.default_rng(2), n_categories=101)
     coefficients = bundle(frame, "interval")
     for name in ("percent_agreement", "fleiss_kappa", "gwet_ac1"):
         assert coefficients[name].reason is Reason.TOO_MANY_CATEGORIES
     assert coefficients["krippendorff_alpha"].is_defined
     assert coefficients["icc1"].is_defined
-
-
-def test_items_that_do_not_differ_leave_the_average_icc_undefined():
     icc = agreement.icc([1, 1, 2, 2], list("abab"), [1, 2, 1, 2], model="icc1k")
     assert icc.reason is Reason.NO_ITEM_VARIANCE
 
@@ -318,7 +315,7 @@ def test_a_callers_mistake_is_refused_by_name(change, options, code):
         coefficients_at_level(*rows.values(), **({"level": "nominal"} | options))
 
 
-def test_each_item_and_each_category_reports_its_agreement():
+def test_each_item_and_category_reports_its_agreement_and_items_further_apart_agree_less():
     items, annotators = [1, 1, 1, 2, 2, 3], list("abcaba")
     table = agreement.item_agreement(items, annotators, list("xxyxxy"))
     assert table["agreement"].tolist() == pytest.approx([1 / 3, 1, np.nan], nan_ok=True)
@@ -327,9 +324,6 @@ def test_each_item_and_each_category_reports_its_agreement():
     categories = agreement.category_agreement(items, annotators, list("xxyxxy"))
     # of the x labels, two have the pairs xx and xy, two the pair xx
     assert categories["agreement"].tolist() == pytest.approx([4 / 6, 0])
-
-
-def test_items_further_apart_agree_less_and_their_mean_is_percent_agreement():
     items, annotators = [1, 1, 2, 2, 3, 3], list("ababab")
     for level in ("ordinal", "interval", "ratio"):
         table = agreement.item_agreement(items, annotators, [1, 1, 1, 2, 1, 9], level=level)

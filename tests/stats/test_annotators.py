@@ -102,21 +102,15 @@ def test_correlation_bias_and_spread_equal_a_loop_over_the_others():
         assert row["n_shared"] == len(pair)
 
 
-def test_ordinal_values_are_correlated_by_ranks():
+def test_ordinal_values_are_correlated_by_ranks_and_own_labels_are_never_peers():
     items, annotators = [1, 2, 3, 4] * 2, list("aaaabbbb")
     values = [1, 2, 3, 4, 1, 2, 3, 1000]
     quality = annotator_quality(items, annotators, values, level="ordinal")["quality"]
     assert quality.tolist() == pytest.approx([1, 1])
-
-
-def test_own_repeated_labels_are_never_peers():
     table = leave_one_out_agreement([1, 1, 1], ["a", "a", "b"], ["x", "x", "y"])
     assert table["loo_agreement"].tolist() == [0.0, 0.0]
     ratings = leave_one_out_correlation([1, 1, 1], ["a", "a", "b"], [10, 20, 30])
     assert ratings["bias"].tolist() == [-15.0, 15.0]
-
-
-def test_self_consistency_is_seen_where_items_come_back():
     items = [1, 1, 2, 2, 1, 2]
     annotators = ["a", "a", "a", "a", "b", "b"]
     table = annotator_quality(items, annotators, list("xxxyxy"), level="nominal")
@@ -149,7 +143,7 @@ def test_an_annotator_who_tires_drifts():
     assert table["drift"][2] > 0.9
 
 
-def test_the_median_time_is_reported_and_gold_numbers_are_correlated():
+def test_times_and_gold_numbers_are_reported_and_a_gap_in_the_gold_is_no_wrong_answer():
     items, annotators = [1, 2, 3] * 2, list("aaabbb")
     table = annotator_quality(
         items,
@@ -164,6 +158,11 @@ def test_the_median_time_is_reported_and_gold_numbers_are_correlated():
     assert np.isnan(table["gold_correlation"][1])
     assert table["gold_bias"].tolist() == [-1.0, 1.0]
     assert table["n_gold"].tolist() == [3, 3]
+    items, annotators, values = [1, 2, 3] * 2, list("aaabbb"), list("xyxxyy")
+    gold = {1: "x", 2: "y", 3: np.nan}
+    table = annotator_quality(items, annotators, values, level="nominal", gold=gold)
+    assert table["n_gold"].tolist() == [2, 2]
+    assert table["gold_accuracy"].tolist() == [1, 1]
 
 
 def test_what_is_undefined_has_a_reason():
@@ -193,7 +192,7 @@ def test_the_order_of_the_rows_does_not_matter(seed, level):
     pd.testing.assert_frame_equal(first, second, rtol=1e-3, atol=1e-3)
 
 
-def test_a_copy_is_found_and_good_work_is_not():
+def test_a_copy_is_found_and_good_or_easy_work_is_not():
     rng = np.random.default_rng(4)
     truth = rng.integers(4, size=60)
     answers = np.where(rng.random((60, 10)) < 0.7, truth[:, None], rng.integers(4, size=(60, 10)))
@@ -207,9 +206,6 @@ def test_a_copy_is_found_and_good_work_is_not():
     assert pairs["n_equal"].tolist() == [59]
     assert pairs["share_equal"][0] == pytest.approx(59 / 60)
     assert pairs["p_value"][0] < 0.01
-
-
-def test_agreement_on_easy_items_is_no_suspicion():
     items = np.repeat(np.arange(50), 4)
     assert near_duplicates(items, list("abcd") * 50, ["same"] * 200).empty
     assert near_duplicates([], [], []).empty
@@ -236,11 +232,3 @@ def test_a_callers_mistakes_are_named(call, options, code):
     columns = {"items": [1], "annotators": ["a"], "values": ["x"]}
     with refused(InvalidValue, code):
         call(**(columns | options))
-
-
-def test_a_gap_in_the_gold_is_no_wrong_answer():
-    items, annotators, values = [1, 2, 3] * 2, list("aaabbb"), list("xyxxyy")
-    gold = {1: "x", 2: "y", 3: np.nan}
-    table = annotator_quality(items, annotators, values, level="nominal", gold=gold)
-    assert table["n_gold"].tolist() == [2, 2]
-    assert table["gold_accuracy"].tolist() == [1, 1]

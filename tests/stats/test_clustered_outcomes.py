@@ -164,17 +164,16 @@ def test_what_cannot_be_fitted_is_refused(
         mixed_logistic(*change(y.astype(float), columns, groups))
 
 
-def test_one_outcome_a_cluster_gives_the_interval_of_clopper_and_pearson() -> None:
+def test_clusters_count_by_how_far_they_differ() -> None:
     found = clustered_share([1] * 7 + [0] * 13, range(20))
     # R 4.3: binom.test(7, 20)
     assert (found.ci_low, found.ci_high) == pytest.approx((0.1539092, 0.5921885), abs=1e-6)
-
-
-def test_clusters_that_never_change_their_mind_count_once_each() -> None:
     found = clustered_share(np.repeat([1, 0, 0, 1, 0, 0], 50), np.repeat(range(6), 50))
     assert found.effective_n < 6
     independent = clustered_share([1, 0, 0, 1, 0, 0], range(6))
     assert found.ci_high - found.ci_low >= independent.ci_high - independent.ci_low
+    found = clustered_share([1] * 500 + [0] * 500 + [1], [0] * 1000 + [1])
+    assert 0 <= found.ci_low < found.value < found.ci_high <= 1
 
 
 @pytest.mark.parametrize("own", [[1, 0], [1, 0, 0], [1, 1, 0, 0, 0]])
@@ -220,11 +219,6 @@ def test_the_interval_holds_where_one_cluster_has_half_of_the_outcomes(n_cluster
         found = clustered_share(rng.random(len(p)) < p, cluster)
         held += found.ci_low <= 0.2 <= found.ci_high
     assert held > 133
-
-
-def test_the_most_unequal_clusters_have_an_interval() -> None:
-    found = clustered_share([1] * 500 + [0] * 500 + [1], [0] * 1000 + [1])
-    assert 0 <= found.ci_low < found.value < found.ci_high <= 1
 
 
 def test_too_little_has_a_reason_and_what_is_no_outcome_is_refused() -> None:

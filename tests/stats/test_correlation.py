@@ -126,7 +126,7 @@ def test_each_level_is_what_a_loop_over_scipy_gives(level, coefficient, seed):
     assert (result.n_resamples, result.seed) == (0, None)
 
 
-def test_what_a_correlation_rests_on_is_counted():
+def test_what_a_correlation_rests_on_is_counted_and_equal_means_tie():
     frame = pd.DataFrame(
         [
             *[(1, "a", 1, 3), (1, "b", 2, 5), (1, "c", np.nan, 4)],
@@ -144,6 +144,12 @@ def test_what_a_correlation_rests_on_is_counted():
     assert (result.n_too_few, result.n_constant_human, result.n_constant_metric) == (2, 2, 1)
     assert (result.n_rows, result.n_missing) == (9, 3)
     assert (result.n_items, result.n_systems) == (5, 2)
+    system = ["a"] * 3 + ["b"] * 7 + ["c"] * 9
+    assert np.mean([0.1] * 3) != np.mean([0.1] * 7)
+    result = correlation_at_level(
+        [0.1] * 19, range(19), level="system", coefficient="kendall", systems=system
+    )
+    assert result.reason is Reason.CONSTANT_HUMAN
 
 
 @pytest.mark.parametrize(
@@ -167,15 +173,6 @@ def test_an_undefined_correlation_is_nan_with_its_reason(human, metric, reason, 
     assert result.reason is (Reason.NO_DEFINED_ITEM if level == "item" else reason)
     assert result.n_used == 0
     assert result.ci_method is CiMethod.NONE
-
-
-def test_systems_of_equal_mean_tie_although_their_sums_round_differently():
-    system = ["a"] * 3 + ["b"] * 7 + ["c"] * 9
-    assert np.mean([0.1] * 3) != np.mean([0.1] * 7)
-    result = correlation_at_level(
-        [0.1] * 19, range(19), level="system", coefficient="kendall", systems=system
-    )
-    assert result.reason is Reason.CONSTANT_HUMAN
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
@@ -212,13 +209,19 @@ def test_every_replicate_is_the_coefficient_of_the_resampled_cells(coefficient):
         assert drawn["item"][row] == pytest.approx(np.nanmean(of_items), abs=1e-12)
 
 
-def test_replicates_do_not_depend_on_how_the_draws_are_divided(monkeypatch):
+def test_draws_may_be_divided_and_many_cells_have_the_variance_of_their_clusters(monkeypatch):
     frame = study(5)
     undivided = at_level(frame, "pooled", "spearman", n_resamples=50)
     kendall = at_level(frame, "pooled", "kendall", n_resamples=50)
     monkeypatch.setattr(replicas, "CHUNK", 300)
     assert at_level(frame, "pooled", "spearman", n_resamples=50) == undivided
     assert at_level(frame, "pooled", "kendall", n_resamples=50) == kendall
+    drawn = at_level(study(), "pooled", "kendall")
+    monkeypatch.setattr(replicas, "PAIRS_UP_TO_CELLS", 20)
+    result = at_level(study(), "pooled", "kendall")
+    assert result.ci_method is CiMethod.CLUSTERS_ITEMS
+    assert result.ci_high - result.ci_low == pytest.approx(drawn.ci_high - drawn.ci_low, rel=0.4)
+    assert at_level(study(), "pooled", "spearman").n_resamples == 1000
 
 
 FEW_ITEMS = {
@@ -310,15 +313,6 @@ def test_the_bootstrap_agrees_with_fisher_where_cells_are_independent(coefficien
     drawn = correlation_at_level(human, metric, items=range(600), n_resamples=600, **options)
     widths = [result.ci_high - result.ci_low for result in (fisher, drawn)]
     assert widths[0] == pytest.approx(widths[1], rel=0.2)
-
-
-def test_pooled_kendall_of_many_cells_has_the_variance_of_its_clusters(monkeypatch):
-    drawn = at_level(study(), "pooled", "kendall")
-    monkeypatch.setattr(replicas, "PAIRS_UP_TO_CELLS", 20)
-    result = at_level(study(), "pooled", "kendall")
-    assert result.ci_method is CiMethod.CLUSTERS_ITEMS
-    assert result.ci_high - result.ci_low == pytest.approx(drawn.ci_high - drawn.ci_low, rel=0.4)
-    assert at_level(study(), "pooled", "spearman").n_resamples == 1000
 
 
 def test_a_perfect_or_tiny_correlation_without_items_or_of_one_item_has_no_interval():

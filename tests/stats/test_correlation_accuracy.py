@@ -78,7 +78,7 @@ def test_a_sweep_of_many_pairs_finds_the_same_threshold(rows):
     assert (swept[1][0], swept[0][0]) == (pytest.approx(best, abs=1e-12), least)
 
 
-def test_a_large_group_is_calibrated_as_by_the_definition():
+def test_acc_star_of_systems_or_a_large_group_is_calibrated_as_by_the_definition():
     rng = np.random.default_rng(4)
     human = rng.integers(0, 4, 210).astype(float)
     metric = human + rng.integers(0, 8, 210) / 4
@@ -88,6 +88,14 @@ def test_a_large_group_is_calibrated_as_by_the_definition():
     )
     best, least = calibrated([(human, metric)])
     assert (result.value, result.threshold) == (pytest.approx(best, abs=1e-12), least)
+    human, metric = [1, 1, 2, 2, 5, 5], [10, 10, 30, 30, 90, 90]
+    columns = {"items": [1, 2] * 3, "systems": list("aabbcc")}
+    result = correlation_at_level(human, metric, level="system", coefficient="acc_star", **columns)
+    assert (result.value, result.threshold) == (1.0, 0.0)
+    tied = correlation_at_level(
+        [1, 1, 1, 1, 5, 5], metric, level="system", coefficient="acc_star", **columns
+    )
+    assert (tied.value, tied.threshold) == (1.0, pytest.approx(20))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -104,17 +112,6 @@ def test_acc_star_takes_the_threshold_that_serves_all_items_best(seed):
     pooled = at_level(frame, "pooled", "acc_star", n_resamples=0)
     cells = [(frame["human"].to_numpy(), frame["metric"].to_numpy())]
     assert (pooled.value, pooled.threshold) == pytest.approx(calibrated(cells), abs=1e-12)
-
-
-def test_acc_star_of_systems_reports_its_threshold_in_units_of_the_metric():
-    human, metric = [1, 1, 2, 2, 5, 5], [10, 10, 30, 30, 90, 90]
-    columns = {"items": [1, 2] * 3, "systems": list("aabbcc")}
-    result = correlation_at_level(human, metric, level="system", coefficient="acc_star", **columns)
-    assert (result.value, result.threshold) == (1.0, 0.0)
-    tied = correlation_at_level(
-        [1, 1, 1, 1, 5, 5], metric, level="system", coefficient="acc_star", **columns
-    )
-    assert (tied.value, tied.threshold) == (1.0, pytest.approx(20))
 
 
 def test_acc_star_of_very_many_cells_is_that_of_a_sample_of_pairs(monkeypatch):

@@ -251,16 +251,6 @@ def test_tau_is_that_of_scipy_and_influences_those_of_all_pairs(n, distinct):
     assert found.of_cell.sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_the_variance_is_near_that_of_a_jackknife_over_items():
-    rng = np.random.default_rng(0)
-    item = np.arange(60).repeat(5)
-    x, y = rng.normal(size=60)[item] + rng.normal(size=(2, 300))
-    by_influence = cluster_variance(kendall_influences(x, y).of_cell, item)
-    without = [stats.kendalltau(x[item != i], y[item != i]).statistic for i in range(60)]
-    jackknife = 59 / 60 * np.square(without - np.mean(without)).sum()
-    assert by_influence == pytest.approx(jackknife, rel=0.1)
-
-
 def test_pearsons_influences_give_its_delta_variance():
     rng = np.random.default_rng(1)
     x = rng.normal(size=4000)

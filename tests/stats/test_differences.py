@@ -20,7 +20,7 @@ def pairs():
     return first, first + rng.normal(0.4, 1, size=30)
 
 
-def test_the_tests_are_scipys(pairs):
+def test_the_tests_and_the_interval_are_scipys_and_a_seed_decides_it(pairs):
     first, second = pairs
     difference = paired_difference(first, second, n_resamples=10)
     t = stats.ttest_rel(second, first)
@@ -30,9 +30,6 @@ def test_the_tests_are_scipys(pairs):
         (ranked.statistic, ranked.pvalue)
     )
     assert difference.mean == pytest.approx(difference.mean_second - difference.mean_first)
-
-
-def test_the_interval_is_that_of_scipys_bootstrap(pairs):
     first, second = pairs
     difference = paired_difference(first, second, n_resamples=40_000, confidence=0.9)
     oracle = stats.bootstrap(
@@ -46,9 +43,6 @@ def test_the_interval_is_that_of_scipys_bootstrap(pairs):
     assert (difference.ci_low, difference.ci_high) == pytest.approx(
         (oracle.low, oracle.high), abs=0.01
     )
-
-
-def test_the_same_seed_gives_the_same_interval_and_another_another(pairs):
     same = [paired_difference(*pairs, n_resamples=200, seed=seed) for seed in (1, 1, 2)]
     assert same[0] == same[1]
     assert same[0].ci_low != same[2].ci_low
@@ -124,7 +118,7 @@ def test_differences_are_those_of_a_two_way_bootstrap_by_hand(resample, name):
     assert row["p"] == pytest.approx(expected[name]["p"], abs=0.04)
 
 
-def test_few_systems_or_many_undefined_resamples_have_no_p_or_no_interval():
+def test_limits_have_reasons_and_agree_with_p():
     rng = np.random.default_rng(0)
     drawn = rng.normal(0.5, 0.1, size=500)
     three, five, six = (difference_limits(0.5, drawn, "both", n, 0.95) for n in (3, 5, 6))
@@ -137,9 +131,6 @@ def test_few_systems_or_many_undefined_resamples_have_no_p_or_no_interval():
     limits = difference_limits(0.5, drawn, "items", 5, 0.95)
     assert np.isnan(limits.low)
     assert limits.reason == "undefined_resamples"
-
-
-def test_p_and_the_interval_never_contradict_each_other():
     rng = np.random.default_rng(1)
     for _ in range(200):
         drawn = rng.normal(rng.normal() / 2, 0.25, size=999)

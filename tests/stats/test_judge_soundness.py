@@ -54,7 +54,7 @@ def test_calibration_by_bins_of_width_and_of_mass_finds_an_overconfident_judge()
     assert found.error_p < 0.01
 
 
-def test_position_bias_is_consistency_and_which_side_wins():
+def test_position_bias_and_agreement_by_certainty():
     inputs, expected = EXAMPLE["inputs"]["order_swaps"], EXAMPLE["expected"]["position"]
     bias = position_bias(
         inputs["consistent"], inputs["chose_first_both_times"], inputs["chose_second_both_times"]
@@ -65,9 +65,6 @@ def test_position_bias_is_consistency_and_which_side_wins():
     assert [bias.ci_low, bias.ci_high] == pytest.approx(expected["consistency_wilson"], abs=1e-9)
     for x, n in ((0, 10), (10, 10), (3, 17), (500, 501)):
         assert wilson(x, n) == pytest.approx(proportion_confint(x, n, method="wilson"), abs=1e-12)
-
-
-def test_agreement_is_split_by_how_sure_people_are():
     humans = np.array([[0, 0, 0], [1, 1, np.nan], [0, 1, 1], [np.nan, np.nan, 1]])
     unanimous, split = agreement_by_certainty(humans, np.array([0, 0, 1, 1]))
     assert (unanimous.n, unanimous.judge, unanimous.people) == (2, 0.5, 1.0)
@@ -162,7 +159,7 @@ def test_the_published_program_gives_the_same_numbers(number):
     assert result.advantage_low < result.advantage_probability < result.advantage_high
 
 
-def test_p_is_adjusted_for_any_dependence_and_widened_by_cluster_sums():
+def test_p_is_adjusted_as_published_and_the_least_epsilon_is_where_the_judge_passes():
     example = worked_example(1)
     adjusted = [test.p_adjusted for test in run(example["inputs"]).annotators]
     assert adjusted == pytest.approx(example["expected"]["by_adjusted_p"], abs=1e-9)
@@ -170,6 +167,10 @@ def test_p_is_adjusted_for_any_dependence_and_widened_by_cluster_sums():
     expected = [row["p_clustered"] for row in example["expected"]["annotators"]]
     assert [test.p for test in tests] == pytest.approx(expected, abs=1e-9)
     assert {test.n_clusters for test in tests} == {12}
+    example = worked_example(2)["inputs"]
+    least = run(example).least_epsilon
+    assert run(example | {"epsilon": least}).passes
+    assert least == 0 or not run(example | {"epsilon": least - 0.001}).passes
 
 
 def crowd(rng, prevalence, n_items=100):
@@ -184,28 +185,18 @@ def judged(names, said):
     )
 
 
-def test_a_judge_that_always_says_the_commoner_class_passes_and_so_does_the_control():
+def test_controls_and_few_annotators_decide_what_a_judge_has_shown():
     said = [*crowd(np.random.default_rng(3), 0.02), np.zeros(100, dtype=bool)]
     result = judged(list("abcJ"), said)
     assert result.passes
     assert result.controls["constant"].passes
     assert result.controls["constant"].value == 0
-
-
-def test_two_annotators_are_too_few_and_an_unknown_judge_is_refused():
     result = judged(list("abJ"), crowd(np.random.default_rng(0), 0.5))
     assert not result.passes
     assert result.reason == "too_few_annotators"
     assert np.isnan(result.winning_rate)
     with refused(InvalidValue, "unknown_judge"):
         alternative_annotator_test([1, 1], ["a", "b"], [1, 1], judge="J")
-
-
-def test_the_least_epsilon_is_where_the_judge_begins_to_pass():
-    example = worked_example(2)["inputs"]
-    least = run(example).least_epsilon
-    assert run(example | {"epsilon": least}).passes
-    assert least == 0 or not run(example | {"epsilon": least - 0.001}).passes
 
 
 def test_adjustments_and_partial_conjunctions_are_the_published_ones():

@@ -79,16 +79,13 @@ def test_its_ordinal_standard_error_barely_changes_where_values_are_binned():
     assert alpha(frame, level="ordinal").se == pytest.approx(expected, rel=1e-5)
 
 
-def test_its_interval_is_students_t_around_the_estimate():
+def test_its_interval_is_students_t_and_wider_for_clusters_of_alike_items():
     result = alpha(random_crowd(np.random.default_rng(0), share=0.9), confidence=0.9)
     assert result.ci_method is CiMethod.JACKKNIFE_ITEMS
     assert result.confidence == 0.9
     assert (result.ci_low + result.ci_high) / 2 == pytest.approx(result.value)
     # Student's t with 39 degrees of freedom, from printed tables
     assert result.ci_high - result.value == pytest.approx(1.6849 * result.se, rel=1e-4)
-
-
-def test_clusters_of_alike_items_widen_the_interval():
     one = random_crowd(np.random.default_rng(2), share=0.8)
     copies = [one.assign(item=one["item"] + 1000 * copy, cluster=one["item"]) for copy in range(4)]
     frame = pd.concat(copies)

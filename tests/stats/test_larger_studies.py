@@ -87,16 +87,6 @@ def test_of_items_that_few_of_many_rate_as_many_annotators_as_are_named_show_the
     assert 0.7 < np.mean(np.array(shown) < 0.05) < 0.9
 
 
-def test_no_number_shows_what_items_rated_once_or_two_annotators_hide():
-    rng = np.random.default_rng(9)
-    item = np.arange(60)
-    mean = mean_over_items_and_annotators(item, item % 10, rng.normal(size=60))
-    assert mean.method == "two-way-clusters"
-    assert purchase_to_distinguish(mean, 0.2).annotators == np.inf
-    assert purchase_to_distinguish(known(2), DIFFERENCE).items == np.inf
-    assert np.isfinite(purchase_to_distinguish(known(2, n_items=100), DIFFERENCE).annotators)
-
-
 @pytest.mark.parametrize("n_annotators", [3, 5])
 def test_a_purchase_agrees_with_what_a_study_of_that_size_is_said_to_show(n_annotators):
     mean = known(n_annotators)
@@ -104,13 +94,20 @@ def test_a_purchase_agrees_with_what_a_study_of_that_size_is_said_to_show(n_anno
     assert least_with_items(mean, items) <= DIFFERENCE < least_with_items(mean, items - 1)
 
 
-def test_a_study_of_the_size_there_is_has_the_precision_it_has():
+def test_a_study_of_the_size_there_is_has_its_precision_and_none_shows_the_hidden():
     rng = np.random.default_rng(5)
     for n_annotators, n_missing in ((1, 0), (2, 0), (3, 0), (6, 0), (4, 7)):
         item, annotator, values = (column[n_missing:] for column in drawn(rng, 20, n_annotators))
         mean = mean_over_items_and_annotators(item, annotator, values)
         now = least_distinguishable(mean.se, mean.freedom)
         assert least_with_items(mean, mean.n_items) == pytest.approx(now)
+    rng = np.random.default_rng(9)
+    item = np.arange(60)
+    mean = mean_over_items_and_annotators(item, item % 10, rng.normal(size=60))
+    assert mean.method == "two-way-clusters"
+    assert purchase_to_distinguish(mean, 0.2).annotators == np.inf
+    assert purchase_to_distinguish(known(2), DIFFERENCE).items == np.inf
+    assert np.isfinite(purchase_to_distinguish(known(2, n_items=100), DIFFERENCE).annotators)
 
 
 def test_nothing_is_told_from_zero_by_no_chance_or_one_item():
@@ -146,30 +143,21 @@ def mean_of(rng, shape=(30, 4), of_annotators=0.4):
     return mean_over_items_and_annotators(item, annotator, y)
 
 
-def test_one_mean_alone_keeps_its_degrees_of_freedom():
+def test_families_of_means_share_freedom_and_leave_out_what_does_not_fit():
     for seed in range(20):
         mean = mean_of(np.random.default_rng(seed), of_annotators=0.2)
         family = family_of_means([mean])
         assert family.freedom_of(mean) == pytest.approx(mean.freedom)
-
-
-def test_of_tables_of_one_size_mean_squares_are_averaged():
     rng = np.random.default_rng(0)
     means = [mean_of(rng) for _ in range(5)]
     averaged = np.mean([(m.of_items, m.of_annotators, m.of_cells) for m in means], axis=0)
     expected = satterthwaite(*averaged, 30, 4)[1]
     assert family_of_means(means).freedom(30, 4) == pytest.approx(float(expected))
-
-
-def test_a_mean_with_less_freedom_than_the_family_keeps_it():
     rng = np.random.default_rng(1)
     quiet, loud = [mean_of(rng, of_annotators=0.0) for _ in range(9)], mean_of(rng, of_annotators=3)
     family = family_of_means([*quiet, loud])
     assert family.freedom_of(loud) <= loud.freedom
     assert loud.freedom == pytest.approx(3, abs=0.1)
-
-
-def test_incomplete_tables_are_no_part_of_it():
     rng = np.random.default_rng(2)
     item, annotator = np.indices((30, 4)).reshape(2, -1)
     kept = rng.random(item.size) < 0.7
@@ -179,13 +167,10 @@ def test_incomplete_tables_are_no_part_of_it():
     assert FamilyOfMeans(0.0, 1.0, 1.0).freedom_of(part) == part.freedom
 
 
-def test_p_with_fewer_degrees_of_freedom_is_larger():
+def test_p_is_larger_with_less_freedom_and_missing_where_nothing_varies():
     mean = mean_of(np.random.default_rng(3))
     assert mean.p_with(mean.freedom) == mean.p
     assert mean.p_with(2.0) > mean.p_with(3.0)
-
-
-def test_where_nothing_varies_there_is_no_p_with_any_freedom():
     item, annotator = np.indices((5, 4)).reshape(2, -1)
     same = mean_over_items_and_annotators(item, annotator, np.ones(20))
     assert np.isnan(same.p_with(1.0))

@@ -106,27 +106,13 @@ def test_items_for_a_difference_are_those_of_statsmodels():
     assert ours == pytest.approx(theirs, abs=1e-3)
 
 
-def test_a_planned_correlation_has_the_power_it_was_planned_for():
-    n = sample_sizes.whole_items(sample_sizes.items_for_correlation(0.5, power=0.8))
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(4000, n))
-    y = 0.5 * x + np.sqrt(0.75) * rng.normal(size=x.shape)
-    x, y = (side - side.mean(axis=1, keepdims=True) for side in (x, y))
-    r = (x * y).sum(axis=1) / np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
-    t = r * np.sqrt((n - 2) / (1 - r**2))
-    from scipy import stats
-
-    rejected = np.abs(t) > stats.t.ppf(0.975, n - 2)
-    assert rejected.mean() == pytest.approx(0.8, abs=0.02)
-
-
 def counts(inputs):
     named = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives"}
     named |= {"fp": "false_positives", "pos": "positives", "n": "n"}
     return {name: inputs[short] for short, name in named.items()}
 
 
-def test_a_corrected_share_has_the_calibration_aware_interval():
+def test_a_corrected_share_is_as_published_clipped_with_a_note_and_missing_for_guesses():
     example = worked_example(9)
     share, expected = corrected_share(**counts(example["inputs"])), example["expected"]
     assert share.value == pytest.approx(expected["estimate"], abs=1e-8)
@@ -135,6 +121,20 @@ def test_a_corrected_share_has_the_calibration_aware_interval():
     assert [share.ci_low, share.ci_high] == pytest.approx(
         list(expected["lee2025"].values()), abs=1e-8
     )
+    guessing = {"true_positives": 6, "false_negatives": 4, "true_negatives": 6}
+    share = corrected_share(**guessing, false_positives=4, positives=50, n=100)
+    assert np.isnan(share.value)
+    assert share.reason is Uninformative.MAYBE_NO_INFORMATION
+    calibration = {
+        "true_positives": 45, "false_negatives": 5, "true_negatives": 40, "false_positives": 10,
+    }  # fmt: skip
+    low = corrected_share(**calibration, positives=10, n=200)
+    assert (low.value, codes_of(low.notes)) == (0.0, ["clipped"])
+    assert re.findall(r"-?[\d.]+", low.notes[0])[:2] == ["-0.214", "0"]  # (.05 - .2) / .7
+    high = corrected_share(**calibration, positives=195, n=200)
+    assert (high.value, codes_of(high.notes)) == (1.0, ["clipped"])
+    assert corrected_share(**calibration, positives=90, n=200).notes == ()
+    assert corrected_share(**calibration, positives=40, n=200).notes == ()
 
 
 def test_calibration_items_go_where_the_error_is_as_published_with_a_pilot_of_ten():
@@ -170,26 +170,6 @@ def test_corrected_shares_are_covered_as_often_as_said(theta):
         )
         covered += share.ci_low <= theta <= share.ci_high
     assert covered / trials >= 0.93
-
-
-def test_a_judge_that_may_be_guessing_corrects_nothing():
-    guessing = {"true_positives": 6, "false_negatives": 4, "true_negatives": 6}
-    share = corrected_share(**guessing, false_positives=4, positives=50, n=100)
-    assert np.isnan(share.value)
-    assert share.reason is Uninformative.MAYBE_NO_INFORMATION
-
-
-def test_a_corrected_share_beyond_0_or_1_is_clipped_with_a_note():
-    calibration = {
-        "true_positives": 45, "false_negatives": 5, "true_negatives": 40, "false_positives": 10,
-    }  # fmt: skip
-    low = corrected_share(**calibration, positives=10, n=200)
-    assert (low.value, codes_of(low.notes)) == (0.0, ["clipped"])
-    assert re.findall(r"-?[\d.]+", low.notes[0])[:2] == ["-0.214", "0"]  # (.05 - .2) / .7
-    high = corrected_share(**calibration, positives=195, n=200)
-    assert (high.value, codes_of(high.notes)) == (1.0, ["clipped"])
-    assert corrected_share(**calibration, positives=90, n=200).notes == ()
-    assert corrected_share(**calibration, positives=40, n=200).notes == ()
 
 
 def pilot(n_items: int = 300, n_systems: int = 5, seed: int = 0) -> pd.DataFrame:
@@ -325,7 +305,7 @@ def test_without_agreement_in_the_pilot_other_numbers_of_annotators_have_no_powe
     assert rows[["delta", "se", "power"]].isna().all(axis=None)
 
 
-def test_the_least_number_that_suffices_is_named_or_missing():
+def test_the_least_number_is_named_and_a_seed_decides_the_curve():
     rows = curve(pilot(), n_items=[5, 20, 80, 300], n_studies=300)
     least = items_needed(rows, 0.8)["n_items"].iloc[0]
     reached = rows.loc[rows["power"] >= 0.8, "n_items"].min()
@@ -333,9 +313,6 @@ def test_the_least_number_that_suffices_is_named_or_missing():
     assert items_needed(rows.head(1), 0.99)["n_items"].isna().all()
     with refused(InvalidValue, "power_out_of_range"):
         items_needed(rows, 80)
-
-
-def test_a_seed_decides_the_curve_and_nothing_in_common_is_no_power():
     first, again, other = (curve(pilot(50), n_studies=100, rng=seed) for seed in (1, 1, 2))
     pd.testing.assert_frame_equal(first, again)
     assert not first.equals(other)

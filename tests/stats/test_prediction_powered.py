@@ -142,7 +142,7 @@ def test_too_little_is_refused_with_its_reason(human, reason):
     assert np.isnan(result.ci_low)
 
 
-def test_labelling_chances_follow_the_expected_error_and_spend_the_budget():
+def test_labelling_chances_follow_the_error_and_active_labels_beat_random_ones():
     rng = np.random.default_rng(0)
     error = rng.exponential(size=300) ** 2
     chance = labelling_probabilities(error, budget=60)
@@ -150,9 +150,6 @@ def test_labelling_chances_follow_the_expected_error_and_spend_the_budget():
     assert chance.min() >= 0.1 * 60 / 300
     assert chance.max() <= 1
     assert np.corrcoef(chance, error)[0, 1] > 0.8
-
-
-def test_active_labels_are_better_than_random_ones_of_the_same_number():
     rng = np.random.default_rng(4)
     n, trials = 400, 300
     spread = rng.exponential(size=n)
@@ -203,19 +200,11 @@ def pool(shared_data):
 
 
 @pytest.mark.shared_data
-def test_a_quarter_of_the_ratings_and_a_judge_hold_the_mean_as_theory_says(pool):
+def test_on_topical_chat_the_mean_is_held_as_theory_says(pool):
     found = outcome(pool, 300, clustered=False)
     assert found.covered > 0.91
     assert found.width_ratio == pytest.approx(pool.theory(), abs=0.015)
-
-
-@pytest.mark.shared_data
-def test_whole_dialogues_are_at_most_a_twentieth_wider_than_people_alone(pool):
     found = outcome(pool, 150, clustered=True)
     assert found.covered > 0.9
     assert found.width_ratio < 1.05
-
-
-@pytest.mark.shared_data
-def test_active_choice_is_at_least_as_good_as_even_chances(pool):
     assert active_error(pool, 400) < 1.03

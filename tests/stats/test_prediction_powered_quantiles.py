@@ -65,7 +65,7 @@ def test_quantiles_are_covered_as_often_as_said_and_narrower_than_peoples(n_rate
     assert widths < of_people
 
 
-def test_a_median_on_a_scale_of_five_points_is_one_of_them():
+def test_medians_of_scales_clusters_and_few_ratings_have_their_limits():
     rng = np.random.default_rng(0)
     truth, judge = judged(rng, n=400)
     human = rated(np.clip(np.round(3.2 + truth), 1, 5), 80)
@@ -73,9 +73,6 @@ def test_a_median_on_a_scale_of_five_points_is_one_of_them():
     assert found.value == 3
     assert {found.ci_low, found.ci_high} <= {2.0, 3.0, 4.0}
     assert found.ci_low <= 3 <= found.ci_high
-
-
-def test_a_quantile_with_few_ratings_beyond_it_has_no_interval_and_clusters_widen_it():
     truth, judge = judged(np.random.default_rng(0))
     found = prediction_powered_quantile(rated(truth, 40), judge, quantile=0.9)
     assert found.reason == "too_few_beyond_the_quantile"
@@ -172,7 +169,7 @@ def test_least_squares_equal_those_of_ppi_python(power, key):
         assert one.value == pytest.approx(theirs, abs=1e-6)
 
 
-def test_slopes_are_covered_as_often_as_said():
+def test_slopes_are_covered_as_often_as_said_and_missing_for_few_ratings():
     rng = np.random.default_rng(8)
     trials, covered, people_covered = 300, 0, 0
     for _ in range(trials):
@@ -185,9 +182,6 @@ def test_slopes_are_covered_as_often_as_said():
         people_covered += found.people_only.ci_low <= 0.5 <= found.people_only.ci_high
     assert 0.92 <= covered / trials <= 0.98
     assert people_covered / trials >= 0.92
-
-
-def test_least_squares_with_too_few_ratings_have_no_coefficients():
     human, judge, covariates = columns_of_example()
     few = prediction_powered_regression([*human[:10], *[np.nan] * 140], judge, covariates)
     assert few.reason == "too_few_labels"

@@ -79,14 +79,11 @@ def test_the_published_coefficients_are_met(worked_example, example):
         assert coefficient[name].value == printed(published[printed_name]), printed_name
 
 
-def test_expected_agreement_is_the_published_one(worked_example):
+def test_published_expectations_and_standard_errors_are_met(worked_example):
     frame, published = worked_example("cohen1960_p45")
     assert coefficients(frame)["cohen_kappa"].expected == printed(published["pe"])
     frame, published = worked_example("fleiss1971_diagnoses")
     assert coefficients(frame)["fleiss_kappa"].expected == pytest.approx(published["pe"], abs=2e-4)
-
-
-def test_the_published_standard_errors_of_four_raters_are_met(worked_example):
     frame, published = worked_example("krippendorff2011")
     by_name = coefficients(frame, ci="analytic")
     for printed_name, name in STANDARD_ERRORS.items():
@@ -94,9 +91,6 @@ def test_the_published_standard_errors_of_four_raters_are_met(worked_example):
     low, high = published["alpha_ci(R irrCAC)"]
     alpha = by_name["krippendorff_alpha"]
     assert (alpha.ci_low, alpha.ci_high) == (printed(low), high)
-
-
-def test_the_published_standard_errors_of_two_raters_are_met(worked_example):
     frame, published = worked_example("gwet_cont3x3abstractors")
     by_name = coefficients(frame, ci="analytic")
     by_table = sqrt(99 / 100)  # the published ones divide by n, those of single labels by n - 1
@@ -110,22 +104,11 @@ def test_the_published_standard_errors_of_two_raters_are_met(worked_example):
     )
 
 
-def test_the_published_kappas_of_categories_are_met(worked_example):
+def test_published_kappas_of_categories_and_intraclass_correlations_are_met(worked_example):
     frame, published = worked_example("fleiss1971_diagnoses")
     table = category_agreement(frame["item"], frame["annotator"], frame["label"])
     for kappa, expected in zip(table["kappa"], published["category_kappa"], strict=True):
         assert kappa == printed(expected)
-
-
-@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
-def test_krippendorffs_alphas_are_met(worked_example, level):
-    frame, published = worked_example("krippendorff2011")
-    alpha = coefficients(frame, level)["krippendorff_alpha"]
-    assert alpha.value == printed(published[f"alpha_{level}"])
-    assert alpha.level == level
-
-
-def test_the_published_intraclass_correlations_are_met(worked_example):
     frame, published = worked_example("shrout_fleiss1979")
     by_name = coefficients(frame, "interval")
     for model in (1, 2, 3):
@@ -133,15 +116,12 @@ def test_the_published_intraclass_correlations_are_met(worked_example):
         assert by_name[f"icc{model}k"].value == printed(published[f"ICC({model},4)"])
 
 
-def test_kappa_with_cohens_own_weights_is_met(worked_example):
+def test_published_weights_and_distances_of_ones_own_are_met(worked_example):
     frame, published = worked_example("cohen1968_weighted")
     table = frame.pivot(index="item", columns="annotator", values="label")
     disagreement = np.array([[0, 1, 3], [1, 0, 6], [3, 6, 0]])
     kappa = cohen_kappa(table["A"], table["B"], weights=1 - disagreement / 6)
     assert kappa.value == printed(published["weighted_kappa"])
-
-
-def test_coefficients_with_a_distance_of_ones_own_are_met(worked_example):
     frame, published = worked_example("artstein_poesio2008_p568")
 
     def distance(first: int, second: int) -> float:
@@ -154,9 +134,6 @@ def test_coefficients_with_a_distance_of_ones_own_are_met(worked_example):
     weights = [[1 - distance(row, column) for column in (1, 2, 3)] for row in (1, 2, 3)]
     kappa = cohen_kappa(table["A"], table["B"], weights=weights)
     assert kappa.value == printed(published["weighted_kappa_custom"])
-
-
-def test_the_paradox_of_prevalence_shows_beside_ac1(worked_example):
     frame, _ = worked_example("paradox_feinstein_cicchetti_2")
     by_name = coefficients(frame)
     assert by_name["gwet_ac1"].value == pytest.approx(0.81, abs=5e-3)

@@ -23,19 +23,16 @@ from tests.codes import refused
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def test_simulated_faults_are_flagged_and_careful_annotators_are_not():
+def test_simulated_faults_are_flagged_alike_for_one_seed_and_careful_annotators_are_not():
     counts = simulated_counts(5, first=5000)
 
     assert {fault: counts[fault]["any"] > 0 for fault in FAULTS} == dict.fromkeys(FAULTS, True)
     assert counts["careful"]["any"] <= 0.02 * counts["careful"]["all"]
-
-
-def test_the_same_seed_is_the_same_study_and_flags():
     first, again = (annotator_flags(simulated_study(7).evidence) for _ in range(2))
     pd.testing.assert_frame_equal(first, again)
 
 
-def test_the_chance_of_hits_is_the_tail_at_what_is_known_of_the_others_rate():
+def test_the_chance_of_hits_is_a_tail_that_hardly_ever_flags_a_handful():
     names = ["a"] * 10 + ["b"] * 30
     hits = [True] * 2 + [False] * 8 + [True] * 3 + [False] * 27
 
@@ -47,10 +44,7 @@ def test_the_chance_of_hits_is_the_tail_at_what_is_known_of_the_others_rate():
     known = 30 + 10  # opportunities of the others, and of the prior
     tail = reference.betabinom.sf(1, 10, rate * known, (1 - rate) * known)
     assert table.loc["a", "p_value"] == pytest.approx(tail)
-
-
-def test_a_handful_of_annotators_who_fail_alike_are_hardly_ever_flagged():
-    """Their few checks leave open what is usual: as if it were known, .009 of them were."""
+    # Their few checks leave open what is usual: as if it were known, .009 of them were.
     flagged = []
     for seed in range(300):
         hits = np.random.default_rng(seed).random((5, 10)) < (0.2, 0.5)[seed % 2]

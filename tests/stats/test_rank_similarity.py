@@ -71,15 +71,12 @@ def test_coefficients_are_ircors(number: int):
     assert values == pytest.approx(OF_IRCOR[number], abs=5e-5)
 
 
-def test_tau_b_is_scipys_with_ties_on_both_sides():
+def test_tau_b_is_scipys_and_ties_of_an_estimate_are_the_mean_of_their_orders():
     rng = np.random.default_rng(1)
     for _ in range(200):
         x, y = rng.integers(0, 6, (2, int(rng.integers(2, 12))))
         if len(set(x)) > 1 and len(set(y)) > 1:
             assert tau_b(x, y) == pytest.approx(stats.kendalltau(x, y).statistic)
-
-
-def test_an_estimates_ties_count_as_the_mean_over_their_orders():
     truth, estimate = [5.0, 4.0, 3.0, 2.0, 1.0], [2.0, 1.0, 1.0, 3.0, 1.0]
     orders = [np.array(estimate) + 0.1 * np.array(order) for order in permutations(range(5))]
     consistent = [order for order in orders if tau_b(order, estimate) > 0]
@@ -124,16 +121,13 @@ def groups(text: str) -> list[list[str]]:
     return [rank.split("/") for rank in text.split()]
 
 
-def test_overlap_of_prefixes_is_webbers():
+def test_overlap_of_prefixes_is_webbers_and_bounds_hold_whatever_comes_below():
     # Webber et al. (2010), equation 32: agreement .5 at rank 2 goes on below it.
     p, agreement = 0.9, [1, 0.5]
     found = rbo(groups("a b"), groups("a c d"), p=p)
     third = (1 + 1 * 0.5) / 3
     expected = (1 - p) * (agreement[0] + agreement[1] * p + third * p**2) + third * p**3
     assert found.ext == pytest.approx(expected)
-
-
-def test_bounds_hold_whatever_comes_below():
     p, first, second = 0.8, ["a", "b", "c", "d", "e", "f"], ["b", "a", "e", "c", "f", "d"]
     whole = rbo(groups(" ".join(first)), groups(" ".join(second)), p=p)
     for here, there in ((2, 2), (2, 5), (4, 3)):

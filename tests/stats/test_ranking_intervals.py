@@ -55,13 +55,23 @@ def test_intervals_hold_1_where_true_rankings_are_the_same_and_noise_swaps_syste
     assert np.mean(held) > 0.9
 
 
-def test_a_swap_that_topics_establish_lowers_the_upper_limit():
+def test_swaps_lower_the_upper_limit_and_unmoved_values_have_no_interval():
     noise = 0.1 * np.random.default_rng(3).normal(size=(2, 4, 50))
     # the last two are so close that samples of topics swap them now and then
     first = np.array([[0.9], [0.7], [0.4], [0.38]]) + noise[0]
     second = np.array([[0.7], [0.9], [0.4], [0.38]]) + noise[1]
     found = similarities_over_topics(first, second, NAMES, samples=topic_samples(50, 500, 1))
     assert all(each.ci_low < each.value <= each.ci_high < 1 for each in found)
+    noise = 0.01 * np.random.default_rng(6).random((2, 4, 30))
+    first = np.array([[0.9], [0.7], [0.5], [0.3]]) + noise[0]
+    second = first[[0, 2, 1, 3]] + noise[1]
+    for there, value in ((first, 1), (second, 2 / 3)):
+        samples = topic_samples(30, 200, 1)
+        (found,) = similarities_over_topics(first, there, ["tau_b"], samples=samples)
+        assert found.value == pytest.approx(value)
+        assert np.isnan([found.ci_low, found.ci_high]).all()
+        assert found.reason == UNMOVED
+        assert found.method == "none"
 
 
 def test_scores_are_means_or_where_topics_lack_mean_differences_on_topics_of_both():
@@ -143,9 +153,6 @@ def test_random_assessors_have_the_distribution_of_all_choices():
     for a, b in product(range(4), repeat=2):
         share = np.mean([c[a] < c[b] for c in choices]) if merged[a] > merged[b] else 0
         assert drawn.swapped[a, b] == pytest.approx(share, abs=0.02)
-
-
-def test_a_topic_that_one_assessor_judged_is_always_by_that_one():
     values = np.array([[[0.1, np.nan], [0.2, np.nan]], [[np.nan, 0.5], [np.nan, 0.1]]])
     judged = np.array([[True, False], [False, True]])
     drawn = random_assessors(values, judged, np.array([0.3, 0.15]), n_draws=5)
@@ -215,16 +222,3 @@ def test_weighted_means_without_an_interval_have_a_reason(values, strata, code):
     found = weighted_mean_over_topics(values, [0.5] * len(values), strata)
     assert np.isnan(found.ci_low)
     assert found.reason.code == code
-
-
-def test_where_no_sample_of_topics_moves_the_value_there_is_no_interval_but_a_reason():
-    noise = 0.01 * np.random.default_rng(6).random((2, 4, 30))
-    first = np.array([[0.9], [0.7], [0.5], [0.3]]) + noise[0]
-    second = first[[0, 2, 1, 3]] + noise[1]
-    for there, value in ((first, 1), (second, 2 / 3)):
-        samples = topic_samples(30, 200, 1)
-        (found,) = similarities_over_topics(first, there, ["tau_b"], samples=samples)
-        assert found.value == pytest.approx(value)
-        assert np.isnan([found.ci_low, found.ci_high]).all()
-        assert found.reason == UNMOVED
-        assert found.method == "none"

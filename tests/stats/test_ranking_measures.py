@@ -153,16 +153,13 @@ def test_measures_of_small_lists_are_those_by_hand():
     assert measure("Judged@5").values(lists).tolist() == [0.0, 0.5]
 
 
-def test_every_grade_below_0_says_the_same():
+def test_grades_below_0_say_the_same_and_infap_without_a_sample_is_ap():
     """pytrec_eval itself ends with a fault of memory on grades below -1."""
     run, grades = collection(11, lowest=-3)
     level = {t: {d: max(g, -1) for d, g in docs.items()} for t, docs in grades.items()}
     for name in (*OF_PYTREC_EVAL, "RBP", "Judged@5"):
         ours, theirs = (measure(name).values(as_lists(run, each)) for each in (grades, level))
         np.testing.assert_array_equal(ours, theirs)
-
-
-def test_inferred_average_precision_without_a_sample_is_average_precision():
     run, grades = collection(10, lowest=0)
     lists = as_lists(run, grades)
     inferred, average = measure("infAP").values(lists), measure("AP").values(lists)
@@ -295,14 +292,11 @@ def test_each_predictor_is_its_formula(lists):
         np.testing.assert_allclose(found, values, rtol=1e-10, err_msg=name)
 
 
-def test_a_topic_without_a_list_has_no_difficulty():
+def test_predictors_are_missing_without_a_list_or_a_divisor():
     table = np.array([[1.0, 2.0], [np.nan, np.nan]])
     for name in ("nqc", "wig", "smv", "sigma_k", "sigma_max", "n_sigma", "max", "mean"):
         found = query_difficulty(name, table, corpus_score=[1.0, 1.0])
         assert np.isnan(found).tolist() == [False, True], name
-
-
-def test_a_corpus_score_of_0_and_a_large_mean_leave_what_there_is():
     assert np.isnan(nqc([[1.0, 2.0]], [0.0])).all()
     assert np.isnan(smv([[1.0, 2.0]], [0.0])).all()
     assert wig([[1.0, 2.0]], [0.0]).tolist() == [1.5]

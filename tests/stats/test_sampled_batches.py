@@ -23,7 +23,7 @@ def unrated(values, n_rated, fill=np.nan):
     return np.where(np.arange(len(values)) < n_rated, values, fill)
 
 
-def test_one_batch_at_random_is_prediction_powered_inference():
+def test_one_batch_is_prediction_powered_inference_or_the_survey_regression_estimator():
     rng = np.random.default_rng(3)
     truth = rng.normal(size=N)
     judge = 0.8 * truth + 0.6 * rng.normal(size=N)
@@ -35,9 +35,6 @@ def test_one_batch_at_random_is_prediction_powered_inference():
     assert found.people_only.value == pytest.approx(plain.people_only.value)
     assert found.people_only.se == pytest.approx(plain.people_only.se)
     assert found.freedom == pytest.approx(38)
-
-
-def test_one_batch_with_unequal_chances_is_the_regression_estimator_of_survey_sampling():
     rng = np.random.default_rng(4)
     truth = rng.normal(size=N)
     judge, chance = 2 + 0.5 * truth + rng.normal(size=N), rng.uniform(0.1, 0.9, size=N)
@@ -48,7 +45,7 @@ def test_one_batch_with_unequal_chances_is_the_regression_estimator_of_survey_sa
     assert found.value == pytest.approx(fit.predict(sm.add_constant(judge)).mean())
 
 
-def test_weights_sum_to_one_and_give_each_batch_the_items_that_were_left():
+def test_weights_give_each_batch_the_items_that_were_left():
     human = [1.0, 2, 3, 4, np.nan, 6] + [np.nan] * 6
     batch = [1, 1, 1, 2, 2, 3] + [np.nan] * 6
     chance = [0.25, 0.25, 0.25, 0.2, 0.4, np.nan] + [np.nan] * 6
@@ -63,9 +60,6 @@ def test_weights_sum_to_one_and_give_each_batch_the_items_that_were_left():
     for given, code in ((0.0, "probability_out_of_range"), (np.nan, "probability_missing")):
         with refused(InvalidValue, code):
             batch_weights([1.0, 2.0], [1, 1], [0.5, given])
-
-
-def test_items_picked_by_hand_count_for_themselves_and_all_once_rated_leave_nothing():
     human = [9.0, 9.0, 1.0, 2.0] + [np.nan] * 4
     batch = [1, 1, 2, 2] + [np.nan] * 4
     chance = [np.nan, np.nan, 1 / 3, 1 / 3] + [np.nan] * 4

@@ -129,7 +129,7 @@ def test_swapping_items_swaps_undefined_coefficients_too(undefined):
     assert result.p == pytest.approx(p, abs=0.03)
 
 
-def test_cells_that_either_metric_lacks_take_no_part():
+def test_spa_is_compared_and_cells_that_either_metric_lacks_take_no_part():
     frame = study(1, n_items=20).rename(columns={"metric": "a"})
     frame["b"] = frame["human"] + np.random.default_rng(0).normal(0, 3, len(frame))
     frame.loc[::7, "b"] = np.nan
@@ -141,6 +141,10 @@ def test_cells_that_either_metric_lacks_take_no_part():
     value = correlation_at_level(*columns, items=complete["item"], **options).value
     assert result.value_a == pytest.approx(value, abs=1e-12)
     assert permuted(complete, level="item", coefficient="kendall").p == result.p
+    frame = pilot(4, n_items=30, n_systems=5).assign(c=lambda rows: -rows["a"])
+    result = permuted(frame.assign(b=frame["c"]), level="system", coefficient="spa")
+    assert result.delta > 0.3
+    assert result.p < 0.05
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -148,13 +152,6 @@ def test_the_same_metric_is_no_different(level):
     frame = pilot(3).assign(b=lambda rows: rows["a"])
     result = permuted(frame, level=level, coefficient="kendall", n_permutations=50)
     assert (result.delta, result.p) == (0.0, 1.0)
-
-
-def test_soft_pairwise_accuracy_can_be_compared():
-    frame = pilot(4, n_items=30, n_systems=5).assign(c=lambda rows: -rows["a"])
-    result = permuted(frame.assign(b=frame["c"]), level="system", coefficient="spa")
-    assert result.delta > 0.3
-    assert result.p < 0.05
 
 
 @pytest.mark.parametrize(

@@ -68,16 +68,13 @@ def test_two_equal_systems_are_seldom_called_different(complete):
     assert 0.02 <= null_share(complete, seed=5) <= 0.07
 
 
-def test_annotators_of_one_item_each_come_with_their_items():
+def test_means_of_items_are_t_tests_and_skewed_limits_halls_cubic():
     rng = np.random.default_rng(0)
     values = rng.normal(size=60)
     mean = mean_over_items_and_annotators(np.arange(60) // 3, np.arange(60), values)
     of_items = values.reshape(20, 3).mean(axis=1)
     assert mean.method == "items"
     assert mean.p == pytest.approx(stats.ttest_1samp(of_items, 0).pvalue)
-
-
-def test_limits_corrected_for_skewness_are_those_of_halls_cubic():
     rng = np.random.default_rng(3)
     values = rng.exponential(size=25)
     items, nobody = np.arange(25), np.zeros(25)
@@ -106,14 +103,11 @@ def test_systems_that_a_few_items_carry_are_seldom_called_different_from_their_e
     assert rejected[True] / 400 <= 0.07 < rejected[False] / 400
 
 
-def test_what_a_study_could_distinguish_grows_where_annotators_are_few():
+def test_few_annotators_raise_what_can_be_shown_and_equivalence_is_two_tests():
     assert least_distinguishable(1.0, np.inf) == pytest.approx(2.8016, abs=1e-4)
     assert least_distinguishable(0.5, 2) == pytest.approx(0.5 * (4.3027 + 1.0607), abs=1e-4)
     with refused(InvalidValue, "power_out_of_range"):
         least_distinguishable(1.0, 9, power=1.0)
-
-
-def test_equivalence_is_two_one_sided_tests():
     rng = np.random.default_rng(1)
     mean = mean_over_items_and_annotators(
         np.arange(40), np.zeros(40), 0.05 + 0.2 * rng.normal(size=40)
@@ -159,7 +153,7 @@ def test_abilities_without_ties_are_bradley_and_terrys_and_their_error_log_linea
     assert list(result.abilities.values()) == pytest.approx(theirs - theirs.mean(), abs=1e-4)
 
 
-def test_the_side_and_a_covariate_are_estimated_beside_the_abilities():
+def test_covariates_are_estimated_whatever_their_unit():
     rng = np.random.default_rng(2)
     ability = np.array([0.8, 0.0, -0.8])
     first, second = rng.integers(0, 3, 6000), rng.integers(0, 3, 6000)
@@ -175,6 +169,21 @@ def test_the_side_and_a_covariate_are_estimated_beside_the_abilities():
     low, high = result.coefficient_limits["length"]
     assert low < 0.5 < high
     assert result.tie_parameter == pytest.approx(np.exp(-0.3), abs=0.1)
+    rng = np.random.default_rng(2)
+    first = rng.choice(list("ab"), 200)
+    second = np.where(first == "a", "b", "a")
+    longer = rng.normal(size=200)
+    outcome = np.sign(longer + 2 * rng.normal(size=200))
+    one, other = (
+        abilities_with_ties(first, second, outcome, covariates={"length": unit * longer})
+        for unit in (1.0, 1e12)
+    )
+    assert other.pairs[0].se == pytest.approx(one.pairs[0].se)
+    assert other.coefficients["length"] == pytest.approx(one.coefficients["length"] / 1e12)
+    for theirs, mine in zip(
+        other.coefficient_limits["length"], one.coefficient_limits["length"], strict=True
+    ):
+        assert theirs == pytest.approx(mine / 1e12)
 
 
 def test_a_system_that_never_lost_is_refused_and_named_unless_half_wins_are_added():
@@ -241,21 +250,3 @@ def test_a_covariate_in_step_with_systems_or_outcomes_is_refused():
     longer = rng.normal(size=80)
     result = abilities_with_ties(first, second, np.sign(longer), covariates={"length": longer})
     assert result.reason is Reason.COVARIATE_DECIDES
-
-
-def test_the_unit_of_a_covariate_does_not_matter():
-    rng = np.random.default_rng(2)
-    first = rng.choice(list("ab"), 200)
-    second = np.where(first == "a", "b", "a")
-    longer = rng.normal(size=200)
-    outcome = np.sign(longer + 2 * rng.normal(size=200))
-    one, other = (
-        abilities_with_ties(first, second, outcome, covariates={"length": unit * longer})
-        for unit in (1.0, 1e12)
-    )
-    assert other.pairs[0].se == pytest.approx(one.pairs[0].se)
-    assert other.coefficients["length"] == pytest.approx(one.coefficients["length"] / 1e12)
-    for theirs, mine in zip(
-        other.coefficient_limits["length"], one.coefficient_limits["length"], strict=True
-    ):
-        assert theirs == pytest.approx(mine / 1e12)

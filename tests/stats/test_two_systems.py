@@ -29,16 +29,13 @@ def test_yes_and_no_give_the_conditional_odds_ratio_and_the_difference_of_agrest
     assert one.odds_low < one.odds_ratio < one.odds_high < 1
 
 
-def test_only_the_order_of_ratings_counts():
+def test_only_the_order_counts_and_shares_of_yes_differ_by_the_lead():
     rng = np.random.default_rng(0)
     items, annotators = np.indices((30, 5)).reshape(2, -1)
     a, b = rng.integers(1, 6, size=(2, 150))
     columns = np.tile(items, 2), np.tile(annotators, 2), np.repeat([1, 0], 150)
     values = np.concatenate([a, b])
     assert ordered_comparison(*columns, values) == ordered_comparison(*columns, np.exp(values))
-
-
-def test_shares_of_yes_differ_by_the_lead():
     rng = np.random.default_rng(1)
     items, annotators = np.indices((40, 4)).reshape(2, -1)
     columns = np.tile(items, 2), np.tile(annotators, 2), np.repeat([1, 0], 160)
@@ -48,7 +45,7 @@ def test_shares_of_yes_differ_by_the_lead():
     assert one.above + one.below + one.tied == pytest.approx(1)
 
 
-def test_where_all_say_the_same_the_interval_has_a_width_and_p_is_of_items():
+def test_ratings_all_alike_tied_or_unpaired_conclude_what_they_can():
     one = ordered_comparison(*paired(np.full(12, 4), np.full(12, 2)))
     assert (one.above, one.odds_ratio) == (1, np.inf)
     assert 0.5 < one.lead.ci_low < one.lead.ci_high == 1
@@ -56,24 +53,10 @@ def test_where_all_say_the_same_the_interval_has_a_width_and_p_is_of_items():
     turned = ordered_comparison(*paired(np.full(12, 2), np.full(12, 4)))
     assert (turned.lead.ci_low, turned.lead.ci_high) == (-1, -one.lead.ci_low)
     assert turned.odds_ratio == 0
-
-
-def test_ties_alone_and_unpaired_ratings_conclude_nothing():
     tied = ordered_comparison(*paired(np.full(12, 3), np.full(12, 3)))
     assert tied.tied == 1
     assert np.isnan([tied.lead.p, tied.odds_ratio]).all()
     assert ordered_comparison([1, 2], ["a", "b"], [1, 0], [3, 4]) is None
-
-
-def test_odds_hold_1_just_where_p_is_above_five_percent():
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        a, b = rng.integers(1, 4, size=(2, 25))
-        one = ordered_comparison(*paired(a + (rng.random(25) < 0.4), b))
-        assert (one.lead.p < 0.05) == (one.odds_low > 1 or one.odds_high < 1)
-
-
-def test_a_lead_that_is_alike_in_every_cluster_but_not_of_all_has_no_interval():
     clusters = np.repeat(np.arange(10), 3)
     one = ordered_comparison(
         np.repeat(np.arange(30), 2), ["ann"] * 60, [1, 0] * 30, [4, 2, 4, 2, 1, 2] * 10,
@@ -83,6 +66,14 @@ def test_a_lead_that_is_alike_in_every_cluster_but_not_of_all_has_no_interval():
     assert np.isnan([one.lead.p, one.lead.ci_low, one.lead.ci_high]).all()
     of_one_item = ordered_comparison([1] * 4, list("aabb"), [1, 0] * 2, [4, 2, 2, 4])
     assert np.isnan([of_one_item.lead.p, of_one_item.lead.ci_low]).all()
+
+
+def test_odds_hold_1_just_where_p_is_above_five_percent():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        a, b = rng.integers(1, 4, size=(2, 25))
+        one = ordered_comparison(*paired(a + (rng.random(25) < 0.4), b))
+        assert (one.lead.p < 0.05) == (one.odds_low > 1 or one.odds_high < 1)
 
 
 @pytest.mark.parametrize("n_annotators", [1, 3])

@@ -14,7 +14,7 @@ def crossed(table):
     return [*codes, table.ravel()]
 
 
-def test_items_by_raters_have_the_expected_mean_squares_components():
+def test_items_by_raters_have_the_components_of_moments_and_of_likelihood():
     example = worked_example(12)
     items, annotators, values = crossed(example["inputs"]["ratings"])
     found, expected = variance_components(items, annotators, values), example["expected"]
@@ -26,9 +26,6 @@ def test_items_by_raters_have_the_expected_mean_squares_components():
         assert plan.generalizability == pytest.approx(row["generalizability"], abs=1e-8)
         assert plan.dependability == pytest.approx(row["dependability"], abs=1e-8)
         assert plan.se_of_mean**2 == pytest.approx(row["absolute_error"], abs=1e-8)
-
-
-def test_unbalanced_ratings_have_the_likelihood_components_of_statsmodels():
     example = worked_example(12)
     items, annotators, values = zip(*example["inputs"]["unbalanced_rows"], strict=True)
     found = variance_components(list(items), list(annotators), list(values))

@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,8 @@ def lmstyle_pairs(shared_data: Path) -> list[tuple[str, str]]:
     return pairs
 
 
+TINY_BERT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+TINY_BERT |= {"intermediate_size": 32}
 TRAINING_TEXTS = [
     "Good day, how may I help you this morning?",
     "Hey, what's up? I love live music, that's why I go to concerts.",
@@ -89,44 +92,35 @@ def save_byte_level_tokenizer(folder: Path) -> int:
     return tokenizer.get_vocab_size()
 
 
+def save_tiny_model(
+    factory: pytest.TempPathFactory, name: str, model: str, seed: int, **options: Any
+) -> Path:
+    """A random model of transformers with a byte-level tokeniser, such as "LlamaForCausalLM"."""
+    import torch
+    import transformers
+
+    folder = factory.mktemp("models") / name
+    vocab_size = save_byte_level_tokenizer(folder)
+    architecture = getattr(transformers, model)
+    config = architecture.config_class(vocab_size=vocab_size, initializer_range=0.5, **options)
+    torch.manual_seed(seed)
+    architecture(config).save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random Llama of two layers: rotary positions, 256 of them."""
-    import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    folder = tmp_path_factory.mktemp("models") / "tiny-llama"
-    config = LlamaConfig(
-        vocab_size=save_byte_level_tokenizer(folder),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=256,
-        initializer_range=0.5,
-    )
-    torch.manual_seed(2)
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return folder
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    sizes |= {"num_attention_heads": 4, "max_position_embeddings": 256}
+    return save_tiny_model(tmp_path_factory, "tiny-llama", "LlamaForCausalLM", 2, **sizes)
 
 
 @pytest.fixture(scope="session")
 def tiny_bloom(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random Bloom of two layers: its positions are distances, so it has no window."""
-    import torch
-    from transformers import BloomConfig, BloomForCausalLM
-
-    folder = tmp_path_factory.mktemp("models") / "tiny-bloom"
-    config = BloomConfig(
-        vocab_size=save_byte_level_tokenizer(folder),
-        hidden_size=32,
-        n_layer=2,
-        n_head=4,
-        initializer_range=0.5,
-    )
-    torch.manual_seed(3)
-    BloomForCausalLM(config).save_pretrained(folder)
-    return folder
+    sizes = {"hidden_size": 32, "n_layer": 2, "n_head": 4}
+    return save_tiny_model(tmp_path_factory, "tiny-bloom", "BloomForCausalLM", 3, **sizes)
 
 
 @pytest.fixture(scope="session")
@@ -142,14 +136,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = BertTokenizer(vocab={word: index for index, word in enumerate(words)})
     tokenizer.save_pretrained(folder / "bert")
     torch.manual_seed(1)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        initializer_range=0.5,
-    )
+    config = BertConfig(vocab_size=len(words), initializer_range=0.5, **TINY_BERT)
     BertModel(config).save_pretrained(folder / "bert")
     transformer = Transformer(str(folder / "bert"), max_seq_length=12)
     pooling = Pooling(transformer.get_embedding_dimension())
@@ -160,12 +147,11 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random RoBERTa of two layers with a byte-level tokeniser."""
-    import torch
     from tokenizers import processors
-    from transformers import AutoTokenizer, RobertaConfig, RobertaModel
+    from transformers import AutoTokenizer
 
-    folder = tmp_path_factory.mktemp("models") / "tiny-roberta"
-    vocab_size = save_byte_level_tokenizer(folder)
+    sizes = TINY_BERT | {"max_position_embeddings": 64}
+    folder = save_tiny_model(tmp_path_factory, "tiny-roberta", "RobertaModel", 4, **sizes)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.cls_token, tokenizer.sep_token = "<s>", "</s>"
     tokenizer.model_max_length = 60
@@ -173,17 +159,6 @@ def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("</s>", tokenizer.sep_token_id), ("<s>", tokenizer.cls_token_id)
     )
     tokenizer.save_pretrained(folder)
-    config = RobertaConfig(
-        vocab_size=vocab_size,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-    )
-    torch.manual_seed(4)
-    RobertaModel(config).save_pretrained(folder)
     return folder
 
 
@@ -197,15 +172,13 @@ def tiny_classifier(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -
     tokenizer = BertTokenizer.from_pretrained(tiny_bert.parent / "bert")
     tokenizer.model_max_length = 12
     tokenizer.save_pretrained(folder)
+    labels = ["formal", "informal", "POSITIVE"]
     config = BertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
         initializer_range=0.8,
-        id2label={0: "formal", 1: "informal", 2: "POSITIVE"},
-        label2id={"formal": 0, "informal": 1, "POSITIVE": 2},
+        id2label=dict(enumerate(labels)),
+        label2id={label: index for index, label in enumerate(labels)},
+        **(TINY_BERT | {"num_hidden_layers": 1}),
     )
     torch.manual_seed(5)
     BertForSequenceClassification(config).save_pretrained(folder)

@@ -80,24 +80,13 @@ def test_with_document_frequencies_it_equals_the_authors_package(bert, tmp_path)
     assert scores_of(scorer, PAIRS[:4]) == [pytest.approx(row, abs=1e-5) for row in expected]
 
 
-def test_a_response_of_words_without_weight_has_no_precision(bert, tmp_path):
+def test_weightless_empty_and_blank_texts_are_scored_0_or_undefined(bert, tmp_path):
     (tmp_path / "corpus.txt").write_text("the cat sat\nthe dog ran\n")
     scorer = BertScore(model=bert, layer=2, idf=tmp_path / "corpus.txt")
     (scores,) = scorer.score([example("the the", "off")])
     assert math.isnan(scores["bertscore_precision"].value)
     assert scores["bertscore"].reason.code == "weightless"
     assert scores["bertscore_recall"].value > -1
-
-
-def test_equal_texts_score_1_and_the_company_changes_nothing(bert):
-    scorer = BertScore(model=bert, layer=2)
-    together = scores_of(scorer, PAIRS)
-    assert together[0] == pytest.approx([1.0, 1.0, 1.0], abs=1e-5)
-    alone = [scores_of(scorer, [pair])[0] for pair in PAIRS]
-    assert together == [pytest.approx(row, abs=1e-5) for row in alone]
-
-
-def test_an_empty_response_scores_0_and_a_blank_reference_is_undefined(bert):
     empty, blank = BertScore(model=bert, layer=2).score([example(" ", "cat"), example("cat", " ")])
     assert set(empty.values()) == {Score(0.0)}
     assert math.isnan(blank["bertscore"].value)
@@ -112,14 +101,11 @@ def test_rescaling_moves_each_figure_by_its_own_baseline(bert):
         assert after == pytest.approx(expected)
 
 
-def test_roberta_cuts_the_first_word_as_any_other(tiny_roberta):
+def test_longer_texts_are_cut_with_a_warning_and_first_words_as_any_other(tiny_roberta):
     scorer = BertScore(model=tiny_roberta, layer=2)
     (first,), (second,) = scorer._token_ids(["day"]), scorer._token_ids(["Good day"])
     assert len(first) > 2
     assert second[-len(first) + 1 :] == first[1:]
-
-
-def test_a_text_longer_than_the_model_reads_is_cut_with_a_warning(tiny_roberta):
     scorer = BertScore(model=tiny_roberta, layer=1)
     with pytest.warns(TruncatedTextWarning) as caught:
         (row,) = scores_of(scorer, [("Good day " * 90, "Good day")])

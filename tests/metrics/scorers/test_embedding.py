@@ -43,17 +43,6 @@ def packaged() -> Embedding:
     return Embedding()
 
 
-def test_identical_texts_have_cosine_1(packaged):
-    texts = [reference for _, reference in PAIRS]
-    assert values(packaged, zip(texts, texts, strict=True)) == pytest.approx([1.0] * len(texts))
-
-
-def test_a_paraphrase_is_nearer_than_another_subject_and_the_cosine_is_symmetric(packaged):
-    near, far, turned = values(packaged, [PAIRS[0], PAIRS[3], PAIRS[4]])
-    assert near > 0.5 > far
-    assert near == pytest.approx(turned, abs=1e-6)
-
-
 def test_batches_and_order_change_nothing(packaged):
     one_by_one = [value for pair in PAIRS for value in values(packaged, [pair])]
     assert values(packaged, PAIRS) == pytest.approx(one_by_one, abs=1e-5)
@@ -70,11 +59,19 @@ def test_it_agrees_with_the_plain_library(packaged):
     assert values(packaged, PAIRS) == pytest.approx(expected.tolist(), abs=1e-5)
 
 
-def test_an_empty_response_gets_the_cosine_with_the_models_own_embedding_of_it(packaged):
+def test_an_empty_response_is_embedded_and_what_has_no_direction_is_undefined(
+    packaged, bag_of_words
+):
     empty, blank = packaged.score(examples([("", "So it is."), ("So it is.", " ")]))
     assert -1 <= empty["embedding"].value < 0.5
     assert math.isnan(blank["embedding"].value)
     assert blank["embedding"].reason.code == "missing_field"
+    scores = Embedding(model=bag_of_words).score(
+        examples([("cat dog", "cat sat"), ("whale", "cat"), ("", "cat")])
+    )
+    assert scores[0]["embedding"].value == pytest.approx(0.5)
+    assert all(math.isnan(one["embedding"].value) for one in scores[1:])
+    assert scores[1]["embedding"].reason.code == "zero_embedding"
 
 
 def test_the_signature_carries_the_model_and_its_hash_but_no_path(packaged, tiny_bert):
@@ -106,30 +103,18 @@ def test_a_copy_has_the_same_signature_until_its_weights_change(tiny_bert, tmp_p
     assert Embedding(model=copy).signature != Embedding(model=tiny_bert).signature
 
 
-def test_a_text_longer_than_the_model_reads_is_cut_with_a_warning(tiny_bert):
+def test_longer_texts_are_cut_with_a_warning_in_any_script(tiny_bert, packaged):
     scorer = Embedding(model=tiny_bert)
     exact = "the cat sat off the dog ran off the cat"  # 10 words and 2 special tokens
     with pytest.warns(TruncatedTextWarning) as caught:
         (cut,) = values(scorer, [(f"{exact} dog dog", exact)])
     assert cut_to(caught) == [1, 2, 12]
     assert [cut, *values(scorer, [(exact, exact)])] == pytest.approx([1.0, 1.0])
-
-
-def test_a_script_with_several_tokens_to_a_character_is_warned_of_too(packaged):
     korean = " ".join(["안녕하세요"] * 30)
     assert len(korean) < 256
     with pytest.warns(TruncatedTextWarning) as caught:
         values(packaged, [(korean, "Hello.")])
     assert cut_to(caught) == [1, 2, 256]
-
-
-def test_an_embedding_without_direction_gives_nan_with_the_reason(bag_of_words):
-    scores = Embedding(model=bag_of_words).score(
-        examples([("cat dog", "cat sat"), ("whale", "cat"), ("", "cat")])
-    )
-    assert scores[0]["embedding"].value == pytest.approx(0.5)
-    assert all(math.isnan(one["embedding"].value) for one in scores[1:])
-    assert scores[1]["embedding"].reason.code == "zero_embedding"
 
 
 def test_a_model_named_on_the_hub_is_found_in_the_cache(tiny_bert, tmp_path):
@@ -180,11 +165,6 @@ def test_importing_the_scorers_and_asking_a_signature_loads_no_model_library():
     assert done.stdout == b"\n"
 
 
-def test_cosine_refuses_rows_that_do_not_correspond():
-    with refused(InvalidValue, "unequal_shapes"):
-        cosine(np.ones((2, 3)), np.ones((3, 3)))
-
-
 REFERENCES = [
     "I am sorry to hear that, I hope you feel better soon.",
     "What kind of music do you listen to?",
@@ -208,7 +188,7 @@ def test_the_seed_decides_the_words_and_none_is_listed_twice():
     assert len(set(WORDS)) == len(WORDS) > 300
 
 
-def test_what_is_undefined_or_blank_is_left_out_of_the_control(bag_of_words):
+def test_the_control_needs_references_and_leaves_out_what_is_undefined_or_blank(bag_of_words):
     scorer = Embedding(model=bag_of_words)
     control = random_words_control(
         scorer, ["cat dog", "whale", " "], n_words=4, words=["cat", "cow"], seed=2
@@ -216,9 +196,6 @@ def test_what_is_undefined_or_blank_is_left_out_of_the_control(bag_of_words):
     assert control.n_texts == 1
     assert control.bias == pytest.approx(math.sqrt(0.5))
     assert math.isnan(control.standard_deviation)
-
-
-def test_the_control_needs_references_that_have_a_score(bag_of_words):
     for references in ([], [" "]):
         with refused(InvalidValue, "references_empty"):
             random_words_control(Rouge("1"), references)
@@ -233,18 +210,17 @@ def test_random_texts_name_the_argument_out_of_range(parameter):
         random_texts(**({"n_texts": 1, "n_words": 1, "seed": 0} | parameter))
 
 
-def test_r_squared_of_two_encoders_is_the_square_of_pearsons_r():
+def test_r_squared_is_pearsons_without_nan_and_nan_where_nothing_varies():
     from scipy.stats import pearsonr
 
     rng = np.random.default_rng(5)
     left = rng.normal(size=40)
     right = left + rng.normal(size=40)
     assert r_squared(left, right) == pytest.approx(pearsonr(left, right).statistic ** 2)
-
-
-def test_r_squared_leaves_out_nan_and_is_nan_where_nothing_varies_or_nothing_is_left():
     assert r_squared([1, 2, math.nan, 4], [2, 4, 1, 8]) == pytest.approx(1)
     assert math.isnan(r_squared([0.1, 0.1, 0.1], [1, 2, 3]))
     assert math.isnan(r_squared([1, math.nan], [1, 2]))
     with refused(InvalidValue, "unequal_shapes"):
         r_squared(np.ones(2), np.ones(3))
+    with refused(InvalidValue, "unequal_shapes"):
+        cosine(np.ones((2, 3)), np.ones((3, 3)))

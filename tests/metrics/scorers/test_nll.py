@@ -91,19 +91,15 @@ def test_in_batches_it_equals_the_loss_of_each_text_alone(folder, template, padd
     assert nats(scorer, EXAMPLES) == pytest.approx(expected, abs=1e-5)
 
 
-def test_order_and_company_change_nothing(folder):
-    scorer = Nll(model=folder)
-    together = nats(scorer, EXAMPLES)
-    assert nats(scorer, EXAMPLES[::-1])[::-1] == pytest.approx(together, abs=1e-5)
-    assert nats(scorer, EXAMPLES[:1]) == pytest.approx(together[:1], abs=1e-5)
-
-
-def test_the_score_is_a_hundred_over_the_loss_and_only_the_loss_is_better_low(tiny_llama):
+def test_the_score_is_a_hundred_over_the_loss_and_a_systems_over_its_mean(tiny_llama):
     scorer = Nll(model=tiny_llama)
     (scores,) = scorer.score(EXAMPLES[:1])
     assert scores["nll_score"].value == pytest.approx(100 / scores["nll"].value)
     assert not scorer.higher_is_better_for("nll")
     assert scorer.higher_is_better_for("nll_score")
+    assert system_score([2.0, 100.0]) == pytest.approx(100 / 51)
+    assert math.isnan(system_score([]))
+    assert math.isnan(system_score([2.0, math.nan]))
 
 
 def test_the_templates_of_paper_and_code_differ_by_the_style():
@@ -137,12 +133,6 @@ def test_an_empty_response_counts_a_hundred_nats_as_in_the_released_code_or_is_u
     assert scores["nll_score"].reason.code == "empty"
 
 
-def test_a_systems_figure_is_a_hundred_over_the_mean_loss():
-    assert system_score([2.0, 100.0]) == pytest.approx(100 / 51)
-    assert math.isnan(system_score([]))
-    assert math.isnan(system_score([2.0, math.nan]))
-
-
 def windowed_nats(folder: Path, ids: list[int], start: int, window: int) -> float:
     """Each token of the response alone, after as much of the text as its window shows."""
     import torch
@@ -171,7 +161,7 @@ def test_a_text_longer_than_the_window_is_read_in_overlapping_windows(folder):
     assert values[0] == pytest.approx(windowed_nats(folder, ids, len(before), 32), abs=1e-5)
 
 
-def test_the_window_is_that_of_the_models_settings_and_longer_texts_may_be_undefined(tiny_llama):
+def test_the_window_and_the_numeric_type_are_as_set(tiny_llama):
     long = example(" Hey" * 300, None, context="Hi.")
     with pytest.warns(TruncatedTextWarning) as caught:
         assert nats(Nll(model=tiny_llama), [long])[0] > 0
@@ -180,9 +170,6 @@ def test_the_window_is_that_of_the_models_settings_and_longer_texts_may_be_undef
     assert math.isnan(scores["nll"].value)
     assert "256" in scores["nll"].reason
     assert short["nll"].value > 0
-
-
-def test_other_numeric_types_are_near_and_signed(tiny_llama):
     exact, rounded = Nll(model=tiny_llama), Nll(model=tiny_llama, dtype="bfloat16")
     assert nats(rounded, EXAMPLES[:3]) == pytest.approx(nats(exact, EXAMPLES[:3]), rel=0.1)
     assert "|dtype:bfloat16|" in rounded.signature

@@ -56,13 +56,10 @@ def test_parameters_reach_the_scorer_and_unknown_names_are_refused():
         assert all(name in str(raised.value) for name in [*parameter, "tokenizer"])
 
 
-def test_the_fastest_there_is_comes_first_and_the_processor_is_always_there():
+def test_devices_are_the_fastest_here_and_absent_or_unknown_ones_are_refused():
     assert chosen_device() == devices()[0]
     assert devices()[-1] == "cpu"
     assert chosen_device("cpu") == "cpu"
-
-
-def test_a_device_this_machine_has_not_and_an_unknown_one_are_refused():
     absent = {"cuda", "mps"} - set(devices())
     assert absent
     for device, code in ((f"{absent.pop()}:0", "device_absent"), ("tpu", "unknown_device")):

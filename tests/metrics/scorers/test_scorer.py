@@ -43,11 +43,19 @@ def words(text: str | None) -> set[str]:
 COMPLETE = example("a b", "b c", context="a b d")
 
 
-def test_every_example_gets_every_output_in_order():
+def test_examples_get_their_outputs_in_order_whatever_cannot_be_scored():
     other = example("x", "x", context="y")
     scores = SharedWords().score([COMPLETE, other, COMPLETE])
     assert [one["shared"].value for one in scores] == [1, 1, 1]
     assert [one["shared_context"].value for one in scores] == [2, 0, 2]
+    gap = example("a", None, context="a")
+    scores = SharedWords().score([gap, COMPLETE, COMPLETE, gap, gap, gap, COMPLETE])
+    undefined_at = [math.isnan(one["shared"].value) for one in scores]
+    assert undefined_at == [True, False, False, True, True, True, False]
+    scorer = SharedWords()
+    gap = example("a", None)
+    scorer.score([COMPLETE, COMPLETE, gap, gap, COMPLETE])
+    assert scorer.batch_lengths == [2, 1]
 
 
 @pytest.mark.parametrize("blank", [None, "", " \n"])
@@ -58,20 +66,6 @@ def test_a_missing_or_blank_field_gives_nan_and_names_the_field(blank):
         [reason] = {score.reason for score in scores.values()}
         assert reason.code == "missing_field"
         assert [name for name in ("context", "reference") if name in reason] == names
-
-
-def test_an_example_that_cannot_be_scored_does_not_shift_the_others():
-    gap = example("a", None, context="a")
-    scores = SharedWords().score([gap, COMPLETE, COMPLETE, gap, gap, gap, COMPLETE])
-    undefined_at = [math.isnan(one["shared"].value) for one in scores]
-    assert undefined_at == [True, False, False, True, True, True, False]
-
-
-def test_a_batch_with_nothing_to_measure_is_not_measured():
-    scorer = SharedWords()
-    gap = example("a", None)
-    scorer.score([COMPLETE, COMPLETE, gap, gap, COMPLETE])
-    assert scorer.batch_lengths == [2, 1]
 
 
 def test_batches_hand_over_results_before_the_next_batch_is_measured():
@@ -130,34 +124,37 @@ def test_the_direction_is_reported_for_each_output_and_bad_signatures_are_refuse
         sign("embedding", model="a|b")
 
 
-ABAB = "a b a b"
-
-
 def value(scorer: Scorer, response: str) -> float:
     (scores,) = scorer.score([example(response, None)])
     return scores[scorer.name].value
 
 
-def test_length_counts_words_of_any_script_and_characters():
+def test_lengths_count_words_and_characters_and_are_signed_by_their_unit():
     scores, empty = Length().score([example("Привет, мир! 😀", None), example("", None)])
     assert scores["length"].value == 2
     assert scores["length_characters"].value == 14
     assert empty["length"].value == 0
-
-
-def test_each_length_is_signed_by_its_own_unit():
     scorer = Length()
     assert scorer.signature_for("length") == scorer.signature
     assert scorer.signature == "length|unit:words|tokenizer:unicode|version:1"
     assert scorer.signature_for("length_characters") == "length|unit:characters|version:1"
 
 
-def test_shares_of_different_and_of_repeated_ngrams_are_those_by_hand():
-    assert value(DistinctN(n=1), ABAB) == 0.5
-    assert value(DistinctN(n=2), ABAB) == pytest.approx(2 / 3)
-    assert value(DistinctN(), "A b, a B") == pytest.approx(2 / 3)
-    assert value(Repetition(), " ".join(["so it goes on"] * 3)) == pytest.approx(5 / 9)
-    assert value(Repetition(), " ".join("abcde")) == 0
+def test_shares_of_ngrams_are_those_by_hand_also_across_responses():
+    for scorer, words, expected in (
+        (DistinctN(n=1), "abab", 1 / 2),
+        (DistinctN(n=2), "abab", 2 / 3),
+        (DistinctN(), "Ab,aB", 2 / 3),
+        (Repetition(), "abcd" * 3, 5 / 9),
+        (Repetition(), "abcde", 0),
+    ):
+        assert value(scorer, " ".join(words)) == pytest.approx(expected)
+    assert corpus_distinct(["a b", "a b"], 2) == 0.5
+    assert math.isnan(corpus_distinct(["", "a"], 2))
+    assert not Repetition().higher_is_better
+    assert DistinctN().higher_is_better
+    assert "|n:3|" in DistinctN(n=3).signature
+    assert "|n:2|" in Repetition(n=2).signature
 
 
 @pytest.mark.parametrize(
@@ -176,18 +173,6 @@ def test_shares_lie_between_0_and_1_or_have_a_reason(scorer, text):
     (scores,) = scorer.score([example(text, None)])
     score = scores[scorer.name]
     assert score.reason or 0 <= score.value <= 1
-
-
-def test_distinct_n_of_a_corpus_counts_ngrams_across_responses():
-    assert corpus_distinct(["a b", "a b"], 2) == 0.5
-    assert math.isnan(corpus_distinct(["", "a"], 2))
-
-
-def test_directions_and_parameters_are_declared():
-    assert not Repetition().higher_is_better
-    assert DistinctN().higher_is_better
-    assert "|n:3|" in DistinctN(n=3).signature
-    assert "|n:2|" in Repetition(n=2).signature
 
 
 @pytest.mark.parametrize("make", [DistinctN, Repetition])

@@ -54,22 +54,12 @@ def test_it_is_the_pipelines_probability_of_the_wanted_style(tiny_classifier, co
     assert accurate == [float(value > 0.5) for value in expected]
 
 
-def test_the_probabilities_of_all_styles_add_up_to_1(tiny_classifier):
-    scores = Style(model=tiny_classifier).score(
-        [example("the dog", None, condition=style) for style in ("Formal", "Informal", "POSITIVE")]
-    )
-    assert sum(one["style"].value for one in scores) == pytest.approx(1)
-
-
-def test_a_condition_may_have_another_name(tiny_classifier):
+def test_conditions_are_the_styles_or_other_names_of_them(tiny_classifier):
     named = Style(model=tiny_classifier, labels={"Polite": "formal"})
     (polite,) = named.score([example("the cat", None, condition="Polite")])
     (formal,) = Style(model=tiny_classifier).score([example("the cat", None, condition="Formal")])
     assert polite["style"] == formal["style"]
     assert named.signature != Style(model=tiny_classifier).signature
-
-
-def test_a_condition_the_classifier_does_not_know_is_undefined(tiny_classifier):
     odd, none = Style(model=tiny_classifier).score(
         [example("the cat", None, condition="Angry"), example("the cat", None)]
     )
@@ -77,6 +67,8 @@ def test_a_condition_the_classifier_does_not_know_is_undefined(tiny_classifier):
     assert odd["style"].reason.code == "unknown_style"
     assert all(name in odd["style"].reason for name in ("Angry", "formal", "informal", "POSITIVE"))
     assert none["style_accuracy"].reason.code == "missing_field"
+    assert "|model:tiny-styles|weights:" in Style(model=tiny_classifier).signature
+    assert str(tiny_classifier) not in Style(model=tiny_classifier).signature
 
 
 def test_a_text_longer_than_the_classifier_reads_is_cut_with_a_warning(tiny_classifier):
@@ -97,18 +89,13 @@ def test_the_papers_classifiers_are_presets_that_are_not_fetched_unasked(tmp_pat
     assert "s-nlp/roberta-base-formality-ranker" in str(raised.value)
 
 
-def test_the_signature_names_the_model_by_its_content(tiny_classifier):
-    assert "|model:tiny-styles|weights:" in Style(model=tiny_classifier).signature
-    assert str(tiny_classifier) not in Style(model=tiny_classifier).signature
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> TrainedClassifier:
     path = tmp_path_factory.mktemp("trained") / "formality.style.npz"
     return train([*FORMAL, *INFORMAL], LABELS, seed=7).save(path)
 
 
-def test_a_classifier_trained_here_distinguishes_the_styles(trained):
+def test_a_trained_classifier_distinguishes_two_styles_or_three(trained, tmp_path):
     scores = Style(model=trained.path).score(
         [
             example("I would be pleased to meet you, Sir.", None, condition="formal"),
@@ -120,16 +107,17 @@ def test_a_classifier_trained_here_distinguishes_the_styles(trained):
     assert scores[1]["style"].value + scores[2]["style"].value == pytest.approx(1)
     assert trained.held_out_accuracy > 0.6
     assert (trained.n_texts, trained.seed) == (12, 7)
+    texts = [*FORMAL, *INFORMAL, "QUIET!!!", "STOP THAT!!!"]
+    three = train(texts, [*LABELS, "Angry", "Angry"]).save(tmp_path / "three.style.npz")
+    (scores,) = Style(model=three.path).score([example("STOP NOW!!!", None, condition="angry")])
+    assert scores["style_accuracy"].value == 1
 
 
-def test_what_is_read_from_the_file_is_what_was_trained(trained):
+def test_a_trained_classifier_is_read_as_trained_and_equals_scikit_learns(trained):
     fresh = train([*FORMAL, *INFORMAL], LABELS, seed=7)
     texts = [*FORMAL, *HOSTILE]
     assert trained.probabilities(texts) == pytest.approx(fresh.probabilities(texts), abs=1e-12)
     assert trained.held_out_accuracy == fresh.held_out_accuracy
-
-
-def test_it_equals_scikit_learns_own_pipeline(trained):
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -140,13 +128,6 @@ def test_it_equals_scikit_learns_own_pipeline(trained):
     plain = make_pipeline(features, LogisticRegression(C=10.0, max_iter=1000))
     plain.fit([*FORMAL, *INFORMAL], LABELS)
     assert trained.probabilities(HOSTILE) == pytest.approx(plain.predict_proba(HOSTILE), abs=1e-9)
-
-
-def test_three_styles_are_learned_too(tmp_path):
-    texts = [*FORMAL, *INFORMAL, "QUIET!!!", "STOP THAT!!!"]
-    three = train(texts, [*LABELS, "Angry", "Angry"]).save(tmp_path / "three.style.npz")
-    (scores,) = Style(model=three.path).score([example("STOP NOW!!!", None, condition="angry")])
-    assert scores["style_accuracy"].value == 1
 
 
 def test_a_file_that_would_run_code_or_is_not_there_is_refused(tmp_path):

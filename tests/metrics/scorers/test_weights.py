@@ -29,7 +29,7 @@ def test_one_changed_byte_or_a_missing_file_is_refused(folder):
         verify_sha256(folder / "other.safetensors", expected)
 
 
-def test_the_fingerprint_is_that_of_the_one_file_or_of_the_listing_of_several(folder):
+def test_the_fingerprint_is_of_the_weights_and_apart_of_the_settings(folder):
     assert fingerprint(folder).weights == hashlib.sha256(WEIGHTS).hexdigest()
     (folder / "2_Dense").mkdir()
     (folder / "2_Dense" / "pytorch_model.bin").write_bytes(b"dense")
@@ -37,9 +37,6 @@ def test_the_fingerprint_is_that_of_the_one_file_or_of_the_listing_of_several(fo
     digest = hashlib.sha256(WEIGHTS).hexdigest()
     listing = f"{dense}  2_Dense/pytorch_model.bin\n{digest}  model.safetensors\n"
     assert fingerprint(folder).weights == hashlib.sha256(listing.encode()).hexdigest()
-
-
-def test_the_settings_count_but_not_among_the_weights(folder):
     before = fingerprint(folder)
     (folder / "config.json").write_text('{"max_seq_length": 9}')
     after = fingerprint(folder)

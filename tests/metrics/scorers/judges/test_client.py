@@ -130,16 +130,6 @@ def test_what_no_database_keeps_is_replaced_in_what_an_endpoint_says(foreign):
             client.chat(HELLO)
 
 
-def test_an_endpoint_that_is_not_there_is_unavailable(foreign):
-    client = Client(
-        Endpoint(base_url="http://127.0.0.1:9/v1", model="m"),
-        limits=Limits(attempts=2),
-        sleep=foreign.waits.append,
-    )
-    with refused(EndpointUnavailableError, "no_answer"):
-        client.chat(HELLO)
-
-
 def test_the_key_is_sent_and_never_repeated(foreign):
     foreign.says(error(401, f"{SECRET} is not valid"))
     client = foreign.client(api_key=SECRET)
@@ -173,7 +163,7 @@ def test_the_library_sends_nothing_of_this_machine_or_its_environment(foreign, m
     assert foreign.headers[0].get("Authorization", "") == (f"Bearer {key}" if key else "")
 
 
-def test_requests_keep_the_pace(foreign):
+def test_requests_and_tokens_keep_the_pace(foreign):
     foreign.says(chat("Hi."))
     client = foreign.client(requests_per_minute=6)
     for _ in range(3):
@@ -181,6 +171,12 @@ def test_requests_keep_the_pace(foreign):
     assert len(foreign.waits) == 2
     assert 9 < foreign.waits[0] <= 10
     assert 19 < foreign.waits[1] <= 20
+    # An endpoint that counts no tokens is charged the most.
+    client = foreign.client(tokens_per_minute=60)
+    client.chat(HELLO, max_tokens=28)
+    assert client.budget.usage == Usage(2, 28)
+    client.chat(HELLO, max_tokens=28)
+    assert 29 < foreign.waits[2] <= 30
 
 
 def test_the_cap_on_requests_counts_every_attempt(foreign):
@@ -207,21 +203,7 @@ def test_money_is_capped_before_it_is_spent_and_counted_as_used(foreign):
     assert len(foreign.bodies) == 2
 
 
-def test_an_endpoint_that_counts_no_tokens_is_charged_the_most_and_keeps_the_pace(foreign):
-    foreign.says(chat("Hi."))
-    client = foreign.client(tokens_per_minute=60)
-    client.chat(HELLO, max_tokens=28)
-    assert client.budget.usage == Usage(2, 28)
-    client.chat(HELLO, max_tokens=28)
-    assert 29 < foreign.waits[0] <= 30
-
-
-def test_a_cap_on_money_without_prices_is_refused():
-    with refused(InvalidValue, "prices_missing"):
-        Budget(max_usd=Decimal(1))
-
-
-def test_the_environment_says_where_the_judge_is_and_what_it_may_cost():
+def test_budgets_need_prices_and_numbers_from_the_environment():
     environment = {
         "JUDGE_BASE_URL": "https://judge.example/v1",
         "JUDGE_MODEL": "large",
@@ -233,6 +215,8 @@ def test_the_environment_says_where_the_judge_is_and_what_it_may_cost():
     assert (endpoint.url("x"), endpoint.api_key) == ("https://judge.example/v1/x", SECRET)
     assert budget_from(environment).max_usd == Decimal("2.5")
     assert limits_from(environment).requests_per_minute == 90
+    with refused(InvalidValue, "prices_missing"):
+        Budget(max_usd=Decimal(1))
 
 
 @pytest.mark.parametrize("value", ["-1", "many", "NaN"])
@@ -265,6 +249,11 @@ def test_the_addresses_of_an_endpoint_are_called_under_its_name(foreign):
     )
     assert Client(endpoint, limits=Limits(attempts=1)).chat(HELLO).replies[0].text == "Hi."
     assert foreign.headers[0]["Host"] == f"judge.invalid:{foreign.server_port}"
+    absent = Endpoint(base_url="http://127.0.0.1:9/v1", model="m")
+    client = Client(absent, limits=Limits(attempts=2), sleep=foreign.waits.append)
+    with refused(EndpointUnavailableError, "no_answer"):
+        client.chat(HELLO)
+    assert foreign.waits == [1]
 
 
 def test_a_certificate_is_for_the_endpoints_name_and_not_for_its_address(tmp_path, monkeypatch):

@@ -74,23 +74,17 @@ def test_a_reply_without_a_grade_is_nan_and_kept_verbatim(foreign):
     assert released.signature != Grade(client=foreign.client()).signature
 
 
-def test_an_example_without_a_context_is_not_asked_about(foreign):
-    foreign.says(chat("85"))
-    gap = Example(item="2", system="a", response="Fine.")
-    scores = Grade(client=foreign.client()).score([gap, TURN])
-    assert scores[0]["judge"].reason.code == "missing_field"
-    assert len(foreign.bodies) == 1
-
-
-def test_a_text_that_is_refused_is_nan_and_the_others_are_scored(foreign):
+def test_texts_without_a_context_or_refused_are_nan_and_the_others_are_scored(foreign):
     foreign.answer = lambda number, body: (
         error(400, "E17") if "long" in body["messages"][1]["content"] else chat("70")
     )
+    gap = Example(item="2", system="a", response="Fine.")
     long = Example(item="2", system="a", context="long", response="Fine.")
-    scores = Grade(client=foreign.client()).score([TURN, long, TURN])
-    assert [score["judge"].value for score in scores][::2] == [70, 70]
-    assert scores[1]["judge"].reason.code == "prompt_refused"
-    assert "E17" in scores[1]["judge"].reason
+    scores = [one["judge"] for one in Grade(client=foreign.client()).score([gap, TURN, long, TURN])]
+    assert [score.value for score in scores][1::2] == [70, 70]
+    assert [scores[0].reason.code, scores[2].reason.code] == ["missing_field", "prompt_refused"]
+    assert "E17" in scores[2].reason
+    assert len(foreign.bodies) == 3
 
 
 @pytest.mark.parametrize(
@@ -122,42 +116,35 @@ def test_samples_that_cannot_be_read_are_left_out_and_kept(foreign):
     assert raw(scores["geval"])["replies"] == ["Good", "Fair", "4", ""]
 
 
-def test_an_endpoint_that_ignores_n_is_asked_for_n_once(foreign):
+def test_an_endpoint_that_ignores_n_is_asked_for_n_once_and_with_different_seeds(foreign):
     foreign.says(chat("2"))
     GEval(TONE, client=foreign.client(concurrency=1)).score([TURN, TURN])
     assert [body.get("n") for body in foreign.bodies] == [4, *[None] * 7]
-
-
-def test_seeds_differ_where_each_sample_takes_a_request(foreign):
-    foreign.says(chat("2"))
-    settings = replace(TONE, n=3, seed=7)
-    GEval(settings, client=foreign.client()).score([TURN])
+    foreign.bodies.clear()
+    GEval(replace(TONE, n=3, seed=7), client=foreign.client()).score([TURN])
     assert [body["seed"] for body in foreign.bodies] == [7, 8, 9]
+    judge = GEval(TONE, client=foreign.client(), honours_n=False)
+    assert judge.estimate([TURN] * 2).requests == 8
 
 
 def test_log_probabilities_weigh_the_levels_of_one_reply(foreign):
-    foreign.says(chat("3", logprobs=top(("3", 0.4), (" 3", 0.1), ("1", 0.3), ("Good", 0.1))))
-    settings = replace(TONE, n=20, distribution="logprobs")
-    (scores,) = GEval(settings, client=foreign.client()).score([TURN])
+    foreign.says(
+        chat("3", logprobs=top(("3", 0.4), (" 3", 0.1), ("1", 0.3), ("Good", 0.1))),
+        chat("3", logprobs=top(("3", 0.1), ("Good", 0.9))),
+        chat("3"),
+    )
+    settings = replace(TONE, n=20, distribution="logprobs", least_mass=0.5)
+    judge = GEval(settings, client=foreign.client())
+    (scores,) = judge.score([TURN])
     assert scores["geval"].value == pytest.approx((3 * 0.5 + 1 * 0.3) / 0.8)
     record = raw(scores["geval"])
     assert (record["obtained"], record["mass"]) == ("top_logprobs", pytest.approx(0.8))
     assert foreign.bodies[0]["top_logprobs"] == 20
-    assert "distribution:logprobs" in GEval(settings, client=foreign.client()).signature
-
-
-def test_a_distribution_over_too_little_is_nan(foreign):
-    foreign.says(chat("3", logprobs=top(("3", 0.1), ("Good", 0.9))))
-    settings = replace(TONE, n=20, distribution="logprobs", least_mass=0.5)
-    (scores,) = GEval(settings, client=foreign.client()).score([TURN])
+    assert "distribution:logprobs" in judge.signature
+    (scores,) = judge.score([TURN])
     assert scores["geval"].reason.code == "too_little_mass"
-
-
-def test_log_probabilities_that_do_not_come_stop_the_run(foreign):
-    foreign.says(chat("3"))
-    settings = replace(TONE, n=20, distribution="logprobs")
     with refused(EndpointRefusedError, "no_logprobs"):
-        GEval(settings, client=foreign.client()).score([TURN])
+        judge.score([TURN])
 
 
 def test_steps_are_written_once_and_used_from_the_settings(foreign, tmp_path):
@@ -177,12 +164,6 @@ def test_steps_are_written_once_and_used_from_the_settings(foreign, tmp_path):
     assert all("1. Read.\n2. Rate. $\n" in form for form in forms)
 
 
-def test_steps_that_are_blank_are_none(foreign):
-    foreign.says(chat("  "))
-    with refused(EndpointRefusedError, "no_steps"):
-        with_steps(TONE, foreign.client())
-
-
 def test_a_whole_dialogue_needs_no_context_and_shows_both(foreign):
     foreign.says(chat(*["4"] * 20))
     judge = GEval("dialogue", client=foreign.client())
@@ -191,12 +172,9 @@ def test_a_whole_dialogue_needs_no_context_and_shows_both(foreign):
     forms = " ".join(body["messages"][0]["content"] for body in foreign.bodies)
     assert f"{TURN.context}\n{TURN.response}" in forms
     assert dialogue.response in forms
-
-
-def test_groundedness_has_a_zero(foreign):
     foreign.says(chat(*["0"] * 15, *["1"] * 5))
     (scores,) = GEval("groundedness", client=foreign.client()).score([TURN])
-    assert scores["geval"].value == 0.25
+    assert scores["geval"].value == 0.25  # its scale has a zero
 
 
 def test_the_cost_is_estimated_before_and_the_cap_keeps_what_was_scored(foreign):
@@ -215,45 +193,42 @@ def test_the_cost_is_estimated_before_and_the_cap_keeps_what_was_scored(foreign)
     assert len(foreign.bodies) == 8
 
 
-def test_a_batch_costs_n_requests_each_where_n_is_ignored(foreign):
-    judge = GEval(TONE, client=foreign.client(), honours_n=False)
-    assert judge.estimate([TURN] * 2).requests == 8
-
-
-def test_a_failing_endpoint_stops_the_batch(foreign):
+def test_a_failing_endpoint_stops_the_batch_and_blank_steps_or_no_endpoint_are_refused(foreign):
     foreign.says(error(401))
-    with pytest.raises(EndpointRefusedError):
+    with refused(EndpointRefusedError, "status_401"):
         Grade(client=foreign.client(concurrency=1)).score([TURN] * 8)
     assert len(foreign.bodies) < 8
+    foreign.says(chat("  "))
+    with refused(EndpointRefusedError, "no_steps"):
+        with_steps(TONE, foreign.client())
+    with refused(EndpointRefusedError, "no_endpoint"):
+        build("judge").score([TURN])
 
 
-def test_a_full_endpoint_is_probed_as_such(foreign):
-    def full(number: int, body: dict) -> Says:
-        if "prompt" in body:
-            tokens = {
-                "tokens": ["one", " two", " three", "!"],
-                "token_logprobs": [None, -1, -2, -3],
-            }
-            return Says({"choices": [{"text": "one two three!", "logprobs": tokens}]})
-        return chat(*["3"] * body.get("n", 1), logprobs=top(("3", 0.5), ("1", 0.3), ("2", 0.1)))
+def full(number: int, body: dict) -> Says:
+    if "prompt" in body:
+        logprobs = [None, -1, -2, -3]
+        tokens = {"tokens": ["one", " two", " three", "!"], "token_logprobs": logprobs}
+        return Says({"choices": [{"text": "one two three!", "logprobs": tokens}]})
+    return chat(*["3"] * body.get("n", 1), logprobs=top(("3", 0.5), ("1", 0.3), ("2", 0.1)))
 
-    foreign.answer = full
+
+def poor(number: int, body: dict) -> Says:
+    if "prompt" in body:
+        return error(404, "no such path")
+    return error(400, "E17") if {"n", "logprobs"} & body.keys() else chat("3")
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "evidence"),
+    [(full, (True, 3, True), "'3'"), (poor, (False, 0, False), "E17")],
+)
+def test_an_endpoint_is_probed_for_what_it_can_do(foreign, answer, found, evidence):
+    foreign.answer = answer
     seen = probe(foreign.client())
-    assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (True, 3, True)
-    assert seen.distribution == "logprobs"
-    assert dict(seen.evidence)["chat, n=2"].count("'3'") == 2
-
-
-def test_what_an_endpoint_refuses_it_cannot_do(foreign):
-    def poor(number: int, body: dict) -> Says:
-        if "prompt" in body:
-            return error(404, "no such path")
-        return error(400, "E17") if {"n", "logprobs"} & body.keys() else chat("3")
-
-    foreign.answer = poor
-    seen = probe(foreign.client())
-    assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 0, False)
-    assert "E17" in dict(seen.evidence)["chat, n=2"]
+    assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == found
+    assert seen.distribution == ("logprobs" if found[0] else "samples")
+    assert evidence in dict(seen.evidence)["chat, n=2"]
 
 
 @pytest.mark.parametrize(
@@ -316,8 +291,3 @@ def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
         build("judge", settings=str(path))
     path.write_text(TONE.to_json(), encoding="utf-8-sig")  # with a byte order mark
     assert GEvalSettings.from_file(str(path)) == TONE
-
-
-def test_without_an_endpoint_scoring_says_what_to_set():
-    with refused(EndpointRefusedError, "no_endpoint"):
-        build("judge").score([TURN])

@@ -16,21 +16,16 @@ def test_an_endpoint_is_probed_once_for_each_model_or_anew_if_asked_to(foreign, 
     assert capabilities_of(foreign.client(), tmp_path).several_replies
 
 
-def test_findings_that_cannot_be_read_are_none(foreign, tmp_path):
+def test_findings_that_cannot_be_read_or_written_are_none(foreign, tmp_path):
     foreign.says(chat("2"))
     capabilities_of(foreign.client(), tmp_path)
     [file] = tmp_path.iterdir()
     file.write_text('{"asked_model": "foreign"')
     capabilities_of(foreign.client(), tmp_path)
     assert len(foreign.bodies) == 2 * PROBES
-
-
-def test_where_nothing_can_be_written_it_is_probed_each_time(foreign, tmp_path):
-    foreign.says(chat("2"))
-    (tmp_path / "file").write_text("")
     for _ in range(2):
-        assert not capabilities_of(foreign.client(), tmp_path / "file").several_replies
-    assert len(foreign.bodies) == 2 * PROBES
+        assert not capabilities_of(foreign.client(), file).several_replies
+    assert len(foreign.bodies) == 4 * PROBES
 
 
 def test_the_key_is_not_stored(foreign, tmp_path):

@@ -39,9 +39,11 @@ def test_a_reply_without_a_grade_is_nan_with_a_reason_and_never_50(reply, code):
     assert grade.reason.code == code
 
 
-def test_the_released_grade_is_50_without_a_number_and_knows_no_scale():
+def test_released_readings_are_the_first_digits_or_a_default():
     assert read_grade_as_released("Quite good.").value == 50
     assert read_grade_as_released("150").value == 150
+    replies = ["2.5", "Fact: 84 per cent", "N/A", "1. Coherence: 3"]
+    assert [read_rating_as_released(reply).value for reply in replies] == [2, 8, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -74,12 +76,7 @@ def test_a_reply_without_a_rating_on_the_scale_is_nan_with_a_reason(reply, code)
     assert read_rating("Coherence: 0", "coherence", 0, 3) == (0, None)
 
 
-def test_the_released_rating_is_the_first_digit_or_0():
-    replies = ["2.5", "Fact: 84 per cent", "N/A", "1. Coherence: 3"]
-    assert [read_rating_as_released(reply).value for reply in replies] == [2, 8, 0, 1]
-
-
-def test_samples_with_one_mean_have_one_score_to_the_last_digit():
+def test_distributions_are_of_samples_that_were_read():
     """20 samples that sum to 38, in every way there is."""
     means = {
         from_samples([1.0] * ones + [2.0] * twos + [3.0] * (20 - ones - twos)).expectation
@@ -88,9 +85,6 @@ def test_samples_with_one_mean_have_one_score_to_the_last_digit():
         if ones + 2 * twos + 3 * (20 - ones - twos) == 38
     }
     assert means == {1.9}
-
-
-def test_samples_that_were_not_read_lessen_the_mass_and_not_the_score():
     assert from_samples([3.0, math.nan]).expectation == 3
     assert from_samples([3.0, math.nan]).mass == 0.5
     assert math.isnan(from_samples([math.nan]).expectation)
@@ -100,16 +94,10 @@ def token(text: str, *alternatives: tuple[str, float]) -> Token:
     return Token(text, math.log(0.5), tuple((name, math.log(p)) for name, p in alternatives))
 
 
-def test_the_score_may_come_after_other_tokens():
+def test_distributions_of_tokens_are_of_the_first_level_chosen():
     tokens = [token("Score", ("2", 0.2)), token(":"), token(" 2", (" 2", 0.5), ("3", 0.5))]
     assert from_tokens(tokens, range(1, 4)).expectation == pytest.approx(2.5)
-
-
-def test_a_reply_that_chose_no_level_has_no_distribution():
     assert from_tokens([token("Good", ("2", 0.4))], range(1, 4)) == ({}, 0.0)
-
-
-def test_the_chosen_token_counts_where_the_alternatives_leave_it_out():
     assert from_tokens([token("1", ("3", 0.5))], range(1, 4)).expectation == pytest.approx(2)
 
 

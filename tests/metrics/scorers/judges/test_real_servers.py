@@ -59,11 +59,13 @@ def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield client
 
 
-def test_the_probe_finds_that_transformers_ignores_n_and_log_probabilities(without_logprobs):
+def test_the_probe_finds_what_transformers_ignores(without_logprobs):
     seen = probe(without_logprobs)
     assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 0, False)
     assert seen.distribution == "samples"
     assert dict(seen.evidence)["chat, n=2"].startswith("1 reply (")
+    with refused(EndpointRefusedError, "no_logprobs"):
+        GEval(WEIGHTED, client=without_logprobs).score(TURNS[:1])
 
 
 def test_the_probe_finds_who_ignores_the_temperature(without_logprobs, with_logprobs):
@@ -93,11 +95,6 @@ def test_where_n_is_ignored_or_refused_samples_take_n_calls(server, request):
     assert {record["obtained"] for record in records} == {"n calls"}
     for score, record in zip(scores, records, strict=True):
         assert score.value == pytest.approx(sum(map(int, record["replies"])) / 3)
-
-
-def test_log_probabilities_that_transformers_leaves_out_are_not_made_up(without_logprobs):
-    with refused(EndpointRefusedError, "no_logprobs"):
-        GEval(WEIGHTED, client=without_logprobs).score(TURNS[:1])
 
 
 @pytest.mark.parametrize("server", ["with_logprobs", "with_echo"])
