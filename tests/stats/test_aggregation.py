@@ -1,5 +1,3 @@
-"""Aggregation of categories: published values, real crowds, oracles and degenerate input."""
-
 import numpy as np
 import pandas as pd
 import pytest

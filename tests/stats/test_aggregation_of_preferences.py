@@ -1,5 +1,3 @@
-"""Strengths from preferences: Bradley-Terry and best-worst scaling."""
-
 import numpy as np
 import pandas as pd
 import pytest

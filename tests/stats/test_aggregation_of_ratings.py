@@ -1,5 +1,3 @@
-"""Aggregation of numbers: averages, z-scores, and the bias-and-precision model."""
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,5 +1,3 @@
-"""Models of crowds against crowd-kit."""
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,5 +1,3 @@
-"""Intervals of agreement: what they say, and what is said where there are none."""
-
 import re
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Coefficients beside independent implementations, on random crowds, and what must hold."""
-
 from itertools import combinations
 from math import isnan
 

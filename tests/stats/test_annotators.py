@@ -1,5 +1,3 @@
-"""Annotator quality: who is good, who guesses, who drifts, who copies."""
-
 import numpy as np
 import pandas as pd
 import pytest

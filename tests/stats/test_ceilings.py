@@ -1,5 +1,3 @@
-"""Reliability and attainable correlations, against publications and simulated people."""
-
 from pathlib import Path
 
 import numpy as np

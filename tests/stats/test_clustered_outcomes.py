@@ -1,5 +1,3 @@
-"""Outcomes in clusters: mixed logistic regression, and shares with their intervals."""
-
 from collections.abc import Callable
 from typing import Any
 

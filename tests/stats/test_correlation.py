@@ -1,5 +1,3 @@
-"""Correlations of groups and at levels, against scipy and against copying every resample."""
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Tau-c, pairwise accuracies and soft pairwise accuracy, against scipy and their definitions."""
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Intervals of correlations: resampling against copies of what was drawn, and influences."""
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,5 +1,3 @@
-"""Cohen's kappa of two annotators, and of every two in a crowd."""
-
 import re
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Krippendorff's alpha: published values, other implementations, and what must hold."""
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,5 +1,3 @@
-"""Quantiles, correlations and least squares from few human ratings and a judge's scores of all."""
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,5 +1,3 @@
-"""Flags of careless work: each fault is found, careful annotators are not, numbers by hand."""
-
 import numpy as np
 import pandas as pd
 import pytest

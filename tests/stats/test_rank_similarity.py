@@ -1,5 +1,3 @@
-"""Rankings of systems held against each other: published values, and scipy's tau-b."""
-
 from itertools import permutations
 
 import numpy as np

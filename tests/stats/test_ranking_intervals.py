@@ -1,5 +1,3 @@
-"""Intervals of rankings over topics, assessors drawn at random, and overlap of labels."""
-
 from itertools import product
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Measures of ranked lists against pytrec_eval and ir_measures; predictors of difficulty."""
-
 from math import log, sqrt
 from statistics import fmean, pstdev
 

@@ -1,5 +1,3 @@
-"""Means from batches drawn with recorded chances: oracles, a simulation, and refusals."""
-
 import numpy as np
 import pytest
 import statsmodels.api as sm

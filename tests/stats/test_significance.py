@@ -1,5 +1,3 @@
-"""Tests of two metrics, against published values, every permutation and swapped tables."""
-
 from collections import Counter
 from functools import partial
 from itertools import product

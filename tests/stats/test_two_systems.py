@@ -1,5 +1,3 @@
-"""Two systems: on an ordered or yes/no scale, and with differences that do not vary."""
-
 import numpy as np
 import pytest
 

@@ -1,12 +1,10 @@
-"""A small server that speaks OpenAI's completions for a causal model of transformers."""
+"""The answers of OpenAI's completions by a causal model of transformers."""
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
+
+from tests.metrics.scorers.judges.foreign import Foreign, Says, error
 
 TOO_LONG = "the prompt is too long"
 
@@ -47,43 +45,20 @@ class Completions:
             },
         }
 
+    def serve(self, foreign: Foreign, *, echoes: bool = True, busy: int = 0) -> str:
+        """Answer at the foreign server; `busy` requests are turned away first. Its base URL."""
 
-@contextmanager
-def serving(completions: Completions, *, echoes: bool = True, busy: int = 0) -> Iterator[str]:
-    """Serve on a free port; `busy` requests are turned away first. Yields the base URL."""
-    refusals = iter([429] * busy)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if status := next(refusals, None):
-                return self.reply(status, {"error": "busy"})
-            if self.headers.get("Authorization") != "Bearer secret":
-                return self.reply(401, {"error": "no key"})
-            if len(request["prompt"]) > completions.longest:
-                return self.reply(400, {"error": TOO_LONG})
-            choice = completions.answer(request)
+        def answer(number: int, request: dict[str, Any]) -> Says:
+            if number < busy:
+                return error(429)
+            if foreign.headers[number].get("Authorization") != "Bearer secret":
+                return error(401)
+            if len(request["prompt"]) > self.longest:
+                return error(400, TOO_LONG)
+            choice = self.answer(request)
             if not echoes:
                 choice = {"text": choice["text"][len(request["prompt"]) :], "logprobs": None}
-            return self.reply(200, {"choices": [choice]})
+            return Says({"choices": [choice]})
 
-        def reply(self, status: int, body: dict[str, Any]) -> None:
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        foreign.answer = answer
+        return foreign.base_url

@@ -18,7 +18,7 @@ from metrics.scorers.likelihood_server import CompletionsServer, response_likeli
 from metrics.scorers.nll import Nll, system_score
 from metrics.scorers.scorer import Example
 from tests.codes import refused
-from tests.metrics.scorers.completions import TOO_LONG, Completions, serving
+from tests.metrics.scorers.completions import TOO_LONG, Completions
 from tests.metrics.scorers.conftest import HOSTILE, cut_to, example
 from tests.metrics.scorers.judges.foreign import Says
 
@@ -242,64 +242,45 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REFEREE_KEY", "secret")
 
 
-def server(url: str, **options: Any) -> CompletionsServer:
-    return CompletionsServer(
-        Client(Endpoint(base_url=url, model="tiny", api_key="secret"), **options)
-    )
-
-
 def served(url: str) -> Nll:
     return Nll(model="tiny", endpoint=url, api_key_variable="REFEREE_KEY")
 
 
-def test_through_a_server_it_equals_the_model_itself(completions, tiny_llama):
+def test_through_a_server_it_equals_the_model_itself(completions, tiny_llama, foreign):
     here = Nll(model=tiny_llama, boundary="joint").score(SERVED)
-    with serving(completions) as url:
-        there = served(url).score(SERVED)
+    there = served(completions.serve(foreign)).score(SERVED)
     values = [scores["nll"].value for scores in there]
     assert values == pytest.approx([scores["nll"].value for scores in here], abs=1e-5)
     assert there[3]["nll_score"].value == 0
-
-
-def test_a_busy_server_is_asked_again(completions):
-    waits: list[float] = []
-    with serving(completions, busy=2) as url:
-        (likelihood,) = server(url, sleep=waits.append).likelihoods([("Hi.", " Good day.")])
-    assert likelihood.nats > 0
-    assert waits == [1, 2]
-
-
-def test_a_server_that_ignores_echo_is_refused_and_not_believed(completions):
-    with serving(completions, echoes=False) as url, refused(EndpointRefusedError, "no_echo"):
-        served(url).score(SERVED[:1])
-
-
-def test_a_text_the_server_turns_away_is_undefined_and_the_others_are_scored(completions):
-    with serving(completions) as url:
-        long, short = served(url).score([example("so " * 200, None, context="Hi."), SERVED[0]])
+    # A text that the server turns away is undefined, and the others are scored.
+    long, short = served(foreign.base_url).score(
+        [example("so " * 200, None, context="Hi."), SERVED[0]]
+    )
     assert math.isnan(long["nll"].value)
     assert TOO_LONG in long["nll"].reason
     assert short["nll"].value > 0
 
 
-def test_a_wrong_key_is_reported(completions, monkeypatch):
+def test_a_busy_server_is_asked_again(completions, foreign):
+    completions.serve(foreign, busy=2)
+    server = CompletionsServer(foreign.client(api_key="secret"))
+    (likelihood,) = server.likelihoods([("Hi.", " Good day.")])
+    assert likelihood.nats > 0
+    assert foreign.waits == [1, 2]
+
+
+def test_a_server_without_echo_offsets_or_the_key_is_refused(completions, foreign, monkeypatch):
+    with refused(EndpointRefusedError, "no_echo"):
+        served(completions.serve(foreign, echoes=False)).score(SERVED[:1])
     monkeypatch.setenv("REFEREE_KEY", "other")
-    with serving(completions) as url, refused(EndpointRefusedError, "status_401"):
-        served(url).score(SERVED[:1])
-
-
-def test_a_server_that_is_not_there_is_reported(completions):
-    with serving(completions) as url:
-        pass
-    absent = server(url, limits=Limits(attempts=1))
-    with refused(EndpointUnavailableError, "no_answer"):
-        absent.likelihoods([("Hi.", " Good day.")])
-
-
-def test_a_server_that_does_not_say_where_its_tokens_begin_is_refused(foreign):
+    with refused(EndpointRefusedError, "status_401"):
+        served(completions.serve(foreign)).score(SERVED[:1])
     foreign.says(Says({"choices": [{"text": "Hi. Yes.", "logprobs": WITHOUT_OFFSETS}]}))
     with refused(EndpointRefusedError, "no_offsets"):
         CompletionsServer(foreign.client()).likelihoods([("Hi.", " Yes.")])
+    absent = Endpoint(base_url="http://127.0.0.1:9/v1", model="tiny")
+    with refused(EndpointUnavailableError, "no_answer"):
+        CompletionsServer(Client(absent, limits=Limits(attempts=1))).likelihoods([("a", " b")])
 
 
 def test_the_signature_names_the_model_and_neither_the_address_nor_the_key():
