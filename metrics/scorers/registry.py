@@ -218,7 +218,7 @@ def build(name: str, **parameters: object) -> Scorer:
             f"name must be one of {', '.join(SCORERS)}, got {name!r}", code="unknown_metric"
         )
     factory = SCORERS[name].factory
-    known = inspect.signature(factory).parameters
+    known = inspect.signature(factory, eval_str=True).parameters
     for parameter in parameters:
         if parameter not in known:
             raise InvalidValue(
