@@ -47,7 +47,6 @@ def test_runs_and_scores_are_of_their_study(run):
     assert (counted.n_scores, counted.n_undefined) == (0, 0)
     score = Score.objects.create(run=run, candidate=Candidate.objects.first(), value=0)
     assert str(score).endswith("= 0")
-    Score.objects.create(run=run, candidate=Candidate.objects.first(), value=1)
     run.study.delete()
     assert not Score.objects.exists()
 
