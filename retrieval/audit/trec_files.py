@@ -76,7 +76,7 @@ def _refusals(faults: TrecFileFaults) -> Iterator[Finding]:
 
 def _of_several_assessors(path: Path, faults: TrecFileFaults) -> Iterator[Finding]:
     """What refused lines that repeat a document may be: judgments of several assessors."""
-    if not any("already" in problem for _, problem in faults.faults):
+    if "twice" not in faults.codes:
         return
     assessors = {cells[1] for _, cells in each_line(path) if len(cells) == 4}
     if len(assessors) > 1:

@@ -187,14 +187,11 @@ def test_groups_are_apart_where_all_above_differ_from_all_below(evaluate: Evalua
     assert record["groups"] == [{"measure": "RR", "groups": [["fine", "good"], ["poor"]]}]
 
 
-def test_tied_scores_that_move_a_mean_are_said(evaluate: Evaluate):
+def test_notes_say_what_ties_move_in_both_precisions(evaluate: Evaluate):
     record = evaluate("1 0 a 1\n", {"x": "1 Q0 a 1 1 x\n1 Q0 b 2 1 x\n"}, "--measure", "RR")
     assert row(record, "x", "RR")["mean"] == 0.5
     assert row(record, "x", "RR")["mean_other_ties"] == 1.0
     assert "ties_move_mean" in record["note_codes"]
-
-
-def test_scores_that_only_single_precision_ties_are_said(evaluate: Evaluate):
     run = {"x": "1 Q0 a 1 0.9000000002 x\n1 Q0 b 2 0.9000000001 x\n"}
     record = evaluate("1 0 a 1\n", run, "--measure", "RR")
     assert row(record, "x", "RR")["mean"] == 0.5
@@ -204,15 +201,12 @@ def test_scores_that_only_single_precision_ties_are_said(evaluate: Evaluate):
     assert "tied_in_single_precision" not in in_double["note_codes"]
 
 
-def test_an_evaluation_says_that_it_orders_by_score_where_ranks_say_otherwise(evaluate: Evaluate):
+def test_notes_say_where_ranks_contradict_scores_and_targets_come_first(evaluate: Evaluate):
     runs = {"x": "1 Q0 a 1 1 x\n1 Q0 b 2 2 x\n", "y": "1 Q0 a 1 2 y\n1 Q0 b 2 1 y\n"}
     record = evaluate("1 0 a 1\n", runs, "--measure", "RR")
     assert (row(record, "x", "RR")["mean"], row(record, "y", "RR")["mean"]) == (0.5, 1.0)
     [note] = notes(record, "ranks_contradict_scores")
     assert re.findall(r"\b[xy]\b|\d+", note) == ["x", "1"]
-
-
-def test_a_run_that_begins_with_its_own_target_is_noted(evaluate: Evaluate):
     runs = {
         "x": "a Q0 a 1 2 x\na Q0 b 2 1 x\nb Q0 b 1 2 x\nb Q0 a 2 1 x\nc Q0 a 1 2 x\n",
         "y": "a Q0 b 1 2 y\na Q0 a 2 1 y\n",

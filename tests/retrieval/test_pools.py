@@ -83,16 +83,13 @@ def test_sources_take_turns_and_who_is_first_changes_by_topic(pool: Pool):
     assert firsts == set(QUOTAS)
 
 
-def test_a_topic_is_pooled_the_same_whatever_other_topics_there_are(pool: Pool):
+def test_a_topic_is_pooled_by_itself_at_positions_that_say_nothing(pool: Pool):
     targets, sources = synthetic_sources()
     some = make_pool(targets[50:60], sources, PoolPlan(quotas=tuple(QUOTAS.items()), seed=1))
     topics = {target.topic for target in targets[50:60]}
     assert some.slots == tuple(slot for slot in pool.slots if slot.topic in topics)
     other = make_pool(targets[50:60], sources, PoolPlan(quotas=tuple(QUOTAS.items()), seed=2))
     assert other.slots != some.slots
-
-
-def test_positions_are_a_permutation_that_says_nothing_of_the_source(pool: Pool):
     means = {
         source: np.mean([slot.position for slot in pool.slots if slot.source == source])
         for source in QUOTAS

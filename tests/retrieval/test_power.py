@@ -129,7 +129,7 @@ def test_intervals_of_as_many_topics_have_the_width_on_average():
     assert width.mean() == pytest.approx(0.2, rel=0.02)
 
 
-def test_kappa_of_a_second_round_has_the_width_that_its_targets_give_it():
+def test_sizes_of_kappas_clusters_and_high_correlations_are_known():
     """Of 560 candidates judged twice at prevalence .17, kappa .87 has a standard error of .028."""
     record = power("--kappa", ".87", "--width", "0.10976", "--prevalence", ".17")
     assert record["n"] == pytest.approx(560, rel=0.02)
@@ -138,14 +138,8 @@ def test_kappa_of_a_second_round_has_the_width_that_its_targets_give_it():
         *("--per-target", "14", "--icc-of-target", ".1"),
     )
     assert clustered["n"] == pytest.approx(record["n_exact"] * 2.3, abs=1)
-
-
-def test_a_correlation_near_1_has_a_size_without_its_other_forms():
     assert power("--correlation", "0.99999")["effect"] == {}
     assert power("--correlation", "0.99999")["n"] < 10
-
-
-def test_it_is_said_whose_standard_deviation_is_asked_for():
     asked = ("--difference", ".1", "--sd", ".25")
     of_two, of_three = (power(*asked, "--systems", n)["method"] for n in ("2", "3"))
     assert of_two != of_three

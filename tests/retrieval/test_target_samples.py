@@ -63,15 +63,12 @@ def test_weights_by_the_probabilities_give_the_mean_of_all():
     assert abs(np.mean(estimates) - values.mean()) < 4 * error
 
 
-def test_proportional_shares_are_those_of_the_strata():
+def test_shares_are_those_of_the_strata_and_equal_values_stay_together():
     values = np.repeat([1.0, 2.0, 3.0], [100, 60, 40])
     sample = sample_targets(targets(200), values, 51, n_strata=3, allocation="proportional")
     few = {1.0: 25, 2.0: 15, 3.0: 10}
     assert all(each.n_drawn - few[each.low] in (0, 1) for each in sample.strata)
     assert len(sample.targets) == 51
-
-
-def test_equal_values_are_never_in_two_strata_and_small_strata_are_drawn_whole():
     values = np.array([1.0] * 90 + [2.0] * 7 + [3.0] * 3)
     sample = sample_targets(targets(100), values, 20, n_strata=10)
     assert [(each.low, each.high) for each in sample.strata] == [(1, 1), (2, 3)]
@@ -79,14 +76,11 @@ def test_equal_values_are_never_in_two_strata_and_small_strata_are_drawn_whole()
     assert sample.strata[1].probability == 1.0
 
 
-def test_the_seed_alone_decides_who_is_drawn():
+def test_the_seed_decides_who_is_drawn_and_each_is_drawn_as_often():
     values = np.random.default_rng(0).normal(size=100)
     first, again, other = (sample_targets(targets(100), values, 10, seed=s) for s in (4, 4, 5))
     assert first == again
     assert first.targets != other.targets
-
-
-def test_each_target_of_a_stratum_is_drawn_as_often():
     values = np.arange(40.0)
     counts: Counter[str] = Counter()
     for seed in range(2000):

@@ -92,25 +92,19 @@ def test_blocks_are_read_without_looking_at_lines_where_all_is_usual():
         assert columns.topics == ["1", "2"]
 
 
-def test_topics_and_documents_are_names_and_never_numbers(file: WriteFile):
+def test_names_are_no_numbers_in_the_order_of_their_bytes(file: WriteFile):
     qrels = read_qrels(file("qrels", "07 0 NA 1\n7 0 1e3 0\n07 0 #3 -1\n"))
     assert qrels.topics == ["07", "7"]
     assert qrels.documents == ["#3", "1e3", "NA"]
     assert qrels.grade.tolist() == [1, 0, -1]
-
-
-def test_names_are_in_the_order_of_their_bytes(file: WriteFile):
     run = read_run(file("run", "".join(f"1 Q0 {d} 1 1 t\n" for d in ("é", "a", "B", "d9", "d10"))))
     assert run.documents == ["B", "a", "d10", "d9", "é"]
 
 
-def test_infinite_scores_are_counted(file: WriteFile):
+def test_infinite_scores_are_counted_and_tags_that_differ_name_no_run(file: WriteFile):
     assert read_run(file("run", "1 Q0 a 1 inf t\n1 Q0 b 1 -Infinity t\n")).n_infinite == 2
     # trec_eval's scores are of single precision
     assert read_run(file("run", "1 Q0 a 1 1e39 t\n1 Q0 b 1 1e38 t\n")).n_infinite == 1
-
-
-def test_tags_that_differ_name_no_run(file: WriteFile):
     assert read_run(file("run", "1 Q0 a 1 1 t\n1 Q0 b 1 1 u\n")).tag == ""
 
 

@@ -95,16 +95,13 @@ def test_a_large_file_is_searched_in_little_memory(tmp_path: Path):
     assert peak < 15e6
 
 
-def test_equally_near_neighbours_are_in_the_order_of_the_catalogue():
+def test_equally_near_neighbours_keep_their_order_and_zeros_are_nobodys():
     array = np.tile(np.eye(3, dtype=np.float32), (40, 1))
     for block_rows in (7, 120):
         found = nearest(np.eye(3)[:1], named(array), 5, similarity="l2", block_rows=block_rows)
         assert set(found.score[0].tolist()) == {0.0}
         assert (found.position[0] % 3 == 0).all()
     assert found.position[0].tolist() == sorted(found.position[0].tolist())
-
-
-def test_a_vector_of_zeros_is_nobodys_neighbour_under_cosine():
     array = np.array([[1, 0], [0, 0], [0, 1]], dtype=np.float32)
     found = nearest(np.array([[1.0, 0.5], [0.0, 0.0]]), named(array), 3, similarity="cosine")
     assert found.position.tolist() == [[0, 2, -1], [-1, -1, -1]]

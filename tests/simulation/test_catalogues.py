@@ -219,7 +219,9 @@ def test_positions_do_not_depend_on_the_unit_of_the_embeddings(factor: float) ->
     np.testing.assert_allclose(positions, Catalogue(ids, embeddings, "x").positions, atol=1e-6)
 
 
-def test_an_embedding_that_draws_all_others_together_is_refused(tmp_path: Path) -> None:
+def test_embeddings_must_differ_and_shared_attributes_are_named_in_no_critique(
+    tmp_path: Path,
+) -> None:
     ids, embeddings = "".join(f"p{n}\n" for n in range(20)), np.eye(20)
     folder = write_folder(tmp_path / "shop", ids__txt=ids, embeddings__npy=embeddings * 1e9)
     (folder / "attributes.csv").unlink()
@@ -228,9 +230,6 @@ def test_an_embedding_that_draws_all_others_together_is_refused(tmp_path: Path) 
     np.save(folder / "embeddings.npy", embeddings)
     with refused_naming(CatalogueUnfit, " p3 ", " 2 "):
         read_folder(folder)
-
-
-def test_an_attribute_that_all_items_share_is_named_in_no_critique(tmp_path: Path) -> None:
     attributes = "id,heel,height\na,5,-1.7e308\nb,5,1\nc,5,1.7e308\n"
     catalogue = read_folder(write_folder(tmp_path / "shop", attributes__csv=attributes))
     critic = AttributeCritic(catalogue)

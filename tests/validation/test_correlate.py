@@ -196,13 +196,10 @@ def test_several_rows_of_a_cell_are_several_annotators(tmp_path):
     assert correlated(written(tmp_path / "twice.csv", twice)) == once
 
 
-def test_empty_cells_are_missing_and_counted(write: Write):
+def test_missing_cells_are_counted_and_undefined_numbers_have_a_reason(write: Write):
     path = write("item,system,human,a", "1,x,2,0.5", "1,y,,0.1", "1,z,3,", "1,w,4,0.9")
     row = correlated(path, "--level=pooled", "--coefficient=pearson")["correlations"][0]
     assert (row["n_missing"], row["n_rows"], row["value"]) == (2, 2, pytest.approx(1))
-
-
-def test_undefined_numbers_are_null_with_a_reason(write: Write):
     path = write("item,system,human,a", "1,x,2,7", "1,y,1,7", "2,x,1,7", "2,y,3,7")
     rows = correlated(path, "--coefficient=kendall")["correlations"]
     assert [row["value"] for row in rows] == [None] * 3

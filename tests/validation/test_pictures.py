@@ -118,12 +118,9 @@ def test_a_ceiling_has_its_word_above_all_rows_and_crosses_out_no_reason():
     assert [row["metric"] for row in rows] == ["NLL", "BLEU"]
 
 
-def test_a_forest_without_any_defined_metric_is_drawn_empty():
+def test_conditions_of_a_forest_have_colours_and_one_of_nothing_is_drawn_empty():
     chart = correlation_forest(FOREST.tail(1).assign(ceiling=nan), statistic=TAU)
     assert rendered(themed(chart), "svg").startswith(b"<svg")
-
-
-def test_conditions_of_a_forest_have_colours_of_their_own():
     parts = pd.concat([FOREST.assign(part=part) for part in ("calm", "angry")])
     chart = correlation_forest(parts, statistic=TAU)
     assert OKABE_ITO[0] in texts(chart)
@@ -185,13 +182,10 @@ def test_a_pair_without_a_p_is_drawn_as_undefined_in_matrices_of_any_size(n_metr
     assert "undefined" not in drawing
 
 
-def test_a_bump_chart_names_the_systems_at_both_ends():
+def test_bumps_name_systems_at_both_ends_and_curves_have_a_line_for_each_number():
     svg = rendered(themed(CHARTS["ranks"]), "svg").decode()
     for name in ("alpha 1", "beta 2", "gamma 3", "1.5 beta, gamma", "3 alpha"):
         assert f">{name}<" in svg
-
-
-def test_a_sample_size_curve_is_a_line_for_each_number_of_ratings():
     svg = rendered(themed(CHARTS["curve"]), "svg").decode()
     assert f">{ratings_text(1.0)}<" in svg
     assert f">{ratings_text(3.0)}<" in svg

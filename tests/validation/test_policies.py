@@ -135,12 +135,9 @@ def test_a_metric_without_a_rank_before_and_after_has_not_moved():
     assert varied(report, "undefined", "zero", "m")["moves_rank"] is True
 
 
-def test_every_policy_is_a_setting_with_its_base_among_the_choices():
+def test_every_policy_is_a_setting_and_settings_come_back_from_their_content():
     for setting, choices in POLICIES.items():
         assert getattr(Settings(), setting) in choices
-
-
-def test_settings_come_back_from_their_content():
     settings = Settings(
         questions_of=(("m", ("q", "r")),), planned=(("item", "kendall"),), undefined="zero"
     )
@@ -193,14 +190,11 @@ def test_the_interval_of_a_system_reports_its_draws_and_is_not_made_of_one_item(
     } | {("True", system): none for system in once}
 
 
-def test_systems_in_another_order_than_the_human_one_are_named():
+def test_disagreements_are_named_and_the_worst_candidates_come_first():
     human, scores = judged_table([[1, 2, 3]]), score_table([[1, 5, 2]])
     [pair] = report_from_tables(human, scores, BASE).disagreements
     assert (pair.better, pair.worse) == ("s2", "s1")
     assert (pair.human_delta, pair.metric_delta) == (1, -3)
-
-
-def test_the_worst_candidates_come_first_with_both_values():
     human, scores = judged_table([[1, 2, 3, 4]]), score_table([[1, 2, 3, -9]])
     worst = report_from_tables(human, scores, BASE).worst
     assert [row.rank for row in worst] == [1, 2, 3, 4]
@@ -222,14 +216,11 @@ def test_planning_is_made_where_it_is_asked_for():
     assert few < many
 
 
-def test_the_content_is_json_and_repeats_itself():
+def test_the_content_repeats_itself_and_the_fingerprint_is_of_the_rows():
     human, scores = random_tables(gaps=0.2)
     first, again = (content_of(report_from_tables(human, scores)) for _ in range(2))
     assert first == again
     assert json.loads(json.dumps(first, allow_nan=False)) == first
-
-
-def test_the_fingerprint_is_of_the_rows_and_not_of_their_order():
     human, scores = random_tables()
     base = report_from_tables(human, scores, BASE).fingerprint
     mixed = report_from_tables(human.sample(frac=1, random_state=1), scores[::-1], BASE)

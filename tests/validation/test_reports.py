@@ -374,14 +374,11 @@ def test_a_table_too_long_for_paper_is_a_file_within_the_html(html, document):
         assert content == table_csv(one)
 
 
-def test_hostile_names_are_text_in_html(html):
+def test_hostile_names_are_text_and_gradients_stay_within_their_picture(html):
     root = parsed(html)
     cells = {words_of(cell) for tag in ("td", "th") for cell in root.iter(tag)}
     assert {QUESTION, *SYSTEMS, *METRICS} <= cells
     assert words_of(next(root.iter("h1"))) == TITLE
-
-
-def test_a_references_to_a_gradient_stays_within_its_picture(html):
     ids = set(re.findall(r'\bid="([^"]+)"', html))
     used = re.findall(r"url\(#([^)]+)\)", html)
     assert used
@@ -425,21 +422,15 @@ def test_csv_holds_records_with_full_precision(content, document):
     assert {row["question"] for row in rows} == {QUESTION, "style"}
 
 
-def test_limits_of_intervals_are_columns_of_their_own():
+def test_records_of_tables_keep_all_values_and_no_name_is_computed():
     columns = [Column("Run", is_number=False), Column("Mean"), Column("Judged")]
     rows = [("a", Number(0.5, 2, 0.25, 0.75), Number(1.0)), ("b", Number(None), Number(0.5))]
     header, *lines = table_csv(Table("means", "Means", columns, rows)).splitlines()
     assert len(next(csv.reader([header]))) == 5
     assert lines == ["a,0.5,0.25,0.75,1.0", "b,,,,0.5"]
-
-
-def test_columns_of_one_title_keep_their_values():
     columns = [Column("Mean"), Column("without"), Column("Rank"), Column("without")]
     [record] = Table("left-out", "Left out", columns, [(1, 2, 3, 4)]).records()
     assert record == {"Mean": 1, "without": 2, "Rank": 3, "without (2)": 4}
-
-
-def test_a_spreadsheet_does_not_compute_a_name():
     assert records_csv([{"metric": "=BLEU*", "value": -0.5}]).splitlines()[1] == "'=BLEU*,-0.5"
 
 
