@@ -61,20 +61,13 @@ def test_a_comment_is_for_those_who_may_see_workers(study, member):
         assert "both fit" in page
 
 
-def test_pay_is_for_those_who_may_see_money(study, member):
+def test_pay_and_costs_are_for_those_who_may_see_money(study, member):
     batch = add_batch(study, n_published=3)
     for hit in batch.hits.all():
         add_assignment(hit)
-    Assignment.objects.update(submitted_at=timezone.now(), accepted_at=timezone.now())
-    Assignment.objects.update(accepted_at=timezone.now() - timedelta(minutes=1))
-    Batch.objects.update(publishing_started_at=timezone.now())
-    assert "Pay an hour" in words(member(Role.AUDITOR), "batch", study.slug, batch.pk)
-    for role in (Role.ANALYST, Role.ADJUDICATOR):
-        assert "Pay an hour" not in words(member(role), "batch", study.slug, batch.pk)
-
-
-def test_what_a_job_says_it_cost_is_for_those_who_may_see_money(study, member):
-    batch = add_batch(study)
+    now = timezone.now()
+    Assignment.objects.update(submitted_at=now, accepted_at=now - timedelta(minutes=1))
+    Batch.objects.update(publishing_started_at=now)
     job = Job.objects.create(
         kind=PUBLISH,
         arguments={"batch": batch.pk},
@@ -82,12 +75,16 @@ def test_what_a_job_says_it_cost_is_for_those_who_may_see_money(study, member):
         subject=subject_of(study),
         state=Job.State.DONE,
         message="36 assignments published, for $7.20.",
-        finished_at=timezone.now(),
+        finished_at=now,
     )
-    researcher, analyst = member(Role.RESEARCHER), member(Role.ANALYST)
-    for name, arguments in (("work", (study.slug, job.pk)), ("launch", (study.slug,))):
-        assert "$7.20" in words(researcher, name, *arguments)
-        assert "$7.20" not in words(analyst, name, *arguments)
+    pages = (("batch", (study.slug, batch.pk), "0.10"), ("work", (study.slug, job.pk), "$7.20"))
+    pages += (("launch", (study.slug,), "$7.20"),)
+    for role, is_shown in ((Role.RESEARCHER, True), (Role.ANALYST, False)):
+        browser = member(role)
+        for name, arguments, amount in pages:
+            assert (amount in words(browser, name, *arguments)) == is_shown, (role, name)
+    assert "0.10" in words(member(Role.AUDITOR), "batch", study.slug, batch.pk)
+    assert "0.10" not in words(member(Role.ADJUDICATOR), "batch", study.slug, batch.pk)
 
 
 def test_notes_on_a_worker_are_for_the_teams_reviewers(study, member, guest):
