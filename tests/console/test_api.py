@@ -97,11 +97,6 @@ def test_agreement_is_that_of_the_report(get_json, researcher):
     )
 
 
-def test_undefined_agreement_is_null_with_a_reason(get_json, researcher):
-    status, [content] = get_json("api-study-agreement", rating_study(owner=researcher).slug)
-    assert (status, content["value"], content["reason"]) == (200, None, "no_labels")
-
-
 def test_agreement_follows_a_rejection(get_json, researcher):
     study = rated_study(owner=researcher)
     _, [before] = get_json("api-study-agreement", study.slug)
@@ -110,6 +105,8 @@ def test_agreement_follows_a_rejection(get_json, researcher):
     _, [after] = get_json("api-study-agreement", study.slug)
     assert before["value"] > 0.9
     assert (after["value"], after["reason"]) == (None, "one_annotator")
+    status, [content] = get_json("api-study-agreement", rating_study(owner=researcher).slug)
+    assert (status, content["value"], content["reason"]) == (200, None, "no_labels")
 
 
 def test_what_is_not_computed_yet_is_asked_for_once_and_promised(rosa, researcher, settings):
@@ -119,7 +116,6 @@ def test_what_is_not_computed_yet_is_asked_for_once_and_promised(rosa, researche
         for _ in range(2):
             answer = rosa.get(reverse(f"console:api-study-{name}", args=[study.slug]))
             assert (answer.status_code, answer["Retry-After"]) == (202, "2")
-            assert "Being computed" in answer.json()["detail"]
     jobs = Job.objects.all()
     assert [job.arguments["names"] for job in jobs] == [["validation"], ["agreement"]]
 
@@ -156,15 +152,8 @@ def test_undefined_correlations_are_null_with_a_reason(get_json, researcher):
 
 def test_a_study_without_scores_has_no_validation_yet(get_json, researcher):
     status, content = get_json("api-study-validation", rated_study(owner=researcher).slug)
-    assert status == 404
-    detail = "Study 'rated' has no scores; score it or import some."
-    assert content == {"detail": detail, "code": "not_found"}
-
-
-def test_the_schema_describes_this_api(rosa):
-    answer = rosa.get(reverse("console:schema"))
-    assert answer.status_code == 200
-    assert b"/api/v1/studies/{slug}/validation/" in answer.content
+    assert (status, content["code"]) == (404, "not_found")
+    assert content.keys() == {"detail", "code"}
 
 
 @pytest.mark.parametrize("page", [{"limit": "9" * 30}, {"offset": "9" * 30}, {"limit": "-1"}])
@@ -176,6 +165,7 @@ def test_a_page_of_studies_that_nobody_has_is_no_error(get_json, researcher, pag
 
 def test_the_schema_is_the_same_whatever_version_the_address_names(rosa):
     schema = rosa.get(reverse("console:schema"))
+    assert b"/api/v1/studies/{slug}/validation/" in schema.content
     odd = rosa.get(reverse("console:schema"), {"version": "\x00"})
     assert dict(odd.headers) | {"X-Request-Id": ""} == dict(schema.headers) | {"X-Request-Id": ""}
     assert odd.content == schema.content

@@ -37,12 +37,8 @@ def test_a_new_checkout_gets_secrets_of_its_own(path, tmp_path):
     }
     assert all(here[name] != there[name] for name in here)
     assert len(here["SECRET_KEY"]) >= 50
-    assert Fernet(here["ENCRYPTION_KEYS"])
-
-
-def test_nobody_else_on_the_machine_may_read_it(path):
-    write_environment(path)
     assert mode(path) == 0o600
+    assert Fernet(here["ENCRYPTION_KEYS"])
 
 
 def test_an_environment_that_is_there_is_left_alone(path):
@@ -62,28 +58,21 @@ def test_an_older_environment_is_given_the_encryption_key_it_lacks(path, there):
     assert Fernet(settings_in(path)["ENCRYPTION_KEYS"])
 
 
-def test_a_setting_is_added_after_what_is_there(path):
-    path.write_text("DEBUG=1\n")
-    add_setting("KEY", "a+b/c=d", path)
-    assert settings_in(path) == {"DEBUG": "1", "KEY": "a+b/c=d"}
-
-
-def test_a_setting_never_joins_an_unfinished_line(path):
-    path.write_text("DEBUG=1")
-    add_setting("KEY", "value", path)
-    assert settings_in(path) == {"DEBUG": "1", "KEY": "value"}
-
-
-def test_an_added_setting_takes_the_place_of_an_empty_one(path):
-    path.write_text("KEY=\n")
-    add_setting("KEY", "value", path)
-    assert settings_in(path) == {"KEY": "value"}
-
-
-def test_a_setting_without_a_file_makes_one_that_is_private(path):
-    add_setting("KEY", "value", path)
-    assert settings_in(path) == {"KEY": "value"}
-    assert mode(path) == 0o600
+@pytest.mark.parametrize(
+    ("there", "added", "stored"),
+    [
+        ("DEBUG=1\n", "a+b/c=d", {"DEBUG": "1", "KEY": "a+b/c=d"}),
+        ("DEBUG=1", "value", {"DEBUG": "1", "KEY": "value"}),
+        ("KEY=\n", "value", {"KEY": "value"}),
+        (None, "value", {"KEY": "value"}),
+    ],
+)
+def test_a_setting_is_added_to_what_is_there(path, there, added, stored):
+    if there is not None:
+        path.write_text(there)
+    add_setting("KEY", added, path)
+    assert settings_in(path) == stored
+    assert there is not None or mode(path) == 0o600
 
 
 def test_where_the_queues_are_is_remembered(path):
