@@ -376,7 +376,7 @@ def test_when_the_time_is_over_the_page_takes_nothing_more_and_says_so(open_site
     )  # nothing is under way that tells the time
     clock.advance(timedelta(days=2))
     answer(task, 1)
-    expect_state(page, "time-over")
+    expect(page.locator("#work-state")).to_be_visible()
     expect(submit_button(task)).to_be_disabled()
     expect(task.locator("main")).to_have_attribute("inert", "")
     assert Assignment.objects.get().status == "Abandoned"
