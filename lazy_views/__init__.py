@@ -22,8 +22,11 @@ class LazyView:
 
     @cached_property
     def view(self) -> Any:
-        """The view itself; raises ImportError or AttributeError if there is none of this name."""
-        found = getattr(import_module(self.__module__), self.__name__)
+        """The view itself; raises ImportError if there is none of this name."""
+        module = import_module(self.__module__)
+        if not hasattr(module, self.__name__):
+            raise ImportError(f"{self.__module__} has no view {self.__name__}")
+        found = getattr(module, self.__name__)
         return found if self._arguments is None else found.as_view(**self._arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from config.pseudo_locale import install_pseudo_locale, remove_pseudo_locale
+from error_codes import CodedError
 from tests.pictures import write_index
 
 pytest_plugins = ["tests.browsers", "tests.emptied_tables", "tests.firefox"]
@@ -23,9 +25,16 @@ hypothesis_settings.register_profile("no deadline", deadline=None)
 hypothesis_settings.load_profile("no deadline")
 
 CACHE_NUMBERS = count()
+HAS_MODELS = find_spec("torch") is not None
 ROOMS_THAT_COMPUTE = ("stats/", "metrics/scorers/", "tests/stats/", "tests/metrics/scorers/")
+PAGES = ("tests/accounts/", "tests/console/", "tests/marketplace/", "tests/hits/test_worker_page")
 DATABASE = {"db", "transactional_db", "live_server", "stored_for_module"}
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    help = "Show translatable texts with accents in tests of pages."
+    parser.addoption("--pseudo-locale", action="store_true", help=help)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -113,6 +122,13 @@ def stored_for_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker)
         transaction.set_rollback(True)
 
 
+@pytest.fixture(autouse=True)
+def _pages_in_pseudo_locale(request: pytest.FixtureRequest) -> None:
+    """Tests of pages do not depend on wording: `--pseudo-locale` shows it."""
+    if request.config.getoption("--pseudo-locale") and request.node.nodeid.startswith(PAGES):
+        request.getfixturevalue("_pseudo_locale")
+
+
 @pytest.fixture
 def _pseudo_locale(settings: Any) -> Iterator[None]:
     """Every translatable text in brackets with accented letters."""
@@ -138,23 +154,32 @@ def calls_one_by_one() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Skip tests of models if the libraries that run them are not installed (`MODELS=0`)."""
+    try:
+        return (yield)
+    except (ImportError, CodedError) as error:
+        if HAS_MODELS or "No module named" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
 def uses_the_database(item: pytest.Item) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
     return item.get_closest_marker("django_db") is not None or bool(DATABASE & fixtures)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """What only computes is tested once, not on each database; the console is its folder."""
+    """Tests that only compute run on one database."""
     if item.nodeid.startswith(ROOMS_THAT_COMPUTE):
         item.add_marker("once")
-    if item.nodeid.startswith("tests/console/"):
-        item.add_marker("console")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes minutes, so that no process is left with it in the end."""
+    """Begin with the slow tests, so that no process is left with one at the end."""
     for item in items:
         if item.get_closest_marker("once") and uses_the_database(item):
             raise pytest.UsageError(f"{item.nodeid} is marked `once`, and uses the database.")
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

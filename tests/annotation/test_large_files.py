@@ -14,7 +14,7 @@ from annotation.models import Judgment, Study
 from annotation.readers.judgments import read_judgments
 from presentation.row_files import row_csv
 
-pytestmark = [pytest.mark.django_db, pytest.mark.long]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 MEGABYTE = 1 << 20
 # Two batches of items, and ten.

@@ -25,7 +25,7 @@ from tests.retrieval.drawn_products import (
 )
 
 pytestmark = [
-    pytest.mark.walk,
+    pytest.mark.long,
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(900),

@@ -103,7 +103,7 @@ def test_the_samples_team_has_an_analyst(db):
     assert User.objects.get(username="analyst").check_password("a-sample-password")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_samples_are_answered_and_shared_and_made_again_stay_as_they_are(live_server):
     key = enrol_requester(site_url=live_server.url, name="Samples", test_funds_usd=Decimal(1000))
     marketplace = Marketplace(live_server.url, key)

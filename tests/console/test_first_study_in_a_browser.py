@@ -19,7 +19,7 @@ from tests.console.walkers import Reviewer, Walker, Worker
 from tests.console.work import work_until_visible
 
 pytestmark = [
-    pytest.mark.walk,
+    pytest.mark.long,
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(600),

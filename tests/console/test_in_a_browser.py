@@ -214,6 +214,7 @@ def test_disputes_are_decided_one_after_another_by_keyboard_alone(page, research
 
 
 @in_light
+@pytest.mark.flow
 def test_labels_are_made_by_keyboard(page, researcher):
     rated_study(owner=researcher)
     sign_in(page)

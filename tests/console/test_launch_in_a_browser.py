@@ -93,6 +93,7 @@ def save_picture(page: Page, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}-{width}.png", full_page=True)
 
 
+@pytest.mark.flow
 def test_a_newcomer_launches_a_pilot_by_mouse(page, worker):
     began, clicks = time.monotonic(), 0
 

@@ -63,6 +63,7 @@ def accept_task(page: Page, title: str) -> FrameLocator:
     return task
 
 
+@pytest.mark.flow
 def test_a_rating_made_by_keyboard_becomes_the_studys_judgments(page, client):
     responses = FOLDER / "responses.csv"
     study = import_study(

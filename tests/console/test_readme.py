@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.long, pytest.mark.once]
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 ROOT = Path(__file__).resolve().parents[2]
 # What the README leaves to the reader: a benchmark's files, and tests within this test.
 LEFT_OUT = ("replay_lmstyle", "make test")

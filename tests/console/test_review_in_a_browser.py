@@ -26,7 +26,7 @@ from tests.console.work import work_off
 from tests.hits.work import hand_in, hit_on, published_batch
 from tests.marketplace.conftest import assert_ledger_balances
 
-pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SIZES = {"desk": (1280, 900), "telephone": (390, 844)}
 SENDING = "form[action$='/sending/'] button"
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
@@ -160,6 +160,7 @@ def test_flagged_work_comes_first_with_its_numbers(page):
     check(page)
 
 
+@pytest.mark.flow
 def test_work_is_approved_rejected_and_paid_in_part_and_sent_together(page):
     act(page, "reject")
     expect(page.locator("[name=text]")).to_be_focused()

@@ -40,6 +40,7 @@ def check_accessible(page):
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
+@pytest.mark.flow
 def test_somebody_is_invited_and_joins_with_no_shell(page, chromium, live_server, team):
     sign_in(page, "/login/", "rosa", PASSWORD)
     page.locator(f"a[href='{reverse('console:teams')}']").first.press("Enter")

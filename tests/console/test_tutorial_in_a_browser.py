@@ -20,7 +20,7 @@ from tests.console.work import work_off, work_until_visible
 from tests.tutorial import FOLDER, PAGE, do, steps, write_manifest
 
 pytestmark = [
-    pytest.mark.walk,
+    pytest.mark.long,
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(1800),

@@ -29,7 +29,7 @@ START_SECONDS = 180
 PATIENCE_SECONDS = 180
 
 pytestmark = [
-    pytest.mark.walk,
+    pytest.mark.long,
     pytest.mark.browser,
     pytest.mark.once,
     pytest.mark.timeout(1800),

@@ -21,7 +21,7 @@ from work.execution import run_job
 from work.request import request_job
 
 pytestmark = [
-    pytest.mark.walk,
+    pytest.mark.long,
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(900),

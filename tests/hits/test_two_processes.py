@@ -10,7 +10,7 @@ from tests.annotation.studies import rating_study
 from tests.hits.processes import environment, run_at_once
 from tests.hits.work import balance_of, hand_in, hits_there, published_batch
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 N_ITEMS = 12
 
 

@@ -148,6 +148,7 @@ def test_the_workers_pages(page, busy_worker):
             assert table.evaluate("table => table.scrollWidth <= table.parentElement.clientWidth")
 
 
+@pytest.mark.flow
 def test_from_an_invite_link_to_the_completion_code(page, mturk, requester):
     for _ in range(2):
         created = mturk.create_hit(**HIT | {"Question": question_with(PLAIN)})["HIT"]
@@ -227,6 +228,7 @@ def test_the_requesters_pages(page, requester, hit_type, settings):
     look(page, f"{home}channels/{panel.token}/", "channel-panel")
 
 
+@pytest.mark.flow
 def test_the_operators_pages(page, mturk, worker, requester):
     User.objects.create_user("olga", password=PASSWORD, is_staff=True)
     hit = mturk.create_hit(**HIT)["HIT"]["HITId"]

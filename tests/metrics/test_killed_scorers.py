@@ -15,7 +15,7 @@ from metrics.scorers.registry import build
 from metrics.study_scores import score_study
 from tests.metrics.scoring_process import BATCH_SIZE, SLUG
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 N_OUTPUTS = len(build("rouge1").outputs)
 N_ITEMS, SYSTEMS = 750, ("alpha", "beta", "gamma", "delta")
 LEASE_SECONDS = 1

@@ -8,7 +8,7 @@ import sys
 import pytest
 from django.conf import settings
 
-pytestmark = [pytest.mark.shared_data, pytest.mark.long, pytest.mark.once]
+pytestmark = [pytest.mark.shared_data, pytest.mark.slow, pytest.mark.once]
 COEFFICIENTS = {"pearson": "pearson", "kendall": "kendall_b"}
 
 

@@ -140,7 +140,7 @@ def test_a_log_that_cannot_be_used_is_refused_with_the_reason(
         command_output("switching_report", "outcomes")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_user_who_is_true_is_found_through_the_loop(
     files: tuple[Path, Path], live_server: Any, settings: Any

@@ -106,7 +106,7 @@ def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files: tuple[Pa
     assert Study.objects.count() == 1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_known_rule_is_recovered_through_the_loop(
     files: tuple[Path, Path], live_server: Any, settings: Any

@@ -54,7 +54,7 @@ from work.models import Job
 from work.registry import QUEUES
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.slow,
     pytest.mark.django_db,
     pytest.mark.usefixtures("_pseudo_locale", "_immediate_tasks"),
 ]

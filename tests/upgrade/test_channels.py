@@ -13,7 +13,7 @@ from django.db import connection
 from tests.upgrade.databases import DUMPS, manage, restored
 
 # Of a form that no release had: `make long` runs it, on both databases.
-pytestmark = pytest.mark.walk
+pytestmark = pytest.mark.long
 PID = "5b96601d3400a939f7c18c1f"
 BEFORE = "0013"
 REPORT = """

@@ -13,7 +13,7 @@ from django.db import connection
 from tests.upgrade.databases import DUMPS, manage, restored
 from tests.upgrade.dump import COMMAND
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 VERSIONS = sorted(path.stem for path in DUMPS.glob("*.json"))
 
 

@@ -13,7 +13,7 @@ from tests.upgrade.databases import DUMPS, empty_database, manage, sqlite_databa
 from tests.upgrade.dump import COMMAND
 from tests.upgrade.test_dumps import VERSIONS
 
-pytestmark = pytest.mark.walk
+pytestmark = pytest.mark.long
 
 
 def test_a_backup_is_restored_into_an_empty_database(tmp_path: Path) -> None:

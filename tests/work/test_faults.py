@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from tests.work.conftest import REDIS_URL
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).resolve().parents[2]
 POSTGRES = os.environ.get("TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432")
 N_KILLS = 10
