@@ -33,7 +33,7 @@ class ParticipantNote:
     there, or what it refused."""
 
     items: Sequence[Assignment]
-    problems: Sequence[str]
+    problems: Sequence[CodedText]
     currency: str
 
     @property
@@ -59,13 +59,16 @@ def participant_note(assignment: Assignment) -> ParticipantNote | None:
         ),
         problems=[
             *_standing(assignment),
-            *calls.order_by("-is_uncertain", "-number").values_list("problem", flat=True),
+            *(
+                CodedText(call.problem, code="call")
+                for call in calls.order_by("-is_uncertain", "-number")
+            ),
         ],
         currency=currency_of(batch),
     )
 
 
-def _standing(assignment: Assignment) -> Iterator[str]:
+def _standing(assignment: Assignment) -> Iterator[CodedText]:
     """What of the participant at the recruiter a decision on the work should know."""
     for one in standing_of(assignment):
         name = one.recruitment.recruiter

@@ -31,10 +31,12 @@ def outside_addresses(endpoint_url: str) -> list[str]:
         addresses = checked_addresses(host)
     except OSError as error:
         raise MarketplaceUnreachable(
-            _("There is no marketplace at “{host}”: {error}.").format(host=host, error=error)
+            _("There is no marketplace at “{host}”: {error}.").format(host=host, error=error),
+            code="unknown_host",
         ) from error
     if addresses is None:
         raise ConnectionUnfit(
-            _("“{host}” is an address inside this site's own network.").format(host=host)
+            _("“{host}” is an address inside this site's own network.").format(host=host),
+            code="internal_address",
         )
     return addresses

@@ -81,7 +81,8 @@ def read_answer_values(
     """The answers to every question that appeared, for the candidates as shown."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise AnswerUnreadable(
-            _("judgments is {rows}, not a list of objects").format(rows=short_repr(rows))
+            _("judgments is {rows}, not a list of objects").format(rows=short_repr(rows)),
+            code="not_objects",
         )
     by_key = _by_key(rows)
     reader = _Reader(document, columns, candidates)
@@ -92,7 +93,8 @@ def read_answer_values(
         raise AnswerUnreadable(
             _("a judgment of {judgment} was not asked for").format(
                 judgment=short_repr(next(iter(by_key)))
-            )
+            ),
+            code="unasked",
         )
     values = reader.values
     values.judged.sort(key=lambda each: -1 if each.position is None else each.position)
@@ -105,11 +107,13 @@ def _by_key(rows: list[dict[str, Any]]) -> dict[Key, Row]:
         candidate, question = row.get("candidate"), row.get("question")
         if not isinstance(candidate, str | None) or not isinstance(question, str):
             raise AnswerUnreadable(
-                _("a judgment lacks its candidate or question: {row}").format(row=short_repr(row))
+                _("a judgment lacks its candidate or question: {row}").format(row=short_repr(row)),
+                code="incomplete_judgment",
             )
         if (candidate, question) in by_key:
             raise AnswerUnreadable(
-                _("{key} is judged twice").format(key=short_repr((candidate, question)))
+                _("{key} is judged twice").format(key=short_repr((candidate, question))),
+                code="judged_twice",
             )
         by_key[candidate, question] = row
     return by_key
@@ -136,12 +140,15 @@ class _Reader:
         if not self._appears(question, candidate):
             if value is not None:
                 raise AnswerUnreadable(
-                    _("{name} is answered, though it is not asked there").format(name=name)
+                    _("{name} is answered, though it is not asked there").format(name=name),
+                    code="unasked",
                 )
             return
         if value is None or value == "":
             if question.required:
-                raise AnswerUnreadable(_("{name} is not judged").format(name=name))
+                raise AnswerUnreadable(
+                    _("{name} is not judged").format(name=name), code="not_judged"
+                )
             return
         if question.options.is_text:
             self.values.written.append(_written_text(question, candidate, row, name))
@@ -182,7 +189,10 @@ class _Reader:
     ) -> None:
         question = self.columns.get(column)
         if question is None:
-            raise AnswerUnreadable(_("the study has no question '{column}'").format(column=column))
+            raise AnswerUnreadable(
+                _("the study has no question '{column}'").format(column=column),
+                code="unknown_question",
+            )
         position = None if candidate is None else self.candidates.index(candidate)
         row = JudgmentValue(candidate, question, value, position, seconds)
         self.values.judged.append(row)
@@ -195,14 +205,16 @@ def _indexes(question: ProtocolQuestion, value: Any, name: str) -> list[int]:
         raise AnswerUnreadable(
             _("{name} is {value}, not categories from 0 to {n}").format(
                 name=name, value=short_repr(value), n=n - 1
-            )
+            ),
+            code="not_categories",
         )
     least, most = question.least or 0, question.most or n
     if not least <= len(value) <= most:
         raise AnswerUnreadable(
             _("{name} names {n} categories, not {least} to {most}").format(
                 name=name, n=len(value), least=least, most=most
-            )
+            ),
+            code="number_of_categories",
         )
     return list(value)
 
@@ -211,17 +223,20 @@ def _number(question: ProtocolQuestion, value: Any, name: str) -> float:
     low, high = range_of(question)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise AnswerUnreadable(
-            _("{name} is {value}, not a number").format(name=name, value=short_repr(value))
+            _("{name} is {value}, not a number").format(name=name, value=short_repr(value)),
+            code="not_a_number",
         )
     if not low <= value <= high:  # NaN as well
         raise AnswerUnreadable(
             _("{name} is {value}, outside its scale from {low:g} to {high:g}").format(
                 name=name, value=short_repr(value), low=low, high=high
-            )
+            ),
+            code="off_scale",
         )
     if (question.kind in COUNTED or question.whole) and not float(value).is_integer():
         raise AnswerUnreadable(
-            _("{name} is {value}, between two choices").format(name=name, value=short_repr(value))
+            _("{name} is {value}, between two choices").format(name=name, value=short_repr(value)),
+            code="not_whole",
         )
     return float(value)
 
@@ -235,7 +250,8 @@ def _written_text(
         raise AnswerUnreadable(
             _("{name} has {n} characters, not {least} to {most}").format(
                 name=name, n=len(text), least=least, most=most
-            )
+            ),
+            code="text_length",
         )
     seconds, pasted = read_seconds(row, "seconds"), read_boolean(row, "pasted")
     return WrittenText(candidate, question.name, text, seconds, pasted)
@@ -246,7 +262,8 @@ def read_text(answer: Row, name: str) -> str:
     text = answer.get(name, "")
     if not isinstance(text, str):
         raise AnswerUnreadable(
-            _("{name} is {text}, not a text").format(name=name, text=short_repr(text))
+            _("{name} is {text}, not a text").format(name=name, text=short_repr(text)),
+            code="not_a_text",
         )
     mended = text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass")
     return mended.decode("utf-16-le", "replace")
@@ -258,13 +275,15 @@ def read_seconds(answer: Row, name: str) -> float | None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise AnswerUnreadable(
-            _("{name} is {seconds}, not a number").format(name=name, seconds=short_repr(seconds))
+            _("{name} is {seconds}, not a number").format(name=name, seconds=short_repr(seconds)),
+            code="not_a_number",
         )
     if not 0 <= seconds <= LONGEST_SECONDS:
         raise AnswerUnreadable(
             _("{name} is {seconds}, no time anybody worked").format(
                 name=name, seconds=short_repr(seconds)
-            )
+            ),
+            code="impossible_time",
         )
     return float(seconds)
 
@@ -275,6 +294,7 @@ def read_boolean(answer: Row, name: str) -> bool:
         raise AnswerUnreadable(
             _("{name} is {value}, neither true nor false").format(
                 name=name, value=short_repr(value)
-            )
+            ),
+            code="not_a_boolean",
         )
     return value

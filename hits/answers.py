@@ -56,9 +56,15 @@ def read_answers_xml(xml: str) -> dict[str, str]:
         parts = {_local(child): child.text or "" for child in answer}
         name = parts.get("QuestionIdentifier", "")
         if _local(answer) != "Answer" or not name:
-            raise AnswerUnreadable(_("the XML holds something that is not an answer with its name"))
+            raise AnswerUnreadable(
+                _("the XML holds something that is not an answer with its name"),
+                code="not_an_answer",
+            )
         if name in answers:
-            raise AnswerUnreadable(_("the XML answers {name} twice").format(name=short_repr(name)))
+            raise AnswerUnreadable(
+                _("the XML answers {name} twice").format(name=short_repr(name)),
+                code="answered_twice",
+            )
         answers[name] = parts.get("FreeText", "")
     return answers
 
@@ -68,17 +74,20 @@ def _root_element(xml: str) -> Element:
         root: Element = ElementTree.fromstring(xml, forbid_dtd=True)
     except DefusedXmlException as problem:
         raise AnswerUnreadable(
-            _("the XML declares what an answer never needs: {problem}").format(problem=problem)
+            _("the XML declares what an answer never needs: {problem}").format(problem=problem),
+            code="xml_declaration",
         ) from None
     except (ParseError, ValueError) as problem:
         raise AnswerUnreadable(
-            _("the answer is not XML: {problem}").format(problem=short_repr(str(problem)))
+            _("the answer is not XML: {problem}").format(problem=short_repr(str(problem))),
+            code="not_xml",
         ) from None
     if _local(root) != "QuestionFormAnswers":
         raise AnswerUnreadable(
             _("the XML is a {name}, not a QuestionFormAnswers").format(
                 name=short_repr(_local(root))
-            )
+            ),
+            code="wrong_element",
         )
     return root
 
@@ -101,7 +110,10 @@ def read_answer(
     fields = read_answers_xml(xml)
     if "answer" not in fields:
         raise AnswerUnreadable(
-            _("there is no field 'answer' among {fields}").format(fields=short_repr(sorted(fields)))
+            _("there is no field 'answer' among {fields}").format(
+                fields=short_repr(sorted(fields))
+            ),
+            code="missing_field",
         )
     return read_answer_text(fields["answer"], item, document, checks)
 
@@ -142,11 +154,13 @@ def _json_object(text: str) -> dict[str, Any]:
         answer = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as problem:
         raise AnswerUnreadable(
-            _("'answer' is not JSON: {problem}").format(problem=short_repr(str(problem)))
+            _("'answer' is not JSON: {problem}").format(problem=short_repr(str(problem))),
+            code="not_json",
         ) from None
     if not isinstance(answer, dict):
         raise AnswerUnreadable(
-            _("'answer' is {answer}, not a JSON object").format(answer=short_repr(answer))
+            _("'answer' is {answer}, not a JSON object").format(answer=short_repr(answer)),
+            code="not_an_object",
         )
     return answer
 
@@ -159,13 +173,15 @@ def _refuse_another_page(answer: dict[str, Any], item: Item) -> None:
     version, item_key = answer.get("version"), answer.get("item")
     if version != 1 or isinstance(version, bool):
         raise AnswerUnreadable(
-            _("version is {version}; only 1 is known").format(version=short_repr(version))
+            _("version is {version}; only 1 is known").format(version=short_repr(version)),
+            code="unknown_version",
         )
     if item_key != str(item.pk):
         raise AnswerUnreadable(
             _("the answer is about item {item_key}, not '{item}'").format(
                 item_key=short_repr(item_key), item=item.pk
-            )
+            ),
+            code="other_item",
         )
 
 
@@ -173,13 +189,15 @@ def _order(answer: dict[str, Any], candidates: dict[str, ShownCandidate]) -> lis
     order = answer.get("order")
     if not isinstance(order, list) or not all(isinstance(key, str) for key in order):
         raise AnswerUnreadable(
-            _("order is {order}, not a list of candidates").format(order=short_repr(order))
+            _("order is {order}, not a list of candidates").format(order=short_repr(order)),
+            code="not_an_order",
         )
     if len(order) != len(candidates) or set(order) != set(candidates):
         raise AnswerUnreadable(
             _("order must name each of the item's {n} candidates once; it is {order}").format(
                 n=len(candidates), order=short_repr(order)
-            )
+            ),
+            code="incomplete_order",
         )
     return order
 
@@ -191,7 +209,8 @@ def _justification(answer: dict[str, Any], document: ProtocolDocument) -> str:
         raise AnswerUnreadable(
             _("the justification has {n} characters; the study asks for {least}").format(
                 n=len(text.strip()), least=least
-            )
+            ),
+            code="short_reason",
         )
     return text
 
@@ -206,11 +225,14 @@ def _reasons(
     rows = answer.get("reasons", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise AnswerUnreadable(
-            _("reasons is {rows}, not a list of objects").format(rows=short_repr(rows))
+            _("reasons is {rows}, not a list of objects").format(rows=short_repr(rows)),
+            code="not_objects",
         )
     texts = {row.get("candidate"): row for row in rows if isinstance(row.get("candidate"), str)}
     if len(texts) != len(rows):
-        raise AnswerUnreadable(_("a reason lacks its candidate, or a candidate has two"))
+        raise AnswerUnreadable(
+            _("a reason lacks its candidate, or a candidate has two"), code="ambiguous_reason"
+        )
     chosen = values.chosen(document) if document.reason.rule == "choice" else []
     reasons = []
     for question, candidate in chosen:
@@ -224,7 +246,8 @@ def _reasons(
                     candidate=candidate.blind_key,
                     n=len(text),
                     least=document.reason.least_length,
-                )
+                ),
+                code="short_reason",
             )
         if text:
             pasted = read_boolean(row, "pasted")
@@ -233,7 +256,8 @@ def _reasons(
         raise AnswerUnreadable(
             _("a reason for {candidate} was not asked for").format(
                 candidate=short_repr(next(iter(texts)))
-            )
+            ),
+            code="unasked",
         )
     return reasons
 
@@ -248,7 +272,8 @@ def _consented_at(answer: dict[str, Any], document: ProtocolDocument) -> datetim
         raise AnswerUnreadable(
             _("consent is {consent}, not to the study's text '{expected}'").format(
                 consent=short_repr(consent), expected=expected
-            )
+            ),
+            code="no_consent",
         )
     try:
         at = datetime.fromisoformat(str(consent.get("at")))
@@ -258,7 +283,8 @@ def _consented_at(answer: dict[str, Any], document: ProtocolDocument) -> datetim
         raise AnswerUnreadable(
             _("consent was given at {time}, which is not a time").format(
                 time=short_repr(consent.get("at"))
-            )
+            ),
+            code="not_a_time",
         )
     try:
         return at.astimezone(UTC)

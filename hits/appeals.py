@@ -56,7 +56,7 @@ def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> 
     validate_text(answer, name=_("An answer"))
     rows = Appeal.objects.filter(pk=appeal.pk, answer="")
     if not rows.update(answer=answer.strip(), answered_by=actor, answered_at=timezone.now()):
-        raise DecisionRefused(_("The appeal is answered already."))
+        raise DecisionRefused(_("The appeal is answered already."), code="answered_already")
     details = {"assignment": appeal.assignment.assignment_id, "answer": answer.strip()}
     record(
         team=study.team, actor=actor, action="appeal.answer", subject=study.slug, details=details

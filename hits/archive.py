@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def unfinished_work(study: Study) -> list[CodedText]:
-    """What would go on behind the archive's door, in sentences; nothing where it may be shut."""
+    """Reasons why the study cannot be archived yet."""
     return list(_unfinished(study))
 
 
@@ -87,5 +87,6 @@ def require_current(study: Study) -> None:
     """Refuse to launch anything of a study in the archive."""
     if study.archived_at is not None:
         raise BatchUnfit(
-            _("Study '{slug}' is in the archive. Take it out to launch.").format(slug=study.slug)
+            _("Study '{slug}' is in the archive. Take it out to launch.").format(slug=study.slug),
+            code="archived",
         )

@@ -35,17 +35,20 @@ def read_bonuses(path: Path) -> list[BonusLine]:
                 raise BonusFileRefused(
                     _("{file} lacks the column {columns}.").format(
                         file=path.name, columns=", ".join(missing_columns)
-                    )
+                    ),
+                    code="missing_column",
                 )
             lines = [_line(path, rows.line_num, row) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BonusFileRefused(
-            _("{file} cannot be read: {error}.").format(file=path.name, error=error)
+            _("{file} cannot be read: {error}.").format(file=path.name, error=error),
+            code="unreadable",
         ) from error
     distinct = {(line.assignment_id, line.reason) for line in lines}
     if len(distinct) < len(lines):
         raise BonusFileRefused(
-            _("{file} names an assignment twice for the same reason.").format(file=path.name)
+            _("{file} names an assignment twice for the same reason.").format(file=path.name),
+            code="named_twice",
         )
     return lines
 
@@ -57,6 +60,7 @@ def _line(path: Path, number: int, row: dict[str, str]) -> BonusLine:
         raise BonusFileRefused(
             _("Line {number} of {file}: {error} Nothing was paid.").format(
                 number=number, file=path.name, error=error
-            )
+            ),
+            code="not_an_amount",
         ) from None
     return BonusLine((row["assignment_id"] or "").strip(), amount, (row["reason"] or "").strip())

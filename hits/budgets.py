@@ -174,7 +174,7 @@ def require_within_budgets(*, study: Study, extra_usd_by_batch: Mapping[int, Dec
         of_batch = room.budget.batch_id
         extra_usd = total_usd if of_batch is None else extra_usd_by_batch[of_batch]
         if extra_usd > room.left_usd:
-            raise OverBudget(over_budget_message(room, extra_usd))
+            raise OverBudget(over_budget_message(room, extra_usd), code=f"{room.scope}_budget")
 
 
 def over_budget_message(room: Room, extra_usd: Decimal) -> str:

@@ -51,10 +51,10 @@ class MissingAssignments:
 def price_of_more(batch: Batch, n_more: int) -> Estimate:
     """What so many more assignments of every published HIT may cost; ChangeUnfit if impossible."""
     if n_more < 1:
-        raise ChangeUnfit(_("Ask for at least one more assignment of each HIT."))
+        raise ChangeUnfit(_("Ask for at least one more assignment of each HIT."), code="none_added")
     hits = list(Hit.objects.of(batch).published().select_related("batch"))
     if not hits:
-        raise ChangeUnfit(_("None of the batch's HITs is published yet."))
+        raise ChangeUnfit(_("None of the batch's HITs is published yet."), code="unpublished")
     for hit in hits:
         _require_same_fee(hit, hit.n_assignments + n_more)
     return _price(batch, [(hit, n_more) for hit in hits])
@@ -72,7 +72,8 @@ def add_assignments(
     current = _locked_batch(batch)
     if current.n_added != n_added:
         raise ChangeUnfit(
-            _("Assignments were added to batch {pk} since. Look at it again.").format(pk=batch.pk)
+            _("Assignments were added to batch {pk} since. Look at it again.").format(pk=batch.pk),
+            code="changed_since",
         )
     cost = price_of_more(current, n_more)
     _require_unchanged(current, expected, cost)
@@ -132,7 +133,10 @@ def repost_missing(
     current = _locked_batch(batch)
     gap = missing_assignments(current)
     if not gap.hits:
-        raise ChangeUnfit(_("Nothing is missing: every item has the judgments it was meant to."))
+        raise ChangeUnfit(
+            _("Nothing is missing: every item has the judgments it was meant to."),
+            code="nothing_missing",
+        )
     _require_unchanged(current, expected, gap.cost)
     _require_future(current, expires_at)
     _require_within_budgets(current, gap.cost)
@@ -220,9 +224,13 @@ def _locked_batch(batch: Batch) -> Batch:
     batches = Batch.objects.select_for_update(of=("self",)).select_related("study", "connection")
     batch = batches.get(pk=batch.pk)
     if batch.closed_at:
-        raise ChangeUnfit(_("Batch {pk} is closed; launch another one.").format(pk=batch.pk))
+        raise ChangeUnfit(
+            _("Batch {pk} is closed; launch another one.").format(pk=batch.pk), code="batch_closed"
+        )
     if batch.study.archived_at:
-        raise ChangeUnfit(_("The study is in the archive. Take it out to change its batches."))
+        raise ChangeUnfit(
+            _("The study is in the archive. Take it out to change its batches."), code="archived"
+        )
     return batch
 
 
@@ -236,7 +244,8 @@ def _require_unchanged(batch: Batch, expected: Estimate, cost: Estimate) -> None
             cost.n_assignments,
         )
         raise ChangeUnfit(
-            text.format(pk=batch.pk, n=cost.n_assignments, cost=f"{cost.total_usd:.2f}")
+            text.format(pk=batch.pk, n=cost.n_assignments, cost=f"{cost.total_usd:.2f}"),
+            code="changed_since",
         )
 
 
@@ -251,7 +260,8 @@ def _require_same_fee(hit: Hit, n_assignments: int) -> None:
             _(
                 "A HIT of fewer than ten assignments cannot be given ten or more. Launch another "
                 "round for the items that need them."
-            )
+            ),
+            code="fee_step",
         )
 
 
@@ -266,13 +276,16 @@ def _price(batch: Batch, rows: list[tuple[Hit, int]]) -> Estimate:
 def _require_future(batch: Batch, expires_at: datetime) -> None:
     now = timezone.now()
     if not now < expires_at <= now + timedelta(seconds=YEAR_SECONDS):
-        raise ChangeUnfit(_("The new end must lie in the future, within a year."))
+        raise ChangeUnfit(
+            _("The new end must lie in the future, within a year."), code="not_in_future"
+        )
     present = expiry_of(batch)
     if present > now and expires_at < present:
         raise ChangeUnfit(
             _("A marketplace cannot make HITs expire earlier than on {at}, only now.").format(
                 at=f"{present:%Y-%m-%d %H:%M} UTC"
-            )
+            ),
+            code="before_expiry",
         )
 
 

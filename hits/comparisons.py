@@ -36,14 +36,16 @@ def _best_worst(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> 
         raise AnswerUnreadable(
             _("'{question}' is {value}, not a best and a worst").format(
                 question=question.name, value=short_repr(value)
-            )
+            ),
+            code="not_best_and_worst",
         )
     best, worst = (_candidate_key(question, value[end], keys) for end in ("best", "worst"))
     if best == worst:
         raise AnswerUnreadable(
             _("'{question}' names '{best}' as the best and the worst").format(
                 question=question.name, best=best
-            )
+            ),
+            code="best_is_worst",
         )
     return dict.fromkeys(keys, 0.5) | {best: 1.0, worst: 0.0}
 
@@ -55,7 +57,8 @@ def _ranking(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> dic
         raise AnswerUnreadable(
             _("'{question}' must rank each of the {n} candidates once; it is {value}").format(
                 question=question.name, n=len(keys), value=short_repr(value)
-            )
+            ),
+            code="incomplete_ranking",
         )
     n_others = max(len(keys) - 1, 1)
     n_below = len(keys)
@@ -73,11 +76,13 @@ def _groups(question: ProtocolQuestion, value: Any) -> list[list[str]]:
         raise AnswerUnreadable(
             _("'{question}' is {value}, not lists of candidates").format(
                 question=question.name, value=short_repr(value)
-            )
+            ),
+            code="not_a_ranking",
         )
     if not question.ties and any(len(group) > 1 for group in value):
         raise AnswerUnreadable(
-            _("'{question}' has equal ranks, which are not allowed").format(question=question.name)
+            _("'{question}' has equal ranks, which are not allowed").format(question=question.name),
+            code="equal_ranks",
         )
     return list(value)
 
@@ -87,6 +92,7 @@ def _candidate_key(question: ProtocolQuestion, key: Any, keys: Sequence[str]) ->
         raise AnswerUnreadable(
             _("'{question}' names {key}, which is not a candidate here").format(
                 question=question.name, key=short_repr(key)
-            )
+            ),
+            code="unknown_candidate",
         )
     return key

@@ -123,7 +123,9 @@ def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
     name = arguments["name"]
     if "access_key_id" not in arguments:
         if Connection.objects.of(team).usable().filter(marketplace=THIS_SITE).exists():
-            raise ConnectionUnfit(_("This site's marketplace is connected already."))
+            raise ConnectionUnfit(
+                _("This site's marketplace is connected already."), code="connected_already"
+            )
         funds = TEST_FUNDS_USD if arguments.get("test_funds") else None
         connect_this_site(team=team, name=name, actor=actor, test_funds_usd=funds)
         return
@@ -141,7 +143,8 @@ def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
 def _secret_of(arguments: dict[str, Any]) -> str:
     if not arguments["encrypted_secret"]:
         raise ConnectionUnfit(
-            _("The secret key of this request is stored no longer. Enter it anew.")
+            _("The secret key of this request is stored no longer. Enter it anew."),
+            code="secret_deleted",
         )
     try:
         return decrypt(arguments["encrypted_secret"])

@@ -53,7 +53,8 @@ def connection_of_name(name: str) -> Connection:
         raise ConnectionUnfit(
             _("There is no open connection '{name}'. Known: {names}.").format(
                 name=name, names=names or _("none")
-            )
+            ),
+            code="unknown_connection",
         )
     return connection
 
@@ -163,7 +164,7 @@ def _store_connection(connection: Connection, actor: User) -> Connection:
         raise ConnectionUnfit(" ".join(error.messages)) from error
     except IntegrityError as error:
         message = _("This team has a connection named “{name}” already.")
-        raise ConnectionUnfit(message.format(name=connection.name)) from error
+        raise ConnectionUnfit(message.format(name=connection.name), code="name_taken") from error
     return connection
 
 

@@ -38,12 +38,13 @@ NO_REASON = gettext_lazy("The marketplace did not pass it on.")
 def validate_text(text: str, *, name: str, most: int = LONGEST_TEXT) -> None:
     """DecisionRefused, where the text is empty, too long or nothing a marketplace takes."""
     if not text.strip():
-        raise DecisionRefused(_("{name} is needed.").format(name=name))
+        raise DecisionRefused(_("{name} is needed.").format(name=name), code="empty")
     if len(text) > most or CONTROL_CHARACTERS.search(text):
         raise DecisionRefused(
             _("{name} has at most {n} characters, and no control characters.").format(
                 name=name, n=most
-            )
+            ),
+            code="characters",
         )
 
 

@@ -27,7 +27,7 @@ def fetch_shared_devices(*, batch: Batch) -> int:
         return 0
     listed = answer.get("shared_devices")
     if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed):
-        raise MarketplaceFault(_("it sent no list of shared devices"))
+        raise MarketplaceFault(_("it sent no list of shared devices"), code="not_a_list")
     workers = _workers_of(batch)
     pseudonyms = _pseudonyms_of(batch)
     rows = [_row(batch, row, workers, pseudonyms) for row in listed[:MOST_ROWS]]
@@ -45,7 +45,9 @@ def _row(
     worker = workers.get(identifier(row, "worker_id"))
     others = row.get("others")
     if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
-        raise MarketplaceFault(_("the other workers of a device are not a list of ids"))
+        raise MarketplaceFault(
+            _("the other workers of a device are not a list of ids"), code="not_ids"
+        )
     if worker is None:
         return None
     return SharedDevice(

@@ -68,11 +68,13 @@ def validate_draft(draft: DraftDecision) -> None:
     if assignment.hit.batch.is_recruited:
         _require_for_participants(draft)
     if action in (Action.APPROVE, Action.REJECT, Action.PART_PAY):
-        require_possible(assignment, is_undecided(assignment), _("It is decided already."))
+        require_possible(
+            assignment, is_undecided(assignment), _("It is decided already."), "decided_already"
+        )
     if action == Action.OVERRIDE:
         possible = Assignment.objects.overridable().filter(pk=assignment.pk).exists()
         message = _("Only a rejection of the last 30 days can be overridden.")
-        require_possible(assignment, possible, message)
+        require_possible(assignment, possible, message, "override_too_late")
         _require_known_part(draft)
     if action in (Action.APPROVE, Action.REJECT, Action.PART_PAY, Action.OVERRIDE):
         needs_text = action in (Action.REJECT, Action.PART_PAY)
@@ -96,22 +98,22 @@ def _require_for_participants(draft: DraftDecision) -> None:
             "A participant's recruiter asks for a reason of at least {most} characters, and all "
             "items of the participant are rejected by it; this one has {n}."
         ).format(most=SHORTEST_PARTICIPANTS_REASON, n=n)
-        require_possible(assignment, n >= SHORTEST_PARTICIPANTS_REASON, message)
+        require_possible(assignment, n >= SHORTEST_PARTICIPANTS_REASON, message, "short_reason")
     if draft.action == Action.PART_PAY:
         message = _("Participants are paid by their recruiter, who pays all of a study or nothing.")
-        require_possible(assignment, is_possible=False, message=message)
+        require_possible(assignment, False, message, "all_or_nothing")
     if draft.action in OPPOSITE and (other := _decided_otherwise(draft)) is not None:
         message = _(
             "Another item of this participant, {item}, is {decision}: all are decided alike."
         ).format(item=other.item, decision=other.decision)
-        require_possible(assignment, is_possible=False, message=message)
+        require_possible(assignment, False, message, "decided_otherwise")
     if draft.action == Action.BONUS:
         currency = currency_of(assignment.hit.batch)
         message = _(
             "The account at the recruiter is in {currency}, and bonuses here are in dollars: pay "
             "this one on the batch's page, under Participants, or at the recruiter."
         ).format(currency=currency)
-        require_possible(assignment, currency == "USD", message)
+        require_possible(assignment, currency == "USD", message, "other_currency")
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,10 @@ def is_undecided(assignment: Assignment) -> bool:
     return assignment.status == Assignment.Status.SUBMITTED and not assignment.decision
 
 
-def require_possible(assignment: Assignment, is_possible: bool, message: str) -> None:
-    """DecisionRefused with the message, which names the assignment, where it is not."""
+def require_possible(assignment: Assignment, is_possible: bool, message: str, code: str) -> None:
+    """Raise DecisionRefused with the message and the code if the decision is not possible."""
     if not is_possible:
-        raise DecisionRefused(message, assignment=assignment)
+        raise DecisionRefused(message, assignment=assignment, code=code)
 
 
 def undo_draft(
@@ -173,7 +175,8 @@ def _require_known_part(draft: DraftDecision) -> None:
             _(
                 "The work was paid ${part} of its reward already. Overriding pays the whole reward "
                 "on top, ${total} in all: type that amount to confirm it."
-            ).format(part=part.amount_usd, total=part.with_reward_usd)
+            ).format(part=part.amount_usd, total=part.with_reward_usd),
+            code="part_paid",
         )
 
 

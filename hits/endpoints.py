@@ -80,7 +80,8 @@ def connect(
             _(
                 "'{address}' is not a marketplace's address: {problem}. It needs http(s)://, a "
                 "host and a path, such as http://127.0.0.1:8000/requester."
-            ).format(address=address, problem=error)
+            ).format(address=address, problem=error),
+            code="not_an_address",
         ) from None
 
 
@@ -120,7 +121,8 @@ def local_key() -> AccessKey:
                 "There is no access key for the marketplace. Make one with `python manage.py "
                 "create_requester NAME --deposit 100 --json` and put it into the environment (or "
                 ".env) as MARKETPLACE_ACCESS_KEY_ID and MARKETPLACE_SECRET_ACCESS_KEY."
-            )
+            ),
+            code="no_key",
         )
     return key
 
@@ -134,7 +136,8 @@ def translated_errors() -> Iterator[None]:
         raise _error_of(error) from error
     except NO_KEY as error:
         raise CredentialsMissing(
-            _("There is no access key for the marketplace: {error}.").format(error=error)
+            _("There is no access key for the marketplace: {error}.").format(error=error),
+            code="no_key",
         ) from error
     except (ConnectionError, HTTPClientError, ResponseParserError) as error:
         if isinstance(inner := getattr(error, "kwargs", {}).get("error"), HitsError):
@@ -142,7 +145,8 @@ def translated_errors() -> Iterator[None]:
         raise MarketplaceUnreachable(
             _("No marketplace answers: {error} Is the site running (`make run`)?").format(
                 error=error
-            )
+            ),
+            code="no_answer",
         ) from error
 
 

@@ -45,7 +45,8 @@ def _post(site_url: str, path: str, content: dict[str, str]) -> dict[str, Any]:
         raise MarketplaceUnreachable(
             _("What answers at {address} is not an Assay marketplace (HTTP {status}).").format(
                 address=answer.address, status=answer.status
-            )
+            ),
+            code="not_assay",
         )
     if answer.status != HTTPStatus.CREATED:
         raise MarketplaceRefused(_code(answer.status), answer.error)

@@ -110,10 +110,9 @@ class MarketplaceSlow(HitsError):
 class MarketplaceFault(HitsError):
     """The marketplace answered with what cannot be; nothing of the answer is stored."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            _("The marketplace's answer cannot be right: {problem}.").format(problem=problem)
-        )
+    def __init__(self, problem: str, *, code: str = "") -> None:
+        text = _("The marketplace's answer cannot be right: {problem}.")
+        super().__init__(text.format(problem=problem), code=code)
 
 
 class NothingPublished(HitsError):
@@ -151,8 +150,9 @@ class QuestionTooLarge(HitsError):
 class AnswerUnreadable(HitsError):
     """What came back is not an answer to the item."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(_("The answer cannot be read: {problem}.").format(problem=problem))
+    def __init__(self, problem: str, *, code: str = "") -> None:
+        text = _("The answer cannot be read: {problem}.")
+        super().__init__(text.format(problem=problem), code=code)
 
 
 class AlreadyJudged(HitsError):
@@ -166,10 +166,12 @@ class FeedbackUnfit(HitsError):
 class AssignmentRefused(HitsError):
     """Something that one assignment cannot have; its text names the assignment, if any."""
 
-    def __init__(self, message: str, *, assignment: Assignment | None = None) -> None:
+    def __init__(
+        self, message: str, *, assignment: Assignment | None = None, code: str = ""
+    ) -> None:
         self.message, self.assignment = message, assignment
         named = f"{assignment.assignment_id}: " if assignment else ""
-        super().__init__(f"{named}{message}")
+        super().__init__(f"{named}{message}", code=code)
 
     @property
     def without_id(self) -> str:

@@ -48,7 +48,7 @@ def exclude_workers(
     marketplace = batch.connection.marketplace
     ids = list(dict.fromkeys(worker_ids))
     if errors := worker_id_errors(ids):
-        raise BatchUnfit(" ".join(errors))
+        raise BatchUnfit(" ".join(errors), code="worker_ids")
     Worker.objects.bulk_create(
         (Worker(marketplace=marketplace, worker_id=each) for each in ids), ignore_conflicts=True
     )

@@ -49,7 +49,8 @@ def assignment_record(hit: Hit | PracticeHit, content: Mapping[str, Any]) -> Ass
     """One of a HIT's assignments; MarketplaceFault where it is another's, or none at all."""
     if content.get("HITId", hit.hit_id) != hit.hit_id:
         raise MarketplaceFault(
-            _("asked for HIT {hit_id}, it sent an assignment of another").format(hit_id=hit.hit_id)
+            _("asked for HIT {hit_id}, it sent an assignment of another").format(hit_id=hit.hit_id),
+            code="other_hit",
         )
     return AssignmentRecord(
         assignment_id=identifier(content, "AssignmentId"),
@@ -66,14 +67,16 @@ def assignment_status(content: Mapping[str, Any]) -> Assignment.Status:
     try:
         return Assignment.Status(str(content.get("AssignmentStatus")))
     except ValueError:
-        raise MarketplaceFault(_("an assignment has a status that does not exist")) from None
+        raise MarketplaceFault(
+            _("an assignment has a status that does not exist"), code="unknown_status"
+        ) from None
 
 
 def appeal_records(content: Mapping[str, Any]) -> list[AppealRecord]:
     """The appeals of an answer that lists them."""
     rows = content.get("appeals")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise MarketplaceFault(_("it sent no list of appeals"))
+        raise MarketplaceFault(_("it sent no list of appeals"), code="not_a_list")
     return [
         AppealRecord(
             assignment_id=identifier(row, "assignment_id"),
@@ -89,7 +92,7 @@ def identifier(content: Mapping[str, Any], name: str) -> str:
     """An id that a marketplace gave."""
     value = text_of(content, name, most=LONGEST_ID)
     if not value:
-        raise MarketplaceFault(_("{name} is missing").format(name=name))
+        raise MarketplaceFault(_("{name} is missing").format(name=name), code="missing")
     return value
 
 
@@ -100,14 +103,18 @@ def amount_usd(value: Any, name: str) -> Decimal:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or abs(amount) > MOST_USD:
-        raise MarketplaceFault(_("{name} is not an amount of dollars").format(name=name))
+        raise MarketplaceFault(
+            _("{name} is not an amount of dollars").format(name=name), code="not_an_amount"
+        )
     return amount.quantize(CENT)
 
 
 def count(value: Any, name: str) -> int:
     """A number of things."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNTED:
-        raise MarketplaceFault(_("{name} is not a number of things").format(name=name))
+        raise MarketplaceFault(
+            _("{name} is not a number of things").format(name=name), code="not_a_number"
+        )
     return value
 
 
@@ -116,7 +123,9 @@ def text_of(content: Mapping[str, Any], name: str, *, most: int | None = None) -
     value = content.get(name)
     # No database keeps a NUL or half of a sign in a text, and no XML has one.
     if not isinstance(value, str) or UNKEPT.search(value) or len(value) > (most or len(value)):
-        raise MarketplaceFault(_("{name} is not a text, or too long a one").format(name=name))
+        raise MarketplaceFault(
+            _("{name} is not a text, or too long a one").format(name=name), code="not_a_text"
+        )
     return value
 
 
@@ -126,7 +135,11 @@ def time_of(value: Any, name: str) -> datetime:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         at = at.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
-        raise MarketplaceFault(_("{name} is not a time").format(name=name)) from None
+        raise MarketplaceFault(
+            _("{name} is not a time").format(name=name), code="not_a_time"
+        ) from None
     if not EARLIEST <= at <= LATEST:
-        raise MarketplaceFault(_("{name} is not a time of this century").format(name=name))
+        raise MarketplaceFault(
+            _("{name} is not a time of this century").format(name=name), code="not_a_time"
+        )
     return at

@@ -58,7 +58,8 @@ def draft_batch(
         raise BatchUnfit(
             _("A reward of ${reward_usd} is not an amount in whole cents.").format(
                 reward_usd=reward_usd
-            )
+            ),
+            code="reward",
         )
     batch = Batch(
         study=study,
@@ -74,7 +75,7 @@ def draft_batch(
     except ValidationError as error:
         faults = " ".join(f"{name}: {' '.join(each)}" for name, each in error.message_dict.items())
         raise BatchUnfit(
-            _("The batch cannot be published. {faults}").format(faults=faults)
+            _("The batch cannot be published. {faults}").format(faults=faults), code="settings"
         ) from None
     _require_pages(study)
     require_no_faults(launch_faults(study))
@@ -94,7 +95,8 @@ def _require_pages(study: Study) -> None:
     """Every item must make a page before money is spent on the first."""
     if not study.items.exists():
         raise BatchUnfit(
-            _("Study '{study}' has no items; import some first.").format(study=study.slug)
+            _("Study '{study}' has no items; import some first.").format(study=study.slug),
+            code="no_items",
         )
     for fault in item_faults(study):
         raise fault.error
@@ -136,14 +138,16 @@ def plan_batch(
             _(
                 "Every item of study '{study}' has a HIT in round {round} already. "
                 "Begin round {next_round}, or import items."
-            ).format(study=study.slug, round=draft.round, next_round=draft.round + 1)
+            ).format(study=study.slug, round=draft.round, next_round=draft.round + 1),
+            code="nothing_left",
         )
     if n_items not in (None, len(items)):
         raise LaunchedMeanwhile(
             _(
                 "What would be launched has changed (items before: {n_before}, now: {n}). "
                 "Nothing was launched: look at it again."
-            ).format(n_before=n_items, n=len(items))
+            ).format(n_before=n_items, n=len(items)),
+            code="changed_since",
         )
     cost = price_launch(draft, n_items=len(items))
     draft.item_sample = _record_sample(draft, items)
@@ -239,7 +243,8 @@ def _earlier_batch(draft: Batch, beside: Sequence[Batch], part: int | None) -> B
                 _(
                     "Something else of this study was launched meanwhile (batch {batch}). "
                     "Nothing was launched now: look at what is left, and launch again."
-                ).format(batch=same.pk)
+                ).format(batch=same.pk),
+                code="launched_meanwhile",
             )
         return same
     same = batch_like(draft, beside)
@@ -296,7 +301,8 @@ def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: in
                 reward_usd=batch.reward_usd,
                 max_assignments=batch.max_assignments,
                 next_round=batch.round + 1,
-            )
+            ),
+            code="round_exists",
         )
 
 

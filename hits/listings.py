@@ -42,7 +42,8 @@ def listed(
             raise MarketplaceFault(
                 _(
                     "its answer to {operation} has no end: {n} pages in a row held nothing new"
-                ).format(operation=operation, n=n_empty)
+                ).format(operation=operation, n=n_empty),
+                code="endless",
             )
 
 
@@ -51,8 +52,10 @@ def _next_page(pages: Iterator[dict[str, Any]]) -> dict[str, Any] | None:
         with translated_errors():
             return next(pages, None)
     except PaginationError as error:
-        raise MarketplaceFault(_("its list does not go on: {error}").format(error=error)) from error
+        raise MarketplaceFault(
+            _("its list does not go on: {error}").format(error=error), code="broken_list"
+        ) from error
     except UNREADABLE as error:
         raise MarketplaceFault(
-            _("it sent a value that cannot be read: {error}").format(error=error)
+            _("it sent a value that cannot be read: {error}").format(error=error), code="unreadable"
         ) from error

@@ -39,7 +39,7 @@ def served_site() -> Iterator[str]:
     A site for others is not its own at that address: it refuses the host and asks for TLS.
     """
     if not settings.OWN_MACHINE:
-        raise ConnectionUnfit(FOR_OTHERS)
+        raise ConnectionUnfit(FOR_OTHERS, code="not_local")
     server = ThreadedWSGIServer(("127.0.0.1", 0), _QuietHandler)
     server.daemon_threads = True
     server.set_app(get_internal_wsgi_application())

@@ -58,7 +58,8 @@ def post(site_url: str, path: str, content: dict[str, Any], *, signature: Signat
             answer_body = response.raw.read(decode_content=False)
     except (requests.RequestException, HTTPError) as error:
         raise MarketplaceUnreachable(
-            _("No marketplace answers at {address}: {error}").format(address=address, error=error)
+            _("No marketplace answers at {address}: {error}").format(address=address, error=error),
+            code="no_answer",
         ) from error
     is_json = "json" in response.headers.get("Content-Type", "")
     return Answer(address, response.status_code, is_json, _json_object(answer_body))

@@ -36,7 +36,7 @@ def marketplace_at(address: str) -> MarketplaceAddress:
     if _origin(parts) in ours:
         return _this_site()
     if _host(parts) in AMAZON_HOSTS:
-        raise ConnectionUnfit(amazon_closed())
+        raise ConnectionUnfit(amazon_closed(), code="amazon_closed")
     return MarketplaceAddress(_name(parts), f"{parts.scheme}://{_netloc(parts)}{parts.path}")
 
 
@@ -61,7 +61,8 @@ def _parts(address: str) -> SplitResult:
             _(
                 "“{address}” is not a marketplace's address: it needs http(s)://, a host and a "
                 "path, and nothing else."
-            ).format(address=address)
+            ).format(address=address),
+            code="not_an_address",
         )
     return parts._replace(path=parts.path.rstrip("/"))
 

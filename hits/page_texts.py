@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from django.conf import settings
+from django.utils.translation import gettext
+
 SOURCE = "en"
 RIGHT_TO_LEFT = frozenset({"ar"})
 
@@ -254,5 +257,7 @@ def page_language(language: str) -> str:
 
 
 def page_text(text: str, language: str) -> str:
-    """The page's text in that language."""
+    """The page's text in that language; in the source language, the pseudo-locale's if it is on."""
+    if language == SOURCE and settings.PSEUDO_LOCALE:
+        return gettext(text)
     return TABLES.get(language, {}).get(text, text)

@@ -38,4 +38,4 @@ def item_faults(study: Study, progress: Progress = silently) -> Iterator[ItemFau
             yield ItemFault(item.pk, item.key, error)
         except ValueError as error:
             message = _("An item cannot be shown to workers: {error}").format(error=error)
-            yield ItemFault(item.pk, item.key, BatchUnfit(message))
+            yield ItemFault(item.pk, item.key, BatchUnfit(message, code=getattr(error, "code", "")))

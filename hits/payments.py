@@ -47,15 +47,19 @@ def validate_bonus(amount_usd: Decimal, reason: str) -> None:
     """PaymentRefused, where no marketplace pays this."""
     if not CENT <= amount_usd <= LARGEST_USD or amount_usd != amount_usd.quantize(CENT):
         raise PaymentRefused(
-            _("A payment is from $0.01 to ${most:,}, in whole cents.").format(most=LARGEST_USD)
+            _("A payment is from $0.01 to ${most:,}, in whole cents.").format(most=LARGEST_USD),
+            code="amount",
         )
     if not reason.strip():
-        raise PaymentRefused(_("A payment needs a reason, which the worker reads."))
+        raise PaymentRefused(
+            _("A payment needs a reason, which the worker reads."), code="no_reason"
+        )
     if len(reason) > LONGEST_REASON or CONTROL_CHARACTERS.search(reason):
         raise PaymentRefused(
             _("A reason has at most {n} characters, and no control characters.").format(
                 n=LONGEST_REASON
-            )
+            ),
+            code="reason_characters",
         )
 
 
@@ -67,7 +71,8 @@ def validate_part(assignment: Assignment, amount_usd: Decimal, reason: str) -> N
         raise PaymentRefused(
             _("A part is less than the reward of ${reward}. To pay all of it, approve.").format(
                 reward=reward_usd
-            )
+            ),
+            code="part_too_large",
         )
 
 

@@ -68,7 +68,8 @@ def publish_batch(
     with run_time(), sole_publisher(batch, on_wait) as publisher:
         if batch.closed_at:
             raise BatchUnfit(
-                _("Batch {batch} is closed; launch another one.").format(batch=batch.pk)
+                _("Batch {batch} is closed; launch another one.").format(batch=batch.pk),
+                code="batch_closed",
             )
         if batch.is_of_all_items:
             add_hits(batch=batch)
@@ -99,7 +100,8 @@ def _require_open(connection: Connection) -> None:
             _(
                 "Connection '{connection}' is closed, so nothing more is published over it. What "
                 "is out is collected and paid all the same."
-            ).format(connection=connection)
+            ).format(connection=connection),
+            code="connection_closed",
         )
 
 

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Candidate, Item, Picture, PlacedCheck, Study
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
+from error_codes import InvalidValue
 from hits.answer_values import ShownCandidate
 from hits.exceptions import QuestionTooLarge
 from hits.page_contexts import page_context, task_of
@@ -100,13 +101,16 @@ def require_questions(study: Study, document: ProtocolDocument) -> None:
     """A ValueError if there can be no page of what the document asks."""
     n_ticked = sum(question.kind == "selection" for question in document.questions)
     if study.kind == Study.Kind.ALTERNATIVES and n_ticked != 1:
-        raise ValueError(
+        raise InvalidValue(
             _(
                 "study: '{study}' asks {n} questions; alternatives are ticked under exactly one."
-            ).format(study=study.slug, n=n_ticked)
+            ).format(study=study.slug, n=n_ticked),
+            code="not_one_question",
         )
     if not document.questions:
-        raise ValueError(_("study: '{study}' asks no question.").format(study=study.slug))
+        raise InvalidValue(
+            _("study: '{study}' asks no question.").format(study=study.slug), code="no_question"
+        )
 
 
 def question_of(page: str) -> str:
@@ -144,7 +148,10 @@ def _shuffle(item: Item, checks: Sequence[PlacedCheck]) -> list[tuple[int, Shown
     blind keys."""
     own = list(item.candidates.all())
     if not own:
-        raise ValueError(_("item: '{item}' has no candidates to judge.").format(item=item.key))
+        raise InvalidValue(
+            _("item: '{item}' has no candidates to judge.").format(item=item.key),
+            code="no_candidates",
+        )
     candidates: list[ShownCandidate] = [*own, *checks]
     candidates.sort(key=lambda each: sha256(f"{item.key}\n{each.blind_key}".encode()).digest())
     return list(enumerate(candidates))

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from error_codes import CodedText
 from hits.budgets import require_within_budgets
 from hits.contacts import request_block, request_message, request_unblock
 from hits.draft_costs import NOTHING, summary_of
@@ -32,7 +33,7 @@ class DraftsResult:
     """What became of the decisions: written down to be sent, or too late."""
 
     n_recorded: int
-    problems: Sequence[str]
+    problems: Sequence[CodedText]
 
 
 @transaction.atomic
@@ -62,7 +63,8 @@ def record_drafts(
         raise PaymentRefused(
             _("Type the amount that is spent elsewhere, ${amount}, to send it.").format(
                 amount=f"{summary.elsewhere_usd:.2f}"
-            )
+            ),
+            code="amount_unconfirmed",
         )
     if extra_usd_by_batch := summary.extra_usd_by_batch:
         require_within_budgets(study=study, extra_usd_by_batch=extra_usd_by_batch)
@@ -73,25 +75,26 @@ def record_drafts(
     return DraftsResult(len(decisions), [problem for problem in problems.values() if problem])
 
 
-def _record_draft(draft: DraftDecision, names_ids: bool) -> str:
-    """Why a decision came too late; empty where it is written down."""
+def _record_draft(draft: DraftDecision, names_ids: bool) -> CodedText | None:
+    """Record a decision; return why that was not possible, or None."""
     draft.assignment.refresh_from_db(fields=["status", "decision", "submitted_at"])
     try:
         validate_draft(draft)
         with transaction.atomic():
             RECORDERS[Action(draft.action)](draft)
     except FeedbackUnfit as refused:
-        return str(refused)
+        return CodedText(str(refused), code=refused.code)
     except AssignmentRefused as refused:
-        return str(refused) if names_ids else refused.without_id
-    return ""
+        text = str(refused) if names_ids else refused.without_id
+        return CodedText(text, code=refused.code)
+    return None
 
 
 def _verdict(draft: DraftDecision) -> None:
     decision = Decision.APPROVE if draft.action == Action.APPROVE else Decision.REJECT
     rows = Assignment.objects.filter(pk=draft.assignment_id)
     n = decide(assignments=rows, decision=decision, feedback=draft.text, decided_by=draft.reviewer)
-    require_possible(draft.assignment, bool(n), _("It is decided already."))
+    require_possible(draft.assignment, bool(n), _("It is decided already."), "decided_already")
 
 
 def _part_pay(draft: DraftDecision) -> None:
@@ -115,13 +118,16 @@ def _pay(draft: DraftDecision, purpose: str) -> None:
         raise PaymentRefused(
             _("A bonus for this reason is paid already, or on its way."),
             assignment=draft.assignment,
+            code="paid_already",
         )
 
 
 def _override(draft: DraftDecision) -> None:
     rows = Assignment.objects.filter(pk=draft.assignment_id)
     n = override(assignments=rows, feedback=draft.text, decided_by=draft.reviewer)
-    require_possible(draft.assignment, bool(n), _("Its rejection is overridden already."))
+    require_possible(
+        draft.assignment, bool(n), _("Its rejection is overridden already."), "overridden_already"
+    )
 
 
 def _message(draft: DraftDecision) -> None:

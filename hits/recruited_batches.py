@@ -21,12 +21,11 @@ from django.utils.translation import ngettext
 
 from accounts.audit import record
 from annotation.study_jobs import RECRUIT, jobs_of, request_study_job
-from hits import recruiter_api
+from hits import recruiter_accounts, recruiter_api
 from hits.exceptions import HitsError, RecruitingRefused
 from hits.models import SIZE, Assignment, Batch, Hit, Recruiter, Recruitment
 from hits.recruited_bonuses import BONUS, checked_bonus, token_of
 from hits.recruited_standing import follow_batch
-from hits.recruiter_accounts import PAUSE_SECONDS
 from work.exceptions import JobWaiting
 from work.models import Job
 
@@ -190,7 +189,7 @@ def recruit_in_background(running: RunningJob) -> str:
         raise
     recruitment.refresh_from_db()
     if recruitment.is_under_way:
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(recruiter_accounts.PAUSE_SECONDS)
         raise JobWaiting
     if recruitment.problem:
         _note_sent(job, is_sent=False)  # whoever tries again has it sent again
@@ -213,12 +212,15 @@ def _done_by_itself(recruitment: Recruitment, action: str) -> str:
 def _require_recruitable(batch: Batch, offer: Offer) -> None:
     if not batch.is_recruited:
         raise RecruitingRefused(
-            _("This batch was launched for the marketplace's own workers, who are paid there.")
+            _("This batch was launched for the marketplace's own workers, who are paid there."),
+            code="own_workers",
         )
     if not batch.hit_type_id:
-        raise RecruitingRefused(_("None of the batch's HITs is published yet."))
+        raise RecruitingRefused(_("None of the batch's HITs is published yet."), code="unpublished")
     if offer.recruiter.connection_id != batch.connection_id:
-        raise RecruitingRefused(_("The recruiter is one of another marketplace."))
+        raise RecruitingRefused(
+            _("The recruiter is one of another marketplace."), code="other_marketplace"
+        )
     _require_no_open(Recruitment.objects.filter(batch=batch))
     _require_nothing_under_way(batch)
     _require_wanted(batch)

@@ -89,6 +89,7 @@ def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[s
             checked["token"] = earlier.token
             continue
         facts = {"worker": values["worker_id"], "amount": earlier.amount}
+        code = "unconfirmed_bonus" if earlier.is_unheard else "same_reason"
         text = _(
             "{worker} had a bonus of {amount} for the same reason on {day}. If another is meant, "
             "say what it is for."
@@ -99,7 +100,7 @@ def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[s
                 "nobody knows whether it is paid. Request the same amount again: it is paid once."
             )
         day = f"{earlier.job.created_at:%Y-%m-%d}"
-        raise RecruitingRefused(text.format(day=day, **facts), code="same_reason")
+        raise RecruitingRefused(text.format(day=day, **facts), code=code)
     if "token" not in checked:
         _require_unpaid_at_desk(recruitment.batch, values)
     return checked
@@ -120,7 +121,9 @@ def require_unrequested(assignment: Assignment, reason: str) -> None:
                 "batch’s page. If another is meant, say what it is for."
             )
             facts = {"amount": one.amount, "day": f"{one.job.created_at:%Y-%m-%d}"}
-            raise PaymentRefused(text.format(**facts), assignment=assignment)
+            raise PaymentRefused(
+                text.format(**facts), assignment=assignment, code="same_reason"
+            )
 
 
 def _require_unpaid_at_desk(batch: Batch, values: Mapping[str, Any]) -> None:
@@ -136,7 +139,8 @@ def _require_unpaid_at_desk(batch: Batch, values: Mapping[str, Any]) -> None:
                 "desk. If another is meant, say what it is for."
             )
             facts = {"worker": values["worker_id"], "amount": f"{one.amount_usd:.2f}"}
-            raise RecruitingRefused(text.format(day=f"{one.created_at:%Y-%m-%d}", **facts))
+            day = f"{one.created_at:%Y-%m-%d}"
+            raise RecruitingRefused(text.format(day=day, **facts), code="same_reason")
 
 
 def _plain(reason: str) -> str:

@@ -73,7 +73,7 @@ def fetch_decisions(connection: Connection, *, after: str) -> tuple[dict[str, st
     decided = {identifier(row, "assignment_id"): text_of(row, "status", most=10) for row in rows}
     next_ones = text_of(answer, "after", most=64)
     if next_ones and not AFTER.fullmatch(next_ones):
-        raise MarketplaceFault(_("{name} is no time").format(name="after"))
+        raise MarketplaceFault(_("{name} is no time").format(name="after"), code="not_a_time")
     return decided, next_ones
 
 
@@ -145,7 +145,8 @@ def pay_bonus(
     answer = _ask(recruitment.batch.connection, "/bonus", content, pays=True)
     if answer.get("state") == "refused":  # it was requested before, and nobody heard of it
         raise RecruitingRefused(
-            _("The recruiter has refused it since it was requested first. Request it again.")
+            _("The recruiter has refused it since it was requested first. Request it again."),
+            code="bonus_refused",
         )
     return count(answer.get("call"), "call")
 
@@ -182,7 +183,8 @@ def _ask(
         raise MarketplaceFault(_("it answered with a page of something else"))
     if answer is None:
         raise RecruitingRefused(
-            _("The marketplace of “{name}” works with no recruiters.").format(name=connection)
+            _("The marketplace of “{name}” works with no recruiters.").format(name=connection),
+            code="no_recruiters",
         )
     return answer
 

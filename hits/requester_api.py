@@ -62,14 +62,16 @@ def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> di
         raise MarketplaceUnreachable(
             _("{address} answers with HTTP {status}.").format(
                 address=answer.address, status=answer.status
-            )
+            ),
+            code="bad_status",
         )
     if not answer.is_json:
         return None
     # None of the answers is empty: that is one whose rest was lost, as one cut in the middle is.
     if not answer.content:
         raise MarketplaceUnreachable(
-            _("The answer from {address} was cut short.").format(address=answer.address)
+            _("The answer from {address} was cut short.").format(address=answer.address),
+            code="cut_short",
         )
     if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED):
         raise MarketplaceRefused(str(answer.status), answer.error)

@@ -102,7 +102,8 @@ def require_complete(
             _(
                 "What answers at {address} is not a marketplace (it sends {kind}). "
                 "Is its address right?"
-            ).format(address=address, kind=kind)
+            ).format(address=address, kind=kind),
+            code="not_a_marketplace",
         )
     if _is_cut_short(model, http_response, parsed):
         raise MarketplaceUnreachable(
@@ -110,7 +111,8 @@ def require_complete(
                 "The marketplace at {address} was asked {n} times, and each answer to "
                 "{operation} was cut short. What was done until then is stored; run it again to "
                 "go on from there."
-            ).format(address=address, n=MOST_ATTEMPTS, operation=model.name)
+            ).format(address=address, n=MOST_ATTEMPTS, operation=model.name),
+            code="cut_short",
         )
 
 

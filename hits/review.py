@@ -81,12 +81,15 @@ def withdraw_refused(*, assignments: AssignmentRecordQuerySet) -> int:
 def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
     """FeedbackUnfit, where no marketplace takes it."""
     if is_required and not feedback.strip():
-        raise FeedbackUnfit(_("A rejection needs feedback: say to the worker what was wrong."))
+        raise FeedbackUnfit(
+            _("A rejection needs feedback: say to the worker what was wrong."), code="no_feedback"
+        )
     if len(feedback) > LONGEST_FEEDBACK or CONTROL_CHARACTERS.search(feedback):
         raise FeedbackUnfit(
             _("Feedback has at most {n} characters, and no control characters.").format(
                 n=LONGEST_FEEDBACK
-            )
+            ),
+            code="feedback_characters",
         )
 
 

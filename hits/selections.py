@@ -125,12 +125,15 @@ def require_judge(draft: Batch) -> None:
         return
     is_there = ScoringRun.objects.of(draft.study).filter(pk=run).exists()
     if not is_there or question not in {one.pk for one in draft.study.questions.all()}:
-        raise BatchUnfit(_("The scores or the question that items are chosen by are gone."))
+        raise BatchUnfit(
+            _("The scores or the question that items are chosen by are gone."),
+            code="selection_gone",
+        )
     text = _(
         "Where the judge is least sure is learned from rated items: at least %(n)s of them must be "
         "scored and rated first."
     )
-    raise BatchUnfit(text % {"n": LEAST_OF_A_PILOT})
+    raise BatchUnfit(text % {"n": LEAST_OF_A_PILOT}, code="pilot_too_small")
 
 
 def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
@@ -158,7 +161,7 @@ def _require_enough(n_items: int, rows: Sequence[Row]) -> None:
             "{items} cannot be drawn: {n:,} items have no HIT. Choose 1 to {n:,}.",
             len(rows),
         )
-        raise BatchUnfit(text.format(items=items, n=len(rows)))
+        raise BatchUnfit(text.format(items=items, n=len(rows)), code="too_few_items")
 
 
 def _items_of_keys(draft: Batch, rows: Sequence[Row]) -> list[int]:
@@ -169,7 +172,9 @@ def _items_of_keys(draft: Batch, rows: Sequence[Row]) -> list[int]:
     if not unavailable:
         return matches
     existing = set(draft.study.items.filter(key__in=unavailable).values_list("key", flat=True))
-    raise BatchUnfit(" ".join(_unavailable_messages(unavailable, existing)))
+    raise BatchUnfit(
+        " ".join(_unavailable_messages(unavailable, existing)), code="items_unavailable"
+    )
 
 
 def _unavailable_messages(unavailable: Sequence[str], existing: set[str]) -> Iterable[str]:

@@ -129,7 +129,7 @@ def fetch_statement(*, batch: Batch) -> Statement | None:
     sums = {name: amount_usd(answer.get(name), name) for name in SUMS_USD}
     numbers = answer.get("assignments")
     if not isinstance(numbers, dict):
-        raise MarketplaceFault(_("its statement counts no assignments"))
+        raise MarketplaceFault(_("its statement counts no assignments"), code="no_counts")
     counts = {f"n_{name}": count(numbers.get(name), name) for name in COUNTS}
     statement, _is_new = Statement.objects.update_or_create(
         batch=batch, defaults=sums | counts | {"fetched_at": timezone.now()}

@@ -69,9 +69,11 @@ def allow_crowd(*, batch: Batch, actor: User) -> None:
 def require_possible(batch: Batch) -> None:
     """ChangeUnfit where no simulated worker could accept a HIT of this batch."""
     if not may_simulate(batch):
-        raise ChangeUnfit(_("No simulated crowd is offered for this batch."))
+        raise ChangeUnfit(_("No simulated crowd is offered for this batch."), code="no_crowd")
     if expiry_of(batch) <= timezone.now():
-        raise ChangeUnfit(_("The batch has expired: extend it first, or nobody can accept HITs."))
+        raise ChangeUnfit(
+            _("The batch has expired: extend it first, or nobody can accept HITs."), code="expired"
+        )
 
 
 def simulate_answers(

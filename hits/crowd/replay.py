@@ -92,14 +92,18 @@ class RecordedAnswers:
         drafts = self.by_item.get(item, [])
         draft = next((d for d in drafts if worker in (d.identity, d.annotator)), None)
         if draft is None:
-            raise CrowdStuck(f"The record has no answer of '{worker}' for item '{item}'.")
+            raise CrowdStuck(
+                f"The record has no answer of '{worker}' for item '{item}'.", code="no_answer"
+            )
         record = {(j.candidate, j.question): j.value for j in draft.judgments}
         pairs = [(key, pairs["name"]) for key in page["candidates"] for pairs in page["questions"]]
         names = {pair: (self.candidates[page["item"], pair[0]], pair[1]) for pair in pairs}
         for candidate, question in names.values():
             if (candidate, question) not in record:
                 raise CrowdStuck(
-                    f"The record of '{worker}' has no {question} of '{candidate}' in item '{item}'."
+                    f"The record of '{worker}' has no {question} of '{candidate}' in item "
+                    f"'{item}'.",
+                    code="no_judgment",
                 )
         values = {pair: record[name] for pair, name in names.items()}
         return form_answer(page, values, draft.justification)

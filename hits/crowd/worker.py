@@ -55,13 +55,17 @@ class CrowdWorker:
         In this order, since a site refuses many log-ins by names that it does not know.
         """
         if not (self._enter("/worker/signup/") or self._enter("/worker/login/")):
-            raise CrowdStuck(f"Worker '{self.name}' can neither log in nor sign up.")
+            raise CrowdStuck(
+                f"Worker '{self.name}' can neither log in nor sign up.", code="login_refused"
+            )
 
     def _enter(self, path: str) -> bool:
         page = Page(self._get(path).text)
         form = next((form for form in page.forms if form.asks_for_password), None)
         if form is None:
-            raise CrowdStuck(f"There is no form with a password at {self.site_url}{path}.")
+            raise CrowdStuck(
+                f"There is no form with a password at {self.site_url}{path}.", code="no_login"
+            )
         answer = self._fill(self.site_url + path, self._completed_form(form))
         return urlsplit(answer.url).path != path
 
@@ -93,18 +97,22 @@ class CrowdWorker:
         page = self._get("/worker/profile/")
         form = next((one for one in Page(page.text).forms if "subdivision" in one.fields), None)
         if form is None:
-            raise CrowdStuck(f"The page at {page.url} does not ask where a worker lives.")
+            raise CrowdStuck(
+                f"The page at {page.url} does not ask where a worker lives.", code="no_residence"
+            )
         stated = {"country": country, "subdivision": ""}
         self._fill(page.url, Form(form.action, form.classes, form.fields | stated))
 
     def _open(self, work: requests.Response) -> Task:
         frame = Page(work.text).frame
         if frame is None:
-            raise CrowdStuck(f"The page at {work.url} has no task in a frame.")
+            raise CrowdStuck(f"The page at {work.url} has no task in a frame.", code="no_task")
         address = urljoin(work.url, frame)
         task = Page(self._get(address).text).task
         if task is None:
-            raise CrowdStuck(f"The task at {address} is not one of Assay's own pages.")
+            raise CrowdStuck(
+                f"The task at {address} is not one of Assay's own pages.", code="foreign_page"
+            )
         query = parse_qs(urlsplit(address).query)
         return Task(
             assignment_id=query["assignmentId"][0],
@@ -122,7 +130,7 @@ class CrowdWorker:
         test = self._fill(page.url, form)
         form = Page(test.text).form("questions")
         if form is None:
-            raise CrowdStuck(f"The page at {test.url} has no test.")
+            raise CrowdStuck(f"The page at {test.url} has no test.", code="no_test")
         answers = {f"question-{n}": str(choice) for n, choice in enumerate(choices, start=1)}
         self._fill(test.url, Form(form.action, form.classes, form.fields | answers))
 
@@ -155,12 +163,14 @@ class CrowdWorker:
             except requests.RequestException as error:
                 if pause_seconds is None or not self._was_answered:
                     text = f"No worker site answers at {self.site_url}: {error}"
-                    raise CrowdStuck(text) from error
+                    raise CrowdStuck(text, code="no_site") from error
             else:
                 self._was_answered = True
                 if answer.status_code not in BUSY or pause_seconds is None:
                     break
             time.sleep(pause_seconds)
         if answer.status_code >= 400 and answer.status_code not in accepted_statuses:
-            raise CrowdStuck(f"{method} {address} answered {answer.status_code}.")
+            raise CrowdStuck(
+                f"{method} {address} answered {answer.status_code}.", code="bad_status"
+            )
         return answer

@@ -2,11 +2,15 @@
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+from playwright.sync_api import FrameLocator, Page, expect
+
+from tests.accessibility import Node
 
 SANDBOX = "allow-scripts allow-forms allow-modals"
 
@@ -19,6 +23,20 @@ def counts(*numbers: int) -> re.Pattern[str]:
 def label(question: str, letter: str) -> re.Pattern[str]:
     """The name of a control of a question of the response under a letter, in any language."""
     return re.compile(rf"{re.escape(question)}.*\b{letter}\b")
+
+
+def assert_announced(
+    nodes: Sequence[Node], expected: Sequence[tuple[str, str | re.Pattern[str], Sequence[str]]]
+) -> None:
+    """Each node has this role, a name that contains this text or matches the pattern, and a
+    description that contains these texts, or is empty without any."""
+    assert [node.role for node in nodes] == [role for role, _, _ in expected]
+    for node, (_, name, parts) in zip(nodes, expected, strict=True):
+        is_named = name in node.name if isinstance(name, str) else name.search(node.name)
+        assert node.name, node
+        assert is_named, (node, name)
+        assert all(part in node.description for part in parts), (node, parts)
+        assert bool(node.description) is bool(parts), (node, parts)
 
 
 class Frame(ThreadingHTTPServer):
@@ -76,3 +94,27 @@ def frame_of(page: str) -> Iterator[Frame]:
         yield frame
         frame.shutdown()
         thread.join()
+
+
+def inside(page: Page) -> FrameLocator:
+    """The worker's page in its frame, once its script has run."""
+    task = page.frame_locator("iframe")
+    expect(task.locator("#progress")).not_to_be_empty()
+    return task
+
+
+def send(task: Page | FrameLocator) -> None:
+    """Submit, and wait for the marketplace's answer."""
+    task.locator("#send [type=submit]").click()
+    expect(task.get_by_text("Received.")).to_be_visible()
+
+
+def check_ids(page: Page) -> None:
+    """No id occurs twice, and every reference leads to something."""
+    ids = page.eval_on_selector_all("[id]", "nodes => nodes.map((node) => node.id)")
+    assert len(ids) == len(set(ids))
+    for name in ("aria-describedby", "aria-labelledby", "for"):
+        values = page.eval_on_selector_all(
+            f"[{name}]", f"nodes => nodes.map((node) => node.getAttribute('{name}'))"
+        )
+        assert {part for value in values for part in value.split()} <= set(ids), name

@@ -40,8 +40,29 @@ from marketplace.models import BonusPayment, WorkerMessage
 from marketplace.models import WorkerBlock as BlockThere
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
+from tests.codes import codes_of, refused
 from tests.hits.wire import answer_lost
 from tests.hits.work import balance_of, collected_work, requester_keys
+
+
+def test_nothing_leaves_before_it_is_sent_and_the_last_decision_is_taken_back_first(
+    work, draft, study, rosa, carl, wire, client
+):
+    wire.calls.clear()
+    draft(work[0], Action.APPROVE)
+    draft(work[1], Action.REJECT, "Everything is 50.")
+    draft(work[0], Action.REJECT, "No.", reviewer=carl)
+    note_worker(team=study.team, worker=work[0].worker, text="Asked for more.", author=rosa)
+    assert [note.text for note in WorkerNote.objects.all()] == ["Asked for more."]
+    assert not wire.calls
+    assert set(statuses()) == {"Submitted"}
+    assert balance_of(client) == ("4.00", "6.00")
+    assert [one.action for one in drafts_of(study, carl)] == ["reject"]
+    assert undo_draft(reviewer=carl, study=study).action == "reject"
+    assert undo_draft(reviewer=carl, study=study) is None
+    assert undo_draft(reviewer=rosa, study=study).assignment == work[1]
+    assert undo_draft(reviewer=rosa, study=study).assignment == work[0]
+    assert undo_draft(reviewer=rosa, study=study) is None
 
 
 @pytest.fixture(scope="module")
@@ -101,31 +122,6 @@ def statuses():
     return list(Assignment.objects.order_by("pk").values_list("status", flat=True))
 
 
-def test_nothing_leaves_before_it_is_sent(work, draft, wire, client):
-    wire.calls.clear()
-    draft(work[0], Action.APPROVE)
-    draft(work[1], Action.REJECT, "Everything is 50.")
-    assert not wire.calls
-    assert set(statuses()) == {"Submitted"}
-    assert balance_of(client) == ("4.00", "6.00")
-
-
-def test_the_last_decision_is_taken_back_first(work, draft, study, rosa):
-    draft(work[0], Action.APPROVE)
-    draft(work[1], Action.REJECT, "Too quick.")
-    assert undo_draft(reviewer=rosa, study=study).assignment == work[1]
-    assert undo_draft(reviewer=rosa, study=study).assignment == work[0]
-    assert undo_draft(reviewer=rosa, study=study) is None
-
-
-def test_one_reviewers_drafts_are_not_anothers(work, draft, study, rosa, carl):
-    draft(work[0], Action.APPROVE)
-    draft(work[0], Action.REJECT, "No.", reviewer=carl)
-    assert [one.action for one in drafts_of(study, rosa)] == ["approve"]
-    assert undo_draft(reviewer=carl, study=study).action == "reject"
-    assert DraftDecision.objects.count() == 1
-
-
 def test_a_second_verdict_replaces_the_first_and_a_bonus_stands_beside_it(work, draft, study, rosa):
     draft(work[0], Action.REJECT, "No.")
     draft(work[0], Action.BONUS, "For the comment.", "0.10")
@@ -176,6 +172,11 @@ def test_every_kind_of_decision_arrives(work, draft, send, client, ann, bob):
     assert [b.reason for b in BlockThere.objects.all()] == ["Answers at random."]
     assert not DraftDecision.objects.exists()
     assert review.n_refused == 0
+    entries = AuditEntry.objects.filter(action__startswith="review.").order_by("position")
+    content = {entry.action: entry.details for entry in entries}
+    assert content["review.approve"]["assignments"] == [work[0].assignment_id]
+    assert content["review.reject"]["text"] == "Everything is 50."
+    assert {entry.actor_name for entry in entries} == {"rosa"}
     assert set(Message.objects.values_list("state", flat=True)) == {"confirmed"}
     draft(work[1], Action.UNBLOCK)
     assert send()[1].n_blocks == 1
@@ -183,15 +184,29 @@ def test_every_kind_of_decision_arrives(work, draft, send, client, ann, bob):
     assert WorkerBlock.objects.filter(is_active=False, state="confirmed").exists()
 
 
-def test_a_rejection_is_overridden_within_its_30_days_and_paid(work, draft, send, client):
-    draft(work[0], Action.REJECT, "Too quick.")
+def test_a_rejection_is_overridden_within_its_30_days_and_paid(work, draft, send, study, client):
+    for assignment in work[:3]:
+        draft(assignment, Action.REJECT, "Too quick.")
     send()
+    late = work[2].submitted_at - timedelta(days=31)
+    Assignment.objects.filter(pk=work[2].pk).update(submitted_at=late)
+    with refused(DecisionRefused, "override_too_late"):
+        draft(work[2], Action.OVERRIDE)
     draft(work[0], Action.OVERRIDE, "We looked again.")
     _, review = send()
     assert (review.n_overridden, statuses()[0]) == (1, "Approved")
     assert review.record()["rewards_usd"] == "1.00"
     assert Assignment.objects.get(pk=work[0].pk).submission.status == "approved"
-    assert balance_of(client) == ("4.00", "5.00")
+    assert balance_of(client) == ("6.00", "3.00")
+    # The marketplace finds this one too late, and its reason is kept.
+    clock.advance(timedelta(days=31))
+    draft(work[1], Action.OVERRIDE)
+    _, review = send()
+    assignment = Assignment.objects.get(pk=work[1].pk)
+    assert (review.n_refused, assignment.status) == (1, "Rejected")
+    assert assignment.decision_problem
+    assert send_review(study=study, client_for=lambda connection: client).n_refused == 0
+    assert retry_refused(study=study) == 1
 
 
 def test_what_a_participants_recruiter_would_not_take_is_refused_at_once(work, draft):
@@ -206,11 +221,11 @@ def test_what_a_participants_recruiter_would_not_take_is_refused_at_once(work, d
     )
     Recruitment.objects.create(batch=batch, recruiter=recruiter, reward=1, minutes=5, items=1)
     one = Assignment.objects.get(pk=work[0].pk)
-    with pytest.raises(DecisionRefused, match="at least 100 characters"):
+    with refused(DecisionRefused, "short_reason"):
         draft(one, Action.REJECT, "Too quick.")
-    with pytest.raises(DecisionRefused, match="in GBP"):
+    with refused(DecisionRefused, "other_currency"):
         draft(one, Action.BONUS, "Thanks.", "0.30")
-    with pytest.raises(DecisionRefused, match="all of a study or nothing"):
+    with refused(DecisionRefused, "all_or_nothing"):
         draft(one, Action.PART_PAY, "Half of it.", "0.30")
     draft(one, Action.REJECT, "Too quick. " * 10)
     recruiter.currency = "USD"
@@ -218,39 +233,69 @@ def test_what_a_participants_recruiter_would_not_take_is_refused_at_once(work, d
     draft(one, Action.BONUS, "Thanks.", "0.30")
 
 
-def test_after_30_days_a_rejection_stands(work, draft, send, client):
-    draft(work[0], Action.REJECT, "Too quick.")
-    send()
-    late = work[0].submitted_at - timedelta(days=31)
-    Assignment.objects.filter(pk=work[0].pk).update(submitted_at=late)
-    with pytest.raises(DecisionRefused, match="30 days"):
-        draft(work[0], Action.OVERRIDE)
-
-
-def test_an_override_the_marketplace_finds_too_late_is_kept_with_the_reason(
-    work, draft, send, study, client
-):
-    draft(work[0], Action.REJECT, "Too quick.")
-    send()
-    clock.advance(timedelta(days=31))
-    draft(work[0], Action.OVERRIDE)
-    _, review = send()
-    assignment = Assignment.objects.get(pk=work[0].pk)
-    assert (review.n_refused, assignment.status) == (1, "Rejected")
-    assert "Too late" in assignment.decision_problem
-    assert send_review(study=study, client_for=lambda connection: client).n_refused == 0
-    assert retry_refused(study=study) == 1
-
-
 def test_who_decides_second_is_told_and_changes_nothing(work, draft, send, carl):
     draft(work[0], Action.APPROVE)
     draft(work[0], Action.PART_PAY, "Half.", "0.50", reviewer=carl)
+    for reviewer in ({}, {"reviewer": carl}):
+        draft(work[1], Action.BONUS, "Thanks.", "0.20", **reviewer)
     send()
     result, _ = send(carl)
     assert result.n_recorded == 0
-    assert "decided already" in result.problems[0]
-    assert not Payment.objects.exists()
+    assert codes_of(result.problems) == ["decided_already", "paid_already"]
+    assert BonusPayment.objects.count() == Payment.objects.count() == 1
     assert not DraftDecision.objects.exists()
+
+
+def test_an_outdated_summary_sends_nothing_and_pressing_twice_sends_once(
+    work, draft, study, rosa, client
+):
+    draft(work[0], Action.BONUS, "Thanks.", "0.20")
+    digest = summary_of(drafts_of(study, rosa)).digest
+    draft(work[1], Action.APPROVE)
+    with pytest.raises(SummaryOutdated):
+        record_drafts(reviewer=rosa, study=study, digest=digest)
+    assert Assignment.objects.undecided().count() == 6
+    assert not Payment.objects.exists()
+    digest = summary_of(drafts_of(study, rosa)).digest
+    record_drafts(reviewer=rosa, study=study, digest=digest)
+    with pytest.raises(SummaryOutdated):
+        record_drafts(reviewer=rosa, study=study, digest=digest)
+    send_review(study=study, client_for=lambda connection: client)
+    assert BonusPayment.objects.count() == 1
+
+
+def test_a_study_and_a_batch_are_held_to_their_budgets(work, draft, send, study, rosa):
+    set_budget(cap_usd=Decimal("6.30"), actor=rosa, study=study)
+    draft(work[2], Action.APPROVE)
+    draft(work[2], Action.BONUS, "Thanks.", "0.31")
+    with refused(OverBudget, "study_budget"):
+        send()
+    assert Assignment.objects.undecided().count() == 6
+    draft(work[2], Action.BONUS, "Thanks.", "0.30")
+    assert send()[1].n_paid == 1
+    draft(work[0], Action.REJECT, "Not read.")
+    send()
+    batch = work[0].hit.batch
+    assert commitments(Batch.objects.all())[0].usd == Decimal("5.30")
+    set_budget(cap_usd=Decimal("6.29"), actor=rosa, batch=batch)
+    draft(work[0], Action.OVERRIDE)
+    with refused(OverBudget, "batch_budget"):
+        send()
+    with refused(OverBudget, "batch_budget"):
+        command_output("override_rejections", study.slug, all=True)
+    bonus = {"assignment": work[1].assignment_id, "amount": Decimal(1), "reason": "Thanks."}
+    with refused(OverBudget, "batch_budget"):
+        command_output("pay_bonuses", study.slug, **bonus)
+    assert Payment.objects.count() == 1
+    set_budget(cap_usd=Decimal("6.30"), actor=rosa, batch=batch)
+    rejected = Assignment.objects.filter(pk=work[0].pk)
+    override(assignments=rejected)
+    # It will be paid, and so counts before the marketplace has heard of it.
+    assert commitments(Batch.objects.all())[0].usd == Decimal("6.30")
+    rejected.update(decision_problem="Not now.")
+    set_budget(cap_usd=Decimal("6.29"), actor=rosa, batch=batch)
+    with refused(OverBudget, "batch_budget"):
+        retry_refused(study=study)
 
 
 def test_what_approved_itself_meanwhile_is_taken_over_and_gets_no_part(work, draft, send):
@@ -262,77 +307,12 @@ def test_what_approved_itself_meanwhile_is_taken_over_and_gets_no_part(work, dra
     assert not BonusPayment.objects.exists()
 
 
-def test_a_summary_that_is_no_longer_true_sends_nothing(work, draft, study, rosa):
-    draft(work[0], Action.APPROVE)
-    digest = summary_of(drafts_of(study, rosa)).digest
-    draft(work[1], Action.APPROVE)
-    with pytest.raises(SummaryOutdated):
-        record_drafts(reviewer=rosa, study=study, digest=digest)
-    assert Assignment.objects.undecided().count() == 6
-
-
-def test_pressing_send_twice_sends_once(work, draft, study, rosa, client):
-    draft(work[0], Action.BONUS, "Thanks.", "0.20")
-    digest = summary_of(drafts_of(study, rosa)).digest
-    record_drafts(reviewer=rosa, study=study, digest=digest)
-    with pytest.raises(SummaryOutdated):
-        record_drafts(reviewer=rosa, study=study, digest=digest)
-    send_review(study=study, client_for=lambda connection: client)
-    assert BonusPayment.objects.count() == 1
-
-
-def test_the_same_bonus_by_two_reviewers_is_paid_once(work, draft, send, carl):
-    draft(work[0], Action.BONUS, "Thanks.", "0.20")
-    draft(work[0], Action.BONUS, "Thanks.", "0.20", reviewer=carl)
-    send()
-    result, _ = send(carl)
-    assert "paid already" in result.problems[0]
-    assert BonusPayment.objects.count() == 1
-
-
-def test_a_bonus_beyond_the_budget_is_not_sent(work, draft, send, study, rosa):
-    set_budget(cap_usd=Decimal("6.30"), actor=rosa, study=study)
-    draft(work[0], Action.APPROVE)
-    draft(work[0], Action.BONUS, "Thanks.", "0.31")
-    with pytest.raises(OverBudget, match="budget"):
-        send()
-    assert Assignment.objects.undecided().count() == 6
-    draft(work[0], Action.BONUS, "Thanks.", "0.30")
-    assert send()[1].n_paid == 1
-
-
-def test_a_batch_is_held_to_its_own_budget(work, draft, send, study, rosa):
-    draft(work[0], Action.REJECT, "Not read.")
-    send()
-    batch = work[0].hit.batch
-    assert commitments(Batch.objects.all())[0].usd == Decimal("5.00")
-    set_budget(cap_usd=Decimal("5.99"), actor=rosa, batch=batch)
-    draft(work[0], Action.OVERRIDE)
-    with pytest.raises(OverBudget, match="batch's budget"):
-        send()
-    with pytest.raises(OverBudget, match="batch's budget"):
-        command_output("override_rejections", study.slug, all=True)
-    bonus = {"assignment": work[1].assignment_id, "amount": Decimal(1), "reason": "Thanks."}
-    with pytest.raises(OverBudget, match="batch's budget"):
-        command_output("pay_bonuses", study.slug, **bonus)
-    assert not Payment.objects.exists()
-    set_budget(cap_usd=Decimal("6.00"), actor=rosa, batch=batch)
-    rejected = Assignment.objects.filter(pk=work[0].pk)
-    override(assignments=rejected)
-    # It will be paid, and so counts before the marketplace has heard of it.
-    assert commitments(Batch.objects.all())[0].usd == Decimal("6.00")
-    rejected.update(decision_problem="Not now.")
-    set_budget(cap_usd=Decimal("5.99"), actor=rosa, batch=batch)
-    with pytest.raises(OverBudget, match="batch's budget"):
-        retry_refused(study=study)
-
-
 def test_an_override_beside_a_part_names_both_together(work, draft, send):
     draft(work[0], Action.PART_PAY, "Half is missing.", "0.40")
     send()
     assert paid_part(Assignment.objects.get(pk=work[0].pk)).with_reward_usd == Decimal("1.40")
     for amount in (None, "1.00"):
-        with pytest.raises(PaymentRefused, match=r"\$1\.40 in all"):
+        with refused(PaymentRefused, "part_paid"):
             draft(work[0], Action.OVERRIDE, "", amount)
     draft(work[0], Action.OVERRIDE, "", "1.40")
     assert send()[1].n_overridden == 1
@@ -359,10 +339,10 @@ def test_what_is_spent_elsewhere_has_its_amount_typed(work, draft, send):
     connection.marketplace = "turk.example"
     connection.save()
     draft(work[0], Action.APPROVE)
-    with pytest.raises(PaymentRefused, match=r"\$1\.00"):
-        send()
-    with pytest.raises(PaymentRefused):
-        send(typed_usd=Decimal("1.01"))
+    for typed in ({}, {"typed_usd": Decimal("1.01")}):
+        with refused(PaymentRefused, "amount_unconfirmed") as refusal:
+            send(**typed)
+        assert "$1.00" in str(refusal.value)
     assert send(typed_usd=Decimal("1.00"))[1].n_approved == 1
 
 
@@ -383,18 +363,6 @@ def test_sending_that_is_cut_off_goes_on_where_it_stopped(work, draft, send, stu
     assert balance_of(client) == ("3.60", "2.00")
 
 
-def test_what_was_decided_is_in_the_audit_log(work, draft, send):
-    draft(work[0], Action.APPROVE)
-    draft(work[1], Action.APPROVE)
-    draft(work[2], Action.REJECT, "Too quick.")
-    send()
-    entries = AuditEntry.objects.filter(action__startswith="review.").order_by("position")
-    content = {entry.action: entry.details for entry in entries}
-    assert content["review.approve"]["assignments"] == [one.assignment_id for one in work[:2]]
-    assert content["review.reject"]["text"] == "Too quick."
-    assert {entry.actor_name for entry in entries} == {"rosa"}
-
-
 @pytest.mark.parametrize(
     ("action", "text", "amount", "error"),
     [
@@ -413,13 +381,6 @@ def test_a_decision_that_could_not_be_sent_is_not_drafted(work, draft, action, t
     with pytest.raises(error):
         draft(work[0], action, text, amount)
     assert not DraftDecision.objects.exists()
-
-
-def test_a_note_stays_in_the_team(work, study, rosa, wire):
-    wire.calls.clear()
-    note_worker(team=study.team, worker=work[0].worker, text="Asked for more.", author=rosa)
-    assert [note.text for note in WorkerNote.objects.all()] == ["Asked for more."]
-    assert not wire.calls
 
 
 def test_a_message_that_another_process_sent_meanwhile_is_not_sent_again(work, draft, send, client):
@@ -457,4 +418,4 @@ def test_a_message_that_was_not_passed_on_for_no_reason_is_refused_all_the_same(
     )
     assert send()[1].n_messages == 0
     message = Message.objects.get()
-    assert (message.state, message.problem) == ("refused", "The marketplace did not pass it on.")
+    assert (message.state, bool(message.problem)) == ("refused", True)

@@ -8,33 +8,21 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Item
 from hits.questions import task_page
-from tests.accessibility import CONTROLS, GROUPS, Node, accessibility_problems, accessible_nodes
-from tests.hits.frames import Frame, counts, frame_of, label
+from tests.accessibility import CONTROLS, GROUPS, accessibility_problems, accessible_nodes
+from tests.hits.frames import Frame, assert_announced, check_ids, counts, frame_of, inside, label
 from tests.hits.samples import rating_item
 from tests.hits.test_worker_pages import (
     answer_every_slider,
-    inside,
     sliders,
     submitted_answer,
     tab_to,
 )
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
-WORDINGS = {
-    "Appropriateness": "Could a sensible person say this next?",
-    "Style strength": "How strongly does it show a style of its own?",
-}
-ENDS = {
-    "Appropriateness": "not at all entirely",
-    "Style strength": "no style very strong style",
-}
 LABELS = {
     "Appropriateness": ["never", "perhaps", "certainly"],
     "Style strength": ["no style", "some", "much"],
 }
-COMMENT = Node("textbox", "Comments for the requester (optional)", "")
-SUBMIT = Node("button", "Submit", "")
-FIRST_MISSING = Node("link", "Go to the first missing", "")
 
 
 @pytest.fixture
@@ -65,27 +53,21 @@ def choices_of(page: Page) -> list[str]:
     return [value for _, value in chosen_radios(page)]
 
 
-def check_ids(page: Page) -> None:
-    """No id occurs twice, and every reference leads to something."""
-    ids = page.eval_on_selector_all("[id]", "nodes => nodes.map((node) => node.id)")
-    assert len(ids) == len(set(ids))
-    attributes = ("aria-describedby", "aria-labelledby", "for")
-    for name in attributes:
-        values = page.eval_on_selector_all(
-            f"[{name}]", f"nodes => nodes.map((node) => node.getAttribute('{name}'))"
-        )
-        assert {part for value in values for part in value.split()} <= set(ids), name
-
-
 # Categories
 
 ANSWERS = ["0", "1", "2", "0", "1", "2", "2", "1"]
 
 
-def test_every_category_that_is_clicked_stays_checked(categories, categories_frame, open_page):
+def test_every_category_that_is_clicked_stays_checked(categories_frame, open_page):
     page = open_page(categories_frame.address("task"))
     groups = page.get_by_role("radiogroup")
     expect(groups).to_have_count(8)
+    # The last arrow stays within its question.
+    groups.first.get_by_role("radio").first.focus()
+    for key in ("Space", *["ArrowDown"] * 3):
+        page.keyboard.press(key)
+    expect(groups.first.locator("[value='0']")).to_be_focused()
+    assert choices_of(page) == ["0"]
     for group, value in zip(groups.all(), ANSWERS, strict=True):
         group.locator(f"[value='{value}']").click()
     assert choices_of(page) == ANSWERS
@@ -115,49 +97,8 @@ def test_categories_are_chosen_by_keyboard_alone(categories, categories_frame, o
     tab_to(page, task.locator("#send [type=submit]"))
     page.keyboard.press("Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
-    values = [
-        judgment.value for judgment in submitted_answer(categories_frame, categories)[1].judgments
-    ]
-    assert values == [float(value) for value in ANSWERS]
-
-
-def test_the_last_arrow_stays_within_its_question(categories_frame, open_page):
-    page = open_page(categories_frame.address("task"))
-    first = page.get_by_role("radiogroup").first
-    first.get_by_role("radio").first.focus()
-    page.keyboard.press("Space")
-    for _ in range(3):
-        page.keyboard.press("ArrowDown")
-    expect(first.locator("[value='0']")).to_be_focused()
-    assert choices_of(page) == ["0"]
-    expect(page.locator("#progress")).to_have_text(counts(1, 8))
-
-
-def test_each_group_of_categories_is_announced_with_its_own_question(categories_frame, open_page):
-    page = open_page(categories_frame.address("task"))
-    check_ids(page)
-    groups = [node for node in accessible_nodes(page, GROUPS) if node.name]
-    assert groups == [
-        Node("radiogroup", f"{question}, response {letter}", WORDINGS[question])
-        for letter in "ABCD"
-        for question in WORDINGS
-    ]
-    assert accessible_nodes(page, CONTROLS) == [
-        *(
-            Node("radio", label, "")
-            for _ in "ABCD"
-            for question in WORDINGS
-            for label in LABELS[question]
-        ),
-        Node("textbox", "Why did you rate as you did?", reason_help(10)),
-        COMMENT,
-        FIRST_MISSING,
-        SUBMIT,
-    ]
-
-
-def reason_help(least: int) -> str:
-    return f"0 of at least {least} characters You may paste; that you did is noted."
+    _form, answer = submitted_answer(categories_frame, categories)
+    assert [str(int(judgment.value)) for judgment in answer.judgments] == ANSWERS
 
 
 def test_what_is_missing_among_categories_is_marked_and_found(categories_frame, open_page):
@@ -176,42 +117,6 @@ def test_what_is_missing_among_categories_is_marked_and_found(categories_frame, 
 
 
 # Sliders
-
-
-def test_every_slider_that_is_moved_stays_where_it_is(rating_frame, open_page):
-    page = open_page(rating_frame.address("task"))
-    for number, slider in enumerate(sliders(page).all()):
-        slider.scroll_into_view_if_needed()
-        box = slider.bounding_box()
-        slider.click(position={"x": 12 + (box["width"] - 24) * number / 7, "y": 22})
-    values = [slider.input_value() for slider in sliders(page).all()]
-    assert len(set(values)) == 8
-    assert [float(value) for value in values] == sorted(float(value) for value in values)
-    page.reload()
-    expect(page.locator("#progress")).to_have_text(counts(8, 8))
-    assert [slider.input_value() for slider in sliders(page).all()] == values
-
-
-def test_each_slider_is_announced_with_its_own_question_and_ends(rating_frame, open_page):
-    page = open_page(rating_frame.address("task"))
-    check_ids(page)
-    controls = accessible_nodes(page, CONTROLS)
-    assert [node for node in controls if node.role == "slider"] == [
-        Node("slider", f"{question}, response {letter}", f"{WORDINGS[question]} {ENDS[question]}")
-        for letter in "ABCD"
-        for question in WORDINGS
-    ]
-    assert [node for node in controls if node.role != "slider"] == [
-        *(
-            Node("button", f"{direction}: {question}, response {letter}", "")
-            for letter in "ABCD"
-            for question in WORDINGS
-            for direction in ("Less", "More")
-        ),
-        COMMENT,
-        FIRST_MISSING,
-        SUBMIT,
-    ]
 
 
 def test_lines_and_categories_stand_on_one_page(rating, open_page):
@@ -263,19 +168,18 @@ def test_each_alternative_is_announced_by_its_title(alternatives, alternatives_f
     check_ids(page)
     titles = page.locator(".grid .card:not(.none) .text").all_inner_texts()
     assert sorted(titles) == sorted(each.text for each in alternatives.candidates.all())
-    assert accessible_nodes(page, CONTROLS) == [
-        Node("button", f"Enlarge the target: {alternatives.context}", ""),
-        *(
-            node
-            for title in titles
-            for node in (Node("checkbox", title, ""), Node("button", f"Enlarge: {title}", ""))
-        ),
-        Node("checkbox", "None of these would do", ""),
-        Node("textbox", "Why did you choose as you did?", reason_help(20)),
-        COMMENT,
-        FIRST_MISSING,
-        SUBMIT,
-    ]
+    assert_announced(
+        accessible_nodes(page, CONTROLS),
+        [
+            ("button", alternatives.context, ""),
+            *((role, title, "") for title in titles for role in ("checkbox", "button")),
+            ("checkbox", "", ""),
+            ("textbox", "", ["0 ", " 20 "]),
+            ("textbox", "", ""),
+            ("link", "", ""),
+            ("button", "", ""),
+        ],
+    )
     question = alternatives.study.questions.get()
     names = [node.name for node in accessible_nodes(page, GROUPS)]
     assert question.wording in names
