@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def site_connection(profile: str = THIS_SITE) -> Connection:
     """The site's own connection of this profile, whose key is in the environment."""
     if problem := profile_problem(profile):
-        raise ProfileUnknown(problem)
+        raise ProfileUnknown(problem, code=problem.code)
     connection, _is_new = Connection.objects.get_or_create(
         team=None, name=profile, defaults={"marketplace": profile}
     )

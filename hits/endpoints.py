@@ -71,7 +71,7 @@ def connect(
     MARKETPLACE_SECRET_ACCESS_KEY.
     """
     if problem := profile_problem(profile):
-        raise ProfileUnknown(problem)
+        raise ProfileUnknown(problem, code=problem.code)
     address = endpoint_url or settings.MARKETPLACE_ENDPOINT_URL
     try:
         return _client(address, key or local_key())

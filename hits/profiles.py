@@ -2,6 +2,8 @@
 
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
+
 THIS_SITE = "local"
 PROFILES = (THIS_SITE,)
 # What connections of former studies are called, and where they led.
@@ -17,11 +19,10 @@ def profile_problem(name: str) -> str:
     if name in PROFILES:
         return ""
     if name in AMAZON:
-        return amazon_closed()
+        return CodedText(amazon_closed(), code="amazon_closed")
     profiles = ", ".join(PROFILES)
-    return _("There is no marketplace profile '{profile}'. Profiles: {profiles}.").format(
-        profile=name, profiles=profiles
-    )
+    text = _("There is no marketplace profile '{profile}'. Profiles: {profiles}.")
+    return CodedText(text.format(profile=name, profiles=profiles), code="unknown_profile")
 
 
 def amazon_closed() -> str:

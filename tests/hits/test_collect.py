@@ -204,7 +204,7 @@ def test_decisions_made_elsewhere_reach_the_study_and_rejections_make_results_ou
         study.refresh_from_db()
         return study.judgments_version
 
-    batch = published_batch(study, client, max_assignments=2, auto_approval_delay_seconds=3600)
+    batch = published_batch(study, client, max_assignments=3)
     first, second = (
         hand_in(worker, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}) for worker in (ann, bob)
     )
@@ -219,18 +219,26 @@ def test_decisions_made_elsewhere_reach_the_study_and_rejections_make_results_ou
     collect_batch(batch=batch, client=client)
     assert (version(), len(judgment_frame(study))) == (4, 4)
     assert len(judgment_frame(study, accepted=False)) == 6
-    # What is answered and decided in full is not listed again.
+    statuses = ["approved", "rejected", "submitted"]
+    assert sorted(Submission.objects.values_list("status", flat=True)) == statuses
+    assert wire.calls["GetHIT"] == 0  # before it may have expired
+
+
+def test_automatic_approval_reaches_the_study_and_ends_the_listing_of_a_hit(
+    study, client, wire, ann
+):
+    batch = published_batch(study, client, auto_approval_delay_seconds=3600)
+    hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
+    collect_batch(batch=batch, client=client)
+    assert Submission.objects.get().status == Submission.Status.SUBMITTED
+    clock.advance(timedelta(hours=2))
+    past = timezone.now() - timedelta(hours=2)
+    Assignment.objects.update(submitted_at=past)
+    assert collect_batch(batch=batch, client=client).n_hits == 3
+    assert Submission.objects.get().status == Submission.Status.APPROVED
+    assert Assignment.objects.get().status == Assignment.Status.APPROVED
     wire.calls.clear()
     assert collect_batch(batch=batch, client=client).n_hits == wire.calls[LIST] == 2
-    assert wire.calls["GetHIT"] == 0  # before it may have expired
-    clock.advance(timedelta(hours=2))
-    collect_batch(batch=batch, client=client)
-    assert version() == 4
-    statuses = ["approved", "approved", "rejected"]
-    assert sorted(Submission.objects.values_list("status", flat=True)) == statuses
-    assert sorted(Assignment.objects.values_list("status", flat=True)) == [
-        one.capitalize() for one in statuses
-    ]
 
 
 def test_work_still_going_on_is_left_alone(study, client, wire, ann, bob):

@@ -87,7 +87,7 @@ def test_a_reward_and_a_number_of_workers_are_plain_numbers(capsys, words):
 def test_the_whole_loop_and_again_changes_nothing(study, site, client):
     cost = ["3", "6", "0.60", "0.00", "0.60"]
     assert numbers(publish(assignments=2))[-5:] == cost
-    assert numbers(replay(site, workers=2))[:2] == ["2", "6"]
+    assert numbers(replay(site, workers=2))[1:3] == ["2", "6"]
     assert collect() == ["6", "3"]
     # Approvals that were written down and not sent are counted, too.
     four = Assignment.objects.filter(pk__in=Assignment.objects.values("pk")[:4])
@@ -95,14 +95,14 @@ def test_the_whole_loop_and_again_changes_nothing(study, site, client):
     preview = approve(dry_run=True)
     assert (preview["would_approve"], preview["rewards_usd"]) == (6, "0.60")
     assert balance_of(client) == ("9.40", "0.60")
-    assert approve()["approved"] == 6
+    assert approve()["n_approved"] == 6
     assert balance_of(client) == ("9.40", "0.00")
     assert len(judgment_frame(study)) == 12
     assert set(Submission.objects.values_list("status", flat=True)) == {"approved"}
     Batch.objects.update(collected_at=None)  # when it was asked, which is later
     before = tables(), balance_of(client), hits_there(client)
     published_for_two(site)
-    assert approve()["approved"] == 0
+    assert approve()["n_approved"] == 0
     Batch.objects.update(collected_at=None)
     assert (tables(), balance_of(client), hits_there(client)) == before
     assert collect() == ["0", "0"]
@@ -220,7 +220,7 @@ def test_an_unknown_study_is_told(study, settings):
 
 def test_a_crowd_lives_in_the_countries_that_a_batch_takes(study, site, client):
     publish(country=["DE", "AT"])
-    assert numbers(replay(site, workers=2))[:2] == ["2", "6"]
+    assert numbers(replay(site, workers=2))[1:3] == ["2", "6"]
     homes = WorkerAccount.objects.filter(user__username__startswith="crowd")
     assert sorted(homes.values_list("country", flat=True)) == ["AT", "DE"]
     publish(min_approved=500, round=2)
@@ -239,7 +239,7 @@ def test_only_what_could_be_read_and_is_not_rejected_is_approved(study, site, cl
         feedback="Not read.",
     )
     outcome = approve()
-    assert (outcome["approved"], outcome["rejected"]) == (2, 1)
+    assert (outcome["n_approved"], outcome["n_rejected"]) == (2, 1)
     unread = Assignment.objects.get(submission=None)
     assert (unread.status, unread.decision) == ("Submitted", "")
 
@@ -286,7 +286,7 @@ def test_a_recorded_batch_replayed_is_the_batch_imported(site, batch_results, cl
     options = {"site": site, "recorded": batch_results} | layout
     for n_submitted, n_gone in (("3", "0"), ("0", "3")):
         output = command_output("replay_crowd", "replayed", **options)
-        assert numbers(output)[:3] == ["2", n_submitted, n_gone]
+        assert numbers(output)[1:4] == ["2", n_submitted, n_gone]
     command_output("collect_study", "replayed")
     command_output("approve_study", "replayed")
     assert values_of("replayed") == values_of("imported")
