@@ -14,10 +14,10 @@ AMAZON_HOSTS = (
 )
 
 
-def profile_problem(name: str) -> str:
-    """Why there is no such marketplace, and what to use instead; empty where there is one."""
+def profile_problem(name: str) -> CodedText | None:
+    """Return why there is no such marketplace and what to use instead, or None."""
     if name in PROFILES:
-        return ""
+        return None
     if name in AMAZON:
         return CodedText(amazon_closed(), code="amazon_closed")
     profiles = ", ".join(PROFILES)
