@@ -24,6 +24,7 @@ from hits.collect import collect_batch
 from hits.models import Hit
 from hits.questions import task_page
 from tests.annotation.studies import alternatives_study, rating_study
+from tests.codes import codes_of
 from tests.hits.work import batch_of, published_batch
 from tests.marketplace.conftest import submit
 
@@ -159,20 +160,18 @@ def test_an_annotator_who_fails_checks_is_flagged_and_careful_ones_are_not(clien
 
 
 def test_what_a_check_cannot_be_is_refused():
-    def problems(*checks, **fields):
-        return [
-            str(fault) for fault in document_faults(plain_document(document(*checks, **fields)))
-        ]
+    def codes(*checks, questions=(LINE,)):
+        content = replace(document(*checks), questions=questions)
+        return codes_of(document_faults(plain_document(content)))
 
-    assert problems(GOLD) == []
-    assert "nothing can be placed" in problems(Check("gold"))[0]
-    assert "made of a candidate" in problems(replace(GOLD, kind="repeat"))[0]
-    assert "neither a tick" in problems(replace(GOLD, kind="known_other"))[0]
+    assert codes(GOLD) == []
+    assert codes(Check("gold")) == ["missing"]
+    assert codes(replace(GOLD, kind="repeat")) == ["needless_cases"]
+    assert "not_ticked" in codes(replace(GOLD, kind="known_other"))
     wrong = Check("instructed", cases=(CheckCase(candidate="x", value=101), CheckCase(value=5)))
-    assert ["outside the scale" in problems(wrong)[0], "shows nothing" in problems(wrong)[1]]
+    assert codes(wrong) == ["off_scale", "shows_nothing"]
     best = ProtocolQuestion("best", "preference", "Which is best?")
-    compared = ProtocolDocument(questions=(LINE, best), title="Rate", checks=(GOLD,))
-    assert "would change the comparison" in str(document_faults(plain_document(compared))[0])
+    assert codes(GOLD, questions=(LINE, best)) == ["comparison"]
 
 
 @pytest.mark.django_db
@@ -184,7 +183,7 @@ def test_known_pictures_are_placed_in_another_pool():
     draft = ProtocolDocument(questions=(question,), title="Tick", checks=(check,))
     unknown = replace(check, cases=(replace(other, source_candidate="hat"),))
     [fault] = source_faults(study, replace(draft, checks=(unknown,)))
-    assert "no candidate 'hat'" in fault.message
+    assert (fault.code, "'hat'" in fault.message) == ("unknown_candidate", True)
 
     save_draft(study=study, document=draft)
     [placed] = PlacedCheck.objects.filter(protocol=batch_of(study).protocol)
