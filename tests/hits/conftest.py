@@ -33,6 +33,15 @@ def keys(db: None) -> dict[str, str]:
     return requester_keys()
 
 
+@pytest.fixture
+def site(live_server: Any, keys: dict[str, str], settings: Any) -> str:
+    """The address of this test's site, which has the requester's key where commands look for it."""
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
+    return str(live_server.url)
+
+
 @pytest.fixture(scope="module")
 def stored_work(stored_for_module: None) -> dict[str, str]:
     """The keys of a requester of whom Ann has done three HITs of $1.00, for all tests of a module:

@@ -201,24 +201,10 @@ def test_an_order_that_is_not_the_items_and_a_short_reason_are_refused():
 
 
 HOSTILE_JSON = [
-    "",
-    "not json",
-    "null",
-    "[]",
-    '"text"',
-    "12",
-    "NaN",
-    "{",
-    '{"version": 1',
-    '{"version": NaN}',
-    '{"version": Infinity}',
-    "[" * 100_000,
-    '{"a":' * 100_000,
-    "9" * 10_000,
-    '{"version": 1, "item": ' + "9" * 4_000 + "}",
-    '{"version": 1e999}',
-    "\ufeff{}",
-]
+    "", "not json", "null", "[]", '"text"', "12", "NaN", "{", '{"version": 1',
+    '{"version": NaN}', '{"version": Infinity}', "[" * 100_000, '{"a":' * 100_000, "9" * 10_000,
+    '{"version": 1, "item": ' + "9" * 4_000 + "}", '{"version": 1e999}', "\ufeff{}",
+]  # fmt: skip
 
 
 def test_json_that_is_no_answer_is_refused():

@@ -20,50 +20,29 @@ from tests.hits.test_answers import xml_of
 
 pytestmark = pytest.mark.django_db
 
+W = {"wording": "W"}
+IN_ALL = W | {"about": "item"}
+ERRORS = {"minimum": 0, "maximum": 9, "whole": True, "required": False}
 EVERY_KIND = {
     "assay_protocol": 1,
     "title": "All kinds",
     "questions": [
-        {"name": "fit", "kind": "line", "wording": "W", "low_label": "l", "high_label": "h"},
-        {
-            "name": "why",
-            "kind": "long_text",
-            "wording": "Why?",
-            "least_length": 5,
-            "when": {"question": "fit", "below": 20},
-        },
-        {"name": "agree", "kind": "likert", "wording": "W", "points": ["no", "so", "yes"]},
-        {"name": "kind", "kind": "category", "wording": "W", "categories": ["x", "y", "z"]},
-        {
-            "name": "tone",
-            "kind": "categories",
-            "wording": "W",
-            "categories": ["kind", "rude", "odd"],
-            "least": 1,
-            "most": 2,
-        },
-        {"name": "safe", "kind": "yes_no", "wording": "W", "about": "item"},
-        {
-            "name": "danger",
-            "kind": "short_text",
-            "wording": "W",
-            "about": "item",
-            "when": {"question": "safe", "any_of": ["no"]},
-        },
-        {
-            "name": "errors",
-            "kind": "number",
-            "wording": "W",
-            "minimum": 0,
-            "maximum": 9,
-            "whole": True,
-            "required": False,
-        },
-        {"name": "best", "kind": "preference", "wording": "W", "ties": True},
-        {"name": "ends", "kind": "best_worst", "wording": "W"},
-        {"name": "order", "kind": "ranking", "wording": "W", "ties": True},
+        {"name": "fit", "kind": "line", **W, "low_label": "l", "high_label": "h"},
+        {"name": "why", "kind": "long_text", **W, "least_length": 5,
+         "when": {"question": "fit", "below": 20}},
+        {"name": "agree", "kind": "likert", **W, "points": ["no", "so", "yes"]},
+        {"name": "kind", "kind": "category", **W, "categories": ["x", "y", "z"]},
+        {"name": "tone", "kind": "categories", **W, "categories": ["kind", "rude", "odd"],
+         "least": 1, "most": 2},
+        {"name": "safe", "kind": "yes_no", **IN_ALL},
+        {"name": "danger", "kind": "short_text", **IN_ALL,
+         "when": {"question": "safe", "any_of": ["no"]}},
+        {"name": "errors", "kind": "number", **W, **ERRORS},
+        {"name": "best", "kind": "preference", **W, "ties": True},
+        {"name": "ends", "kind": "best_worst", **W},
+        {"name": "order", "kind": "ranking", **W, "ties": True},
     ],
-}
+}  # fmt: skip
 
 
 def item_of(study: Study, document: ProtocolDocument) -> Item:

@@ -18,6 +18,7 @@ from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from hits.review import REJECT, decide, send_decisions
 from hits.review_dispatch import retry_refused
 from marketplace.models import Appeal as AppealThere
+from tests.codes import refused
 from tests.console.filled import add_assignment
 from tests.hits import cutting_proxy as cuts
 from tests.hits.cutting_proxy import cutting_proxy
@@ -26,15 +27,13 @@ from tests.hits.work import hand_in, hit_on, published_batch
 from work.execution import run_job
 from work.request import request_job
 
+REASON, ANSWER = "I read it twice.", "We looked again."
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def rejection(live_server, keys, settings, study, client, ann):
+def rejection(site, study, client, ann):
     """Ann's assignment that was rejected."""
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
     batch = published_batch(study, client)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect_batch(batch=batch, client=client)
@@ -43,38 +42,35 @@ def rejection(live_server, keys, settings, study, client, ann):
     return Assignment.objects.select_related("hit__batch__connection").get()
 
 
-def appeal(http, worker, assignment_id, reason="I read it twice."):
+def appeal(http, worker, assignment_id, reason=REASON):
     http.force_login(worker.user)
     address = f"/worker/assignments/{assignment_id}/appeal/"
     return http.post(address, {"reason": reason})
 
 
-def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server, ann):
+def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server, ann, bob):
     http, connection = Client(), rejection.hit.batch.connection
+    assert appeal(Client(), bob, rejection.assignment_id).status_code == 404
+    for reason in ("", "x" * 4097):
+        assert appeal(http, ann, rejection.assignment_id, reason).status_code == 200
+    assert fetch_appeals(connection=connection) == 0
     assert appeal(http, ann, rejection.assignment_id).status_code == 302
     assert appeal(http, ann, rejection.assignment_id).status_code == 200
     assert fetch_appeals(connection=connection) == 1
     assert fetch_appeals(connection=connection) == 0
     row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
-    assert row.reason == "I read it twice."
-    answer_appeal(appeal=row, answer="We looked again.", actor=rosa, study=study)
-    with pytest.raises(DecisionRefused, match="already"):
+    assert row.reason == REASON
+    answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
+    with refused(DecisionRefused, "answered_already"):
         answer_appeal(appeal=row, answer="No.", actor=rosa, study=study)
     assert send_answers(study=study) == 1
     assert send_answers(study=study) == 0
     page = http.get("/worker/dashboard/").content.decode()
-    assert "We looked again." in page
-    assert "I read it twice." in page
+    assert all(text in page for text in (REASON, ANSWER))
 
 
-def test_appeals_come_by_themselves_though_nothing_else_is_awaited(rejection, ann):
-    appeal(Client(), ann, rejection.assignment_id)
-    run_job(request_job(kind="collect_appeals").pk)
-    assert Appeal.objects.get().assignment == rejection
-    assert connections_with_rejections() == []
-
-
-def test_a_connection_that_does_not_answer_holds_up_no_other(rejection, ann, study, settings):
+def test_appeals_come_by_themselves_though_nothing_else_is_awaited(rejection, ann, study):
+    """A connection that does not answer holds up no other."""
     appeal(Client(), ann, rejection.assignment_id)
     away = Connection.objects.create(
         name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
@@ -83,22 +79,13 @@ def test_a_connection_that_does_not_answer_holds_up_no_other(rejection, ann, stu
         study=study, connection=away, title="Judge", description="Judge.", reward_usd="0.10", part=9
     )
     hit = Hit.objects.create(batch=batch, item=study.items.first(), hit_id="3ELSEWHERE")
-    refused = add_assignment(hit)
-    Assignment.objects.filter(pk=refused.pk).update(
+    elsewhere = add_assignment(hit)
+    Assignment.objects.filter(pk=elsewhere.pk).update(
         status=Assignment.Status.REJECTED, submitted_at=timezone.now()
     )
     run_job(request_job(kind="collect_appeals").pk)
     assert Appeal.objects.get().assignment == rejection
-
-
-def test_only_the_worker_whose_work_it_is_appeals(rejection, bob, live_server):
-    assert appeal(Client(), bob, rejection.assignment_id).status_code == 404
-
-
-@pytest.mark.parametrize("reason", ["", "x" * 4097])
-def test_an_appeal_says_why(rejection, ann, live_server, reason):
-    assert appeal(Client(), ann, rejection.assignment_id, reason).status_code == 200
-    assert fetch_appeals(connection=rejection.hit.batch.connection) == 0
+    assert connections_with_rejections() == [away]
 
 
 LOSSES = {
@@ -127,7 +114,7 @@ def test_an_answer_that_was_lost_on_its_way_is_sent_until_it_arrives(
         proxy.cut("Assay", how, 1, 2)
         assert fetch_appeals(connection=rejection.hit.batch.connection) == 1
         row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
-        answer_appeal(appeal=row, answer="We looked again.", actor=rosa, study=study)
+        answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
         proxy.cut("Assay", how, 1, 2, 3)
         with pytest.raises(MarketplaceUnreachable):
             send_answers(study=study)
@@ -143,7 +130,7 @@ def answered(study, ann, rejection):
     fetch_appeals(connection=rejection.hit.batch.connection)
     row = Appeal.objects.get()
     rosa = User.objects.create_user("rosa")
-    answer_appeal(appeal=row, answer="We looked again.", actor=rosa, study=study)
+    answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
     return row
 
 
@@ -181,4 +168,4 @@ def test_an_answer_that_was_not_taken_says_why_and_is_sent_again(
     assert row.problem
     assert retry_refused(study=study) == 1
     assert send_answers(study=study) == 1
-    assert there.get().answer == "We looked again."
+    assert there.get().answer == ANSWER

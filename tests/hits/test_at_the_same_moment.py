@@ -42,36 +42,25 @@ def lab(transactional_db, keys):
     return client
 
 
-def test_a_batch_is_published_once_however_many_publish_it(lab):
-    batch = batch_of(rating_study(n_items=5))
+def test_a_batch_is_published_collected_and_paid_once_however_many_do_it(lab, ann, bob):
+    batch = batch_of(rating_study(), reward_usd="1.00", max_assignments=2)
     at_once(lambda: publish_batch(batch=Batch.objects.get(), client=lab))
     there = {hit["HITId"] for hit in hits_there(lab)}
     assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
-    assert len(there) == 5
-    assert balance_of(lab) == ("9.50", "0.50")
-
-
-def test_an_answer_is_collected_and_read_once_however_many_collect_it(lab, ann, bob):
-    batch = published_batch(rating_study(), lab, max_assignments=2)
+    assert len(there) == 3
+    assert balance_of(lab) == ("4.00", "6.00")
     for worker in (ann, bob):
         for hit in Hit.objects.of(batch):
             hand_in(worker, hit, {"alpha": 10, "beta": 20})
-    results = at_once(lambda: collect_batch(batch=batch, client=lab))
+    results = at_once(lambda: collect_batch(batch=Batch.objects.get(), client=lab))
     assert sum(result.n_new for result in results) == 6
     assert Assignment.objects.count() == Submission.objects.count() == 6
     assert Judgment.objects.count() == 12
     assert not Assignment.objects.exclude(problem="").exists()
-
-
-def test_work_is_paid_once_however_many_send_the_decisions(lab, ann):
-    batch = published_batch(rating_study(), lab, reward_usd="1.00")
-    for hit in Hit.objects.of(batch):
-        hand_in(ann, hit, {"alpha": 10, "beta": 20})
-    collect_batch(batch=batch, client=lab)
     decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
-    results = at_once(lambda: send_decisions(batch=batch, client=lab))
-    assert sum(result.n_approved for result in results) == 3
-    assert balance_of(lab) == ("7.00", "0.00")
+    results = at_once(lambda: send_decisions(batch=Batch.objects.get(), client=lab))
+    assert sum(result.n_approved for result in results) == 6
+    assert balance_of(lab) == ("4.00", "0.00")
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
 
 

@@ -23,11 +23,28 @@ pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"alpha": 70, "beta": 20}
 
 
+def test_answers_are_collected_while_any_are_awaited(batch, look, ann, bob):
+    for worker in (ann, bob):
+        hand_in(worker, hit_on(batch, "d0"), VALUES)
+    assert (look(), Submission.objects.count()) == (["done"], 2)
+    # A marketplace is not asked again at once.
+    run_job(request_job(kind="collect_all").pk)
+    assert not Job.objects.of_kind(COLLECT_NEW).queued().exists()
+    others = {hit_on(batch, "d1"), hit_on(batch, "d2")}
+    assert set(awaited_hits(batch)) == others
+    for worker in (ann, bob):
+        for hit in others:
+            hand_in(worker, hit, VALUES)
+    assert (look(), Submission.objects.count()) == (["done"], 6)
+    assert look() == []
+    # What the marketplace approves by itself is noticed.
+    delay = timedelta(seconds=batch.auto_approval_delay_seconds)
+    Assignment.objects.update(submitted_at=timezone.now() - delay)
+    assert awaited_hits(batch).count() == 3
+
+
 @pytest.fixture
-def batch(live_server, keys, settings, study, client):
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
+def batch(site, study, client):
     return published_batch(study, client, max_assignments=2)
 
 
@@ -44,27 +61,6 @@ def look() -> Callable[[], list[str]]:
     return results
 
 
-def test_an_answer_becomes_a_submission(batch, look, ann):
-    hand_in(ann, hit_on(batch, "d0"), VALUES)
-    assert look() == ["done"]
-    assert Submission.objects.count() == 1
-
-
-def test_nothing_is_requested_where_everything_is_in(batch, look, ann, bob):
-    for worker in (ann, bob):
-        for hit in Hit.objects.of(batch):
-            hand_in(worker, hit, VALUES)
-    assert (look(), Submission.objects.count()) == (["done"], 6)
-    assert look() == []
-
-
-def test_only_hits_that_lack_answers_are_asked_for(batch, look, ann, bob):
-    for worker in (ann, bob):
-        hand_in(worker, hit_on(batch, "d0"), VALUES)
-    look()
-    assert set(awaited_hits(batch)) == {hit_on(batch, "d1"), hit_on(batch, "d2")}
-
-
 def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, client, ann):
     hand_in(ann, hit_on(batch, "d0"), VALUES)
     close_batch(batch=batch, actor=None)
@@ -73,22 +69,6 @@ def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, clien
     assert Submission.objects.count() == 1
     assert list(Hit.objects.of(batch).values_list("n_answers", flat=True)) == [1, 0, 0]
     assert look() == []
-
-
-def test_what_the_marketplace_approves_by_itself_is_noticed(batch, look, ann, bob):
-    for worker in (ann, bob):
-        for hit in Hit.objects.of(batch):
-            hand_in(worker, hit, VALUES)
-    look()
-    delay = timedelta(seconds=batch.auto_approval_delay_seconds)
-    Assignment.objects.update(submitted_at=timezone.now() - delay)
-    assert awaited_hits(batch).count() == 3
-
-
-def test_a_marketplace_is_not_asked_again_at_once(batch, look, ann):
-    look()
-    run_job(request_job(kind="collect_all").pk)
-    assert not Job.objects.of_kind(COLLECT_NEW).queued().exists()
 
 
 def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, settings):
@@ -112,7 +92,3 @@ def test_a_collection_outlasts_a_marketplace_that_is_away(batch, ann, settings, 
     settings.MARKETPLACE_ENDPOINT_URL = address
     assert run_job(job.pk) == "done"
     assert Submission.objects.count() == 1
-
-
-def test_a_study_that_was_never_published_is_left_alone(study, look):
-    assert look() == []

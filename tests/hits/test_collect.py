@@ -28,33 +28,30 @@ from tests.marketplace.conftest import submit
 LIST = "ListAssignmentsForHIT"
 
 
-def test_unreadable_answers_are_kept_and_stop_no_other(study, client, make_worker):
-    ann, bob, *others = (make_worker(name) for name in ("ann", "bob", "carl", "dora", "emil"))
-    batch = published_batch(study, client, max_assignments=5, reward_usd="0.01")
-    hit = hit_on(batch, "d0")
-    fields = [{"answer": "not JSON"}, {"answer": '{"version": 2}'}, {"rating": "4"}]
-    bad = [submit(who, hit.hit_id, **each) for who, each in zip(others, fields, strict=True)]
-    hand_in(bob, hit, {"alpha": 1, "beta": 2})
-    hand_in(ann, hit_on(batch, "d1"), {"alpha": 3, "beta": 4})
-    # A number beyond all floats.
-    bad.append(hand_in(ann, hit, {"alpha": 1, "beta": 2}))
-    stored = MarketplaceAssignment.objects.get(public_id=bad[-1])
-    stored.answer = stored.answer.replace('"value": 1', '"value": 1' + "0" * 400, 1)
-    assert "0" * 400 in stored.answer
-    stored.save(update_fields=["answer"])
+def test_an_answer_becomes_judgments_with_places_and_times_once(study, client, ann, bob):
+    batch = published_batch(study, client, max_assignments=2)
+    hand_in(ann, hit_on(batch, "d0"), {"alpha": 30, "beta": 70}, order=["beta", "alpha"])
     result = collect_batch(batch=batch, client=client)
-    assert (result.n_new, result.n_unreadable) == (6, 4)
-    for assignment in Assignment.objects.filter(assignment_id__in=bad):
-        there = MarketplaceAssignment.objects.get(public_id=assignment.assignment_id)
-        assert assignment.problem
-        assert assignment.answer_xml == there.answer
-    assert rows(study, "item", "value") == [("d0", 1), ("d0", 2), ("d1", 3), ("d1", 4)]
-    # One that can be read later loses its problem.
-    Assignment.objects.filter(assignment_id=bad[-1]).update(
-        answer_xml=stored.answer.replace("0" * 400, "")
-    )
-    assert collect_batch(batch=batch, client=client).n_unreadable == 3
-    assert Assignment.objects.get(assignment_id=bad[-1]).problem == ""
+    assert (result.n_hits, result.n_new, result.n_unreadable) == (3, 1, 0)
+    assert rows(study, "item", "system", "value", "position", "seconds") == [
+        ("d0", "alpha", 30, 1, 1.5),
+        ("d0", "beta", 70, 0, 0.5),
+    ]
+    submission = Submission.objects.get()
+    assert submission.shown_order == ["beta", "alpha"]
+    assert submission.status == Submission.Status.SUBMITTED
+    assert submission.raw == MarketplaceAssignment.objects.get().answer
+    duration = submission.submitted_at - submission.accepted_at
+    assert submission.seconds == duration.total_seconds() >= 0
+    hand_in(bob, hit_on(batch, "d0"), {"alpha": 90, "beta": 50})
+    submit(ann, hit_on(batch, "d1").hit_id, answer="nonsense")
+    assert collect_batch(batch=batch, client=client).n_new == 2
+    Batch.objects.update(collected_at=None)  # when it was asked, which is later
+    before = tables()
+    again = collect_batch(batch=batch, client=client)
+    assert (again.n_new, again.n_unreadable) == (0, 1)
+    Batch.objects.update(collected_at=None)
+    assert tables() == before
 
 
 def rows(study, *columns):
@@ -88,45 +85,14 @@ def study_values(study):
     return sorted(map(repr, submissions)), sorted(map(repr, judgments))
 
 
-def test_an_answer_becomes_judgments_with_places_and_times(study, client, ann):
-    batch = published_batch(study, client)
-    hand_in(ann, hit_on(batch, "d0"), {"alpha": 30, "beta": 70}, order=["beta", "alpha"])
-    result = collect_batch(batch=batch, client=client)
-    assert (result.n_hits, result.n_new, result.n_unreadable) == (3, 1, 0)
-    assert rows(study, "item", "system", "value", "position", "seconds") == [
-        ("d0", "alpha", 30, 1, 1.5),
-        ("d0", "beta", 70, 0, 0.5),
-    ]
-    submission = Submission.objects.get()
-    assert submission.shown_order == ["beta", "alpha"]
-    assert submission.status == Submission.Status.SUBMITTED
-    assert submission.raw == MarketplaceAssignment.objects.get().answer
-    duration = submission.submitted_at - submission.accepted_at
-    assert submission.seconds == duration.total_seconds() >= 0
-
-
 def test_what_was_not_ticked_is_judged_zero_and_the_justification_is_kept(client, ann):
     study = alternatives_study(justification_min_length=10)
     batch = published_batch(study, client)
     ticks = {"clog": 1, "pump": 0, "flat": 0}
-    hand_in(ann, hit_on(batch, "boot"), ticks, justification="Clogs are shoes as well.")
+    hand_in(ann, hit_on(batch, "boot"), ticks, justification="Clogs are shoes.")
     collect_batch(batch=batch, client=client)
     assert rows(study, "candidate", "value") == [("clog", 1), ("flat", 0), ("pump", 0)]
-    assert Submission.objects.get().justification == "Clogs are shoes as well."
-
-
-def test_collecting_twice_changes_nothing(study, client, ann, bob):
-    batch = published_batch(study, client, max_assignments=2)
-    for worker, value in ((ann, 10), (bob, 90)):
-        hand_in(worker, hit_on(batch, "d0"), {"alpha": value, "beta": 50})
-    submit(ann, hit_on(batch, "d1").hit_id, answer="nonsense")
-    assert collect_batch(batch=batch, client=client).n_new == 3
-    Batch.objects.update(collected_at=None)  # when it was asked, which is later
-    before = tables()
-    again = collect_batch(batch=batch, client=client)
-    assert (again.n_new, again.n_unreadable) == (0, 1)
-    Batch.objects.update(collected_at=None)
-    assert tables() == before
+    assert Submission.objects.get().justification == "Clogs are shoes."
 
 
 def test_every_page_of_a_hits_assignments_is_collected(client, make_worker):
@@ -143,6 +109,35 @@ def test_every_page_of_a_hits_assignments_is_collected(client, make_worker):
     loads = [query["sql"] for query in queries if 'FROM "annotation_candidate"' in query["sql"]]
     assert len(loads) == chunks == 2
     assert not any("annotation_picture" in query["sql"] for query in queries)
+
+
+def test_unreadable_answers_are_kept_and_stop_no_other(study, client, make_worker):
+    ann, bob, *others = (make_worker(name) for name in ("ann", "bob", "carl", "dora", "emil"))
+    batch = published_batch(study, client, max_assignments=5, reward_usd="0.01")
+    hit = hit_on(batch, "d0")
+    fields = [{"answer": "not JSON"}, {"answer": '{"version": 2}'}, {"rating": "4"}]
+    bad = [submit(who, hit.hit_id, **each) for who, each in zip(others, fields, strict=True)]
+    hand_in(bob, hit, {"alpha": 1, "beta": 2})
+    hand_in(ann, hit_on(batch, "d1"), {"alpha": 3, "beta": 4})
+    # A number beyond all floats.
+    bad.append(hand_in(ann, hit, {"alpha": 1, "beta": 2}))
+    stored = MarketplaceAssignment.objects.get(public_id=bad[-1])
+    stored.answer = stored.answer.replace('"value": 1', '"value": 1' + "0" * 400, 1)
+    assert "0" * 400 in stored.answer
+    stored.save(update_fields=["answer"])
+    result = collect_batch(batch=batch, client=client)
+    assert (result.n_new, result.n_unreadable) == (6, 4)
+    for assignment in Assignment.objects.filter(assignment_id__in=bad):
+        there = MarketplaceAssignment.objects.get(public_id=assignment.assignment_id)
+        assert assignment.problem
+        assert assignment.answer_xml == there.answer
+    assert rows(study, "item", "value") == [("d0", 1), ("d0", 2), ("d1", 3), ("d1", 4)]
+    # One that can be read later loses its problem.
+    Assignment.objects.filter(assignment_id=bad[-1]).update(
+        answer_xml=stored.answer.replace("0" * 400, "")
+    )
+    assert collect_batch(batch=batch, client=client).n_unreadable == 3
+    assert Assignment.objects.get(assignment_id=bad[-1]).problem == ""
 
 
 def test_an_impossible_time_of_consent_is_noted_and_stops_no_other(study, client, ann, bob):

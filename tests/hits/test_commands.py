@@ -32,15 +32,6 @@ from tests.hits.work import balance_of, hits_there, tables
 from tests.marketplace.conftest import submit
 
 
-@pytest.fixture
-def site(live_server, keys, settings):
-    """The site of this test, with the requester's key where commands look for it."""
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
-    return live_server.url
-
-
 def publish(**options) -> str:
     return command_output("publish_study", "ratings", reward=Decimal("0.10"), **options)
 
@@ -153,13 +144,35 @@ def test_a_dry_run_says_that_the_pilot_was_of_another_version(study, site, capsy
 
 
 def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client):
+    """A batch of another marketplace is left alone."""
+    elsewhere = Connection.objects.create(name="elsewhere", marketplace="other.example.org")
+    facts = {"title": "T", "description": "D", "reward_usd": Decimal("0.10")}
+    other = Batch.objects.create(study=study, connection=elsewhere, **facts)
     publish()
+    assert Batch.objects.exclude(pk=other.pk).get().connection == site_connection()
     Hit.objects.filter(pk=Hit.objects.first().pk).update(hit_id="")
     item = study.items.create(key="d3", context="Context 3", position=3)
     add_candidates(item, ["alpha", "beta"], are_systems=True)
     assert json.loads(publish(dry_run=True, json=True))["hits"] == 2
     assert json.loads(publish(json=True))["hits"] == 2
     assert len(hits_there(client)) == Hit.objects.published().count() == 4
+    assert not Hit.objects.of(other).exists()
+
+
+def test_without_money_or_a_marketplace_nothing_is_published_or_kept(
+    study, site, client, settings, monkeypatch
+):
+    site_connection()  # a migration makes it, and flushing took it away
+    before = tables()
+    with refused_naming(FundsMissing, "$18.00", "$10.00"):
+        command_output("publish_study", "ratings", reward=Decimal("6.00"), assignments=1)
+    assert hits_there(client) == []
+    monkeypatch.setattr("hits.endpoints.PATIENCE", None)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    settings.MARKETPLACE_ENDPOINT_URL = "http://127.0.0.1:9/requester"
+    with refused(MarketplaceUnreachable, "no_answer"):
+        publish()
+    assert tables() == before
 
 
 @pytest.mark.parametrize("setting", [{"reward": "0.20"}, {"assignments": 4}])
@@ -173,29 +186,6 @@ def test_a_round_has_one_price(study, site, setting):
     assert Batch.objects.count() == 1
     command_output("publish_study", "ratings", round=2, **options)
     assert Batch.objects.get(round=2).max_assignments == options["assignments"]
-
-
-def test_a_batch_of_another_marketplace_is_left_alone(study, site, client):
-    elsewhere = Connection.objects.create(name="elsewhere", marketplace="other.example.org")
-    other = Batch.objects.create(
-        study=study,
-        connection=elsewhere,
-        title="T",
-        description="D",
-        reward_usd=Decimal("0.10"),
-    )
-    publish()
-    assert Batch.objects.exclude(pk=other.pk).get().connection == site_connection()
-    assert not Hit.objects.of(other).exists()
-
-
-def test_without_the_money_nothing_is_published_or_kept(study, site, client):
-    site_connection()  # a migration makes it, and flushing took it away
-    before = tables()
-    with refused_naming(FundsMissing, "$18.00", "$10.00"):
-        command_output("publish_study", "ratings", reward=Decimal("6.00"), assignments=1)
-    assert tables() == before
-    assert hits_there(client) == []
 
 
 @pytest.mark.django_db
@@ -291,15 +281,6 @@ def test_a_recorded_batch_replayed_is_the_batch_imported(site, batch_results, cl
     command_output("approve_study", "replayed")
     assert values_of("replayed") == values_of("imported")
     assert len(values_of("replayed")) == 6
-
-
-def test_a_marketplace_that_is_down_is_one_error(study, site, settings, monkeypatch):
-    monkeypatch.setattr("hits.endpoints.PATIENCE", None)
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    settings.MARKETPLACE_ENDPOINT_URL = "http://127.0.0.1:9/requester"
-    with refused(MarketplaceUnreachable, "no_answer"):
-        publish()
-    assert not Batch.objects.exists()
 
 
 def test_what_no_worker_or_marketplace_takes_is_refused_before_any_money_is_held(

@@ -1,8 +1,10 @@
 """Publishing, collecting and approving over a line that cuts the marketplace's answers short."""
 
 import random
+from decimal import Decimal
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from annotation.models import Submission
@@ -18,7 +20,6 @@ from tests.annotation.studies import rating_study
 from tests.codes import refused
 from tests.hits import cutting_proxy as cuts
 from tests.hits.cutting_proxy import cutting_proxy
-from tests.hits.processes import environment, run_at_once
 from tests.hits.work import balance_of, batch_of, hand_in, hits_there, published_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -69,7 +70,9 @@ def batch_with_work(study, client, ann):
 
 
 @pytest.mark.parametrize("how", EVERY_CUT)
-def test_a_study_is_published_once_whatever_is_cut(study, proxy, lab, client, how):
+def test_a_study_is_published_collected_and_approved_once_whatever_is_cut(
+    study, proxy, lab, client, ann, how
+):
     batch = batch_of(study)
     proxy.cut("GetAccountBalance", how, 1)
     proxy.cut("CreateHITType", how, 1, 2)
@@ -80,19 +83,20 @@ def test_a_study_is_published_once_whatever_is_cut(study, proxy, lab, client, ho
     there = {hit["HITId"] for hit in hits_there(client)}
     assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
     assert balance_of(client) == ("9.20", "0.80")
-
-
-@pytest.mark.parametrize("how", EVERY_CUT)
-def test_every_answer_is_collected_and_approved_once_whatever_is_cut(
-    batch_with_work, proxy, lab, client, how
-):
+    for hit in Hit.objects.of(batch):
+        hand_in(ann, hit, {"alpha": 10, "beta": 20})
     proxy.cut(LIST, how, 1, 3, 4, 8)
-    assert collect_batch(batch=batch_with_work, client=lab).n_new == N_ITEMS
-    decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
+    assert collect_batch(batch=batch, client=lab).n_new == N_ITEMS
+    six = Assignment.objects.filter(hit__item__position__lt=6)
+    decide(assignments=six, decision=Assignment.Decision.APPROVE)
     proxy.cut("ApproveAssignment", how, 1, 5)
-    assert send_decisions(batch=batch_with_work, client=lab).n_approved == N_ITEMS
-    assert balance_of(client) == ("9.20", "0.00")
-    assert set(Submission.objects.values_list("status", flat=True)) == {"approved"}
+    assert send_decisions(batch=batch, client=lab).n_approved == 6
+    assert balance_of(client) == ("9.20", "0.20")
+    assert Submission.objects.filter(status="approved").count() == 6
+    # What is done is not asked about.
+    before = proxy.calls[LIST]
+    collect_batch(batch=batch, client=lab)
+    assert proxy.calls[LIST] - before == CALLS_A_HIT * 2
 
 
 def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy, lab):
@@ -127,59 +131,38 @@ def test_collecting_goes_on_where_it_stopped_unless_all_is_asked_for_now(
 
 
 def test_what_was_looked_at_is_written_down_on_the_way(batch_with_work, lab, monkeypatch):
-    """Who is killed every few seconds would look at the same HITs for ever."""
+    """Who is killed every few seconds would look at the same HITs for ever. What was looked at long
+    ago is looked at again, after the rest."""
     monkeypatch.setattr(collect, "UNWRITTEN_SECONDS", 0.0)
-    written = []
-
-    def progress(hits, total):
-        for hit in hits:
-            written.append(Hit.objects.exclude(collected_at=None).count())
-            yield hit
-
-    collect_batch(batch=batch_with_work, client=lab, progress=progress)
-    assert written == list(range(N_ITEMS))
-
-
-def test_what_was_looked_at_long_ago_is_looked_at_again_after_the_rest(batch_with_work, proxy, lab):
     first, *rest = Hit.objects.of(batch_with_work)
     long_ago = batch_with_work.publishing_started_at - 2 * RESUMED_WITHIN
     Hit.objects.filter(pk=first.pk).update(collected_at=long_ago)
-    order = []
+    written, order = [], []
 
     def progress(hits, total):
         for hit, answers in hits:
             order.append(hit)
+            written.append(Hit.objects.filter(collected_at__gt=long_ago).count())
             yield hit, answers
 
     collect_batch(batch=batch_with_work, client=lab, progress=progress)
     assert order == [*rest, first]
+    assert written == list(range(N_ITEMS))
 
 
-def test_hits_that_are_done_are_not_asked_about(batch_with_work, proxy, lab):
-    collect_batch(batch=batch_with_work, client=lab)
-    decide(
-        assignments=Assignment.objects.filter(hit__item__position__lt=6),
-        decision=Assignment.Decision.APPROVE,
-    )
-    send_decisions(batch=batch_with_work, client=lab)
-    before = proxy.calls[LIST]
-    collect_batch(batch=batch_with_work, client=lab)
-    assert proxy.calls[LIST] - before == CALLS_A_HIT * 2
-
-
-def test_commands_come_through_a_line_that_cuts_one_answer_in_five(study, proxy, keys, ann):
-    env = environment(proxy.url, keys)
-    chance, faults = random.Random(11), {}
+def test_commands_come_through_a_line_that_cuts_one_answer_in_five(
+    site, study, proxy, settings, ann
+):
+    settings.MARKETPLACE_ENDPOINT_URL = f"{proxy.url}/requester"
+    chance = random.Random(11)
     for operation in ("GetAccountBalance", "CreateHITType", "CreateHITWithHITType", LIST):
-        faults[operation] = [n for n in range(1, 60) if chance.random() < 0.2]
-        for number in faults[operation]:
-            proxy.cut(operation, chance.choice(EVERY_CUT), number)
-    [(code, _output, errors)] = run_at_once([["publish_study", "ratings", "--reward=0.10"]], env)
-    assert code == 0, errors
+        for number in range(1, 60):
+            if chance.random() < 0.2:
+                proxy.cut(operation, chance.choice(EVERY_CUT), number)
+    call_command("publish_study", "ratings", reward=Decimal("0.10"))
     assert Hit.objects.published().count() == N_ITEMS
     for hit in Hit.objects.all():
         hand_in(ann, hit, {"alpha": 10, "beta": 20})
-    [(code, _output, errors)] = run_at_once([["collect_study", "ratings"]], env)
-    assert code == 0, errors
+    call_command("collect_study", "ratings")
     assert Assignment.objects.count() == N_ITEMS
     assert proxy.n_cut > 0

@@ -1,4 +1,3 @@
-import re
 import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -16,6 +15,7 @@ from hits.exceptions import (
     ProfileUnknown,
 )
 from tests.boto_clients import ENDPOINT_URL
+from tests.codes import refused, refused_naming
 from tests.hits.wire import Wire, refusal
 
 KEY = AccessKey("AKIDEXAMPLE", "secret")
@@ -45,12 +45,12 @@ def request_balance(client) -> None:
 def test_the_local_profile_goes_where_the_settings_say(settings):
     settings.MARKETPLACE_ENDPOINT_URL = "http://market.example:8000/requester"
     assert connect(key=KEY).meta.endpoint_url == "http://market.example:8000/requester"
-
-
-@pytest.mark.parametrize("name", ["sandbox", "production"])
-def test_amazons_profiles_have_gone_and_what_to_use_instead_is_said(name):
-    with pytest.raises(ProfileUnknown, match=r"closed.*connection to another Assay.*mturk_bridge"):
-        connect(name, key=KEY)
+    for name in ("sandbox", "production"):
+        with refused(ProfileUnknown, "amazon_closed"):
+            connect(name, key=KEY)
+    with refused(ProfileUnknown, "unknown_profile") as error:
+        connect("elsewhere", key=KEY)
+    assert all(name in str(error.value) for name in ("'elsewhere'", "local"))
 
 
 def test_a_request_is_signed_with_the_key_of_the_settings(keys, settings):
@@ -63,18 +63,12 @@ def test_a_request_is_signed_with_the_key_of_the_settings(keys, settings):
 def test_a_key_that_is_not_whole_is_missing(settings, name):
     settings.MARKETPLACE_ACCESS_KEY_ID = settings.MARKETPLACE_SECRET_ACCESS_KEY = "x"
     setattr(settings, name, "")
-    with pytest.raises(CredentialsMissing, match="create_requester"):
+    with refused(CredentialsMissing, "no_key"):
         connect()
 
 
-def test_an_unknown_profile_is_told_with_those_there_are():
-    with pytest.raises(ProfileUnknown, match=r"'elsewhere'\. Profiles: local\."):
-        connect("elsewhere", key=KEY)
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
+def test_what_is_no_web_address_is_refused_at_once():
+    for address in (
         "localhost:8000",
         "market.example",
         "ftp://market.example",
@@ -82,17 +76,15 @@ def test_an_unknown_profile_is_told_with_those_there_are():
         "http://my market/requester",
         "http://127.0.0.1:99999/",
         "http://[::1/",
-    ],
-)
-def test_what_is_no_web_address_is_refused_at_once(address):
-    message = re.escape(f"'{address}' is not a marketplace's address")
-    with pytest.raises(MarketplaceUnreachable, match=message):
-        connect(key=KEY, endpoint_url=address)
+    ):
+        with refused(MarketplaceUnreachable, "not_an_address") as error:
+            connect(key=KEY, endpoint_url=address)
+        assert f"'{address}'" in str(error.value)
 
 
 def test_an_aws_profile_that_is_not_there_is_a_missing_key(no_aws_account, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "nosuch")
-    with pytest.raises(CredentialsMissing, match="nosuch"):
+    with refused_naming(CredentialsMissing, "nosuch"):
         connect(key=KEY)
 
 
@@ -100,8 +92,9 @@ def test_nobody_listens(one_attempt):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-        with pytest.raises(MarketplaceUnreachable, match=f"127.0.0.1:{port}.*make run"):
+        with refused(MarketplaceUnreachable, "no_answer") as error:
             request_balance(connect(key=KEY, endpoint_url=f"http://127.0.0.1:{port}/requester"))
+    assert f"127.0.0.1:{port}" in str(error.value)
 
 
 class SomebodyElse(BaseHTTPRequestHandler):
@@ -130,7 +123,7 @@ def elsewhere(request) -> Iterator[str]:
 
 
 def test_another_web_server_is_not_taken_for_a_marketplace(elsewhere, one_attempt):
-    with pytest.raises(MarketplaceUnreachable, match="is not a marketplace"):
+    with refused(MarketplaceUnreachable, "not_a_marketplace"):
         request_balance(connect(key=KEY, endpoint_url=elsewhere))
 
 
@@ -141,20 +134,19 @@ def test_a_wrong_secret_is_a_refusal(keys):
     assert refusal.value.has_code("InvalidSignatureException")
 
 
-def test_a_refusal_tells_code_and_message_whatever_the_namespace(client):
-    with pytest.raises(MarketplaceRefused) as refusal, translated_errors():
+def test_a_refusal_tells_code_and_message_whatever_the_namespace(client, wire):
+    with pytest.raises(MarketplaceRefused) as error, translated_errors():
         client.get_hit(HITId="3NOSUCHHIT")
-    assert refusal.value.code == "AWS.MechanicalTurk.HITDoesNotExist"
-    assert refusal.value.has_code("HITDoesNotExist")
-    assert refusal.value.has_code("hitdoesnotexist")
-    assert not refusal.value.has_code("DoesNotExist")
-    assert "3NOSUCHHIT does not exist" in str(refusal.value)
-
-
-def test_an_error_before_the_operation_has_amazons_own_code(wire, client):
+    assert error.value.code == "AWS.MechanicalTurk.HITDoesNotExist"
+    assert error.value.has_code("HITDoesNotExist")
+    assert error.value.has_code("hitdoesnotexist")
+    assert not error.value.has_code("DoesNotExist")
+    assert "3NOSUCHHIT" in str(error.value)
+    # An error before the operation has Amazon's own code.
     wire.fail("GetAccountBalance", refusal("AccessDeniedException"))
-    with pytest.raises(MarketplaceRefused, match=r"\(AccessDeniedException\): Not now\."):
+    with refused(MarketplaceRefused, "AccessDeniedException") as error:
         request_balance(client)
+    assert error.value.message == "Not now."
 
 
 def test_a_throttled_call_is_tried_again(keys):

@@ -24,6 +24,21 @@ from tests.marketplace.conftest import submit
 CREATE_TYPE, GRANT = "CreateQualificationType", "AssociateQualificationWithWorker"
 
 
+def test_workers_of_an_earlier_round_and_who_reached_the_maximum_are_excluded(
+    study, client, ann, bob
+):
+    first = launch(study, client, max_per_worker=2)
+    for item in ("d0", "d1"):
+        hand_in(ann, hit_on(first, item), {"alpha": 10, "beta": 20})
+    hand_in(bob, hit_on(launch(study, client, round=2), "d0"), {"alpha": 10, "beta": 20})
+    collect_batch(batch=first, client=client)
+    assert not may_take(ann, hit_on(first, "d2"))
+    assert may_take(bob, hit_on(first, "d2"))
+    third = launch(study, client, round=3, excluded_rounds=[1])
+    assert not may_take(ann, hit_on(third, "d1"))
+    assert may_take(bob, hit_on(third, "d1"))
+
+
 def plan(study, *, worker_ids=(), **settings) -> Batch:
     terms = {"reward_usd": Decimal("0.05"), "max_assignments": 1} | settings
     texts = {"title": "Rate", "description": "Read and rate."}
@@ -53,7 +68,7 @@ def requirements_there(client, batch) -> dict[str, str]:
     return {each["QualificationTypeId"]: each["Comparator"] for each in rows}
 
 
-def test_countries_rates_and_masters_become_requirements(study, client):
+def test_countries_rates_and_masters_become_requirements(study, client, ann, bob):
     rows = requirements(countries=["DE", "AT"], min_approval_percent=95, min_approved=100)
     batch = launch(study, client, requirements=rows, needs_masters=True)
     assert requirements_there(client, batch) == {
@@ -62,10 +77,7 @@ def test_countries_rates_and_masters_become_requirements(study, client):
         "00000000000000000040": "GreaterThanOrEqualTo",
         "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH": "Exists",
     }
-
-
-def test_a_worker_elsewhere_may_not_take_what_one_country_may(study, client, ann, bob):
-    batch = launch(study, client, requirements=requirements(countries=["DE"]))
+    batch = launch(study, client, requirements=requirements(countries=["DE"]), round=2)
     ann.country, bob.country = "DE", "FR"
     for worker in (ann, bob):
         worker.save()
@@ -122,25 +134,6 @@ def test_workers_of_a_list_are_excluded_silently_and_once(study, client, wire, a
     assert may_take(bob, hit_on(batch, "d0"))
     states = dict(Exclusion.objects.values_list("worker__worker_id", "state"))
     assert states == {ann.worker_id: "confirmed", "A0UNKNOWNWORKER": "refused"}
-
-
-def test_workers_of_an_earlier_round_are_excluded(study, client, ann, bob):
-    first = launch(study, client)
-    hand_in(ann, hit_on(first, "d0"), {"alpha": 10, "beta": 20})
-    collect_batch(batch=first, client=client)
-    second = launch(study, client, round=2, excluded_rounds=[1])
-    assert not may_take(ann, hit_on(second, "d1"))
-    assert may_take(bob, hit_on(second, "d1"))
-
-
-def test_who_reached_the_maximum_is_excluded_when_that_is_collected(study, client, ann, bob):
-    batch = launch(study, client, max_per_worker=2)
-    for item in ("d0", "d1"):
-        hand_in(ann, hit_on(batch, item), {"alpha": 10, "beta": 20})
-    hand_in(bob, hit_on(launch(study, client, round=2), "d0"), {"alpha": 10, "beta": 20})
-    collect_batch(batch=batch, client=client)
-    assert not may_take(ann, hit_on(batch, "d2"))
-    assert may_take(bob, hit_on(batch, "d2"))
 
 
 @pytest.mark.parametrize("operation", [CREATE_TYPE, GRANT])

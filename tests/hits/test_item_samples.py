@@ -15,6 +15,7 @@ from hits.selections import ALL_ITEMS, REST, item_list, least_sure, sample
 from metrics.models import ScoringRun
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import rate, rating_study
+from tests.codes import refused
 
 migration = import_module("hits.migrations.0022_samples_of_batches")
 
@@ -58,21 +59,18 @@ def next_key(study):
     return study.items.filter(hits=None).order_by("position").first().key
 
 
-def test_conditions_of_unequal_size_have_chances_of_their_own(study):
+def test_each_condition_has_chances_of_its_own_if_the_sample_can_reach_it(study):
     study.items.filter(key__in=["d1", "d3", "d5", "d7"]).update(condition="calm")
-    batch = launched(study, sample(4, seed=7))
+    batch = launched(study, sample(4, seed=7), part=1)
     by_condition = {"calm": 2 / 10, "cross": 2 / 2}
     conditions = dict(study.items.values_list("key", "condition"))
     assert probabilities_of(batch) == {key: by_condition[conditions[key]] for key in keys_of(batch)}
-
-
-def test_a_sample_that_cannot_reach_every_condition_claims_no_chance(study):
-    assert set(probabilities_of(launched(study, sample(1, seed=7))).values()) == {None}
-
-
-def test_items_imported_later_join_the_sample_of_all(study):
-    batch = launched(study, ALL_ITEMS)
-    Item.objects.create(study=study, key="new", position=99)
+    small = rating_study("small", n_items=2, systems=["alpha"], conditions=("calm", "cross"))
+    assert set(probabilities_of(launched(small, sample(1, seed=7))).values()) == {None}
+    # Items that are imported later join the sample of all.
+    other = rating_study("other", n_items=2, systems=["alpha"])
+    batch = launched(other, ALL_ITEMS)
+    Item.objects.create(study=other, key="new", position=99)
     add_hits(batch=batch)
     assert probabilities_of(batch)["new"] == 1.0
 
@@ -97,15 +95,16 @@ def test_the_draw_that_follows_the_judge_is_the_same_until_a_rating_comes_in(stu
     write_scores(study=study, metric="judge", signature="judge|v:1", values=values)
     run, question = ScoringRun.objects.get().pk, study.questions.get().pk
     chosen = least_sure(1, 3, run=run, question=question)
-    with pytest.raises(BatchUnfit, match="at least 10 of them must be scored and rated first"):
+    with refused(BatchUnfit, "pilot_too_small") as error:
         launched(study, chosen)
+    assert "10" in str(error.value)
     for n in range(10):
         rate(study, "Ann", f"d{n}", {"alpha": 50 + n * n})
     first = launched(study, chosen, part=1)
     assert len(probabilities_of(first)) == 1
     assert launched(study, chosen, part=1) == first
     assert 0 < next(iter(probabilities_of(first).values())) <= 1
-    with pytest.raises(BatchUnfit, match="are gone"):
+    with refused(BatchUnfit, "selection_gone"):
         launched(study, least_sure(1, 3, run=run + 1, question=question), part=2)
 
 

@@ -209,13 +209,6 @@ def test_two_launches_at_once_do_not_share_the_last_of_a_budget():
     assert Batch.objects.count() == 1
 
 
-@pytest.fixture
-def site(live_server, keys, settings):
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
-
-
 @pytest.mark.django_db(transaction=True)
 def test_the_command_launches_a_sample_and_then_the_rest(site, client):
     rating_study("ratings", n_items=12, systems=["alpha"])

@@ -85,35 +85,28 @@ def test_the_same_bonus_is_not_requested_twice_and_another_is(batch, three_bonus
     first = Assignment.objects.of(batch).first()
     assert bonus(first) is None
     assert bonus(first, "2.00", f"  {REASON.replace(' ', '  ')} ") is None
-    assert bonus(first, reason="For the second round.") is not None
+    assert bonus(first, reason="Second round.") is not None
 
 
 @pytest.mark.parametrize("fault", [answer_lost, unreachable])
+@pytest.mark.parametrize("days", [0, 3])
 def test_after_a_lost_answer_the_marketplace_is_asked_before_a_payment_is_sent_again(
-    three_bonuses, batch, client, wire, fault
+    three_bonuses, batch, client, wire, fault, days
 ):
+    """Also after a day, when the token is forgotten."""
     wire.fail("SendBonus", fault, at=2)
     with pytest.raises(MarketplaceUnreachable):
         send_payments(batch=batch, client=client)
     assert states() == ["confirmed", "intended", "intended"]
+    if days:
+        BonusPayment.objects.update(unique_request_token=None)
+        Payment.objects.update(first_sent_at=timezone.now() - timedelta(days=days))
     wire.calls.clear()
     assert send_payments(batch=batch, client=client).n_paid == 2
     assert wire.calls["ListBonusPayments"] >= 1
     assert wire.calls["SendBonus"] == (1 if fault is answer_lost else 2)
     assert len(bonuses_there()) == 3
     assert states() == ["confirmed"] * 3
-
-
-def test_after_a_day_when_the_token_is_forgotten_nothing_is_paid_twice(
-    three_bonuses, batch, client, wire
-):
-    wire.fail("SendBonus", answer_lost, at=1)
-    with pytest.raises(MarketplaceUnreachable):
-        send_payments(batch=batch, client=client)
-    BonusPayment.objects.update(unique_request_token=None)
-    Payment.objects.update(first_sent_at=timezone.now() - timedelta(days=3))
-    send_payments(batch=batch, client=client)
-    assert len(bonuses_there()) == 3
     assert balance_of(client) == ("5.50", "3.00")
 
 

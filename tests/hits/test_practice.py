@@ -64,6 +64,31 @@ PRACTICE = {
 }
 
 
+def test_who_passes_practice_may_work_and_is_told_so_and_nobody_else(
+    study, client, ann, bob, make_worker
+):
+    batch = published(study, client)
+    assert not may_take(ann, hit_on(batch, "d0"))
+    practise(ann, batch, 0, 75, 10)
+    practise(bob, batch, 0, 20, 10)
+    unread = submit(make_worker("cy"), PracticeHit.objects.get(number=0).hit_id, answer="{}")
+    collect(batch, client)
+    [message] = WorkerMessage.objects.all()
+    assert (message.worker, "Rate" in message.text) == (ann, True)
+    assert may_take(ann, hit_on(batch, "d0"))
+    assert not may_take(bob, hit_on(batch, "d0"))
+    result = PracticeResult.objects.get()
+    assert (result.worker.worker_id, result.is_passed) == (ann.worker_id, True)
+    answers = PracticeAnswer.objects.exclude(assignment_id=unread)
+    assert list(answers.values_list("n_right", "n_graded", "is_passed", "status")) == [
+        (2, 2, True, "Approved"),
+        (1, 2, False, "Approved"),
+    ]
+    # One that cannot be read is paid, too.
+    answer = PracticeAnswer.objects.get(assignment_id=unread)
+    assert (answer.status, answer.is_passed, bool(answer.problem)) == ("Approved", False, True)
+
+
 def save_practice(study, **practice) -> None:
     values = {"assay_protocol": 1, "title": "Rate replies", "questions": [LINE]}
     values |= {"qualifications": {"practice": PRACTICE | practice}}
@@ -110,33 +135,6 @@ def collect(batch, client) -> None:
     collect_batch(batch=batch, client=client)
 
 
-def test_who_passes_practice_may_work_and_nobody_else(study, client, ann, bob):
-    batch = published(study, client)
-    assert not may_take(ann, hit_on(batch, "d0"))
-    practise(ann, batch, 0, 75, 10)
-    practise(bob, batch, 0, 20, 10)
-    collect(batch, client)
-    assert may_take(ann, hit_on(batch, "d0"))
-    assert not may_take(bob, hit_on(batch, "d0"))
-    result = PracticeResult.objects.get()
-    assert (result.worker.worker_id, result.is_passed) == (ann.worker_id, True)
-    answers = PracticeAnswer.objects.values_list("n_right", "n_graded", "is_passed", "status")
-    assert list(answers) == [(2, 2, True, "Approved"), (1, 2, False, "Approved")]
-
-
-def test_an_answer_of_practice_is_no_judgment_of_the_study(study, client, ann):
-    batch = published(study, client)
-    practise(ann, batch, 1, 95, 40)
-    collect(batch, client)
-    assert PracticeAnswer.objects.get().is_passed  # what has no right value is not graded
-    assert not Submission.objects.exists()
-    assert not Judgment.objects.exists()
-    assert sorted(Hit.objects.values_list("item__key", flat=True)) == ["d0", "d1"]
-    # Nobody is told to launch what is practised on.
-    counts = Study.objects.filter(pk=study.pk).values(**progress_counts()).get()
-    assert counts["n_items_without_hit"] == 0
-
-
 def test_answers_of_practice_are_exported_by_themselves_beside_what_is_right(
     study, client, ann, bob, tmp_path
 ):
@@ -161,6 +159,12 @@ def test_answers_of_practice_are_exported_by_themselves_beside_what_is_right(
     assert (unread["item"], unread["value"], bool(unread["problem"])) == ("d2", None, True)
     assert ann.worker_id not in file.read_text()
     assert list(map(json.loads, row_jsonl(submission_rows(study)))) == []
+    # Nothing of it is of the study, and nobody is told to launch what is practised on.
+    assert not Submission.objects.exists()
+    assert not Judgment.objects.exists()
+    assert sorted(Hit.objects.values_list("item__key", flat=True)) == ["d0", "d1"]
+    counts = Study.objects.filter(pk=study.pk).values(**progress_counts()).get()
+    assert counts["n_items_without_hit"] == 0
 
 
 def test_what_practice_costs_is_counted_to_the_cent_and_ends_as_what_was_done(study, client, ann):
@@ -268,18 +272,6 @@ def test_who_passed_in_an_earlier_batch_need_not_practise_again(study, client, a
     publish_batch(batch=changed, client=client)
     changed.refresh_from_db()
     assert changed.practice_type_id != first.practice_type_id
-
-
-def test_who_passes_is_told_so_and_who_cannot_be_read_is_paid(study, client, ann, bob):
-    batch = published(study, client)
-    practise(ann, batch, 0, 80, 0)
-    submit(bob, PracticeHit.objects.get(number=0).hit_id, answer="{}")
-    collect(batch, client)
-    [message] = WorkerMessage.objects.all()
-    assert (message.worker, "Rate" in message.text) == (ann, True)
-    unread = PracticeAnswer.objects.get(worker__worker_id=bob.worker_id)
-    assert (unread.status, unread.is_passed) == ("Approved", False)
-    assert unread.problem
 
 
 def test_practice_ends_with_the_last_answer_to_the_batch_or_as_it_is_closed(

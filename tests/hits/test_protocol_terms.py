@@ -23,14 +23,6 @@ def test_a_study_without_a_protocol_asks_three_of_anybody() -> None:
     assert (terms.countries, terms.max_assignments, terms.min_approval_percent) == ([], 3, None)
 
 
-@pytest.fixture
-def site(live_server, keys, settings):
-    """The site of this test, with the requester's key where commands look for it."""
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
-
-
 @pytest.mark.usefixtures("site")
 def test_publishing_freezes_the_protocol_and_requires_its_workers(client):
     study: Study = alternatives_study()

@@ -28,6 +28,54 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOBODY_THERE = "http://127.0.0.1:9/requester"
 
 
+def test_a_launch_is_published_once_by_a_background_worker(batch, client):
+    job = request_publication(batch=batch)
+    assert request_publication(batch=batch) == job
+    stop_job(job=job)
+    assert work_off().state == "stopped"
+    assert hits_there(client) == []
+    resume_job(job=job)
+    job = work_off()
+    assert (job.state, job.n_done, job.n_total) == ("done", 4, 4)
+    assert all(number in job.message for number in ("4", "$0.20"))
+    assert len(hits_there(client)) == n_published(batch) == 4
+    request_publication(batch=batch)
+    assert "$0.00" in work_off().message
+    assert len(hits_there(client)) == 4
+
+
+def test_where_no_answer_comes_it_is_tried_again(batch, connection, client):
+    Connection.objects.filter(pk=connection.pk).update(endpoint_url=NOBODY_THERE)
+    job = request_publication(batch=batch)
+    for _attempt in range(job.max_attempts):
+        run_job(job.pk)
+    after = Job.objects.get(pk=job.pk)
+    assert (after.state, after.attempts) == ("failed", after.max_attempts)
+    assert NOBODY_THERE in after.message
+    Connection.objects.filter(pk=connection.pk).update(endpoint_url=connection.endpoint_url)
+    resume_job(job=job)
+    assert work_off().state == "done"
+    assert len(hits_there(client)) == n_published(batch) == 4
+
+
+def test_without_the_money_or_an_open_connection_nothing_is_published(connection, client):
+    study = rating_study(n_items=4, systems=["alpha"])
+    batch = plan(study, connection, reward_usd=Decimal("2.51"))
+    request_publication(batch=batch)
+    job = work_off()
+    assert job.state == "failed"
+    assert all(amount in job.message for amount in ("$10.04", "$10.00"))
+    assert n_published(batch) == 0
+    deposit(requester=Requester.objects.get(), amount_usd=Decimal(1))
+    resume_job(job=job)
+    assert work_off().state == "done"
+    other = plan(study, connection, round=2)
+    request_publication(batch=other)
+    close_connection(connection=connection, actor=User.objects.get())
+    job = work_off()
+    assert (job.state, n_published(other), "'Here'" in job.message) == ("failed", 0, True)
+
+
 @pytest.fixture(autouse=True)
 def at_once(settings, monkeypatch):
     """Repetitions follow without a pause."""
@@ -66,62 +114,6 @@ def n_published(batch) -> int:
     return Hit.objects.of(batch).published().count()
 
 
-def test_a_launch_is_published_by_a_background_worker(batch, client):
-    request_publication(batch=batch)
-    job = work_off()
-    assert (job.state, job.n_done, job.n_total) == ("done", 4, 4)
-    assert job.message == "4 assignments published, for $0.20 with fees."
-    assert len(hits_there(client)) == n_published(batch) == 4
-
-
-def test_requested_twice_it_is_one_job_and_then_nothing_more(batch, client):
-    assert request_publication(batch=batch) == request_publication(batch=batch)
-    work_off()
-    request_publication(batch=batch)
-    assert work_off().message == "0 assignments published, for $0.00 with fees."
-    assert len(hits_there(client)) == 4
-
-
-def test_where_no_answer_comes_it_is_tried_again_and_says_that_this_is_safe(
-    batch, connection, client
-):
-    Connection.objects.filter(pk=connection.pk).update(endpoint_url=NOBODY_THERE)
-    job = request_publication(batch=batch)
-    for _attempt in range(job.max_attempts):
-        run_job(job.pk)
-    after = Job.objects.get(pk=job.pk)
-    assert (after.state, after.attempts) == ("failed", after.max_attempts)
-    assert "not known yet" in after.message
-    assert "each HIT is published once" in after.message
-    Connection.objects.filter(pk=connection.pk).update(endpoint_url=connection.endpoint_url)
-    resume_job(job=job)
-    assert work_off().state == "done"
-    assert len(hits_there(client)) == n_published(batch) == 4
-
-
-def test_stopped_before_it_began_nothing_is_published_until_it_goes_on(batch, client):
-    job = request_publication(batch=batch)
-    stop_job(job=job)
-    assert work_off().state == "stopped"
-    assert hits_there(client) == []
-    resume_job(job=job)
-    assert work_off().state == "done"
-    assert len(hits_there(client)) == 4
-
-
-def test_without_the_money_nothing_is_published_and_the_sums_are_said(connection, client):
-    study = rating_study(n_items=4, systems=["alpha"])
-    batch = plan(study, connection, reward_usd=Decimal("2.51"))
-    request_publication(batch=batch)
-    job = work_off()
-    assert job.state == "failed"
-    assert "in all $10.04; but the account has only $10.00" in job.message
-    assert n_published(batch) == 0
-    deposit(requester=Requester.objects.get(), amount_usd=Decimal(1))
-    resume_job(job=job)
-    assert work_off().state == "done"
-
-
 def test_a_wave_is_published_by_itself_once_the_one_before_is_in(connection, client, ann, bob):
     study = rating_study(n_items=1, systems=["alpha"])
     batch = plan(study, connection, max_assignments=2, wave_size=1)
@@ -135,13 +127,3 @@ def test_a_wave_is_published_by_itself_once_the_one_before_is_in(connection, cli
     work_off()
     assert n_published(batch) == 2
     assert jobs_of(study).of_kind(PUBLISH).count() == 2
-
-
-def test_over_a_connection_that_was_closed_meanwhile_nothing_is_published(
-    batch, connection, client
-):
-    request_publication(batch=batch)
-    close_connection(connection=connection, actor=User.objects.get())
-    job = work_off()
-    assert (job.state, n_published(batch)) == ("failed", 0)
-    assert "'Here' is closed" in job.message

@@ -98,7 +98,7 @@ def test_who_passes_the_test_may_work_and_who_fails_reads_why_not(study, client,
 def test_what_workers_read_of_a_test_before_they_take_it_and_after_it(study, client, ann):
     question = QUESTIONS[0] | {"wording": "How near does it come to “{reference}”?"}
     case = BAD | {"reference": "The one with the train."}
-    test = TEST | {"cases": [GOOD, case], "feedback": False}
+    test = TEST | {"cases": [GOOD | {"reference": "It."}, case], "feedback": False}
     questions = [question, QUESTIONS[1]]
     (type_id,) = published(study, client, test, questions=questions).test_type_ids
     browser = browser_of(ann)

@@ -41,8 +41,8 @@ def desk():
 
 
 def numbers_of(flags):
-    """The numbers in the text of each flag."""
-    return [set(re.findall(r"\d[\d,.]*\d|\d", flag.text)) for flag in flags]
+    """The numbers in the texts of each flag."""
+    return [set(re.findall(r"\d[\d,.]*\d|\d", f"{flag.title} {flag.text}")) for flag in flags]
 
 
 def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_on(

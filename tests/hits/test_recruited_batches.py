@@ -467,16 +467,6 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     assert actions.values_list("action", flat=True).distinct().count() == 7
 
 
-def test_what_the_recruiter_charged_is_followed(drafted, fake, ada):
-    assert drafted.charged == []
-    change(drafted, PUBLISH, ada, confirmed="4.00")
-    fake.world.approve(hand_in(fake, RecruitedStudy.objects.get()))
-    minute()
-    drafted.refresh_from_db()
-    charges = [(str(CHARGES["study"]), 4), (str(CHARGES["reward"]), 2)]
-    assert drafted.charged == charges
-
-
 def test_where_no_judgment_is_left_nobody_else_is_paid_for(
     published, drafted, fake, ada, batch, recruiter
 ):
@@ -599,11 +589,14 @@ def test_participants_are_followed_decided_on_and_paid_nowhere_here(
     first, second = (hand_in(fake, published) for _participant in range(2))
     client = client_of(batch.connection)
     collect_batch(batch=batch, client=client)
+    drafted.refresh_from_db()
+    assert drafted.charged == [(str(CHARGES["study"]), 4)]
     decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
     send_decisions(batch=batch, client=client)
     run_job(request_job(kind="follow_recruiters").pk)
     minute()
     drafted.refresh_from_db()
+    assert drafted.charged == [(str(CHARGES["study"]), 4), (str(CHARGES["reward"]), 4)]
     assert drafted.outcomes == {"completed": 2}
     assert (drafted.sessions["approved"], drafted.n_waiting) == (2, 0)
     assert {first.status, second.status} == {"APPROVED"}
@@ -785,62 +778,6 @@ def test_an_answer_that_names_no_time_ends_no_other_connections_looking(
         follow_decisions(connection)
 
 
-@pytest.mark.parametrize("is_heard", [True, False])
-def test_a_bonus_that_is_refused_long_after_its_batch_was_closed_is_said_to_be_refused(
-    bonus, drafted, fake, ada, batch, monkeypatch, is_heard
-):
-    change(drafted, STOP, ada)
-    close_batch_before(40)
-    assert connections_to_follow() == []
-    fake.fail_next("prepare_bonuses", "400")  # for want of money, say
-
-    def away(*_given, **_facts):
-        raise MarketplaceUnreachable("away")
-
-    with monkeypatch.context() as once:
-        if not is_heard:
-            once.setattr(recruiter_api, "fetch_standing", away)
-        change(drafted, BONUS, ada, **bonus)
-    for _minute in range(2):
-        minute()
-    [one] = bonuses_of(batch)
-    assert (one.is_refused, fake.world.paid) == (True, [])
-    assert connections_to_follow() == []
-
-
-def test_a_bonus_of_the_desk_is_heard_of_however_long_ago_its_batch_was_closed(
-    submitted, drafted, ada, connection
-):
-    change(drafted, STOP, ada)
-    then = close_batch_before(40)
-    Payment.objects.create(
-        assignment=Assignment.objects.first(),
-        purpose=bonus_purpose("Careful"),
-        amount_usd=Decimal("0.75"),
-        fee_usd=0,
-        reason="Careful",
-        state="confirmed",
-        confirmed_at=timezone.now(),
-    )
-    assert connections_to_follow() == [connection]
-    Payment.objects.update(confirmed_at=then)
-    assert connections_to_follow() == []
-
-
-def test_a_refused_bonus_stays_refused_though_its_participant_was_erased(
-    bonus, drafted, fake, ada, batch
-):
-    fake.fail_next("prepare_bonuses", "400")
-    change(drafted, BONUS, ada, **bonus)
-    minute()
-    decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
-    send_decisions(batch=batch, client=client_of(batch.connection))
-    minute()
-    erase_worker(RecruitedStudy.objects.get().sessions.get().worker)
-    minute()
-    assert [one.is_refused for one in bonuses_of(batch)] == [True]
-
-
 def test_how_participants_stand_is_known_until_their_work_is_decided(
     published, drafted, fake, batch
 ):
@@ -885,13 +822,20 @@ def test_a_bonus_that_was_not_heard_is_paid_once_though_an_equal_one_was_refused
 def test_a_bonus_of_who_came_by_an_earlier_study_is_paid_too(
     bonus, submitted, drafted, fake, ada, batch, recruiter
 ):
+    """One that was stopped before it began is none: another amount is paid for its reason."""
+    drafted.refresh_from_db()
+    values = bonus | {"amount": "5.00"}
+    facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
+    stop_job(job=request_change(action=BONUS, values=values, **facts))
+    minute()
     change(drafted, STOP, ada)
     second = request_draft(batch=batch, offer=offer(recruiter, places=1), actor=ada)
     work_off()
     job = change(second, BONUS, ada, **bonus)
     assert job.state == "done", job.message
     minute()
-    assert [amount for _kind, key, amount in fake.world.paid if key == submitted.id] == [100]
+    assert [one.amount for one in bonuses_of(batch)] == ["0.75"]
+    assert [(key, amount) for _kind, key, amount in fake.world.paid] == [(submitted.id, 100)]
 
 
 def test_trying_again_from_a_page_that_is_out_of_date_spends_nothing(
@@ -943,16 +887,29 @@ def test_what_failed_is_tried_again_unless_it_was_done_all_the_same(drafted, fak
     assert drafted.state == "stopped"
 
 
-def test_what_could_not_be_settled_has_not_failed_once_it_is_settled(submitted, drafted, fake, ada):
+def test_what_could_not_be_settled_has_not_failed_once_it_is_settled(
+    submitted, drafted, fake, ada, monkeypatch
+):
     job = change(drafted, SETTLE, ada, call=2**40, was_done=True)
     assert job.state == "failed"
     minute()
     job.refresh_from_db()
     assert job.state == "done"
-    enter_code_without_work(fake, RecruitedStudy.objects.get())
+    real, tries = recruiter_api.settle, []
+    submission = enter_code_without_work(fake, RecruitedStudy.objects.get())
     minute()
-    call = RecruiterCall.objects.get()
-    assert change(drafted, SETTLE, ada, call=call.number, was_done=False).state == "done"
+
+    def lost(*args, **facts):
+        real(*args, **facts)
+        tries.append(facts)
+        if len(tries) == 1:
+            raise MarketplaceUnreachable("away")
+
+    monkeypatch.setattr(recruiter_api, "settle", lost)
+    number = RecruiterCall.objects.get().number
+    job = press_until_over(drafted, SETTLE, ada, call=number, was_done=False)
+    minute()
+    assert (job.state, len(tries), submission.status) == ("done", 2, "REJECTED"), job.message
 
 
 def test_a_bonus_that_was_refused_and_tried_again_is_paid_once(
@@ -997,24 +954,6 @@ def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
     else:
         change(drafted, BONUS, ada, **bonus)
         minute()
-    assert len(fake.world.paid) == 1
-
-
-def test_a_bonus_that_never_left_here_is_none(bonus, drafted, fake, ada, batch):
-    """Stopped before it began, another amount can be paid for the reason."""
-    drafted.refresh_from_db()
-    job = request_change(
-        recruitment=drafted,
-        action=BONUS,
-        number=drafted.n_requests,
-        values=bonus | {"amount": "5.00"},
-        actor=ada,
-    )
-    stop_job(job=job)
-    minute()
-    change(drafted, BONUS, ada, **bonus)
-    minute()
-    assert [one.amount for one in bonuses_of(batch)] == ["0.75"]
     assert len(fake.world.paid) == 1
 
 
@@ -1231,24 +1170,6 @@ def test_what_one_marketplace_says_keeps_no_other_from_being_followed(
     assert RecruiterCall.objects.count() == (0 if said else 1)
 
 
-def test_a_call_is_settled_though_the_answer_is_lost(published, drafted, fake, ada, monkeypatch):
-    real, tries = recruiter_api.settle, []
-    submission = enter_code_without_work(fake, published)
-    minute()
-
-    def lost(*args, **facts):
-        real(*args, **facts)
-        tries.append(facts)
-        if len(tries) == 1:
-            raise MarketplaceUnreachable("away")
-
-    monkeypatch.setattr(recruiter_api, "settle", lost)
-    number = RecruiterCall.objects.get().number
-    job = press_until_over(drafted, SETTLE, ada, call=number, was_done=False)
-    minute()
-    assert (job.state, len(tries), submission.status) == ("done", 2, "REJECTED"), job.message
-
-
 def test_who_comes_twice_to_a_batch_is_told_apart_each_time(
     published, drafted, fake, ada, batch, recruiter
 ):
@@ -1330,15 +1251,58 @@ def test_a_refused_bonus_opens_the_way_to_that_one_alone(bonus, drafted, fake, a
 
 
 def test_a_bonus_that_was_not_heard_of_and_was_refused_is_said_to_be_refused_and_why(
-    bonus, drafted, fake, ada, monkeypatch
+    bonus, drafted, fake, ada, batch, monkeypatch
 ):
     """By the token that it was requested under; the next is another, and is paid."""
     lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=MarketplaceFault("wrong"))
     fake.fail_next("prepare_bonuses", "400")
     minute()
-    [one] = bonuses_of(drafted.batch)
+    [one] = bonuses_of(batch)
     assert (one.is_refused, one.is_unheard) == (True, False)
     assert one.refusal == RecruiterCall.objects.get().problem != ""
     change(drafted, BONUS, ada, **bonus | {"amount": "0.80"})
     minute()
     assert [str(amount) for _kind, _key, amount in fake.world.paid] == ["320/3"]
+    # It stays refused though its participant is erased.
+    decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
+    send_decisions(batch=batch, client=client_of(batch.connection))
+    minute()
+    erase_worker(RecruitedStudy.objects.get().sessions.get().worker)
+    minute()
+    assert sorted(one.is_refused for one in bonuses_of(batch)) == [False, True]
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_a_bonus_is_followed_however_long_ago_its_batch_was_closed(
+    bonus, drafted, fake, ada, batch, connection, monkeypatch, is_heard
+):
+    change(drafted, STOP, ada)
+    then = close_batch_before(40)
+    assert connections_to_follow() == []
+    fake.fail_next("prepare_bonuses", "400")  # for want of money, say
+
+    def away(*_given, **_facts):
+        raise MarketplaceUnreachable("away")
+
+    with monkeypatch.context() as once:
+        if not is_heard:
+            once.setattr(recruiter_api, "fetch_standing", away)
+        change(drafted, BONUS, ada, **bonus)
+    for _minute in range(2):
+        minute()
+    [one] = bonuses_of(batch)
+    assert (one.is_refused, fake.world.paid) == (True, [])
+    assert connections_to_follow() == []
+    # One that was paid at the review desk, too.
+    Payment.objects.create(
+        assignment=Assignment.objects.first(),
+        purpose=bonus_purpose("Careful"),
+        amount_usd=Decimal("0.75"),
+        fee_usd=0,
+        reason="Careful",
+        state="confirmed",
+        confirmed_at=timezone.now(),
+    )
+    assert connections_to_follow() == [connection]
+    Payment.objects.update(confirmed_at=then)
+    assert connections_to_follow() == []

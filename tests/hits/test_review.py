@@ -22,6 +22,36 @@ from tests.hits.work import balance_of, hand_in, hit_on, published_batch
 APPROVE, REJECT = Assignment.Decision.APPROVE, Assignment.Decision.REJECT
 
 
+@pytest.mark.parametrize("fault", [unreachable, answer_lost])
+def test_what_a_lost_call_leaves_undone_is_made_good_and_paid_once(batch, wire, client, fault):
+    approve(batch)
+    wire.fail("ApproveAssignment", fault, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        send(batch, client)
+    second = SUBMITTED if fault is unreachable else (*SUBMITTED[:2], "Approved")
+    assert list(statuses(client)) == [APPROVED, second, SUBMITTED]
+    assert Assignment.objects.decided_but_unsent().count() == 2
+    assert send(batch, client) == 2
+    assert list(statuses(client)) == [APPROVED] * 3
+    assert wire.calls["ApproveAssignment"] == 4
+    assert balance_of(client) == ("7.00", "0.00")
+
+
+@pytest.mark.parametrize("is_by_time", [True, False])
+def test_what_was_approved_elsewhere_or_by_time_is_taken_over(batch, client, is_by_time):
+    """A rejection that comes too late is an approval."""
+    if is_by_time:
+        clock.advance(timedelta(days=4))
+        decide(assignments=Assignment.objects.of(batch), decision=REJECT, feedback="Too quick.")
+    else:
+        for assignment in Assignment.objects.all():
+            client.approve_assignment(AssignmentId=assignment.assignment_id)
+        approve(batch)
+    assert send_decisions(batch=batch, client=client) == DecisionsResult(n_decided_before=3)
+    assert list(statuses(client)) == [APPROVED] * 3
+    assert balance_of(client) == ("7.00", "0.00")
+
+
 def test_a_decision_is_written_down_before_it_is_sent_and_sent_once(batch, wire, client):
     assert approve(batch) == 3
     assert decide(assignments=Assignment.objects.all(), decision=REJECT, feedback="No.") == 0
@@ -88,44 +118,10 @@ SUBMITTED = ("Submitted", "submitted", "Submitted")
 REJECTED = ("Rejected", "rejected", "Rejected")
 
 
-def test_a_crash_between_intent_and_send_is_made_good(batch, wire, client):
-    approve(batch)
-    wire.fail("ApproveAssignment", unreachable, at=2)
-    with pytest.raises(MarketplaceUnreachable):
-        send(batch, client)
-    assert list(statuses(client)) == [APPROVED, SUBMITTED, SUBMITTED]
-    assert Assignment.objects.decided_but_unsent().count() == 2
-    assert send(batch, client) == 2
-    assert list(statuses(client)) == [APPROVED] * 3
-    assert wire.calls["ApproveAssignment"] == 4
-    assert balance_of(client) == ("7.00", "0.00")
-
-
-def test_an_approval_whose_answer_was_lost_is_paid_once(batch, wire, client):
-    approve(batch)
-    wire.fail("ApproveAssignment", answer_lost, at=2)
-    with pytest.raises(MarketplaceUnreachable):
-        send(batch, client)
-    assert list(statuses(client)) == [
-        APPROVED,
-        ("Submitted", "submitted", "Approved"),
-        SUBMITTED,
-    ]
-    assert send(batch, client) == 2
-    assert list(statuses(client)) == [APPROVED] * 3
-    assert balance_of(client) == ("7.00", "0.00")
-
-
-def test_what_was_approved_elsewhere_is_taken_over(batch, client):
-    for assignment in Assignment.objects.all():
-        client.approve_assignment(AssignmentId=assignment.assignment_id)
-    approve(batch)
-    assert send_decisions(batch=batch, client=client) == DecisionsResult(n_decided_before=3)
-    assert list(statuses(client)) == [APPROVED] * 3
-    assert balance_of(client) == ("7.00", "0.00")
-
-
-def test_an_approval_that_boto3_sent_twice_is_ours(batch, keys):
+def test_an_answer_older_than_a_decision_does_not_take_it_back(batch, keys, client):
+    """An approval that boto3 sent twice is ours."""
+    hit = hit_on(batch, "d0")
+    (older,) = client.list_assignments_for_hit(HITId=hit.hit_id)["Assignments"]
     key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
     wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
     approve(batch)
@@ -133,23 +129,8 @@ def test_an_approval_that_boto3_sent_twice_is_ours(batch, keys):
     sent = send_decisions(batch=batch, client=wire.client)
     assert sent == DecisionsResult(n_approved=3, rewards_usd=Decimal(3))
     assert wire.calls["ApproveAssignment"] == 4
-
-
-def test_an_answer_older_than_a_decision_does_not_take_it_back(batch, client):
-    hit = hit_on(batch, "d0")
-    (older,) = client.list_assignments_for_hit(HITId=hit.hit_id)["Assignments"]
-    approve(batch)
-    send(batch, client)
     assert not store_assignment(hit=hit, record=assignment_record(hit, older))
     assert list(statuses(client)) == [APPROVED] * 3
-
-
-def test_a_rejection_that_comes_too_late_is_an_approval(batch, client):
-    clock.advance(timedelta(days=4))
-    decide(assignments=Assignment.objects.of(batch), decision=REJECT, feedback="Too quick.")
-    send(batch, client)
-    assert list(statuses(client)) == [APPROVED] * 3
-    assert balance_of(client) == ("7.00", "0.00")
 
 
 def test_a_rejection_carries_its_feedback_and_pays_nothing(batch, client):

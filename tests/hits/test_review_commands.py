@@ -22,14 +22,7 @@ from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.hits.work import balance_of, hand_in, hit_on, published_batch, tables
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def site(live_server, keys, settings):
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
 
 
 @pytest.fixture
@@ -179,11 +172,3 @@ def test_a_worker_is_blocked_and_unblocked(ids, ann):
     assert WorkerBlock.objects.get().reason == "Random answers."
     command_output(*words, unblock=True)
     assert not WorkerBlock.objects.exists()
-
-
-def test_approving_reports_as_json(ids, client):
-    [preview] = report_of("approve_study", dry_run=True)["batches"]
-    assert (preview["would_approve"], balance_of(client)[1]) == (3, "3.00")
-    [report] = report_of("approve_study")["batches"]
-    assert report["n_approved"] == 3
-    assert balance_of(client) == ("7.00", "0.00")

@@ -16,7 +16,6 @@ from hits.drafts import Action, draft_decision, drafts_of, undo_draft
 from hits.exceptions import (
     DecisionRefused,
     FeedbackUnfit,
-    MarketplaceUnreachable,
     OverBudget,
     PaymentRefused,
     SummaryOutdated,
@@ -41,7 +40,6 @@ from marketplace.models import WorkerBlock as BlockThere
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.codes import codes_of, refused
-from tests.hits.wire import answer_lost
 from tests.hits.work import balance_of, collected_work, requester_keys
 
 
@@ -122,17 +120,12 @@ def statuses():
     return list(Assignment.objects.order_by("pk").values_list("status", flat=True))
 
 
-def test_a_second_verdict_replaces_the_first_and_a_bonus_stands_beside_it(work, draft, study, rosa):
-    draft(work[0], Action.REJECT, "No.")
-    draft(work[0], Action.BONUS, "For the comment.", "0.10")
-    draft(work[0], Action.APPROVE)
-    assert [one.action for one in drafts_of(study, rosa)] == ["bonus", "approve"]
-
-
 def test_the_summary_counts_every_kind_with_its_cost_to_the_cent(work, draft, study, rosa):
     connection = work[0].hit.batch.connection
     connection.fees = "mturk"
     connection.save()
+    # A second verdict replaces the first, and a bonus is beside it.
+    draft(work[0], Action.REJECT, "No.")
     draft(work[0], Action.APPROVE)
     draft(work[1], Action.APPROVE)
     draft(work[2], Action.REJECT, "Too quick.")
@@ -307,19 +300,8 @@ def test_what_approved_itself_meanwhile_is_taken_over_and_gets_no_part(work, dra
     assert not BonusPayment.objects.exists()
 
 
-def test_an_override_beside_a_part_names_both_together(work, draft, send):
-    draft(work[0], Action.PART_PAY, "Half is missing.", "0.40")
-    send()
-    assert paid_part(Assignment.objects.get(pk=work[0].pk)).with_reward_usd == Decimal("1.40")
-    for amount in (None, "1.00"):
-        with refused(PaymentRefused, "part_paid"):
-            draft(work[0], Action.OVERRIDE, "", amount)
-    draft(work[0], Action.OVERRIDE, "", "1.40")
-    assert send()[1].n_overridden == 1
-
-
 def test_a_part_counts_once_before_and_after_its_rejection_is_confirmed(
-    work, draft, study, rosa, client
+    work, draft, send, study, rosa, client
 ):
     draft(work[0], Action.PART_PAY, "Half is missing.", "0.40")
     record_drafts(reviewer=rosa, study=study, digest=summary_of(drafts_of(study, rosa)).digest)
@@ -327,10 +309,13 @@ def test_a_part_counts_once_before_and_after_its_rejection_is_confirmed(
     assert commitments(Batch.objects.all())[0].usd == Decimal("6.00")
     send_review(study=study, client_for=lambda connection: client)
     assert commitments(Batch.objects.all())[0].usd == Decimal("5.40")
+    # An override beside a part names both together.
+    assert paid_part(Assignment.objects.get(pk=work[0].pk)).with_reward_usd == Decimal("1.40")
+    for amount in (None, "1.00"):
+        with refused(PaymentRefused, "part_paid"):
+            draft(work[0], Action.OVERRIDE, "", amount)
     draft(work[0], Action.OVERRIDE, "", "1.40")
-    record_drafts(reviewer=rosa, study=study, digest=summary_of(drafts_of(study, rosa)).digest)
-    assert commitments(Batch.objects.all())[0].usd == Decimal("6.40")
-    send_review(study=study, client_for=lambda connection: client)
+    assert send()[1].n_overridden == 1
     assert commitments(Batch.objects.all())[0].usd == Decimal("6.40")
 
 
@@ -344,23 +329,6 @@ def test_what_is_spent_elsewhere_has_its_amount_typed(work, draft, send):
             send(**typed)
         assert "$1.00" in str(refusal.value)
     assert send(typed_usd=Decimal("1.00"))[1].n_approved == 1
-
-
-def test_sending_that_is_cut_off_goes_on_where_it_stopped(work, draft, send, study, client, wire):
-    for assignment in work[:4]:
-        draft(assignment, Action.APPROVE)
-        draft(assignment, Action.BONUS, "Thanks.", "0.10")
-    wire.fail("ApproveAssignment", answer_lost, at=2)
-    wire.fail("SendBonus", answer_lost, at=3)
-    with pytest.raises(MarketplaceUnreachable):
-        send()
-    with pytest.raises(MarketplaceUnreachable):
-        send_review(study=study, client_for=lambda connection: client)
-    send_review(study=study, client_for=lambda connection: client)
-    assert statuses().count("Approved") == 4
-    assert BonusPayment.objects.count() == 4
-    assert set(Payment.objects.values_list("state", flat=True)) == {"confirmed"}
-    assert balance_of(client) == ("3.60", "2.00")
 
 
 @pytest.mark.parametrize(

@@ -38,21 +38,16 @@ def item() -> Item:
 
 
 def test_every_kind_of_question_is_answered_as_its_page_allows(item: Item) -> None:
-    names = {each.question.name for answer in answers_to(item) for each in answer.judgments}
-    kinds = set(item.study.questions.values_list("name", flat=True))
-    assert names == kinds
-
-
-def test_comparisons_go_by_how_good_the_candidates_are(item: Item) -> None:
     answers = answers_to(item)
+    names = {each.question.name for answer in answers for each in answer.judgments}
+    assert names == set(item.study.questions.values_list("name", flat=True))
+    # Comparisons go by how good the candidates are.
     best = item.candidates.get(key="b").key
     for question in ("best", "ends", "order"):
         places = [values_of(answer, question)[best] for answer in answers]
         assert sum(places) / len(places) > 0.7
-
-
-def test_what_depends_on_an_answer_is_written_only_where_it_is_asked(item: Item) -> None:
-    for answer in answers_to(item):
+    # What depends on an answer is written only where it is asked.
+    for answer in answers:
         low = {key for key, value in values_of(answer, "fit").items() if value < 20}
         explained = {each.candidate.key for each in answer.written if each.question == "why"}
         assert explained == low

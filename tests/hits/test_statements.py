@@ -20,10 +20,7 @@ VALUES = {"alpha": 70, "beta": 20}
 
 
 @pytest.fixture
-def batch(live_server, keys, settings, study, client):
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
+def batch(site, settings, study, client):
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     return published_batch(study, client, max_assignments=2, reward_usd="0.63")
 
@@ -51,22 +48,23 @@ def test_a_batch_nobody_worked_on_has_spent_nothing_and_knows_no_wage(batch):
     assert report.seconds is report.hourly_usd is report.statement is report.difference_usd is None
 
 
-def test_our_record_and_the_marketplaces_agree_to_the_cent(batch_with_work):
-    fetch_statement(batch=batch_with_work)
-    report = batch_report(batch_with_work)
+def test_our_record_and_the_marketplaces_agree_to_the_cent(batch_with_work, client):
+    batch = batch_with_work
+    fetch_statement(batch=batch)
+    report = batch_report(batch)
     assert (report.spend.rewards_usd, report.spend.fees_usd) == (Decimal("1.26"), Decimal("0.26"))
     assert report.difference_usd == 0
     # Of six assignments at 0.76 two are paid and one was rejected.
     assert report.statement.held_usd == 3 * Decimal("0.76")
-
-
-def test_what_we_have_not_heard_of_yet_is_a_difference(batch_with_work, client):
-    assignment = Assignment.objects.of(batch_with_work).get(status="Submitted")
+    assert (report.n_collected, report.n_approved, report.n_rejected) == (4, 2, 1)
+    assert (report.n_undecided, report.n_workers, report.dropout_share) == (1, 2, 1 / 5)
+    # What we have not heard of yet is a difference.
+    assignment = Assignment.objects.of(batch).get(status="Submitted")
     client.approve_assignment(AssignmentId=assignment.assignment_id)
-    fetch_statement(batch=batch_with_work)
-    assert batch_report(batch_with_work).difference_usd == Decimal("0.76")
-    collect_batch(batch=batch_with_work, client=client)
-    assert batch_report(batch_with_work).difference_usd == 0
+    fetch_statement(batch=batch)
+    assert batch_report(batch).difference_usd == Decimal("0.76")
+    collect_batch(batch=batch, client=client)
+    assert batch_report(batch).difference_usd == 0
 
 
 def test_a_statement_that_payments_left_behind_is_fetched_anew(batch_with_work, client):
@@ -79,18 +77,6 @@ def test_a_statement_that_payments_left_behind_is_fetched_anew(batch_with_work, 
     assert batch_report(batch_with_work).difference_usd == 0
 
 
-def test_decisions_and_dropouts_are_counted(batch_with_work):
-    fetch_statement(batch=batch_with_work)
-    report = batch_report(batch_with_work)
-    assert (report.n_collected, report.n_approved, report.n_rejected, report.n_undecided) == (
-        4,
-        2,
-        1,
-        1,
-    )
-    assert (report.n_workers, report.dropout_share) == (2, 1 / 5)
-
-
 def test_the_wage_is_the_median_of_what_an_hour_of_each_assignment_paid(batch_with_work):
     for number, submission in enumerate(Submission.objects.order_by("pk"), start=1):
         Submission.objects.filter(pk=submission.pk).update(
@@ -100,9 +86,7 @@ def test_the_wage_is_the_median_of_what_an_hour_of_each_assignment_paid(batch_wi
     assert report.seconds.median == 150
     # 0.63 for 1, 2, 3, 4 minutes: 37.80, 18.90, 12.60, 9.45 dollars an hour
     assert report.hourly_usd.median == pytest.approx((18.90 + 12.60) / 2)
-
-
-def test_no_wage_is_made_of_time_that_is_nobodys(batch_with_work):
+    # Time that is too short to be true makes no wage.
     Submission.objects.update(seconds=0.11)
     report = batch_report(batch_with_work)
     assert (report.hourly_usd, report.n_implausible) == (None, 4)

@@ -36,25 +36,17 @@ def test_a_page_takes_its_opening_its_words_and_its_answers():
     # Who is slow reads the instructions as well: 388 words at 150 a minute, 8 answers of 10 s.
     assert page.seconds(SLOW) == pytest.approx(20 + 60 * 388 / 150 + 80)
     assert page.seconds(QUICK) == pytest.approx(5 + 60 * 238 / 350 + 24)
-
-
-def test_a_reason_is_typed_and_a_tick_is_quick():
     page = PageSize(
         n_words=0, n_instruction_words=0, n_answers=0, n_ticks=5, n_typed_characters=100
     )
     assert page.seconds(TYPICAL) == pytest.approx(10 + 5 * 2 + 30)
 
 
-def test_a_studys_page_is_counted_from_its_texts(study):
-    # Contexts "Context 0" are 9 characters, "alpha on d0" 11 and "beta on d0" 10; the wording.
-    n_characters = len(study.questions.get().wording)
-    page = page_size(study_texts(study))
-    assert page.n_words == pytest.approx((9 + 11 + 10 + n_characters) / 6)
-    assert page.n_answers == 2
-
-
 def test_a_page_is_that_of_the_protocol_that_a_launch_would_freeze(study):
     before = page_size(study_texts(study))
+    # Contexts "Context 0" are 9 characters, "alpha on d0" 11 and "beta on d0" 10; the wording.
+    n_characters = 9 + 11 + 10 + len(study.questions.get().wording)
+    assert before.n_words == pytest.approx(n_characters / 6)
     questions = (
         ProtocolQuestion("fit", "line", "Fit?", low_label="badly", high_label="well"),
         ProtocolQuestion("polite", "yes_no", "Polite?"),
@@ -114,34 +106,32 @@ def test_a_reward_is_an_hourly_wage_and_back():
     assert wage_of(Decimal("0.54"), duration).typical_usd >= 12
 
 
-def test_measured_times_take_the_estimates_place(study):
-    assert not duration_of(study).is_measured
-    for number, item in enumerate(list(study.items.all()) * 2):
+def add_submissions(study, *seconds, **fields):
+    """One of another annotator for each time, and count the change."""
+    items = list(study.items.all())
+    for number, each in enumerate(seconds):
         Submission.objects.create(
-            item=item,
+            item=items[number % len(items)],
             annotator=Annotator.objects.create(study=study, pseudonym=f"A{number}"),
             submitted_at=NOON,
-            seconds=60 + 10 * number,
+            seconds=each,
+            **fields,
         )
     count_judgments_change(study_ids=[study.pk])
     study.refresh_from_db()
+
+
+def test_measured_times_take_the_estimates_place(study):
+    assert measured_duration([60.0] * 4) is None
+    add_submissions(study, *[1] * 5, status=Submission.Status.REJECTED)
+    assert not duration_of(study).is_measured
+    Submission.objects.all().delete()
+    Annotator.objects.all().delete()
+    add_submissions(study, *range(60, 111, 10))
     duration = duration_of(study)
     # 60, 70, 80, 90, 100, 110
     assert (duration.n, duration.typical_seconds) == (6, 85)
     assert duration.quick_seconds < 70 < 100 < duration.slow_seconds
-
-
-def test_rejected_work_and_a_few_submissions_measure_nothing(study):
-    assert measured_duration([60.0] * 4) is None
-    for number in range(5):
-        Submission.objects.create(
-            item=study.items.first(),
-            annotator=Annotator.objects.create(study=study, pseudonym=f"A{number}"),
-            submitted_at=NOON,
-            seconds=1,
-            status=Submission.Status.REJECTED,
-        )
-    assert not duration_of(study).is_measured
 
 
 @pytest.mark.parametrize(
@@ -150,16 +140,7 @@ def test_rejected_work_and_a_few_submissions_measure_nothing(study):
     ids=["at once", "in a second", "in less than the page says"],
 )
 def test_time_that_is_nobodys_measures_nothing(study, seconds, active_seconds):
-    for number, item in enumerate(list(study.items.all()) * 2):
-        Submission.objects.create(
-            item=item,
-            annotator=Annotator.objects.create(study=study, pseudonym=f"A{number}"),
-            submitted_at=NOON,
-            seconds=seconds,
-            active_seconds=active_seconds,
-        )
-    count_judgments_change(study_ids=[study.pk])
-    study.refresh_from_db()
+    add_submissions(study, *[seconds] * 6, active_seconds=active_seconds)
     assert not duration_of(study).is_measured
     assert n_implausible(study) == 6
     # The page's own count may be longer by what a marketplace rounds.

@@ -316,14 +316,14 @@ def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
     problems = task.locator("#problems li")
     expect(problems).to_have_count(2)
     expect(problems.filter(has_text=counts(5, 10))).to_have_count(1)
-    reasons.first.fill("It is as large.")
-    reasons.last.fill("It has the same colour.")
+    reasons.first.fill("Just as large.")
+    reasons.last.fill("Of equal colour.")
     expect(task.locator("#problems")).to_be_hidden()
     send(task)
     _, answer = read(frame, item, document)
     assert {each.candidate.key: each.text for each in answer.written} == {
-        answer.order[0]: "It is as large.",
-        answer.order[3]: "It has the same colour.",
+        answer.order[0]: "Just as large.",
+        answer.order[3]: "Of equal colour.",
     }
 
 

@@ -12,8 +12,6 @@ from tests.accessibility import CONTROLS, GROUPS, accessibility_problems, access
 from tests.hits.frames import Frame, assert_announced, check_ids, counts, frame_of, inside, label
 from tests.hits.samples import rating_item
 from tests.hits.test_worker_pages import (
-    answer_every_slider,
-    sliders,
     submitted_answer,
     tab_to,
 )
@@ -117,21 +115,6 @@ def test_what_is_missing_among_categories_is_marked_and_found(categories_frame, 
 
 
 # Sliders
-
-
-def test_lines_and_categories_stand_on_one_page(rating, open_page):
-    rating.study.questions.filter(position=0).update(categories=LABELS["Appropriateness"])
-    item = Item.objects.get(pk=rating.pk)
-    with frame_of(task_page(item)) as frame:
-        page = open_page(frame.address("task"))
-        check_ids(page)
-        answer_every_slider(page)
-        for number, group in enumerate(page.get_by_role("radiogroup").all()):
-            group.get_by_role("radio").nth(number % 3).click()
-        page.reload()
-        expect(page.locator("#progress")).to_have_text(counts(8, 8))
-        assert choices_of(page) == ["0", "1", "2", "0"]
-        assert [slider.input_value() for slider in sliders(page).all()] == ["100"] * 4
 
 
 # Alternatives
