@@ -160,7 +160,8 @@ def _error_of(error: ClientError) -> HitsError:
             _(
                 "What answers at {address} is not a marketplace (HTTP {code}). "
                 "Is its address right?"
-            ).format(address=address or _("its address"), code=code)
+            ).format(address=address or _("its address"), code=code),
+            code="not_a_marketplace",
         )
     message = answer["Error"].get("Message", _("no reason given"))
     if code in UNKNOWN_KEY:

@@ -109,7 +109,8 @@ def test_what_workers_read_of_a_test_before_they_take_it_and_after_it(study, cli
     for text in ("<em>all</em>", "not at all", "perfectly", "The one with the train."):
         assert text in taken
     assert "How near does it come to “The one with the train.”?" in taken
-    after = take(ann, type_id, 2, 1, 5)
+    answers = {"question-1": "2", "question-2": "1", "question-3": "5"}
+    after = browser.post(f"{location}hand-in/", answers, follow=True).content.decode()
     for explanation in (GOOD["explanation"][:25], BAD["explanation"]):
         assert explanation not in taken + after
 

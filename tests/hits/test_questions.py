@@ -31,6 +31,21 @@ NAMESPACE = (
 )
 
 
+def test_a_question_with_categories_takes_their_indexes_and_a_scale_keeps_its_ends():
+    item = rating_item()
+    item.study.questions.filter(name="style_strength").update(categories=["no", "some", "much"])
+    item.study.questions.filter(position=0).update(scale_min=-1.5, scale_max=5000)
+    item = Item.objects.get(pk=item.pk)
+    page = task_page(item)
+    scale, categories = task_of(page)["questions"]
+    assert scale["max"] == 5000
+    assert categories == {"name": "style_strength", "kind": "category", "min": 0, "max": 2}
+    assert page.count('<input type="radio"') == 12
+    assert page.count('<input type="range"') == 4
+    with override_settings(USE_THOUSAND_SEPARATOR=True, LANGUAGE_CODE="de"):
+        assert 'min="-1.5" max="5000"' in task_page(item)
+
+
 @pytest.mark.parametrize("build", [rating_item, alternatives_item])
 def test_the_page_names_no_system_condition_or_key_and_keeps_its_order(build):
     item = build()
@@ -93,53 +108,6 @@ def test_the_page_holds_the_task_for_programs_that_act_as_workers():
     assert len(f"{style}{script}".encode()) <= 30 * 1024
 
 
-def test_a_question_with_categories_takes_their_indexes():
-    item = rating_item()
-    item.study.questions.filter(name="style_strength").update(categories=["no", "some", "much"])
-    item = Item.objects.get(pk=item.pk)
-    page = task_page(item)
-    assert task_of(page)["questions"][1] == {
-        "name": "style_strength",
-        "kind": "category",
-        "min": 0,
-        "max": 2,
-    }
-    assert page.count('<input type="radio"') == 12
-    assert page.count('<input type="range"') == 4
-
-
-def test_a_scale_keeps_its_own_ends():
-    item = rating_item()
-    item.study.questions.filter(position=0).update(scale_min=-1.5, scale_max=5000)
-    item = Item.objects.get(pk=item.pk)
-    assert task_of(task_page(item))["questions"][0]["max"] == 5000
-    with override_settings(USE_THOUSAND_SEPARATOR=True, LANGUAGE_CODE="de"):
-        assert 'min="-1.5" max="5000"' in task_page(item)
-
-
-def test_texts_are_escaped_and_keep_their_lines():
-    item = rating_item()
-    item.study.title = "<script>alert(1)</script>"
-    item.context = '</script><img src=x onerror="alert(1)"> {{ secret }} {% now "Y" %}'
-    page = task_page(item)
-    assert "<script>alert" not in page
-    assert "<img src=x" not in page
-    assert "{{ secret }} {% now &quot;Y&quot; %}" in page
-    assert "I like trains.\nI like &lt;b&gt;all&lt;/b&gt; trains." in page
-
-
-def test_a_conversation_is_shown_turn_by_turn_and_other_contexts_line_by_line():
-    item = rating_item()
-    page = task_page(item)
-    turns = re.findall(
-        r'<span class="who" dir="auto">(.*?)</span><span class="text" dir="auto">(.*?)</span>', page
-    )
-    lines = [html.unescape(text).partition(": ")[::2] for text in CONTEXT.splitlines()]
-    assert [(who, html.unescape(text)) for who, text in turns] == lines
-    item.context = "A poem:\nof two lines & more"
-    assert '<p class="text" dir="auto">A poem:\nof two lines &amp; more</p>' in task_page(item)
-
-
 def test_the_xml_gives_back_the_page_as_it_was():
     item = rating_item()
     item.context = "An array: a[b[0]]> 1 ]]]>]]> end"
@@ -172,6 +140,28 @@ def test_small_pictures_travel_inside_the_page():
     page = task_page(alternatives_item())
     assert page.count('src="data:image/svg+xml') == 15
     assert "/pictures/" not in page
+    content = os.urandom(300)
+    kind, _, data = data_address(picture_of(content, "image/png")).partition(";base64,")
+    assert (kind, base64.b64decode(data)) == ("data:image/png", content)
+
+
+def test_a_conversation_is_shown_turn_by_turn_and_all_texts_are_escaped():
+    item = rating_item()
+    page = task_page(item)
+    turns = re.findall(
+        r'<span class="who" dir="auto">(.*?)</span><span class="text" dir="auto">(.*?)</span>', page
+    )
+    lines = [html.unescape(text).partition(": ")[::2] for text in CONTEXT.splitlines()]
+    assert [(who, html.unescape(text)) for who, text in turns] == lines
+    assert "I like trains.\nI like &lt;b&gt;all&lt;/b&gt; trains." in page
+    item.context = "A poem:\nof two lines & more"
+    assert '<p class="text" dir="auto">A poem:\nof two lines &amp; more</p>' in task_page(item)
+    item.study.title = "<script>alert(1)</script>"
+    item.context = '</script><img src=x onerror="alert(1)"> {{ secret }} {% now "Y" %}'
+    page = task_page(item)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "{{ secret }} {% now &quot;Y&quot; %}" in page
 
 
 @override_settings(SITE_URL="https://assay.example")
@@ -188,14 +178,6 @@ def test_pictures_that_would_not_fit_are_addresses_all_of_them():
     huge = picture_of(bytes(3_000_000), "image/jpeg")
     Item.objects.filter(pk=item.pk).update(picture=huge)
     assert f"/pictures/{huge.sha256}" in html_question(Item.objects.get(pk=item.pk))
-
-
-def test_a_data_address_holds_the_picture_itself():
-    content = os.urandom(300)
-    address = data_address(picture_of(content, "image/png"))
-    kind, _, data = address.partition(";base64,")
-    assert kind == "data:image/png"
-    assert base64.b64decode(data) == content
 
 
 def test_a_page_asks_the_database_as_often_for_many_candidates_as_for_few(
