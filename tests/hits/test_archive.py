@@ -44,11 +44,11 @@ def test_a_study_without_batches_goes_in_and_out_and_both_are_logged(study):
 
 def test_what_is_on_offer_or_waits_for_a_decision_holds_it_back(study, batch):
     add_assignment(Hit.objects.of(batch).first())
-    assert codes_of(unfinished_work(study)) == ["batches_on_offer", "undecided"]
+    assert codes_of(unfinished_work(study)) == ["open_batches", "undecided_work"]
     with pytest.raises(StudyUnfinished):
         archive_study(study=study, actor=None)
     Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
-    assert codes_of(unfinished_work(study)) == ["undecided"]
+    assert codes_of(unfinished_work(study)) == ["undecided_work"]
     Assignment.objects.update(status=Assignment.Status.APPROVED)
     archive_study(study=study, actor=None)
     assert Study.objects.archived().exists()

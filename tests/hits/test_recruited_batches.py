@@ -452,7 +452,7 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     assert drafted.state == "draft"
     job = change(drafted, PUBLISH, ada, confirmed="4.00")
     assert (job.state, drafted.state, drafted.problem) == ("done", "active", "")
-    assert "recruiting" in codes_of(unfinished_work(drafted.batch.study))
+    assert "open_studies" in codes_of(unfinished_work(drafted.batch.study))
     assert balance_of(client) == ("50.00", "0.00")
     assert change(drafted, PRICE, ada, places=4).state == "failed"
     ask_for_more(client, HitType.objects.get(), 2)
@@ -476,17 +476,17 @@ def test_where_no_judgment_is_left_nobody_else_is_paid_for(
     collect_batch(batch=batch, client=client_of(batch.connection))
     facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
     for action in (PRICE, PLACES):
-        with refused_recruiting("judgments_complete"):
+        with refused_recruiting("nothing_wanted"):
             request_change(action=action, values={"places": 3, "confirmed": "2.00"}, **facts)
     change(drafted, STOP, ada)
-    with refused_recruiting("judgments_complete"):
+    with refused_recruiting("nothing_wanted"):
         request_draft(batch=batch, offer=offer(recruiter, places=1), actor=ada)
 
 
 def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
     facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
     request_change(action=PUBLISH, values={"confirmed": "4.00"}, **facts)
-    with refused_recruiting("outdated"):
+    with refused_recruiting("changed_since"):
         request_change(action=PUBLISH, values={"confirmed": "4.00"}, **facts)
     with refused_recruiting("under_way"):
         request_change(action=DISCARD, **facts | {"number": drafted.n_requests + 1})
@@ -495,7 +495,7 @@ def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
 
 
 def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, fake, connection):
-    with refused_recruiting("study_open"):
+    with refused_recruiting("open_already"):
         request_draft(batch=batch, offer=offer(recruiter), actor=ada)
     assert connections_to_follow() == [connection]
     change(drafted, DISCARD, ada)
@@ -641,13 +641,13 @@ def test_an_uncertain_call_is_listed_and_settled(published, drafted, fake, ada):
     assert (call.kind, call.amount, call.is_uncertain) == ("bonus", Decimal("0.50"), True)
     assert call.shows_by == sent_at + timedelta(hours=1)
     assert call.submission_id == session.submission_id
-    assert "calls_to_settle" in codes_of(unfinished_work(drafted.batch.study))
+    assert "calls_to_look_after" in codes_of(unfinished_work(drafted.batch.study))
     run_job(request_job(kind="follow_recruiters").pk)
     # The page that somebody has open names the row.
     assert RecruiterCall.objects.get().pk == call.pk
     job = change(drafted, SETTLE, ada, call=call.number, was_done=True)
     assert (job.state, RecruiterCall.objects.count()) == ("done", 0)
-    assert "calls_to_settle" not in codes_of(unfinished_work(drafted.batch.study))
+    assert "calls_to_look_after" not in codes_of(unfinished_work(drafted.batch.study))
     intent.refresh_from_db()
     assert intent.state == "done"
     # A sum of fractions, which not every database adds up in decimals.
@@ -928,7 +928,7 @@ def test_a_bonus_that_was_refused_and_tried_again_is_paid_once(
     assert [one.job for one in bonuses_of(batch)] == [job]
     for state in ("done", "failed"):
         Job.objects.filter(pk=job.pk).update(state=state)
-        with refused_recruiting("paid_for_reason"):
+        with refused_recruiting("same_reason"):
             change(drafted, BONUS, ada, **bonus)
     assert len(fake.world.paid) == 1
 
@@ -949,7 +949,7 @@ def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
     run_job(request_job(kind="clean_up").pk)
     assert list(Job.objects.of_kind(RECRUIT)) == [job]
     if is_heard:
-        with refused_recruiting("paid_for_reason"):
+        with refused_recruiting("same_reason"):
             change(drafted, BONUS, ada, **bonus)
     else:
         change(drafted, BONUS, ada, **bonus)
@@ -997,7 +997,7 @@ def test_two_who_request_a_bonus_for_a_reason_at_one_moment_have_it_paid_once(
 
     def pay_after_check():
         is_checked.wait(timeout=30)
-        with refused(PaymentRefused, "paid_for_reason"):
+        with refused(PaymentRefused, "same_reason"):
             pay_at_desk()
 
     def closing(do):
@@ -1026,7 +1026,7 @@ def test_a_bonus_is_paid_once_for_a_reason_at_the_desk_or_on_the_batchs_page(
     if not is_first_at_desk:
         first, second, error = second, first, PaymentRefused
     first()
-    with refused(error, "paid_for_reason"):
+    with refused(error, "same_reason"):
         second()
     minute()
     assert len(fake.world.paid) == 1
@@ -1230,7 +1230,7 @@ def test_a_bonus_whose_request_was_not_heard_is_paid_once_however_often_it_is_pr
     assert len(fake.world.paid) == 1
     [heard] = bonuses_of(drafted.batch)
     assert (heard.amount, heard.is_unheard) == ("0.75", False)
-    with refused_recruiting("paid_for_reason"):
+    with refused_recruiting("same_reason"):
         change(drafted, BONUS, ada, **bonus)
 
 
@@ -1241,11 +1241,11 @@ def test_a_refused_bonus_opens_the_way_to_that_one_alone(bonus, drafted, fake, a
     other = bonus | {"reason": "Quick"}
     change(drafted, BONUS, ada, **other)
     minute()
-    with refused_recruiting("paid_for_reason"):
+    with refused_recruiting("same_reason"):
         change(drafted, BONUS, ada, **bonus)
     change(drafted, BONUS, ada, **other)
     minute()
-    with refused_recruiting("paid_for_reason"):
+    with refused_recruiting("same_reason"):
         change(drafted, BONUS, ada, **other)
     assert len(fake.world.paid) == 2
 
