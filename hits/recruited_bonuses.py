@@ -121,9 +121,7 @@ def require_unrequested(assignment: Assignment, reason: str) -> None:
                 "batch’s page. If another is meant, say what it is for."
             )
             facts = {"amount": one.amount, "day": f"{one.job.created_at:%Y-%m-%d}"}
-            raise PaymentRefused(
-                text.format(**facts), assignment=assignment, code="same_reason"
-            )
+            raise PaymentRefused(text.format(**facts), assignment=assignment, code="same_reason")
 
 
 def _require_unpaid_at_desk(batch: Batch, values: Mapping[str, Any]) -> None:
