@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
 from django.test import Client
@@ -25,6 +24,9 @@ class _Body:
 
 def network_client(endpoint_url: str, requester_keys: Mapping[str, str]) -> Any:
     """An ordinary boto3 client; `requester_keys` is what `create_requester --json` prints."""
+
+    import boto3
+
     return boto3.client(
         "mturk",
         endpoint_url=endpoint_url,

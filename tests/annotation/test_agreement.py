@@ -3,9 +3,7 @@ import json
 from itertools import pairwise
 from math import isnan
 
-import krippendorff
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from annotation.agreement import rounds_of, study_agreement
 from annotation.models import Submission
@@ -47,6 +45,8 @@ def only(report):
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
 def test_alpha_takes_each_candidate_for_a_unit_at_the_questions_level(level):
+    import krippendorff
+
     report = study_agreement(judged_study(level=level))
     row = only(report)
     expected = krippendorff.alpha(list(RATINGS.values()), level_of_measurement=level)
@@ -60,6 +60,8 @@ def test_alpha_takes_each_candidate_for_a_unit_at_the_questions_level(level):
 
 
 def test_conditions_are_reported_after_all_of_them_together():
+    import krippendorff
+
     study = judged_study(conditions=("calm", "angry", "calm"))
     together, calm, angry = study_agreement(study).questions
     assert [row.condition for row in (together, calm, angry)] == ["", "calm", "angry"]
@@ -85,6 +87,8 @@ def test_rejected_submissions_do_not_count():
 
 
 def test_rounds_are_reported_apart():
+    import krippendorff
+
     study = judged_study(annotators=("Ann",))
     judge(study, "Ann", round=2)
     assert only(study_agreement(study)).alpha.reason == Reason.ONE_ANNOTATOR
@@ -98,6 +102,8 @@ def test_rounds_are_reported_apart():
 
 
 def test_kappa_is_that_of_every_pair_at_the_nominal_level():
+    from sklearn.metrics import cohen_kappa_score
+
     pairs = study_agreement(judged_study(level="nominal")).pairs
     expected = {
         (a, b): cohen_kappa_score(RATINGS[a], RATINGS[b])
@@ -110,6 +116,8 @@ def test_kappa_is_that_of_every_pair_at_the_nominal_level():
 
 
 def test_kappa_of_an_ordinal_scale_counts_the_steps_that_nobody_chose():
+    from sklearn.metrics import cohen_kappa_score
+
     study = judged_study(annotators=(), level="ordinal")
     ann, bob = [1, 2, 5, 4, 1, 2], [1, 1, 5, 2, 2, 4]
     for person, values in (("Ann", ann), ("Bob", bob)):
@@ -161,6 +169,9 @@ def test_questions_come_in_the_studys_order_and_share_one_table_of_pairs():
 
 def test_pools_are_agreed_upon_product_by_product():
     # A candidate's key may recur in another item.
+    import krippendorff
+    from sklearn.metrics import cohen_kappa_score
+
     study = alternatives_study(pools={"boot": ("clog", "pump", "flat"), "gown": ("clog", "pump")})
     for person, boot, gown in (("Ann", {"clog", "pump"}, set()), ("Bob", {"clog"}, {"pump"})):
         tick(study, person, "boot", boot)
@@ -217,6 +228,8 @@ def test_records_can_be_written_as_json_with_null_for_undefined():
 
 
 def test_every_coefficient_of_a_question_is_recorded_with_its_value_or_reason():
+    import krippendorff
+
     records = study_agreement(judged_study(level="nominal")).coefficient_records()
     values = {record["name"]: record["value"] for record in records}
     assert values["krippendorff_alpha"] == pytest.approx(

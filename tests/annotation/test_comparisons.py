@@ -2,7 +2,6 @@
 
 import json
 
-import choix
 import numpy as np
 import pytest
 
@@ -77,6 +76,8 @@ def test_comparisons_become_wins(
 
 
 def test_strengths_are_those_of_an_independent_library() -> None:
+    import choix
+
     study = compared_study("preference", ("a", "b"), n_items=5)
     for person, item, winner in [
         *(("ann", f"d{n}", "a") for n in range(3)),

@@ -1,6 +1,5 @@
 import json
 
-import krippendorff
 import numpy as np
 import pytest
 
@@ -97,6 +96,8 @@ class TestAnnotators:
         assert first["loo_agreement"] < min(row["loo_agreement"] for row in rest)
 
     def test_a_person_is_compared_with_the_others(self, rated: Study) -> None:
+        import krippendorff
+
         table = annotator_table(rated.question()).set_index("annotator")
         others = [RATINGS["Ann"], RATINGS["Bob"]]
         expected = krippendorff.alpha(others, level_of_measurement="interval")

@@ -7,12 +7,10 @@ import sys
 from io import StringIO
 from tempfile import NamedTemporaryFile
 
-import boto3
 import pandas as pd
 import pytest
 from django.conf import settings as site
 from django.core.management import call_command
-from moto import mock_aws
 
 from annotation.exceptions import FrameUnfit
 from annotation.frames import judgment_frame
@@ -91,6 +89,9 @@ def test_a_fingerprint_is_of_values_and_not_of_their_form():
 
 @pytest.mark.django_db
 def test_they_are_frozen_in_a_bucket(settings, monkeypatch):
+    import boto3
+    from moto import mock_aws
+
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")

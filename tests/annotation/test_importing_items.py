@@ -12,8 +12,6 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 import openpyxl
-import pyarrow
-import pyarrow.parquet
 import pytest
 from django.core.management.base import CommandError
 
@@ -61,6 +59,8 @@ def as_excel(rows: list[list[Any]], sheets: tuple[str, ...] = ("Sheet",)) -> byt
 
 
 def as_parquet() -> bytes:
+    import pyarrow.parquet
+
     content = io.BytesIO()
     columns = {name: [row[n] for row in ROWS] for n, name in enumerate(COLUMNS)}
     pyarrow.parquet.write_table(pyarrow.table(columns), content)

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from krippendorff import alpha
-from sklearn.metrics import cohen_kappa_score
 
 from accounts.models import User
 from annotation.agreement import study_agreement
@@ -42,6 +40,9 @@ def coefficients(study: Study) -> dict[str, float]:
 
 @pytest.mark.django_db
 def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded: Study) -> None:
+    from krippendorff import alpha
+    from sklearn.metrics import cohen_kappa_score
+
     both = [(a, b) for a, b in zip(ANN, BEA, strict=True) if CANNOT not in (a, b)]
     first, second = (list(map(int, side)) for side in zip(*both, strict=True))
     found = coefficients(graded)

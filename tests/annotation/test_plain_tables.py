@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import krippendorff
 import pytest
 
 from stats.aggregation import METHODS
@@ -207,6 +206,8 @@ LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
 class TestAgreement:
     def test_counts_coefficients_and_pairs_are_reported(self, tmp_path: Path, run: Run) -> None:
+        import krippendorff
+
         answer = run("agreement", table(tmp_path / "l.csv", SMALL), "--level", "nominal")
         assert (answer["n_items"], answer["n_annotators"], answer["n_judgments"]) == (3, 3, 7)
         columns = [["yes", "no", None], ["yes", "no", "yes"], ["no", None, "yes"]]

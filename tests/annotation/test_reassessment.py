@@ -1,7 +1,6 @@
 import json
 
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from annotation.reassessment import round_agreement
 from tests.annotation.studies import alternatives_study, rate, rated_study, tick, ticked_study
@@ -15,6 +14,8 @@ def of(row, name):
 
 
 def test_the_same_annotator_judging_again_is_set_against_themselves():
+    from sklearn.metrics import cohen_kappa_score
+
     study = ticked_study()
     assert round_agreement(study) == []
     tick(study, "Ann", "boot", {"clog"}, round=2)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
 
 from accounts.teams import create_team
 from metrics.scorers.checkpoints import locate
@@ -34,6 +33,8 @@ def ask(rosa, collection, catalogue="shoes.csv", **more):
 
 
 def test_the_page_has_a_model_make_a_vector_of_each_text(rosa, collection):
+    from sentence_transformers import SentenceTransformer
+
     assert ask(rosa, collection).url == POOLS
     file = collection.files.embeddings().get()
     assert (file.name, file.n_documents, file.n_dimensions) == (f"{MODEL}-texts", 3, 384)

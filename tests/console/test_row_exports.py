@@ -8,7 +8,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from django.core.management import call_command
@@ -65,6 +64,8 @@ OF_SOME = {"qrels", "provenance", "checks", "practice"}
 
 @pytest.mark.parametrize("base", sorted(set(ROW_DOWNLOADS) - OF_SOME))
 def test_the_three_forms_hold_the_same_rows(rosa, full_study, base):
+    import pyarrow.parquet as pq
+
     as_csv = list(csv.reader(io.StringIO(content_of(rosa, full_study, f"{base}.csv").decode())))
     lines = content_of(rosa, full_study, f"{base}.jsonl").decode().splitlines()
     records = [json.loads(line) for line in lines]
@@ -95,6 +96,8 @@ def test_qrels_and_provenance_have_the_three_forms_as_well(rosa, researcher):
 
 
 def test_columns_of_parquet_have_types_though_nothing_is_in_them(researcher):
+    import pyarrow.parquet as pq
+
     study = rated_study(owner=researcher)
     file = ROW_DOWNLOADS["submissions"].rows(study)
     table = pq.read_table(io.BytesIO(b"".join(row_parquet(file))))
@@ -106,6 +109,8 @@ def test_columns_of_parquet_have_types_though_nothing_is_in_them(researcher):
 
 
 def test_parquet_is_written_a_group_at_a_time():
+    import pyarrow.parquet as pq
+
     n_read = 0
 
     def rows():

@@ -16,7 +16,6 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from tempfile import NamedTemporaryFile
 
-import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ProxyConnectionError, SSLError
@@ -37,6 +36,9 @@ HOST = AMAZON_HOSTS[0]
 
 def amazon_client(host=HOST, **options):
     """A client as programs make it: with Amazon's address in the code."""
+
+    import boto3
+
     config = Config(retries={"total_max_attempts": 1}, read_timeout=20, **options)
     return boto3.session.Session().client(
         "mturk", endpoint_url=f"https://{host}", region_name="us-east-1", config=config
@@ -116,6 +118,8 @@ def test_no_other_destination_is_led_to_and_nothing_without_a_tunnel(bridge, tar
 
 
 def test_a_program_that_asks_for_another_service_reads_why_not(led_to_the_bridge, bridge):
+    import boto3
+
     sqs = boto3.client("sqs", region_name="us-east-1")
     with pytest.raises(ProxyConnectionError):
         sqs.list_queues()

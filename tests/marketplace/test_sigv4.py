@@ -4,7 +4,6 @@ import io
 import json
 from datetime import UTC, datetime, timedelta
 
-import boto3
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -309,6 +308,8 @@ def test_an_unmodified_client_works_over_the_network(live_server, keys, path):
 
 
 def test_a_script_that_names_no_endpoint_needs_only_its_environment(live_server, keys, monkeypatch):
+    import boto3
+
     monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", f"{live_server.url}/requester")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", keys["access_key_id"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", keys["secret_access_key"])

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
-from sacrebleu.metrics import BLEU
 
 from metrics.exceptions import FileUnfit, MetricUnknown, ModelUnfit, ParameterRefused
 from metrics.score_files import read_scores
@@ -53,6 +52,8 @@ def test_a_file_is_scored_without_a_database(write, tmp_path):
 
 
 def test_every_output_of_every_metric_is_a_row_with_its_signature(write, score, tmp_path):
+    from sacrebleu.metrics import BLEU
+
     summary, rows = score(write(*ITEMS), "--metric=rouge1", "--metric=sacrebleu")
     values = {(row.item, row.system, row.metric): row for row in rows}
     assert len(values) == len(rows) == 3 * (1 + len(build("rouge1").outputs))
@@ -202,6 +203,8 @@ def test_the_metrics_are_listed_with_what_each_needs_whatever_is_set_of_judges(s
 )
 @pytest.mark.filterwarnings("ignore::metrics.scorers.errors.UntokenisedTextWarning")
 def test_any_text_can_be_scored_and_read_back(tmp_path, score, response):
+    from sacrebleu.metrics import BLEU
+
     path = tmp_path / "items.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

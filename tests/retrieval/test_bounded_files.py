@@ -8,8 +8,6 @@ import time
 from io import BytesIO
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from accounts.models import User
@@ -42,6 +40,9 @@ def collection(db):
 
 
 def parquet(names: list[str], **options) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     content = BytesIO()
     vectors = pa.FixedSizeListArray.from_arrays(pa.array([0.5] * len(names), pa.float32()), 1)
     pq.write_table(pa.table({"docno": names, "v": vectors}), content, **options)

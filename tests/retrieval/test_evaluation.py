@@ -7,15 +7,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 import numpy as np
 import pytest
-import pytrec_eval
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.multitest import multipletests
 
 from config.commandline import BAD_INPUT, main
 from retrieval.exceptions import RunsUnfit
@@ -66,6 +62,8 @@ def notes(record: dict[str, Any], code: str) -> list[str]:
 
 @pytest.mark.parametrize("measure", OF_PYTREC_EVAL)
 def test_every_topic_has_pytrec_evals_value_from_the_same_files(evaluate: Evaluate, measure: str):
+    import pytrec_eval
+
     grades, runs = seeded_collection(3)
     files = {f"{n}.run": run_text(run, f"system{n}") for n, run in enumerate(runs)}
     record = evaluate(qrels_text(grades), files, "--measure", measure)
@@ -83,6 +81,8 @@ def test_every_topic_has_pytrec_evals_value_from_the_same_files(evaluate: Evalua
 
 
 def test_means_over_all_topics_are_those_of_ir_measures(evaluate: Evaluate):
+    import ir_measures
+
     grades, runs = seeded_collection(1)
     record = evaluate(qrels_text(grades), {"a": run_text(runs[0], "a")}, "--measure", "AP")
     theirs = ir_measures.calc_aggregate([ir_measures.AP], grades, runs[0])
@@ -152,6 +152,8 @@ def test_randomisation_agrees_with_scipys_permutation_test(evaluate: Evaluate):
 
 
 def test_success_is_compared_by_mcnemars_exact_test(evaluate: Evaluate):
+    from statsmodels.stats.contingency_tables import mcnemar
+
     grades, runs = seeded_collection(2, n_topics=80, seed=6)
     files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
     record = evaluate(qrels_text(grades), files, "--measure", "Success@1")
@@ -165,6 +167,8 @@ def test_success_is_compared_by_mcnemars_exact_test(evaluate: Evaluate):
 
 
 def test_only_declared_primary_measures_are_corrected_together(evaluate: Evaluate):
+    from statsmodels.stats.multitest import multipletests
+
     grades, runs = seeded_collection(3, seed=7)
     files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
     options = ("--measure", "AP", "--measure", "RR", "--primary", "AP", "--test", "t")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import pytrec_eval
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
@@ -56,6 +55,8 @@ def compared(
 
 
 def by_topic(grades: Grades, run: Run, name: str) -> dict[str, float]:
+    import pytrec_eval
+
     evaluated = pytrec_eval.RelevanceEvaluator(grades, {name}).evaluate(run)
     return {topic: row[name] for topic, row in evaluated.items()}
 

@@ -11,7 +11,6 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats as scipy_stats
-from statsmodels.stats.power import FTestAnovaPower, TTestPower
 
 from stats.inference.correlation_sizes import Method, items_for_power, power_for_correlation
 from stats.inference.effect_sizes import d_of_correlation, d_of_odds, effect_of_d
@@ -103,6 +102,8 @@ def test_exact_power_is_what_simulation_finds(n: int):
 
 
 def test_two_systems_take_the_topics_that_statsmodels_says():
+    from statsmodels.stats.power import TTestPower
+
     record = power("--difference", ".05", "--sd", ".2", "--power", ".8")
     expected = TTestPower().solve_power(effect_size=0.25, power=0.8, alpha=0.05)
     assert record["n"] == ceil(expected)
@@ -112,6 +113,8 @@ def test_two_systems_take_the_topics_that_statsmodels_says():
 
 @pytest.mark.parametrize("n_systems", [2, 5, 20])
 def test_several_systems_take_the_topics_that_statsmodels_says(n_systems: int):
+    from statsmodels.stats.power import FTestAnovaPower
+
     n = topics_for_systems(0.1, 0.25, n_systems)
     effect = np.sqrt(0.1**2 / (2 * 0.25**2) / n_systems)
     powers = [

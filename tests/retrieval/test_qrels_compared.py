@@ -6,14 +6,12 @@ from io import StringIO
 from itertools import combinations
 from typing import Any
 
-import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
-from sklearn.metrics import cohen_kappa_score
 
 from retrieval.charts.rankings import LONGEST_NAME, legend_names, means_by_qrels
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
@@ -157,6 +155,8 @@ def test_the_truth_is_first_and_makes_tau_ap_one_sided(compare: Compare):
 
 
 def test_labels_agree_on_the_documents_that_both_judged(compare: Compare):
+    from sklearn.metrics import cohen_kappa_score
+
     labels, runs = collection()
     record = compare(labels, runs)
     (one,) = [each for each in record["labels"] if (each["first"], each["second"]) == ("a", "b")]
@@ -244,6 +244,8 @@ def test_assessors_of_some_topics_are_drawn_unless_each_topic_has_one(compare: C
 
 
 def test_any_two_assessors_of_a_document_are_compared_whoever_they_are(compare: Compare):
+    import krippendorff
+
     labels, runs = collection(2)
     both = {name: labels[name] for name in "ab"}
     record = compare(both, runs)

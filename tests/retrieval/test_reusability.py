@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import pytrec_eval
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
@@ -100,6 +99,8 @@ MEASURES = ("--measure", "nDCG@10", "--measure", "AP")
 def test_all_runs_are_scored_as_by_pytrec_eval_with_the_qrels_that_are_left(
     collection: Any, unit: str, name: str, members: set[str]
 ):
+    import pytrec_eval
+
     grades, runs, arguments = collection
     row = left_out(reuse(arguments, *MEASURES, *GROUPS), unit, name)
     left = reduced(grades, runs, members)
@@ -148,6 +149,8 @@ def test_condensed_values_stand_beside_and_judged_falls(collection: Any):
 
 
 def test_what_to_expect_is_the_mean_over_groups_with_the_limits_of_one_more(collection: Any):
+    import pytrec_eval
+
     grades, runs, arguments = collection
     record = reuse(arguments, *MEASURES, *GROUPS)
     drops = []

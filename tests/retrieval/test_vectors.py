@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from numpy.typing import NDArray
@@ -129,6 +127,9 @@ def test_gaussian_vectors_have_the_hubs_of_high_dimensions():
 
 
 def test_parquet_and_numpy_files_give_the_same_neighbours(tmp_path: Path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     rng = np.random.default_rng(1)
     array = rng.normal(size=(300, 6)).astype(np.float32)
     vectors = named(array)
@@ -170,6 +171,9 @@ def test_names_of_vectors_are_refused_by_line(
 
 
 def test_files_that_hold_no_vectors_are_refused(tmp_path: Path, file: WriteFile):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     np.save(tmp_path / "whole.npy", np.ones((3, 2), dtype=int))
     np.save(tmp_path / "alone.npy", np.ones((3, 2)))
     file("whole.ids", "a\nb\nc\n")

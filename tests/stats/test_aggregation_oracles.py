@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from crowdkit.aggregation import GLAD, MACE, DawidSkene, MajorityVote, OneCoinDawidSkene
 
 from stats.aggregation import dawid_skene, glad, mace, mace_em, majority, one_coin
 from stats.aggregation.crowd import code_votes
@@ -34,6 +33,8 @@ def in_order(table):
 
 
 def test_the_majority_dawid_skene_and_one_coin_equal_crowd_kits(crowd, theirs):
+    from crowdkit.aggregation import DawidSkene, MajorityVote, OneCoinDawidSkene
+
     ours = majority(*columns(crowd))
     oracle = MajorityVote().fit_predict_proba(theirs)
     assert in_order(ours.probabilities) == pytest.approx(in_order(oracle))
@@ -71,6 +72,8 @@ def test_mace_is_the_variational_bayes_of_its_authors():
 
 
 def test_mace_em_and_glad_come_near_crowd_kits(crowd, theirs):
+    from crowdkit.aggregation import GLAD, MACE
+
     smoothing = 0.01 / 3  # crowd-kit's own, whatever is requested
     ours = mace_em(*columns(crowd), smoothing=smoothing)
     oracle = MACE(n_restarts=2, n_iter=50, method="em", random_state=0).fit(theirs)

@@ -2,7 +2,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from stats import agreement
 from stats.agreement import CiMethod, cohen_kappa, krippendorff_alpha, percent_agreement
@@ -120,6 +119,9 @@ def test_limits_of_ratings_widen_with_few_items_and_step_up_for_means():
 
 def test_limits_of_kappa_over_few_clusters_are_those_of_fishers_scale():
     """On kappa's own scale the truth lies below the lower limit ten times as often as above."""
+
+    from sklearn.metrics import cohen_kappa_score
+
     rng = np.random.default_rng(1)
     target = np.repeat(np.arange(40), 14)
     truth = rng.random(len(target)) < 0.17

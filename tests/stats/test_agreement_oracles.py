@@ -1,17 +1,11 @@
 from itertools import combinations
 from math import isnan
 
-import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.metrics import agreement as nltk_agreement
-from nltk.metrics import distance as nltk_distance
-from sklearn.metrics import cohen_kappa_score
-from statsmodels.regression.mixed_linear_model import MixedLM
-from statsmodels.stats.inter_rater import cohens_kappa, fleiss_kappa
 
 from error_codes import InvalidValue
 from stats import agreement
@@ -50,6 +44,10 @@ def tasks(frame: pd.DataFrame) -> list[tuple[str, str, object]]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_two_annotators_agree_with_scikit_learn_statsmodels_and_nltk(seed):
+    from nltk.metrics import agreement as nltk_agreement
+    from sklearn.metrics import cohen_kappa_score
+    from statsmodels.stats.inter_rater import cohens_kappa
+
     frame = complete(seed, 2)
     first, second = (rows["value"].to_numpy() for _, rows in frame.groupby("annotator"))
     coefficients = bundle(frame, "ordinal")
@@ -69,6 +67,8 @@ def test_two_annotators_agree_with_scikit_learn_statsmodels_and_nltk(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_complete_crowds_agree_with_statsmodels_and_with_conger_by_definition(seed):
+    from statsmodels.stats.inter_rater import fleiss_kappa
+
     frame = complete(seed)
     counts = pd.crosstab(frame["item"], frame["value"]).to_numpy()
     coefficients = bundle(frame)
@@ -86,6 +86,10 @@ def test_complete_crowds_agree_with_statsmodels_and_with_conger_by_definition(se
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("seed", range(5))
 def test_alpha_agrees_with_krippendorff_and_nltk(level, seed):
+    import krippendorff
+    from nltk.metrics import agreement as nltk_agreement
+    from nltk.metrics import distance as nltk_distance
+
     frame = random_crowd(np.random.default_rng(seed), n_categories=seed + 2)
     table = frame.pivot(index="annotator", columns="item", values="value").to_numpy(float)
     theirs = krippendorff.alpha(reliability_data=table, level_of_measurement=level)
@@ -100,6 +104,9 @@ def test_alpha_agrees_with_krippendorff_and_nltk(level, seed):
 
 @pytest.mark.parametrize("name", ["masi", "jaccard"])
 def test_alpha_of_sets_agrees_with_nltk(name):
+    from nltk.metrics import agreement as nltk_agreement
+    from nltk.metrics import distance as nltk_distance
+
     frame = random_crowd(np.random.default_rng(1), n_categories=7)
     frame["value"] = [
         frozenset(bit for bit in range(3) if (code + 1) >> bit & 1) for code in frame["value"]
@@ -122,6 +129,8 @@ def test_an_empty_set_is_like_itself_and_unlike_any_other():
 
 
 def test_one_way_icc_of_rotating_annotators_is_that_of_the_random_effects():
+    from statsmodels.regression.mixed_linear_model import MixedLM
+
     rng = np.random.default_rng(4)
     item = np.arange(300).repeat(4)
     value = rng.normal(size=300).repeat(4) + rng.normal(size=1200)

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
-from sklearn.metrics import roc_auc_score
 
 from error_codes import InvalidValue
 from stats.annotators import (
@@ -37,6 +36,8 @@ def skewed_crowd(seed: int) -> pd.DataFrame:
 
 
 def test_under_skew_informedness_finds_the_guessers_that_agreement_hides():
+    from sklearn.metrics import roc_auc_score
+
     qualities = {"loo_agreement": [], "informedness": [], "loo_kappa": []}
     for seed in range(10):
         table = annotator_quality(*columns(skewed_crowd(seed)), level="nominal")

@@ -3,7 +3,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy import integrate, optimize, stats
 from scipy.special import expit
 
@@ -34,6 +33,8 @@ def study(
 
 
 def test_without_groups_that_differ_it_is_plain_logistic_regression() -> None:
+    import statsmodels.api as sm
+
     rng = np.random.default_rng(1)
     x, worker = rng.normal(size=600), rng.integers(0, 30, 600)
     y = rng.random(600) < expit(0.3 + 0.8 * x)

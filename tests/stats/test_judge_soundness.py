@@ -1,8 +1,5 @@
 import numpy as np
 import pytest
-from statsmodels.stats.contingency_tables import mcnemar as theirs
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
 
 from error_codes import InvalidValue
 from stats.inference.alternative_annotator import alternative_annotator_test
@@ -17,6 +14,8 @@ EXAMPLE = worked_example(18)
 
 
 def test_two_judges_are_compared_by_mcnemar_as_published_and_in_statsmodels():
+    from statsmodels.stats.contingency_tables import mcnemar as theirs
+
     inputs, expected = EXAMPLE["inputs"], EXAMPLE["expected"]
     cells = [inputs[k] for k in ("both_right", "only_a_right", "only_b_right", "both_wrong")]
     pair = mcnemar(*cells)
@@ -55,6 +54,8 @@ def test_calibration_by_bins_of_width_and_of_mass_finds_an_overconfident_judge()
 
 
 def test_position_bias_and_agreement_by_certainty():
+    from statsmodels.stats.proportion import proportion_confint
+
     inputs, expected = EXAMPLE["inputs"]["order_swaps"], EXAMPLE["expected"]["position"]
     bias = position_bias(
         inputs["consistent"], inputs["chose_first_both_times"], inputs["chose_second_both_times"]
@@ -200,6 +201,8 @@ def test_controls_and_few_annotators_decide_what_a_judge_has_shown():
 
 
 def test_adjustments_and_partial_conjunctions_are_the_published_ones():
+    from statsmodels.stats.multitest import multipletests
+
     example = worked_example(19)
     p, expected = example["inputs"]["p"], example["expected"]
     assert holm(p) == pytest.approx(expected["holm"], abs=1e-9)

@@ -1,10 +1,8 @@
 from math import log, sqrt
 from statistics import fmean, pstdev
 
-import ir_measures
 import numpy as np
 import pytest
-import pytrec_eval
 
 from error_codes import InvalidValue
 from stats.ranking import graded_lists, judged_lists, measure
@@ -71,6 +69,9 @@ def as_lists(run: Run, grades: Grades, **options: object) -> JudgedLists:
 
 def of_ir_measures(run: Run, grades: Grades, name: str) -> np.ndarray:
     """Its values by topic; it is given ranks, since its providers break ties in two ways."""
+
+    import ir_measures
+
     ranked = {
         topic: {
             doc: -float(rank)
@@ -88,6 +89,8 @@ def of_ir_measures(run: Run, grades: Grades, name: str) -> np.ndarray:
 @pytest.mark.parametrize("lowest", [0, -1])
 @pytest.mark.parametrize("name", OF_PYTREC_EVAL)
 def test_each_topic_has_the_value_that_pytrec_eval_gives_it(name: str, lowest: int):
+    import pytrec_eval
+
     run, grades = collection(7, lowest=lowest)
     theirs = OF_PYTREC_EVAL[name]
     values = pytrec_eval.RelevanceEvaluator(grades, {theirs}).evaluate(run)
@@ -99,6 +102,8 @@ def test_each_topic_has_the_value_that_pytrec_eval_gives_it(name: str, lowest: i
 @pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("name", ["RR", "P@5", "R@10", "AP", "Bpref", "infAP", "Success@5"])
 def test_relevance_from_a_higher_grade_on_is_what_pytrec_eval_takes_it_for(name: str, level: int):
+    import pytrec_eval
+
     run, grades = collection(8, lowest=-1)
     theirs = OF_PYTREC_EVAL[name]
     evaluator = pytrec_eval.RelevanceEvaluator(grades, {theirs}, relevance_level=level)

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy import stats
 
 from error_codes import InvalidValue
@@ -22,6 +21,8 @@ def unrated(values, n_rated, fill=np.nan):
 
 
 def test_one_batch_is_prediction_powered_inference_or_the_survey_regression_estimator():
+    import statsmodels.api as sm
+
     rng = np.random.default_rng(3)
     truth = rng.normal(size=N)
     judge = 0.8 * truth + 0.6 * rng.normal(size=N)

@@ -6,13 +6,11 @@ import time
 from datetime import timedelta
 from io import StringIO
 
-import boto3
 import pytest
 from django.conf import settings as site
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
-from moto import mock_aws
 
 from accounts.models import User
 from annotation.models import Picture, UploadPart
@@ -165,6 +163,9 @@ def test_contents_are_moved_into_the_storage_and_back(folder, settings):
 
 
 def test_a_file_that_was_sent_is_read_back_whole_from_a_bucket(settings, monkeypatch):
+    import boto3
+    from moto import mock_aws
+
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
@@ -191,6 +192,9 @@ def test_a_file_that_was_sent_is_read_back_whole_from_a_bucket(settings, monkeyp
 
 
 def test_check_deploy_says_when_nothing_can_be_stored(folder, settings, monkeypatch):
+    import boto3
+    from moto import mock_aws
+
     assert check_objects(None) == []
     assert objects_in(folder) == []
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import boto3
 import botocore.loaders
 import pytest
 from botocore import xform_name
@@ -144,6 +143,9 @@ BREAKS = list(breaks())
 @pytest.fixture
 def unchecked(keys):
     """A client that checks nothing itself, as other languages' don't."""
+
+    import boto3
+
     client = boto3.client(
         "mturk",
         endpoint_url=ENDPOINT_URL,

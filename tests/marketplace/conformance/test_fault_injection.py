@@ -6,7 +6,6 @@ import urllib.error
 import urllib.request
 from datetime import UTC, datetime, timedelta
 
-import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import HTTPClientError
@@ -21,6 +20,9 @@ from tests.marketplace.conftest import HIT
 
 def retrying_client(url, keys):
     """A client as people have it, which tries again by itself."""
+
+    import boto3
+
     return boto3.client(
         "mturk",
         endpoint_url=url,

@@ -13,7 +13,6 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import AF_INET, SOCK_STREAM
 
-import boto3
 import pytest
 from allauth.account.models import EmailAddress
 from cryptography import x509
@@ -25,7 +24,6 @@ from cryptography.x509.oid import NameOID
 from django.contrib.auth import get_user_model
 from django.core import mail
 from django.core.management import call_command
-from moto.server import ThreadedMotoServer
 
 from hits import marketplace_api
 from hits.endpoints import AccessKey
@@ -80,6 +78,9 @@ def events(mturk, hit_type):
 @pytest.fixture(scope="module")
 def aws() -> Iterator[str]:
     """A server that answers as SQS and SNS do."""
+
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -89,6 +90,8 @@ def aws() -> Iterator[str]:
 
 @pytest.fixture
 def aws_client(aws, monkeypatch):
+    import boto3
+
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", aws)
     monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", aws)
     return boto3.client

@@ -1,7 +1,6 @@
 import math
 
 import pytest
-import sacrebleu
 
 from error_codes import InvalidValue
 from metrics.scorers.bleu import Bleu, Chrf, Ter
@@ -13,14 +12,20 @@ SCORED_HOSTILE = [pair for pair in HOSTILE_PAIRS + LONG_PAIRS if pair[1].strip()
 
 
 def bleu(response: str, reference: str) -> float:
+    import sacrebleu
+
     return sacrebleu.sentence_bleu(response, [reference], use_effective_order=True).score
 
 
 def chrf(response: str, reference: str) -> float:
+    import sacrebleu
+
     return sacrebleu.sentence_chrf(response, [reference]).score
 
 
 def ter(response: str, reference: str) -> float:
+    import sacrebleu
+
     return sacrebleu.sentence_ter(response, [reference]).score
 
 
@@ -73,6 +78,8 @@ def test_ter_counts_errors_so_lower_is_better_and_an_empty_response_has_a_hundre
 
 
 def test_the_signature_is_sacrebleus_own_with_the_parameters():
+    import sacrebleu
+
     metric = sacrebleu.BLEU(effective_order=True)
     metric.sentence_score("a", ["a"])
     assert Bleu().signature == f"BLEU|{metric.get_signature()}"
