@@ -33,7 +33,7 @@ class ParticipantNote:
     there, or what it refused."""
 
     items: Sequence[Assignment]
-    problems: Sequence[CodedText]
+    problems: Sequence[str]
     currency: str
 
     @property
@@ -59,16 +59,13 @@ def participant_note(assignment: Assignment) -> ParticipantNote | None:
         ),
         problems=[
             *_standing(assignment),
-            *(
-                CodedText(call.problem, code="call")
-                for call in calls.order_by("-is_uncertain", "-number")
-            ),
+            *calls.order_by("-is_uncertain", "-number").values_list("problem", flat=True),
         ],
         currency=currency_of(batch),
     )
 
 
-def _standing(assignment: Assignment) -> Iterator[CodedText]:
+def _standing(assignment: Assignment) -> Iterator[str]:
     """What of the participant at the recruiter a decision on the work should know."""
     for one in standing_of(assignment):
         name = one.recruitment.recruiter
