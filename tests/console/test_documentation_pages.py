@@ -217,7 +217,8 @@ def test_pages_of_a_study_lead_to_what_explains_them(rosa, researcher, settings,
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("width", [1280, 390])
-def test_formulas_are_drawn_and_fit_the_window(chromium, live_server, researcher, width):
+def test_formulas_and_the_gallery_fit_the_window(chromium, live_server, researcher, width):
+    fits = "document.documentElement.scrollWidth <= window.innerWidth"
     viewport = {"width": width, "height": 900}
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
         sign_in(page, "/login/", "rosa", PASSWORD)
@@ -227,20 +228,11 @@ def test_formulas_are_drawn_and_fit_the_window(chromium, live_server, researcher
             "node => parseFloat(getComputedStyle(node).lineHeight)"
         )
         assert fraction["height"] > line
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.evaluate(fits)
         # What lies under a sign of a formula is not always known.
         problems = accessibility_problems(page)
         assert [one for one in problems if not one.startswith("incomplete color-contrast")] == []
-
-
-@pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_gallery_fits_a_desk_and_a_telephone(chromium, live_server, researcher, width):
-    viewport = {"width": width, "height": 900}
-    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
-        sign_in(page, "/login/", "rosa", PASSWORD)
         page.goto("/docs/gallery/")
         beyond = page.locator(".scroll").evaluate("node => node.scrollWidth - node.clientWidth")
         assert width < 1280 or beyond == 0
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.evaluate(fits)
