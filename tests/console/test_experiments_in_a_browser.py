@@ -81,17 +81,15 @@ def test_the_focus_is_on_what_was_answered(page, researcher):
     stored_experiment(team, researcher)
     for where in (reverse("console:new-experiment"), reverse("console:experiment", args=["shoes"])):
         page.goto(where)
-        if page.get_by_label("Name of the experiment").count():
-            page.get_by_label("Name of the experiment").fill("Heels")
-            stand_in = "stand-in embeddings, drawn for the judged ids"
-            page.get_by_label("Catalogue", exact=True).select_option(label=stand_in)
-        page.get_by_role("button", name="Check and estimate").click()
-        answer = page.get_by_role("status").filter(has_text="on one core")
-        expect(answer).to_be_focused()
-        page.get_by_label("Turns", exact=True).fill("0")
+        if page.locator("[name=name]").count():
+            page.locator("[name=name]").fill("Heels")
+            page.locator("select[name=catalogue]").select_option("stand-in")
+        page.locator("button[name=check]").click()
+        expect(page.locator(".notice[role=status][autofocus]")).to_be_focused()
+        page.locator("[name=n_turns]").fill("0")
         page.locator("form.narrow").evaluate("(form) => { form.noValidate = true; }")
-        page.get_by_role("button", name="Check and estimate").click()
-        expect(page.get_by_role("alert").filter(has_text="Nothing was started.")).to_be_focused()
+        page.locator("button[name=check]").click()
+        expect(page.locator(".notice.error[role=alert][autofocus]")).to_be_focused()
 
 
 def test_what_has_the_keyboard_is_outlined(page, researcher):

@@ -35,9 +35,9 @@ def test_downloads_and_datasheets_are_reached_and_fit_a_phone(page, researcher, 
     sign_in(page, "/login/", "rosa", PASSWORD)
     page.goto(reverse("console:downloads", args=[study.slug]))
     check_accessible(page)
-    page.get_by_label("License").select_option("cc-by-4.0")
+    page.locator("[name=license]").select_option("cc-by-4.0")
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Download the dataset").press("Enter")
+        page.locator("form:has([name=license]) button").press("Enter")
     assert saved.value.suggested_filename == "scored-dataset.zip"
     page.goto(reverse("console:report", args=[study.slug]))
     check_accessible(page)
