@@ -46,28 +46,26 @@ def check(page: Page) -> None:
 
 def choose(page: Page, name: str, content: str) -> None:
     file = {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
-    page.get_by_label("File", exact=True).set_input_files(file)  # type: ignore[arg-type]
+    page.locator("[name=file]").set_input_files(file)  # type: ignore[arg-type]
 
 
 def test_labels_of_a_table_become_a_study(page: Page) -> None:
-    page.get_by_role("link", name="New study").click()
-    page.get_by_label("Name of the study").fill("Elsewhere")
-    page.get_by_label("Labels that were collected elsewhere").check()
-    expect(page.get_by_label("What annotators are asked")).to_be_hidden()
+    page.locator("main a[href='/new-study/']").first.click()
+    page.locator("[name=title]").fill("Elsewhere")
+    page.locator("[name=begin][value=labels]").check()
+    expect(page.locator("[name=template]").first).to_be_hidden()
     check(page)
     choose(page, "labels.csv", LABELS)
-    page.get_by_role("button", name="Go on").click()
-    page.get_by_label("Use dialogue as").select_option("item")
-    page.get_by_role("button", name="Read it so").click()
-    expect(
-        page.get_by_text("40 answers of 2 annotators to 2 questions about 5 items")
-    ).to_be_visible()
+    page.locator("main form button.btn-primary").click()
+    page.locator("[name=use-0]").select_option("item")
+    page.locator("#mapping > button").click()
+    expect(page.locator(".go [role=status] strong")).to_contain_text("40 ")
     check(page)
-    page.get_by_role("button", name="Make the study").click()
+    page.locator("button[formaction*='/import/']").click()
     page.wait_for_url("**/studies/elsewhere/")
     check(page)
     page.goto(f"{page.url}launch/")
-    expect(page.get_by_text("were collected elsewhere")).to_be_visible()
+    expect(page.locator("[data-code=collected_elsewhere]")).to_be_visible()
     check(page)
 
 
@@ -79,19 +77,20 @@ def test_scores_are_imported_and_a_judge_is_estimated(page: Page, researcher: Us
     choose(
         page, "scores.csv", "item,system,bleurt,loss\nd0,alpha,0.5,2\nd0,beta,high,1\nd1,alpha,1,\n"
     )
-    page.get_by_role("button", name="Go on").click()
-    expect(page.get_by_text("'high' is not a number")).to_be_visible()
+    page.locator("main form button.btn-primary").click()
+    expect(page.get_by_text("'high'")).to_be_visible()
     check(page)
     page.goto("/studies/mine/scores/new/?metric=geval")
     check(page)
     # Of a grade there is one reply, so that nothing has to be found out of the endpoint.
     page.goto("/studies/mine/scores/new/?metric=judge")
-    page.get_by_label("Model", exact=True).fill("tiny")
-    page.get_by_label("$ per million tokens sent").fill("0.5")
-    page.get_by_label("$ per million tokens received").fill("1.5")
-    page.get_by_label("Stop before it costs more than, $").fill("2.50")
-    page.get_by_role("button", name="Estimate").click()
-    expect(page.get_by_role("button", name="Score for at most $2.50")).to_be_visible()
+    for name, value in (
+        *(("model", "tiny"), ("usd_per_million_input", "0.5")),
+        *(("usd_per_million_output", "1.5"), ("max_usd", "2.50")),
+    ):
+        page.locator(f"[name={name}]").fill(value)
+    page.locator("main form button.btn-primary").click()
+    expect(page.locator("form[action*='/confirm/'] button")).to_contain_text("$2.50")
     check(page)
     assert ScoringRequest.objects.get().study == study
     page.goto("/teams/lab/judges/")
