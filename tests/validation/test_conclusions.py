@@ -134,15 +134,10 @@ def lengths(tmp_path):
         for system in "AB":
             length = rng.normal()
             truth = 3 + 0.5 * length + 0.5 * rng.normal()
-            rows.append(
-                {
-                    "item": item,
-                    "system": system,
-                    "human": f"{truth:.4f}" if item < 40 else "",
-                    "judge": f"{truth + 0.2 * rng.normal():.4f}",
-                    "length": f"{length:.4f}",
-                }
-            )
+            human = f"{truth:.4f}" if item < 40 else ""
+            judge = f"{truth + 0.2 * rng.normal():.4f}"
+            row = {"item": item, "system": system, "human": human, "judge": judge}
+            rows.append(row | {"length": f"{length:.4f}"})
     return written(tmp_path / "lengths.csv", rows)
 
 
@@ -168,16 +163,7 @@ def test_prediction_powered_spends_the_error_over_its_looks(lengths):
     assert n_looked == n_lines + 1
 
 
-def test_p_of_a_slope_is_below_five_percent_where_the_interval_of_its_look_leaves_out_0(lengths):
-    options = (*JUDGED, "--covariate=length", "--looks=3", "--look=1")
-    found = answer("prediction_powered", lengths, *options)
-    rows = [row for one in found["estimates"] for row in one["coefficients"]]
-    assert len(rows) == 4
-    for row in rows:
-        assert (row["p"] < 0.05) == (row["ci_low"] > 0 or row["ci_high"] < 0)
-
-
-def test_prediction_powered_gives_quantiles_of_each_system(lengths):
+def test_prediction_powered_gives_quantiles_and_correlations_of_each_system(lengths):
     found = answer("prediction_powered", lengths, *JUDGED, "--quantile=.5")
     assert found["estimand"] == "quantile 0.5"
     assert [row["system"] for row in found["estimates"]] == ["A", "B"]
@@ -191,9 +177,6 @@ def test_prediction_powered_gives_quantiles_of_each_system(lengths):
     few = answer("prediction_powered", lengths, *JUDGED, "--quantile=.95")["estimates"][0]
     assert (few["reason"], few["ci_low"]) == ("too_few_beyond_the_quantile", None)
     assert "nan" not in command_output("prediction_powered", lengths, *JUDGED, "--quantile=.95")
-
-
-def test_prediction_powered_gives_correlations_with_a_column(lengths):
     for coefficient, truth in (("pearson", 0.7071), ("kendall", 0.5)):
         options = ("--correlation=length", f"--coefficient={coefficient}")
         found = answer("prediction_powered", lengths, *JUDGED, *options)
@@ -217,6 +200,13 @@ def test_prediction_powered_says_what_ratings_rise_by(lengths):
         assert row["lambda"] > 0.5
     text = command_output("prediction_powered", lengths, *JUDGED, "--covariate=length")
     assert "A: length +0." in text
+    options = (*JUDGED, "--covariate=length", "--looks=3", "--look=1")
+    found = answer("prediction_powered", lengths, *options)
+    rows = [row for one in found["estimates"] for row in one["coefficients"]]
+    assert len(rows) == 4
+    # P goes by the level of the look, as the interval does.
+    for row in rows:
+        assert (row["p"] < 0.05) == (row["ci_low"] > 0 or row["ci_high"] < 0)
 
 
 @pytest.mark.parametrize(
@@ -293,29 +283,17 @@ def test_rogan_gladen_prints_the_corrected_share():
     assert "nan" not in command_output("rogan_gladen", *counts)
 
 
-def rated(tmp_path, lift: float = 1.0) -> Path:
+def test_compare_systems_compares_over_items_and_annotators(tmp_path):
     rng = np.random.default_rng(1)
     severity = rng.normal(size=8)
     rows = []
     for item in range(25):
-        base = rng.normal(size=3)
-        for system, name in enumerate("ABC"):
-            rows += [
-                {
-                    "item": item,
-                    "system": name,
-                    "annotator": annotator,
-                    "value": round(
-                        base[system] + lift * (name == "A") + severity[annotator] + rng.normal(), 3
-                    ),
-                }
-                for annotator in range(8)
-            ]
-    return written(tmp_path / "ratings.csv", rows)
-
-
-def test_compare_systems_compares_over_items_and_annotators(tmp_path):
-    path = rated(tmp_path)
+        quality = rng.normal(size=3) + np.array([1, 0, 0])
+        for system, annotator in np.ndindex(3, 8):
+            value = round(quality[system] + severity[annotator] + rng.normal(), 3)
+            named = {"item": item, "system": "ABC"[system], "annotator": annotator}
+            rows.append(named | {"value": value})
+    path = written(tmp_path / "ratings.csv", rows)
     found = answer("compare_systems", path, *RATINGS, "--system=system")
     assert found["systems"][0]["system"] == "A"
     assert {"system", "mean", "ci_low", "ci_high"} <= set(found["systems"][0])
@@ -346,16 +324,12 @@ def test_the_worked_example_of_two_systems_is_a_quasi_f_of_differences(tmp_path)
     assert pair["p_flip_annotators"] is None  # four annotators can never reach .05
 
 
-def compared(tmp_path) -> Path:
+def test_compare_systems_fits_davidsons_model_unless_a_system_always_won(tmp_path):
     rows = []
     for pair in worked_example(14)["inputs"]["pairs"]:
         for count, winner in (("a_wins", pair["a"]), ("b_wins", pair["b"]), ("ties", "")):
             rows += [{"one": pair["a"], "two": pair["b"], "best": winner}] * pair[count]
-    return written(tmp_path / "pairs.csv", rows)
-
-
-def test_compare_systems_fits_davidsons_model_to_comparisons(tmp_path):
-    path = compared(tmp_path)
+    path = written(tmp_path / "pairs.csv", rows)
     found = answer("compare_systems", path, *PREFERRED)
     expected = worked_example(14)["expected"]
     assert found["abilities"] == pytest.approx(expected["davidson"]["abilities"], abs=1e-4)
@@ -364,9 +338,6 @@ def test_compare_systems_fits_davidsons_model_to_comparisons(tmp_path):
     assert len(found["comparisons"]) == 6
     other = answer("compare_systems", path, *PREFERRED, "--model=rao_kupper")
     assert other["abilities"] == pytest.approx(expected["rao_kupper"]["abilities"], abs=1e-4)
-
-
-def test_a_system_that_always_won_is_refused_and_half_wins_are_marked(tmp_path):
     path = written(tmp_path / "p.csv", [{"one": "A", "two": "B", "best": "A"}] * 5)
     found = answer("compare_systems", path, *PREFERRED)
     assert (found["converged"], found["abilities"]) == (False, {"A": None, "B": None})
@@ -376,7 +347,7 @@ def test_a_system_that_always_won_is_refused_and_half_wins_are_marked(tmp_path):
     assert marked["smoothed"] == ["A"]
 
 
-def test_variance_components_prints_components_and_plans(tmp_path):
+def test_variance_components_prints_components_and_plans_unless_there_is_no_noise(tmp_path):
     example = worked_example(13)
     table = np.array(example["inputs"]["ratings_item_system_rater"])
     rows = [
@@ -393,6 +364,11 @@ def test_variance_components_prints_components_and_plans(tmp_path):
     assert found["plans"][0]["n_items"] == 6
     text = command_output("variance_components", path, *RATINGS, "--system=system")
     assert f"{found['plans'][0]['se_of_difference']:.4g}" in text
+    rows = [{"item": i, "who": who, "value": i % 3 + 0.1} for i in range(40) for who in "abc"]
+    found = answer("variance_components", written(tmp_path / "alike.csv", rows), *WHO)
+    assert found["components"]["annotator"] == found["components"]["residual"] == 0
+    assert found["plans"] == []
+    assert min(found["estimates"].values()) >= 0
 
 
 @pytest.mark.parametrize(
@@ -439,7 +415,7 @@ def anchors(tmp_path, shift: float) -> Path:
     return written(tmp_path / "anchors.csv", rows)
 
 
-def test_judge_drift_stops_a_pipeline_where_the_judge_moved(tmp_path, capsys):
+def test_judge_drift_stops_a_pipeline_and_honours_clusters(tmp_path, capsys):
     named = (*VERSIONS, "--human=human")
     steady = answer("judge_drift", anchors(tmp_path, 0.0), *named)
     assert steady["drifted"] is False
@@ -451,6 +427,15 @@ def test_judge_drift_stops_a_pipeline_where_the_judge_moved(tmp_path, capsys):
     assert tolerated["drifted"] is False
     assert tolerated["shift"] == pytest.approx(0.4, abs=0.1)
     assert tolerated["distance_shift"] > 0
+    rows = [{"dialogue": at // 5, "v1": at % 4, "v2": at % 4 + (at in (3, 4))} for at in range(60)]
+    path = written(tmp_path / "anchors.csv", rows)
+    one = answer("judge_drift", path, *VERSIONS, "--human=v1")
+    other = answer("judge_drift", path, *VERSIONS, "--cluster=dialogue")
+    assert other["n_clusters"] == 12
+    assert other["ci_high"] > one["ci_high"]
+    assert (one["note_codes"], one["n_moved"]) == (["few_moved"], 2)
+    assert other["note_codes"] == ["few_anchors", "few_moved"]
+    assert "nan" not in command_output("judge_drift", path, *VERSIONS[:1], "--after=v1")
 
 
 @pytest.mark.parametrize("label", ["nan", "NaN", "inf"])
@@ -467,36 +452,18 @@ def test_what_programs_write_for_no_label_is_refused_as_a_class(tmp_path, label)
         command_output("agreement", path, *RATINGS, "--level=nominal")
 
 
-def test_judge_drift_honours_clusters_and_says_what_is_rough(tmp_path):
-    rows = [{"dialogue": at // 5, "v1": at % 4, "v2": at % 4 + (at in (3, 4))} for at in range(60)]
-    path = written(tmp_path / "anchors.csv", rows)
-    one = answer("judge_drift", path, *VERSIONS, "--human=v1")
-    other = answer("judge_drift", path, *VERSIONS, "--cluster=dialogue")
-    assert other["n_clusters"] == 12
-    assert other["ci_high"] > one["ci_high"]
-    assert (one["note_codes"], one["n_moved"]) == (["few_moved"], 2)
-    assert other["note_codes"] == ["few_anchors", "few_moved"]
-    assert "nan" not in command_output("judge_drift", path, *VERSIONS[:1], "--after=v1")
-
-
-def ordinal_file(tmp_path, points):
+def test_systems_on_an_ordinal_scale_are_compared_by_who_is_rated_above(tmp_path):
     rng = np.random.default_rng(4)
     rows = [
         {
-            "item": item,
-            "annotator": annotator,
-            "system": system,
-            "value": int(np.clip(np.round(points / 2 + lead + rng.normal()), 1, points)),
+            **{"item": item, "annotator": annotator, "system": system},
+            "value": int(np.clip(np.round(2.5 + lead + rng.normal()), 1, 5)),
         }
         for item in range(30)
         for annotator in range(8)
         for system, lead in (("A", 1.0), ("B", 0.0))
     ]
-    return written(tmp_path / "ordinal.csv", rows)
-
-
-def test_systems_on_an_ordinal_scale_are_compared_by_who_is_rated_above(tmp_path):
-    path, options = ordinal_file(tmp_path, 5), (*RATINGS, "--system=system")
+    path, options = written(tmp_path / "ordinal.csv", rows), (*RATINGS, "--system=system")
     found = answer("compare_systems", path, *options, "--scale=ordinal")
     [row] = found["comparisons"]
     assert row["test"] == "order-quasi-f"
@@ -515,15 +482,7 @@ def test_systems_on_an_ordinal_scale_are_compared_by_who_is_rated_above(tmp_path
         command_output("compare_systems", path, *options, "--scale=binary")
 
 
-def test_components_of_ratings_without_noise_promise_nothing(tmp_path):
-    rows = [{"item": i, "who": who, "value": i % 3 + 0.1} for i in range(40) for who in "abc"]
-    found = answer("variance_components", written(tmp_path / "alike.csv", rows), *WHO)
-    assert found["components"]["annotator"] == found["components"]["residual"] == 0
-    assert found["plans"] == []
-    assert min(found["estimates"].values()) >= 0
-
-
-def test_systems_are_compared_over_clusters_of_items(tmp_path):
+def test_systems_and_preferences_are_compared_over_clusters_of_items(tmp_path):
     rng = np.random.default_rng(9)
     rows = []
     for dialogue in range(12):
@@ -542,9 +501,6 @@ def test_systems_are_compared_over_clusters_of_items(tmp_path):
         [pair] = clustered["comparisons"]
         assert pair["se"] > 2 * alone["se"]
         assert clustered["note_codes"] == ["few_items"]
-
-
-def test_preferences_are_compared_over_clusters_of_items(tmp_path):
     rng = np.random.default_rng(10)
     rows = [
         {"dialogue": d, "item": f"{d}-{turn}", "one": "A", "two": "B", "best": winner}

@@ -54,6 +54,13 @@ def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {"items": [row["item"] for row in rows], "systems": [row["system"] for row in rows]}
 
 
+def compared(rows: list[dict[str, Any]], **options: Any) -> Any:
+    """What `stats` finds for the two metrics of a table."""
+    scores = {name: [cell[name] for cell in rows] for name in "ab"}
+    human = [cell["human"] for cell in rows]
+    return compare_metrics(human, scores, n_permutations=99, **columns(rows), **options).iloc[0]
+
+
 def test_without_a_level_every_level_and_coefficient_is_reported(tmp_path):
     records = correlated(written(tmp_path / "t.csv", table()))
     assert set(records) == {"correlations", "comparisons"}
@@ -109,7 +116,7 @@ def test_by_gives_the_whole_and_each_part(tmp_path):
     assert correlations[2]["value"] == pytest.approx(expected.value)
 
 
-def test_every_two_metrics_are_compared_where_asked(tmp_path):
+def test_metrics_are_compared_and_items_swapped_where_asked(tmp_path):
     rows = table()
     named = (*NAMED, "--metric=b")
     path = written(tmp_path / "t.csv", rows)
@@ -124,38 +131,15 @@ def test_every_two_metrics_are_compared_where_asked(tmp_path):
     assert ("sample", "kendall", "bootstrap_both") in tests
     measure = ("sample", "kendall", "perm_both")
     row = next(r for r in comparisons if (r["level"], r["coefficient"], r["test"]) == measure)
-    expected = compare_metrics(
-        [cell["human"] for cell in rows],
-        {name: [cell[name] for cell in rows] for name in "ab"},
-        level="item",
-        coefficient="kendall",
-        n_permutations=99,
-        **columns(rows),
-    ).iloc[0]
-    assert (row["delta"], row["p"], row["p_holm"]) == (
-        pytest.approx(expected["delta"]),
-        expected["p"],
-        expected["p_holm"],
-    )
-
-
-def test_whole_items_are_swapped_where_asked(tmp_path):
-    rows = table()
+    expected = compared(rows, level="item", coefficient="kendall")
+    assert row["delta"] == pytest.approx(expected["delta"])
+    assert (row["p"], row["p_holm"]) == (expected["p"], expected["p_holm"])
     options = ("--level=pooled", "--coefficient=pearson", "--compare", "--permutations=99")
     swaps = ("--permute=both", "--permute=items", "--williams") * 2  # named twice, done once
-    path = written(tmp_path / "t.csv", rows)
     comparisons = correlated(path, *options, *swaps, named=(*NAMED, "--metric=b"))["comparisons"]
     tests = ["bootstrap_items", "bootstrap_both", "williams", "perm_both", "perm_items"]
     assert [row["test"] for row in comparisons] == tests
-    expected = compare_metrics(
-        [cell["human"] for cell in rows],
-        {name: [cell[name] for cell in rows] for name in "ab"},
-        level="pooled",
-        coefficient="pearson",
-        test="perm_items",
-        n_permutations=99,
-        **columns(rows),
-    ).iloc[0]
+    expected = compared(rows, level="pooled", coefficient="pearson", test="perm_items")
     assert comparisons[-1]["p"] == expected["p"]
 
 
@@ -189,11 +173,16 @@ def test_a_table_of_almost_nothing_is_reported_with_reasons(
         assert (row["p"] is None) == (row["reason"] is not None)
 
 
-def test_several_rows_of_a_cell_are_several_annotators(tmp_path):
+def test_several_rows_are_several_annotators_and_a_metric_better_lower_is_turned_round(tmp_path):
     rows = table()
     twice = [row | {"human": row["human"] + shift} for shift in (-0.5, 0.5) for row in rows]
     once = correlated(written(tmp_path / "once.csv", rows))
     assert correlated(written(tmp_path / "twice.csv", twice)) == once
+    path = written(tmp_path / "t.csv", table())
+    options = ("--level=pooled", "--coefficient=pearson")
+    up = correlated(path, *options)["correlations"][0]
+    down = correlated(path, *options, "--lower-is-better=a")["correlations"][0]
+    assert down["value"] == pytest.approx(-up["value"])
 
 
 def test_missing_cells_are_counted_and_undefined_numbers_have_a_reason(write: Write):
@@ -208,14 +197,6 @@ def test_missing_cells_are_counted_and_undefined_numbers_have_a_reason(write: Wr
     assert reasons == ["no_defined_item", "constant_metric", "constant_metric"]
     zeroed = correlated(path, "--coefficient=kendall", "--undefined=zero")["correlations"]
     assert [(row["value"], row["undefined"]) for row in zeroed] == [(0, "zero")] * 3
-
-
-def test_a_metric_that_is_better_lower_is_turned_round(tmp_path):
-    path = written(tmp_path / "t.csv", table())
-    options = ("--level=pooled", "--coefficient=pearson")
-    up = correlated(path, *options)["correlations"][0]
-    down = correlated(path, *options, "--lower-is-better=a")["correlations"][0]
-    assert down["value"] == pytest.approx(-up["value"])
 
 
 def test_without_json_there_is_a_table_to_read(write: Write):
@@ -304,7 +285,6 @@ def test_clusters_of_items_widen_the_intervals(tmp_path):
             for s, (x, y) in enumerate(cells.tolist())
         ]
     path = written(tmp_path / "t.csv", rows)
-    measure = ("--level=pooled", "--coefficient=pearson")
     for level in ("pooled", "sample", "system"):
         measure = (f"--level={level}", "--coefficient=pearson")
         [alone] = correlated(path, *measure)["correlations"]

@@ -48,29 +48,21 @@ def by_itself(panel, row, settings):
     )
 
 
-def test_values_and_intervals_are_those_of_each_metric_alone():
-    settings = Settings(coefficients=EVERY, n_resamples=60, seed=3)
+@pytest.mark.parametrize(
+    ("resample", "coefficients", "n_rows"),
+    [("items", EVERY, 3 * (7 + 6 + 6)), ("systems", ("pearson",), 9), ("both", ("pearson",), 9)],
+)
+def test_values_and_intervals_are_those_of_each_metric_alone(resample, coefficients, n_rows):
+    settings = Settings(coefficients=coefficients, n_resamples=60, resample=resample, seed=3)
     human, scores = random_tables()
     report = report_from_tables(human, scores, settings)
     panel = panel_of(human, scores, settings)
-    assert len(report.correlations) == 3 * (7 + 6 + 6)
+    assert len(report.correlations) == n_rows
     for row in report.correlations:
         alone = by_itself(panel, row, settings)
-        assert row.value == alone.value
+        assert (row.value, row.n_used) == (alone.value, alone.n_used)
         assert (row.ci_low, row.ci_high) == pytest.approx((alone.ci_low, alone.ci_high))
         assert (row.ci_method, row.seed) == (alone.ci_method, alone.seed)
-
-
-@pytest.mark.parametrize("resample", ["systems", "both"])
-def test_systems_or_both_may_be_resampled_instead(resample):
-    settings = Settings(n_resamples=30, resample=resample, coefficients=("pearson",))
-    human, scores = random_tables()
-    report = report_from_tables(human, scores, settings)
-    panel = panel_of(human, scores, settings)
-    for row in report.correlations:
-        alone = by_itself(panel, row, settings)
-        assert (row.value, row.ci_low, row.ci_high) == (alone.value, alone.ci_low, alone.ci_high)
-        assert (row.ci_method, row.n_used, row.seed) == (alone.ci_method, alone.n_used, alone.seed)
 
 
 def biased_tables():
@@ -83,7 +75,7 @@ def biased_tables():
     return human, pd.concat(scores)
 
 
-def test_what_is_resampled_reaches_the_comparisons_of_a_report():
+def test_what_is_resampled_reaches_the_comparisons_and_five_new_systems_have_no_p():
     pairs = {}
     for resample in ("items", "systems", "both"):
         settings = Settings(levels=("system",), coefficients=("pearson",), resample=resample)
@@ -94,9 +86,6 @@ def test_what_is_resampled_reaches_the_comparisons_of_a_report():
     assert pairs["both"].ci_low < -0.4
     assert pairs["both"].ci_high > 0.7
     assert len({pair.p for pair in pairs.values()}) == 3
-
-
-def test_a_p_for_new_systems_is_refused_where_there_are_five():
     human, scores = biased_tables()
     human, scores = (table[table["system"] < "s5"] for table in (human, scores))
     settings = Settings(levels=("system",), coefficients=("pearson",), resample="both")
@@ -226,11 +215,20 @@ def test_a_metric_that_follows_annotators_is_distinguished_from_noise_and_ranks_
     assert max(p.values()) < 0.01
 
 
-def test_a_metric_against_its_copy_differs_by_nothing():
+def test_a_copy_differs_by_nothing_and_a_test_that_was_not_done_says_why():
     human, scores = random_tables(n_metrics=1)
     both = pd.concat([scores, scores.assign(metric="copy")])
     for pair in report_from_tables(human, both, Settings(n_resamples=50)).comparisons:
         assert (pair.delta, pair.p, pair.reason) == (0, None, "same_metric")
+    human, scores = random_tables(n_metrics=2)
+
+    def reasons(coefficient, **settings):
+        report = report_from_tables(human, scores, Settings(coefficients=coefficient, **settings))
+        return {pair.reason for pair in report.comparisons if pair.test == "paired_bootstrap"}
+
+    assert reasons(("kendall",), n_resamples=0) == {"no_resamples"}
+    assert reasons(("acc_star", "spa"), n_resamples=20) == {"no_such_test"}
+    assert reasons(("kendall",), n_resamples=20) == {None}
 
 
 @pytest.mark.parametrize("test", ["auto", "paired_bootstrap"])
@@ -245,18 +243,6 @@ def test_one_scored_item_of_many_has_neither_intervals_nor_tests_of_resamples(te
         by_swaps = row["test"] == "perm_items"
         assert (row["p"], row["reason"]) == ((1, None) if by_swaps else (None, "too_few"))
         assert row["ci_low"] is None
-
-
-def test_a_test_that_was_not_done_says_why():
-    human, scores = random_tables(n_metrics=2)
-
-    def reasons(coefficient, **settings):
-        report = report_from_tables(human, scores, Settings(coefficients=coefficient, **settings))
-        return {pair.reason for pair in report.comparisons if pair.test == "paired_bootstrap"}
-
-    assert reasons(("kendall",), n_resamples=0) == {"no_resamples"}
-    assert reasons(("acc_star", "spa"), n_resamples=20) == {"no_such_test"}
-    assert reasons(("kendall",), n_resamples=20) == {None}
 
 
 @pytest.mark.parametrize("resample", ["items", "systems"])
@@ -277,7 +263,7 @@ def test_a_paired_bootstrap_states_the_seed_its_items_were_drawn_with(resample):
     }
 
 
-def test_ceilings_are_those_of_the_same_ratings():
+def test_ceilings_are_those_of_the_same_ratings_and_one_rating_leaves_none():
     human, scores = random_tables()
     settings = Settings(n_splits=7, seed=2, n_resamples=0)
     report = report_from_tables(human, scores, settings)
@@ -297,6 +283,10 @@ def test_ceilings_are_those_of_the_same_ratings():
         assert one.split_half == pytest.approx(alone.split_half, abs=0.1)
         row = row_of(report, metric="m0", level=one.level, coefficient=one.coefficient)
         assert row["share_of_ceiling"] == pytest.approx(row["value"] / one.attainable)
+    human, scores = random_tables(n_annotators=1)
+    report = report_from_tables(human, scores, Settings(n_resamples=0))
+    assert {one.reason for one in report.ceilings} == {NO_SECOND_RATING}
+    assert {row["share_of_ceiling"] for row in correlations_of(report)} == {None}
 
 
 @pytest.mark.parametrize("coefficient", ["pearson", "kendall", "spearman"])
@@ -315,14 +305,7 @@ def test_a_perfect_metric_reaches_the_whole_ceiling_in_most_studies(coefficient)
     assert np.mean(holds) > 0.85
 
 
-def test_one_rating_a_candidate_leaves_no_ceiling_and_says_why():
-    human, scores = random_tables(n_annotators=1)
-    report = report_from_tables(human, scores, Settings(n_resamples=0))
-    assert {one.reason for one in report.ceilings} == {NO_SECOND_RATING}
-    assert {row["share_of_ceiling"] for row in correlations_of(report)} == {None}
-
-
-def test_less_is_better_turns_a_metric_round_and_shows_its_scores_as_they_are():
+def test_scores_are_turned_round_and_missing_undefined_and_unparsed_ones_counted():
     human = judged_table([[1, 2, 3], [3, 2, 1]])
     loss = score_table([[9, 8, 7], [7, 8, 9]], "loss", higher_is_better=False)
     report = report_from_tables(human, loss, Settings(n_resamples=0))
@@ -331,6 +314,13 @@ def test_less_is_better_turns_a_metric_round_and_shows_its_scores_as_they_are():
     [first, *_] = report.systems
     assert first.metrics[0].mean == 8
     assert report.worst[0].score in (7, 8, 9)
+    human = judged_table([[1, 2, 3], [3, 1, 2]])
+    scores = score_table([[1, math.nan, 3], [math.nan, 1, 2]])
+    scores["reason"] = ["", "no reference", "", "no number in the reply", "", ""]
+    report = report_from_tables(human, scores.iloc[:5], Settings(n_resamples=0))
+    row = row_of(report, level="pooled", coefficient="pearson")
+    names = ("n_candidates", "n_scored", "n_unscored", "n_undefined_scores", "n_unparsed")
+    assert [row[name] for name in names] == [6, 3, 1, 1, 1]
 
 
 def test_conditions_count_alike_in_their_mean_whatever_their_size():
@@ -403,16 +393,6 @@ def test_what_a_judge_says_of_an_unreadable_reply_is_known(reply):
     scores.loc[1, "reason"] = reading.reason
     report = report_from_tables(judged_table([[1, 2]]), scores, Settings(n_resamples=0))
     assert {row.n_unparsed for row in report.correlations} == {1}
-
-
-def test_coverage_distinguishes_missing_undefined_and_unparsed_scores():
-    human = judged_table([[1, 2, 3], [3, 1, 2]])
-    scores = score_table([[1, math.nan, 3], [math.nan, 1, 2]])
-    scores["reason"] = ["", "no reference", "", "no number in the reply", "", ""]
-    report = report_from_tables(human, scores.iloc[:5], Settings(n_resamples=0))
-    row = row_of(report, level="pooled", coefficient="pearson")
-    names = ("n_candidates", "n_scored", "n_unscored", "n_undefined_scores", "n_unparsed")
-    assert [row[name] for name in names] == [6, 3, 1, 1, 1]
 
 
 def test_tables_that_do_not_fit_are_refused():

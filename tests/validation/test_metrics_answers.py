@@ -1,17 +1,25 @@
-"""Which metric is said to agree with people best, by the codes of the sentences."""
-
-from __future__ import annotations
+"""What a report says of metrics: the best, ceilings, intervals of few items, counts of ratings."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
+from django.utils.translation import gettext
 
 from stats.ceilings import NoCeiling
 from tests.codes import codes_of
+from tests.validation.validation_tables import random_tables
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.ceilings import REASONS
+from validation.analysis.human_results import QuestionScale, question_result
+from validation.analysis.records import CeilingRecord, ComparisonRecord
+from validation.documents.comparison_tables import comparisons_table
+from validation.documents.documents import note_of
 from validation.documents.metrics_answers import metrics_answers
+from validation.documents.scale_limits import CUT_DIFFERENCES, difference_within
+from validation.documents.tables import NO_SHARE_INTERVAL, ceilings_table
+from validation.documents.terms import short_list
 from validation.results import TableResults
 
 SETTINGS = Settings(levels=("item",), coefficients=("pearson",), n_resamples=200, n_splits=0)
@@ -55,19 +63,16 @@ def ceiling_answer(coefficient, *, level="item", steps=False):
     return answer
 
 
-def test_of_equal_ratings_is_spoken_only_where_there_may_be_some():
-    assert ceiling_answer("pearson").below_ceiling.code == "below_ceiling"
+def test_the_ceiling_speaks_of_equal_ratings_and_of_these_annotators():
+    answer = ceiling_answer("pearson")
+    assert answer.below_ceiling.code == "below_ceiling"
     assert ceiling_answer("kendall").below_ceiling.code == "below_ceiling_of_ties"
     # Means of systems are not equal.
-    of_systems = ceiling_answer("kendall", level="system").below_ceiling
-    assert of_systems is None or of_systems.code == "below_ceiling"
-
-
-def test_the_interval_of_the_ceiling_is_of_these_annotators():
-    answer = ceiling_answer("pearson")
+    of_systems = ceiling_answer("kendall", level="system")
+    below = of_systems.below_ceiling
+    assert below is None or below.code == "below_ceiling"
     assert answer.ceiling.attainable_low is not None
     assert "ceiling_interval" in codes_of(answer.ceiling_sentences)
-    of_systems = ceiling_answer("kendall", level="system")  # which have no interval
     assert of_systems.ceiling.attainable is not None
     assert "ceiling_interval" not in codes_of(of_systems.ceiling_sentences)
 
@@ -84,3 +89,105 @@ def test_only_a_metric_beyond_chance_is_called_the_best():
     best = answer_of(2.0).answer
     assert best.code == "best"
     assert "near" in best
+
+
+FEW_DRAWS = Settings(n_resamples=60, n_permutations=60, n_splits=10)
+CUT_AT_TWO = gettext(CUT_DIFFERENCES) % {"least": "\N{MINUS SIGN}2", "most": "2"}
+
+
+def results_of(n_items, *, seed=0, settings=FEW_DRAWS):
+    return TableResults(
+        "few", report_from_tables(*random_tables(n_items=n_items, seed=seed), settings)
+    )
+
+
+def test_intervals_of_three_items_end_where_differences_do_and_shares_may_have_none():
+    results = results_of(3, seed=2)
+    records = results.rows(
+        ComparisonRecord, scope="all", level=results.level, coefficient=results.coefficient
+    )
+    assert max(record.ci_high for record in records) > 2  # as it is computed
+    table = comparisons_table(results, "q")
+    differences = [row[2] for row in table.rows]
+    assert {-2 <= cell.low <= cell.high <= 2 for cell in differences} == {True}
+    assert CUT_AT_TWO in table.note
+    ceilings = results.rows(CeilingRecord)
+    may_be_none = [one.attainable_low is not None and one.attainable_low <= 0 for one in ceilings]
+    assert any(may_be_none)
+    table = ceilings_table(results)
+    shares = [row[-1] for row in table.rows]
+    without = [cell.low is None and cell.high is None for cell in shares]
+    assert all(gone for gone, none in zip(without, may_be_none, strict=True) if none)
+    assert str(NO_SHARE_INTERVAL) in note_of(table)
+
+
+def test_intervals_of_many_items_are_kept():
+    results = results_of(60)
+    table = comparisons_table(results, "q")
+    records = results.rows(
+        ComparisonRecord, scope="all", level=results.level, coefficient=results.coefficient
+    )
+    assert [(row[2].low, row[2].high) for row in table.rows] == [
+        (record.ci_low, record.ci_high) for record in records
+    ]
+    assert CUT_AT_TWO not in table.note
+    rows = zip(results.rows(CeilingRecord), ceilings_table(results).rows, strict=True)
+    sure = [row[-1] for one, row in rows if one.level != "system"]
+    assert len(sure) == 6
+    assert all(share.low < share.value < share.high for share in sure)
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "limits"),
+    [("kendall", (-2.0, 2.0)), ("pearson", (-2.0, 2.0)), ("acc_eq", (-1.0, 1.0))],
+)
+def test_shares_of_pairs_lie_no_further_apart_than_one(coefficient, limits):
+    assert difference_within(0.4, (-5.44, 4.29), coefficient) == limits
+    assert difference_within(None, (None, None), coefficient) == (None, None)
+
+
+def judgments(values: list[float]) -> pd.DataFrame:
+    rows = range(len(values))
+    return pd.DataFrame(
+        {
+            "item": [f"item {row // 2}" for row in rows],
+            "candidate": [f"candidate {row}" for row in rows],
+            "system": ["meadow", "harbour"] * (len(values) // 2),
+            "annotator": "ann",
+            "value": values,
+        }
+    )
+
+
+def counts(scale: QuestionScale, values: list[float]) -> list[tuple[str, int]]:
+    bins = question_result(scale, judgments(values), []).bins
+    return [(one.label, one.n) for one in bins if one.system == "meadow"]
+
+
+@pytest.mark.parametrize("level", ["interval", "ordinal"])
+def test_whole_numbers_of_a_short_scale_have_a_bin_each(level: str) -> None:
+    """Tenths of seven values would leave gaps that nobody answered around."""
+    scale = QuestionScale("quality", "line", level, 1.0, 7.0)
+    answered = counts(scale, [1, 2, 3, 2, 7, 2, 7, 2])
+    assert answered == [
+        ("1", 1), ("2", 0), ("3", 1), ("4", 0), ("5", 0), ("6", 0), ("7", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("high", "values"), [(7.0, [1.5, 2, 3, 2]), (100.0, [20, 30, 40, 50])])
+def test_other_values_are_counted_by_tenths_of_the_scale(high: float, values: list[float]) -> None:
+    assert len(counts(QuestionScale("quality", "line", "interval", 1.0, high), values)) == 10
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "b", "c"], "a, b and c"),
+        (["a", "b", "c", "d"], "a, b and 2 others"),
+        (list("abcdefgh"), "a, b and 6 others"),
+    ],
+)
+def test_a_list_of_many_names_ends_with_how_many_others_there_are(names, text):
+    assert short_list(names) == text

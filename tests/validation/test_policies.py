@@ -46,15 +46,12 @@ def check(human, scores, setting, choice, before, after):
     assert value_of(human, scores, replace(BASE, **{setting: choice})) == pytest.approx(after)
 
 
-def test_undefined_groups_are_dropped_or_count_as_zero():
+def test_undefined_groups_and_unparsed_scores_are_dropped_or_count_as_zero():
     human = judged_table([[1, 2, 3], [1, 2, 3], [5, 5, 5]])
     scores = score_table([[1, 2, 3], [4, 4, 4], [1, 2, 3]])
     check(human, scores, "undefined", "zero", before=1, after=1 / 3)
     row = varied(report_from_tables(human, scores, BASE), "undefined", "zero")
     assert (row["n_used"], row["n_zeroed"]) == (1, 2)
-
-
-def test_unparsed_scores_may_count_as_zero_and_other_undefined_ones_never_do():
     human = judged_table([[1, 2, 3]])
     scores = score_table([[2, math.nan, 4]], reason="")
     scores.loc[1, "reason"] = "no number in the reply"
@@ -65,7 +62,7 @@ def test_unparsed_scores_may_count_as_zero_and_other_undefined_ones_never_do():
     assert row_of(report)["n_rows"] == 2
 
 
-def test_ratings_are_raw_or_in_each_persons_own_scale():
+def test_ratings_are_raw_or_in_the_scale_of_each_person_who_has_one():
     # Bob uses a hundred times Ann's scale, so that raw means are nearly his alone.
     tables = [
         judged_table([[1, 2, 3]], annotator="Ann"),
@@ -76,9 +73,6 @@ def test_ratings_are_raw_or_in_each_persons_own_scale():
     after = pd.Series([0, -0.5, 0.5]).corr(pd.Series([1, 2, 3]))
     before = pd.Series(raw).corr(pd.Series([1, 2, 3]))
     check(pd.concat(tables), score_table([[1, 2, 3]]), "ratings", "zscore", before, after)
-
-
-def test_annotators_without_a_scale_have_no_z_scores():
     tables = [
         judged_table([[1, 2, 3]], annotator="Ann"),
         judged_table([[0.1, 0.1, 0.1]], annotator="Bob"),
@@ -87,7 +81,14 @@ def test_annotators_without_a_scale_have_no_z_scores():
     assert value_of(pd.concat(tables), score_table([[1, 2, 3]]), settings) == pytest.approx(1)
 
 
-def test_rejected_judgments_count_only_if_all_do():
+def test_judgments_become_one_by_mean_or_median_and_rejected_ones_count_if_all_do():
+    tables = [
+        judged_table([values], annotator=name)
+        for name, values in {"a": [1, 2, 3], "b": [1, 2, 3], "c": [13, 2, 3]}.items()
+    ]
+    # means 5, 2, 3; medians 1, 2, 3
+    before = pd.Series([5, 2, 3]).corr(pd.Series([1, 2, 3]))
+    check(pd.concat(tables), score_table([[1, 2, 3]]), "aggregation", "median", before, 1)
     tables = [
         judged_table([[1, 2, 3]], annotator="Ann"),
         judged_table([[9, 2, 1]], annotator="Bob", accepted=False),
@@ -99,23 +100,22 @@ def test_rejected_judgments_count_only_if_all_do():
     check(human, score_table([[1, 2, 3]]), "judgments", "all", before=1, after=after)
 
 
-def test_judgments_become_one_by_mean_or_median():
-    tables = [
-        judged_table([values], annotator=name)
-        for name, values in {"a": [1, 2, 3], "b": [1, 2, 3], "c": [13, 2, 3]}.items()
-    ]
-    # means 5, 2, 3; medians 1, 2, 3
-    before = pd.Series([5, 2, 3]).corr(pd.Series([1, 2, 3]))
-    check(pd.concat(tables), score_table([[1, 2, 3]]), "aggregation", "median", before, 1)
-
-
-def test_a_policy_with_nothing_to_act_upon_is_not_shown():
+def test_planning_and_policies_with_something_to_act_upon_are_shown():
     human, scores = random_tables(n_annotators=1)
     report = report_from_tables(human, scores, BASE)
     assert {one.setting for one in report.sensitivity} == {"undefined", "ratings"}
+    human, scores = random_tables(n_items=20, n_metrics=2)
+    assert report_from_tables(human, scores, BASE).planning == ()
+    settings = replace(BASE, planned=(("item", "pearson"),), n_resamples=100)
+    rows = report_from_tables(human, scores, settings).planning
+    assert {(row.metric_a, row.metric_b) for row in rows} == {("m0", "m1")}
+    assert {row.n_items for row in rows if row.is_pilot} == {20}
+    assert sorted({round(row.n_annotators, 6) for row in rows}) == [3, 4, 5]
+    few, many = (next(row.power for row in rows if row.n_items == size) for size in (5, 200))
+    assert few < many
 
 
-def test_policies_that_change_the_order_of_metrics_say_so():
+def test_policies_that_change_the_order_of_ranked_metrics_say_so():
     human = judged_table([[1, 2, 3], [1, 2, 3], [1, 2, 3]])
     steady = score_table([[1, 3, 2], [1, 3, 2], [1, 3, 2]], "steady")
     silent = score_table([[1, 2, 3], [5, 5, 5], [5, 5, 5]], "silent")
@@ -125,9 +125,6 @@ def test_policies_that_change_the_order_of_metrics_say_so():
     for metric, ranks in {"silent": (1, 2), "steady": (2, 1)}.items():
         row = varied(report, "undefined", "zero", metric)
         assert (row["base_rank"], row["rank"], row["moves_rank"]) == (*ranks, True)
-
-
-def test_a_metric_without_a_rank_before_and_after_has_not_moved():
     human = judged_table([[1, 2, 3], [3, 1, 2]])
     scores = score_table([[1, 1, 1], [1, 1, 1]])
     report = report_from_tables(human, scores, BASE)
@@ -160,11 +157,10 @@ def test_settings_that_are_none_are_refused(field, value):
         Settings(**{field: value})
 
 
-def test_systems_have_means_intervals_and_ranks_beside_the_metrics():
+def test_systems_have_means_ranks_and_intervals_with_their_draws():
     human = judged_table([[1, 2, 6], [3, 2, 4]])
     scores = score_table([[5, 6, 7], [5, 6, math.nan]])
-    settings = replace(BASE, n_resamples=200)
-    report = report_from_tables(human, scores, settings)
+    report = report_from_tables(human, scores, replace(BASE, n_resamples=200))
     by_name = {row.system: row for row in report.systems}
     assert {name: row.mean for name, row in by_name.items()} == {"s0": 2, "s1": 2, "s2": 5}
     assert {name: row.rank for name, row in by_name.items()} == {"s0": 2.5, "s1": 2.5, "s2": 1}
@@ -172,9 +168,6 @@ def test_systems_have_means_intervals_and_ranks_beside_the_metrics():
     assert (by_name["s1"].ci_low, by_name["s1"].ci_high) == (2, 2)
     [of_metric] = by_name["s2"].metrics
     assert (of_metric.mean, of_metric.rank, of_metric.n_scored) == (7, 1, 1)
-
-
-def test_the_interval_of_a_system_reports_its_draws_and_is_not_made_of_one_item():
     human = judged_table([[1, 2], [3, 2]])
     human = pd.concat([human, judged_table([[1, 2, 6]]).replace({"i0": "i9"})])
     human = human.assign(condition=(human["item"] == "i9").map(str))
@@ -202,18 +195,6 @@ def test_disagreements_are_named_and_the_worst_candidates_come_first():
     assert (first.system, first.human, first.score) == ("s3", 4, -9)
     assert first.residual == pytest.approx(first.z_score - first.z_human)
     assert first.residual < 0
-
-
-def test_planning_is_made_where_it_is_asked_for():
-    human, scores = random_tables(n_items=20, n_metrics=2)
-    assert report_from_tables(human, scores, BASE).planning == ()
-    settings = replace(BASE, planned=(("item", "pearson"),), n_resamples=100)
-    rows = report_from_tables(human, scores, settings).planning
-    assert {(row.metric_a, row.metric_b) for row in rows} == {("m0", "m1")}
-    assert {row.n_items for row in rows if row.is_pilot} == {20}
-    assert sorted({round(row.n_annotators, 6) for row in rows}) == [3, 4, 5]
-    few, many = (next(row.power for row in rows if row.n_items == size) for size in (5, 200))
-    assert few < many
 
 
 def test_the_content_repeats_itself_and_the_fingerprint_is_of_the_rows():

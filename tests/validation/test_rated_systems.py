@@ -3,15 +3,19 @@
 import re
 from dataclasses import replace
 from decimal import Decimal
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from console.result_sentences import Scale, Standing
+from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.larger_studies import least_distinguishable
+from stats.significance import holm
 from tests.codes import codes_of
 from validation.analysis import Settings, report_from_tables
+from validation.analysis.adjusted_pairs import adjusted_in_family
 from validation.analysis.rated_systems import compare_rated_systems, comparison_sentence
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
@@ -154,7 +158,7 @@ def test_what_to_buy_is_priced_with_fees(rated, needed, numbers):
     assert price_sentence(pair, rated, None) == price_sentence(pair, rated, priced("0")) == ""
 
 
-def test_a_report_says_what_to_buy_and_no_price():
+def test_a_report_says_what_to_buy_and_what_its_pairs_can_show():
     results = results_of(0.2, n_items=30)
     [verdict] = verdicts(results, priced())
     assert verdict.purchase.code in ("items", "items_or_annotators")
@@ -164,6 +168,16 @@ def test_a_report_says_what_to_buy_and_no_price():
     assert verdict.price not in text
     [unpriced] = verdicts(results)
     assert unpriced.price == ""
+    pairs = {(row.a, row.b): row for row in results.rows(RatedPairRecord)}
+    # Of three pairs the one with the largest p is tested at .05, the one with the least at a third.
+    ordered = sorted(pairs.values(), key=lambda row: row.p)
+    for row, n_others in zip(ordered, (3, 2, 1), strict=True):
+        level = 0.05 / n_others
+        assert row.least_shown == pytest.approx(
+            least_distinguishable(row.se, row.freedom, alpha=level)
+        )
+        assert row.least_shown_of_twice < row.least_shown
+    assert ordered[0].least_shown / ordered[0].se > ordered[2].least_shown / ordered[2].se
 
 
 def test_a_pair_of_few_items_is_told_apart_nowhere_however_small_its_p():
@@ -188,19 +202,6 @@ def test_what_there_is_already_is_not_advised_to_buy_and_what_more_would_show_is
     assert numbers_in(purchase)[-4:] == ["0.28", "80", "40", "0.2"]
 
 
-def test_what_to_buy_and_what_a_study_shows_go_by_the_level_to_which_p_is_adjusted():
-    pairs = {(row.a, row.b): row for row in results_of(0.2, n_items=30).rows(RatedPairRecord)}
-    # Of three pairs the one with the largest p is tested at .05, the one with the least at a third.
-    ordered = sorted(pairs.values(), key=lambda row: row.p)
-    for row, n_others in zip(ordered, (3, 2, 1), strict=True):
-        level = 0.05 / n_others
-        assert row.least_shown == pytest.approx(
-            least_distinguishable(row.se, row.freedom, alpha=level)
-        )
-        assert row.least_shown_of_twice < row.least_shown
-    assert ordered[0].least_shown / ordered[0].se > ordered[2].least_shown / ordered[2].se
-
-
 def test_of_many_systems_the_best_is_not_told_apart_because_it_was_picked_as_the_best():
     rng = np.random.default_rng(4)
     rows = [
@@ -213,18 +214,7 @@ def test_of_many_systems_the_best_is_not_told_apart_because_it_was_picked_as_the
     assert least["p_adjusted"] == pytest.approx(min(1.0, 465 * least["p"]))
 
 
-def test_where_a_study_can_show_nothing_that_the_scale_has_room_for_it_says_so(rated):
-    rival = replace(rated, system="B", mean=2.8)
-    known = {"least_shown": 4.2, "least_shown_of_twice": 3.0, "ci_low": -5.0, "ci_high": 5.4}
-    pair = replace(pair_needing(79, None), p_adjusted=0.2, **known)
-    verdict = verdict_of("q", [rated, rival], [pair], None, scale=(1.0, 5.0))
-    assert numbers_in(verdict.chance)[:3] == ["0.20", "-4.00", "4.00"]
-    assert "4.2" not in numbers_in(verdict.purchase)
-    wider = verdict_of("q", [rated, rival], [pair], None, scale=(1.0, 9.0))
-    assert "4.2" in numbers_in(wider.purchase)
-
-
-def test_ratings_are_said_to_lie_at_one_end_only_where_most_items_do(rated):
+def test_ratings_at_one_end_and_too_little_room_on_the_scale_are_said(rated):
     rival = replace(rated, system="B", mean=2.8, n_items_off_end=2)
     few = replace(rated, n_items=3, n_items_off_end=3)
 
@@ -238,6 +228,14 @@ def test_ratings_are_said_to_lie_at_one_end_only_where_most_items_do(rated):
     [both] = notes(replace(rated, n_items_off_end=4), rival)
     assert (both.code, numbers_in(both)) == ("few_items_off_end", ["5"])
     assert "A and B" in both
+    rival = replace(rated, system="B", mean=2.8)
+    known = {"least_shown": 4.2, "least_shown_of_twice": 3.0, "ci_low": -5.0, "ci_high": 5.4}
+    pair = replace(pair_needing(79, None), p_adjusted=0.2, **known)
+    verdict = verdict_of("q", [rated, rival], [pair], None, scale=(1.0, 5.0))
+    assert numbers_in(verdict.chance)[:3] == ["0.20", "-4.00", "4.00"]
+    assert "4.2" not in numbers_in(verdict.purchase)
+    wider = verdict_of("q", [rated, rival], [pair], None, scale=(1.0, 9.0))
+    assert "4.2" in numbers_in(wider.purchase)
 
 
 def test_a_difference_too_small_for_any_purchase_is_not_advised_to_be_bought(rated):
@@ -299,23 +297,18 @@ def ratings_at_the_floor(every: int) -> pd.DataFrame:
     rng = np.random.default_rng(2)
     items, annotators = np.indices((24, 3)).reshape(2, -1)
     rows = [
-        {
-            "item": f"i{item}",
-            "annotator": f"a{who}",
-            "system": name,
-            "question": "q",
-            "value": value,
-        }
+        {"item": f"i{item}", "annotator": f"a{who}", "system": name, "question": "q",
+         "value": value}
         for item, who in zip(items, annotators, strict=True)
         for name, value in (
             ("floored", 1.0 if item % every else float(rng.integers(2, 6))),
             ("even", float(rng.integers(1, 6))),
         )
-    ]
+    ]  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def test_a_mean_that_fewer_than_five_items_carry_is_noted():
+def test_ratings_near_one_end_are_noted_or_the_test_is_corrected_for_skewness():
     ratings = ratings_at_the_floor(every=6)
     scores = ratings[ratings["annotator"] == "a0"].assign(metric="m")
     report = report_from_tables(ratings, scores, Settings(n_resamples=0))
@@ -323,10 +316,8 @@ def test_a_mean_that_fewer_than_five_items_carry_is_noted():
     [note] = [note for note in verdict.notes if note.code == "few_items_off_end"]
     assert numbers_in(note) == ["4"]
     assert re.findall("floored|even", note) == ["floored"]
-
-
-def test_ratings_a_little_before_the_end_of_a_slider_are_taken_as_at_it():
-    ratings = ratings_at_the_floor(every=6).drop(columns="question")
+    ratings = ratings.drop(columns="question")
+    # A little before the end of a slider is taken as at it.
     slider = ratings["value"].sub(1) * 25
     short = slider.where(slider > 0, np.arange(len(slider)) % 4)
     for values in (ratings["value"], slider, short):
@@ -334,12 +325,76 @@ def test_ratings_a_little_before_the_end_of_a_slider_are_taken_as_at_it():
         assert compared.comparisons[0]["test"] == "quasi-f-hall"
         [note] = [note for note in compared.notes if note.code == "few_items_off_end"]
         assert re.findall("floored|even", note) == ["floored"]
-
-
-def test_where_many_ratings_lie_at_one_end_the_test_is_corrected_for_skewness():
     compared = compare_rated_systems(ratings_at_the_floor(every=4).drop(columns="question"))
     assert not compared.notes
     [pair] = compared.comparisons
     assert pair["test"] == "quasi-f-hall"
     assert compared.means["floored"].method == "quasi-f-hall"
     assert compared.means["even"].method == "quasi-f"
+
+
+def equal_systems(rng, n_systems, n_annotators):
+    """Ratings, shape (n_systems, n_items, n_annotators), of systems that differ in nothing."""
+    shape = (n_systems, 50, n_annotators)
+    of_items = 0.3 * rng.normal(size=(n_systems, 50, 1))
+    of_annotators = 0.5 * rng.normal(size=(n_systems, 1, n_annotators))
+    return of_items + of_annotators + rng.normal(size=shape)
+
+
+def frame_of(ratings):
+    system, item, annotator = np.indices(ratings.shape).reshape(3, -1)
+    columns = {"system": system, "item": item, "annotator": annotator, "value": ratings.ravel()}
+    return pd.DataFrame(columns).astype({"system": str})
+
+
+def pairs_of(ratings):
+    """Every two systems as a comparison has them, and the mean that it tests."""
+    item, annotator = np.indices(ratings.shape[1:]).reshape(2, -1)
+    for a, b in combinations(range(len(ratings)), 2):
+        difference = (ratings[a] - ratings[b]).ravel()
+        lead = mean_over_items_and_annotators(item, annotator, difference)
+        yield {"a": str(a), "b": str(b), "p": lead.p}, lead
+
+
+def test_of_two_systems_p_is_that_of_the_pair():
+    [(row, lead)] = pairs_of(equal_systems(np.random.default_rng(0), 2, 4))
+    [adjusted] = adjusted_in_family([(row, lead)], 0)
+    assert adjusted["p_adjusted"] == adjusted["p_of_family"] == lead.p
+    assert adjusted["freedom_of_family"] == pytest.approx(lead.freedom)
+
+
+def test_no_pair_has_more_freedom_or_a_smaller_p_than_alone():
+    frame = frame_of(equal_systems(np.random.default_rng(1), 5, 4))
+    rows = compare_rated_systems(frame, flips=False).comparisons
+    assert all(row["freedom_of_family"] <= row["freedom"] for row in rows)
+    assert all(row["p_of_family"] >= row["p"] for row in rows)
+    assert any(row["p_of_family"] > row["p"] for row in rows)
+    adjusted = holm([row["p_of_family"] for row in rows]).tolist()
+    assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted)
+
+
+def test_what_a_study_shows_goes_by_the_test_whose_p_is_adjusted():
+    pairs = list(pairs_of(equal_systems(np.random.default_rng(1), 5, 4)))
+    rows = adjusted_in_family(pairs, 0)
+    least_freedom = min(row["freedom_of_family"] for row in rows)
+    assert least_freedom < max(lead.freedom for _row, lead in pairs)
+    for row, (_, lead) in zip(rows, pairs, strict=True):
+        level = 0.05 / sum(one["p_of_family"] >= row["p_of_family"] for one in rows)
+        least = least_distinguishable(lead.se, row["freedom_of_family"], alpha=level)
+        assert row["least_shown"] == pytest.approx(least)
+        # twice the items say no more of annotators than as many do
+        assert row["least_shown_of_twice"] > least / np.sqrt(2)
+
+
+def test_pairs_of_incomplete_tables_keep_their_freedom_and_may_have_no_p():
+    frame = frame_of(equal_systems(np.random.default_rng(2), 4, 5))
+    frame = frame[(frame["item"] + frame["annotator"]) % 3 > 0]
+    rows = compare_rated_systems(frame, flips=False).comparisons
+    assert {row["test"] for row in rows} == {"two-way-clusters"}
+    assert all(row["freedom_of_family"] == row["freedom"] for row in rows)
+    assert all(row["p_of_family"] == row["p"] for row in rows)
+    frame = pd.DataFrame(
+        {"system": list("aabb"), "item": [1, 2, 3, 4], "annotator": "x", "value": [1.0, 2, 3, 4]}
+    )
+    [row] = compare_rated_systems(frame, flips=False).comparisons
+    assert row["p"] is row["p_of_family"] is row["p_adjusted"] is None
