@@ -1,20 +1,25 @@
 """The page of human results, which needs no metric and begins with a plain answer."""
 
+import json
 import re
 from html import escape
 from itertools import combinations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from accounts.models import User
 from accounts.roles import Role
 from annotation.access import set_study_role
-from annotation.models import Study
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Study, Submission, WrittenAnswer
 from annotation.simulated_answers import Raters, simulation_notice
-from console.results import REPORT, RESULTS, VALIDATION, compute
+from console.results import AGREEMENT, REPORT, RESULTS, VALIDATION, compute
 from tests.annotation.studies import (
+    alternatives_study,
     doubt,
     make_simulated,
     rate,
@@ -25,7 +30,7 @@ from tests.annotation.studies import (
 )
 from tests.annotation.test_comparisons import compare, compared_study
 from tests.codes import codes_of
-from tests.console.filled import add_batch, add_scores
+from tests.console.filled import add_batch, add_scores, scored_study, store_validation
 from tests.console.pages import words_of
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.scale_limits import CUT, on_scale
@@ -335,18 +340,13 @@ def test_near_systems_are_undecided_pair_by_pair(look, researcher):
     assert len(re.findall(r" \[[^]]*\]", undecided)) == 3
 
 
-def study_at_the_ends(owner):
+def test_intervals_on_the_page_and_in_the_report_end_with_the_scale(look, researcher):
     """Of four items: beta is rated nearly best, alpha nearly worst, with one rating off the end."""
-    study = rating_study("ends", owner=owner, n_items=4)
+    study = rating_study("ends", owner=researcher, n_items=4)
     for person in ("Ann", "Bob"):
         for at in range(4):
             off = 12 if at == 3 else 0
             rate(study, person, f"d{at}", {"alpha": off, "beta": 100 - off})
-    return study
-
-
-def test_an_interval_ends_with_the_scale_and_says_so(look, researcher):
-    study = study_at_the_ends(researcher)
     page = look(study)
     [beta] = HumanResultsSystem.objects.filter(scope="all", system="beta")
     [alpha] = HumanResultsSystem.objects.filter(scope="all", system="alpha")
@@ -358,10 +358,6 @@ def test_an_interval_ends_with_the_scale_and_says_so(look, researcher):
     assert view_of(page).note_of_cuts
     assert leader(look(study, "study")).rests_on.startswith(shown)
     assert view_of(look(clear_study(researcher))).note_of_cuts == ""
-
-
-def test_intervals_of_a_report_end_with_the_scale(researcher):
-    study = study_at_the_ends(researcher)
     add_scores(study)
     compute(study, REPORT)
     report = words_of(bytes(ReportFile.objects.get(name="report.html").content).decode())
@@ -376,3 +372,134 @@ def test_values_that_leave_the_scale_themselves_keep_their_interval():
     assert on_scale(99.0, (95.0, 103.0), (0.0, 100.0)) == (95.0, 100.0)
     assert on_scale(99.0, (None, None), (0.0, 100.0)) == (None, None)
     assert on_scale(99.0, (95.0, 103.0), None) == (95.0, 103.0)
+
+
+def test_pages_of_a_preference_count_one_choice_of_an_item(look, researcher):
+    study = preferred_study(researcher)
+    compute(study, AGREEMENT)
+    results, agreement = view_of(look(study)), view_of(look(study, "agreement"))
+    shown = results.displayed
+    assert (shown.n_judgments, shown.n_items, shown.n_annotators) == (36, 12, 3)
+    assert results.study_question.is_one_choice
+    for alpha in (results.alphas[0], agreement.coefficients[0].all):
+        assert alpha.name == "krippendorff_alpha"
+        assert (alpha.n_items, alpha.n_annotators, alpha.n_labels) == (12, 3, 36)
+    disagreement = look(study, "disagreement")
+    for view in (agreement, view_of(disagreement)):
+        assert view.displayed.question.is_one_choice
+    assert "<table" not in html(disagreement)  # no candidate is in dispute
+    page = look(study, "adjudication")
+    assert page.context["question"].is_one_choice
+    assert 'name="threshold"' not in html(page)
+    add_batch(study)
+    verdict = view_of(look(study)).verdict
+    assert re.search(r"\b\d+ \S+ 100\b", verdict.chance + verdict.purchase)
+    assert re.search(r"\b3\b", verdict.purchase)
+    assert "%" not in verdict.purchase.replace("95 %", "")
+
+
+@pytest.fixture
+def reasoned(researcher):
+    study = ticked_study(owner=researcher)
+    Submission.objects.filter(item__key="boot").update(justification="Same heel and colour")
+    Submission.objects.filter(item__key="gown").update(justification="Another colour")
+    submission = Submission.objects.get(item__key="boot")
+    for docno, text in (("clog", "striped as well"), ("flat", "<b>too</b> flat")):
+        candidate = submission.item.candidates.get(key=docno)
+        WrittenAnswer.objects.create(
+            submission=submission, candidate=candidate, question="reason", text=text
+        )
+    return study
+
+
+def test_terms_are_counted_and_reasons_stand_beside_what_they_are_about(look, reasoned):
+    page = look(reasoned, "reasons")
+    view = view_of(page)
+    assert (view.counts["n_relevant"], view.counts["n_other"]) == (2, 2)
+    rows = {row["term"]: row for row in view.counts["terms"]}
+    assert (rows["colour"]["share_relevant"], rows["colour"]["share_other"]) == (0.5, 0.5)
+    of_pages = [len(one.relevant or ()) for one in view.reasons if not one.docno]
+    assert sorted(of_pages) == [0, 2]
+    assert {one.docno for one in view.reasons if one.docno} == {"clog", "flat"}
+    content = html(page)
+    assert ">price<" not in content  # nobody mentions it
+    assert content.count('class="said-of"') == 4
+    assert "&lt;b&gt;too&lt;/b&gt; flat" in content
+
+
+def test_the_address_chooses_reasons(look, reasoned):
+    heel, another = "Same heel and colour", "Another colour"
+    clog, flat = "striped as well", "&lt;b&gt;too&lt;/b&gt; flat"
+    for query, reasons in (
+        ({"term": "colour"}, [heel, another]),
+        ({"about": "other"}, [flat, another]),
+        ({"term": "colour", "about": "relevant"}, [heel]),
+        ({"q": "STRIPED"}, [clog]),
+        ({"q": "velvet"}, []),
+        ({"term": "nothing", "round": "9"}, [heel, clog, flat, another]),
+    ):
+        content = html(look(reasoned, "reasons", **query))
+        cells = [part.partition("</td>")[0] for part in content.split('class="said-of">')[1:]]
+        assert cells == reasons, query
+
+
+def test_labels_of_alternatives_lead_to_reasons_and_studies_without_any_say_so(
+    look, reasoned, researcher
+):
+    rated = rated_study("rated", owner=researcher)
+    for one, has_link in ((reasoned, True), (rated, False)):
+        assert (
+            reverse("console:reasons", args=[one.slug]) in html(look(one, "labels"))
+        ) is has_link
+    bare = alternatives_study("bare", owner=researcher)
+    for one in (bare, rated, ticked_study("silent", owner=researcher)):
+        answer = look(one, "reasons")
+        assert (view_of(answer), 'class="empty"' in html(answer)) == (None, True)
+
+
+def test_more_reasons_cost_no_more_statements(look, researcher):
+    counts = []
+    for n in (2, 40):
+        pools = {f"t{k}": ("a", "b") for k in range(n)}
+        study = alternatives_study(f"of-{n}", pools=pools, owner=researcher)
+        for topic in pools:
+            tick(study, "Ann", topic, {"a"})
+        Submission.objects.of(study).update(justification="the same heel")
+        look(study, "reasons")
+        with CaptureQueriesContext(connection) as queries:
+            look(study, "reasons")
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 15
+
+
+def test_pages_files_and_the_api_say_whether_answers_are_simulated(look, rosa, researcher):
+    notice = ""
+    for is_simulated in (True, False):
+        study = scored_study(f"simulated-{is_simulated}".lower(), owner=researcher)
+        Submission.objects.of(study).update(is_simulated=is_simulated)
+        store_validation(study)
+        for name in (AGREEMENT, RESULTS):
+            compute(study, name)
+        make_label_set(question=study.questions.first(), rule=Rule("mean"))
+        notice = escape(simulation_notice(study)) or notice
+        for name in (
+            *("study", "results", "agreement", "annotators", "disagreement", "adjudication"),
+            *("labels", "validation", "downloads"),
+        ):
+            assert html(look(study, name)).count(notice) == is_simulated, name
+        for name, *parts in (
+            ("download", "agreement.json"),
+            ("download", "validation.json"),
+            ("label-set", 1, "json"),
+        ):
+            answer = rosa.get(reverse(f"console:{name}", args=[study.slug, *parts]))
+            assert json.loads(answer.getvalue())["simulated"] is is_simulated
+        for path in (
+            *("agreement", "validation", "validation/best", "validation/correlations"),
+            *("results", "disputes", "label-sets", "label-sets/1"),
+        ):
+            answer = rosa.get(f"/api/v1/studies/{study.slug}/{path}/")
+            assert answer.status_code == 200, answer.content
+            content = answer.json()
+            rows = content if isinstance(content, list) else content.get("results", [content])
+            assert {row["simulated"] for row in rows} == {is_simulated}, path
