@@ -33,6 +33,18 @@ class Counting(Scorer):
         return [_counts(example.response) for example in examples]
 
 
+class Constant(Counting):
+    """Every output of every response is this score."""
+
+    def __init__(self, score: Score) -> None:
+        super().__init__()
+        self.score_of_all = score
+
+    def measure(self, examples: Sequence[Example]) -> Sequence[Scores]:
+        self.seen += [(example.item, example.system) for example in examples]
+        return [dict.fromkeys(self.outputs, self.score_of_all) for _ in examples]
+
+
 def _counts(text: str) -> Scores:
     if not text:
         return dict.fromkeys(Counting.outputs, undefined("no response"))

@@ -1,22 +1,33 @@
 import json
 import math
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
+from django.apps import apps
+from django.db import IntegrityError, connection
 
+from accounts.models import User
+from accounts.teams import create_team
 from annotation.exceptions import StudyUnknown
-from annotation.models import Candidate
+from annotation.models import Candidate, Study
 from error_codes import InvalidValue
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore
-from metrics.frames import score_frame
+from metrics.file_scores import score_file
+from metrics.frames import COLUMNS, score_frame
 from metrics.models import Score, ScoringRun
+from metrics.score_files import read_scores
+from metrics.score_plans import plan_scoring
 from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.registry import build
+from metrics.scorers.scorer import Score as Value
+from metrics.scorers.scorer import undefined
 from metrics.stored_scores import write_scores
 from metrics.study_scores import named_scorer, score_study
 from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused, refused_naming
-from tests.metrics.counting import Counting, SwitchedOff
+from tests.metrics.counting import Constant, Counting, SwitchedOff
 
 pytestmark = pytest.mark.django_db
 
@@ -219,3 +230,243 @@ def test_a_dry_run_of_a_judge_estimates_what_it_would_cost(settings):
     assert plan["estimate"]["requests"] == 4
     assert plan["estimate"]["prompt_tokens"] > 4 * 10
     assert float(plan["estimate"]["usd"]) == 0
+
+
+@pytest.fixture
+def run():
+    return ScoringRun.objects.create(study=rating_study(), metric="nll", signature="nll|v:1")
+
+
+@pytest.mark.parametrize("values", [[None], [1, 2]])
+def test_a_candidate_has_one_score_in_a_run_with_a_value_or_a_reason(run, values):
+    candidate = Candidate.objects.first()
+    *before, last = values
+    for value in before:
+        Score.objects.create(run=run, candidate=candidate, value=value)
+    with pytest.raises(IntegrityError):
+        Score.objects.create(run=run, candidate=candidate, value=last)
+
+
+def test_a_study_has_one_run_of_a_metric_and_signature(run):
+    with pytest.raises(IntegrityError):
+        ScoringRun.objects.create(study=run.study, metric=run.metric, signature=run.signature)
+
+
+def test_runs_and_scores_are_of_their_study(run):
+    assert [str(stored) for stored in ScoringRun.objects.of(run.study)] == ["nll"]
+    assert not ScoringRun.objects.of(rating_study("other")).exists()
+    [counted] = ScoringRun.objects.of(run.study).counted()
+    assert (counted.n_scores, counted.n_undefined) == (0, 0)
+    score = Score.objects.create(run=run, candidate=Candidate.objects.first(), value=0)
+    assert str(score).endswith("= 0")
+    run.study.delete()
+    assert not Score.objects.exists()
+
+
+def test_rows_follow_the_runs_then_the_items_then_the_candidates():
+    study = rating_study(n_items=2)
+    candidates = [("d1", "beta"), ("d0", "beta"), ("d0", "alpha"), ("d1", "alpha")]
+    for metric in ("zeta", "eta"):
+        values = {key: float(number) for number, key in enumerate(candidates)}
+        write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
+    frame = score_frame(study)
+    assert list(frame["metric"]) == ["zeta"] * 4 + ["eta"] * 4
+    assert list(frame["item"][:4]) == ["d0", "d0", "d1", "d1"]
+    assert list(frame["candidate"][:4]) == ["alpha", "beta", "alpha", "beta"]
+    assert list(frame["value"][:4]) == [2, 1, 3, 0]
+
+
+def test_an_undefined_score_is_nan_beside_its_reason():
+    study = rating_study(n_items=1)
+    assert list(score_frame(study).columns) == list(COLUMNS)
+    assert score_frame(study).dtypes["value"] == "float64"
+    values = {("d0", "alpha"): math.nan, ("d0", "beta"): 0.0}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
+    undefined, zero = score_frame(study).itertuples()
+    assert math.isnan(undefined.value)
+    assert undefined.reason
+    assert (zero.value, zero.reason) == (0, "")
+
+
+def test_reading_takes_one_query_however_many_scores(django_assert_num_queries):
+    study = rating_study(n_items=9)
+    values = {(f"d{number}", "alpha"): float(number) for number in range(9)}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
+    with django_assert_num_queries(1):
+        assert len(score_frame(study)) == 9
+
+
+WORDS = "length|unit:words|tokenizer:unicode|version:1"
+
+CHARACTERS = "length|unit:characters|version:1"
+
+
+def signatures(study):
+    return dict(ScoringRun.objects.of(study).values_list("metric", "signature"))
+
+
+def test_lengths_in_words_and_in_characters_are_signed_apart_and_both_reused():
+    study, other = rating_study("one"), rating_study("two")
+    assert f"({WORDS})" in str(score_study(study=study, scorer=build("length")))
+    assert signatures(study) == {"length": WORDS, "length_characters": CHARACTERS}
+    plan = plan_scoring(study=other, scorer=build("length"))
+    assert plan.n_reusable == plan.n_candidates > 0
+    score_study(study=other, scorer=build("length"))
+    counts = {
+        metric: Score.objects.filter(run__study=other, run__metric=metric).count()
+        for metric in signatures(other)
+    }
+    assert counts == dict.fromkeys(("length", "length_characters"), plan.n_candidates)
+
+
+def test_lengths_that_were_stored_under_the_signature_of_words_are_signed_anew():
+    study = rating_study("one")
+    score_study(study=study, scorer=build("length"))
+    ScoringRun.objects.update(signature=WORDS)  # as both were
+    migration = import_module("metrics.migrations.0004_signatures_of_characters")
+    migration.sign_characters(apps, SimpleNamespace(connection=connection))
+    assert signatures(study) == {"length": WORDS, "length_characters": CHARACTERS}
+
+
+def test_a_file_of_scores_signs_each_output(tmp_path):
+    items, output = tmp_path / "items.jsonl", tmp_path / "scores.csv"
+    items.write_text('{"item": "1", "system": "a", "response": "So it is."}\n')
+    score_file(path=items, scorers=[build("length")], output=output)
+    stored = {row.metric: (row.signature, row.value) for row in read_scores(output)}
+    assert stored == {"length": (WORDS, 3.0), "length_characters": (CHARACTERS, 9.0)}
+    again = score_file(path=items, scorers=[build("length")], output=output)
+    assert [one.n_computed for one in again.outputs] == [0, 0]
+    assert [one.signature for one in again.outputs] == [WORDS, CHARACTERS]
+
+
+def twins(**fields):
+    """Two studies with the same texts, the first of them scored."""
+    first, second = rating_study("first", **fields), rating_study("second", **fields)
+    score_study(study=first, scorer=Counting())
+    return first, second
+
+
+def by_candidate(study):
+    rows = Score.objects.filter(run__study=study)
+    return sorted(
+        rows.values_list(
+            "run__metric", "candidate__item__key", "candidate__key", "value", "reason", "raw"
+        )
+    )
+
+
+def test_texts_that_another_study_had_scored_are_not_computed_again():
+    first, second = twins()
+    scorer = Counting()
+    result = score_study(study=second, scorer=scorer)
+    assert (result.n_scored, result.n_reused, scorer.seen) == (6, 6, [])
+    assert str(result).count("6 ") == 2
+    assert by_candidate(first) == by_candidate(second)
+    # Only what no study had, and nothing of another signature.
+    third = rating_study("third")
+    Candidate.objects.filter(item__study=third, item__key="d1", key="beta").update(text="new")
+    result = score_study(study=third, scorer=scorer)
+    assert (result.n_reused, scorer.seen) == (5, [("d1", "beta")])
+
+    class Later(Counting):
+        signature = "counting|version:2"
+
+    assert score_study(study=second, scorer=Later()).n_reused == 0
+
+
+@pytest.mark.parametrize("field", ["context", "reference", "condition"])
+def test_the_same_response_to_something_else_is_another_text(field):
+    _, second = twins(n_items=1)
+    second.items.update(**{field: "something else"})
+    scorer = Counting()
+    score_study(study=second, scorer=scorer)
+    assert len(scorer.seen) == 2
+
+
+def test_equal_texts_are_computed_once_and_the_longest_first():
+    study = rating_study(n_items=2)
+    Candidate.objects.update(text="the same")
+    study.items.update(context="", reference="")
+    scorer = Counting()
+    assert score_study(study=study, scorer=scorer).n_scored == 4
+    assert len(scorer.seen) == 1
+    assert set(Score.objects.filter(run__metric="counting").values_list("value")) == {(8,)}
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [(Value(3, None, '["3"]'), ("", '["3"]')), (undefined("E17", "As an AI"), ("E17", "As an AI"))],
+)
+def test_what_a_judge_replied_is_kept_beside_the_reason_and_reused(value, stored):
+    for slug in ("first", "second"):
+        study = rating_study(slug, n_items=1)
+        score_study(study=study, scorer=Constant(value))
+        assert {row[-2:] for row in by_candidate(study)} == {stored}
+
+
+def test_the_longest_texts_are_scored_first():
+    study = rating_study(n_items=3)
+    Candidate.objects.filter(item__key="d1", key="alpha").update(text="long " * 50)
+    Candidate.objects.filter(item__key="d2", key="beta").update(text="longer " * 50)
+    scorer = Counting(batch_size=1)
+    score_study(study=study, scorer=scorer)
+    assert scorer.seen[:2] == [("d2", "beta"), ("d1", "alpha")]
+
+
+def test_a_plan_says_what_would_be_computed_and_computes_nothing():
+    _, second = twins()
+    Candidate.objects.filter(item__study=second, item__key="d1").update(text="the same")
+    before = Score.objects.count()
+    plan = plan_scoring(study=second, scorer=Counting())
+    assert (plan.n_candidates, plan.n_known, plan.n_reusable) == (6, 0, 4)
+    assert [example.response for example in plan.examples] == ["the same"]
+    assert Score.objects.count() == before
+
+    score_study(study=second, scorer=Counting())
+    plan = plan_scoring(study=second, scorer=Counting())
+    assert (plan.n_known, plan.n_reusable, plan.examples) == (6, 0, ())
+
+
+def test_the_number_of_queries_grows_with_batches_and_not_with_candidates(
+    django_assert_max_num_queries,
+):
+    study = rating_study(n_items=100)
+    with django_assert_max_num_queries(40):
+        score_study(study=study, scorer=Counting(batch_size=100))
+
+
+def test_what_was_undefined_is_scored_anew_in_another_study_or_if_one_asks_for_it():
+    study, other = rating_study(n_items=2), rating_study("other", n_items=2)
+    Candidate.objects.filter(item__key="d1", key="beta").update(text="")
+    for scored, expected in ((study, 4), (other, 1)):
+        scorer = Counting()
+        score_study(study=scored, scorer=scorer)
+        assert len(scorer.seen) == expected
+    assert score_study(study=study, scorer=Constant(Value(7))).n_scored == 0
+    scorer = Constant(Value(7))
+    result = score_study(study=study, scorer=scorer, retry_undefined=True)
+    assert (result.n_scored, result.n_known, scorer.seen) == (1, 3, [("d1", "beta")])
+    assert Score.objects.filter(run__study=study, value=None).count() == 0
+    assert Score.objects.filter(run__study=study).count() == 8
+
+
+class Judge(Counting):
+    """Named as one that asks an endpoint, whose replies are stored with its scores."""
+
+    name = "geval"
+    outputs = ("counting", "counting_words")
+
+
+@pytest.mark.parametrize("same", ["team", "owner", ""])
+def test_a_judges_replies_are_reused_by_the_same_people_alone(same):
+    rosa, carl = User.objects.create_user("rosa"), User.objects.create_user("carl")
+    first, second = rating_study("first", owner=rosa), rating_study("second", owner=carl)
+    if same == "team":
+        team = create_team(name="Lab", owner=rosa)
+        Study.objects.update(team=team)
+    elif same == "owner":
+        Study.objects.update(owner=rosa)
+    score_study(study=first, scorer=Judge())
+    second.refresh_from_db()
+    assert plan_scoring(study=second, scorer=Judge()).n_reusable == (6 if same else 0)
+    assert score_study(study=second, scorer=Judge()).n_reused == (6 if same else 0)
