@@ -36,7 +36,7 @@ HELD = {
     "check_audit_log": "tests/accounts/test_audit.py",
     "check_embeddings": "tests/metrics/test_encoders.py",
     "check_prolific_schema": "tests/marketplace/recruiting/test_prolific_drift.py",
-    "clear_workers": "a worker who waits; tests/hits/test_holds.py",
+    "clear_workers": "a worker who waits; tests/hits/test_quality_checks.py",
     "compare_prompts": "tests/metrics/test_prompts.py",
     "create_demo_user": "tests/console/test_demo_users.py",
     "create_owner": "tests/accounts/test_teams.py",

@@ -9,18 +9,26 @@ import pytest
 
 from accounts.models import User
 from annotation.frames import judgment_frame
-from annotation.models import Candidate, Item, Study, Submission, new_blind_key
-from annotation.readers.drafts import JudgmentDraft, SubmissionDraft
-from hits.answers import read_answer
-from hits.collect import collect_batch
-from hits.crowd.pages import Page
-from hits.crowd.replay import (
-    RecordedAnswers,
-    crowd_names,
-    replay_group,
-    replay_plan,
+from annotation.models import (
+    Candidate,
+    Item,
+    Picture,
+    PlacedCheck,
+    Study,
+    Submission,
+    new_blind_key,
 )
-from hits.crowd.simulated import SimulatedAnswers
+from annotation.models.uploads import OF_POOLS
+from annotation.protocols.documents import read_document
+from annotation.protocols.templates import read_protocol, template_names
+from annotation.readers.drafts import JudgmentDraft, SubmissionDraft
+from hits.answers import Answer, read_answer
+from hits.checked_pages import checks_on
+from hits.collect import collect_batch
+from hits.crowd.faults import FAULTS, PASTED, FaultyAnswers, faulty_names
+from hits.crowd.pages import Page
+from hits.crowd.replay import RecordedAnswers, crowd_names, replay_group, replay_plan
+from hits.crowd.simulated import REASONS_OF_PRODUCTS, REASONS_OF_RESPONSES, SimulatedAnswers
 from hits.crowd.worker import CrowdWorker
 from hits.exceptions import CrowdStuck
 from hits.exports import submission_rows
@@ -30,8 +38,9 @@ from marketplace.models import Assignment as MarketplaceAssignment
 from marketplace.models import WorkerAccount
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused
-from tests.hits.test_answers import xml_of
-from tests.hits.work import hit_on, hits_there, published_batch
+from tests.hits.test_answers import EVERY_KIND, item_of, values_of, xml_of
+from tests.hits.test_quality_checks import CHECKS, checked_study
+from tests.hits.work import batch_of, hit_on, hits_there, published_batch
 from tests.marketplace.conftest import HIT, submit
 
 SECRET = "known to no worker"
@@ -298,3 +307,113 @@ def test_a_pages_forms_frame_and_task_are_read():
     assert page.form("missing") is None
     assert page.frame == "/task?a=1&b=2"
     assert json.loads(page.task) == {"a": "<b>"}
+
+
+N_WORKERS = 12
+
+
+def answers_to(item: Item, faults: dict[str, str] | None = None) -> list[Answer]:
+    source = FaultyAnswers(SimulatedAnswers(item.study, seed=3), faults or {}, seed=3)
+    given = [source.answer(f"w{number}", task_of(item)) for number in range(N_WORKERS)]
+    return [read_answer(xml_of({"answer": json.dumps(each)}), item) for each in given]
+
+
+@pytest.fixture
+def item() -> Item:
+    study = rating_study(n_items=1, systems=("a", "b", "c"), questions=())
+    study.items.get().candidates.filter(key="b").update(text=study.items.get().reference)
+    return item_of(study, read_document(EVERY_KIND))
+
+
+def test_every_kind_of_question_is_answered_as_its_page_allows(item: Item) -> None:
+    answers = answers_to(item)
+    names = {each.question.name for answer in answers for each in answer.judgments}
+    assert names == set(item.study.questions.values_list("name", flat=True))
+    # Comparisons go by how good the candidates are.
+    best = item.candidates.get(key="b").key
+    for question in ("best", "ends", "order"):
+        places = [values_of(answer, question)[best] for answer in answers]
+        assert sum(places) / len(places) > 0.7
+    # What depends on an answer is written only where it is asked.
+    for answer in answers:
+        low = {key for key, value in values_of(answer, "fit").items() if value < 20}
+        explained = {each.candidate.key for each in answer.written if each.question == "why"}
+        assert explained == low
+
+
+def test_words_fit_what_is_judged_responses_or_products(item: Item) -> None:
+    texts = [each.text for answer in answers_to(item) for each in answer.written]
+    assert texts
+    assert all(text.startswith(tuple(one[:20] for one in REASONS_OF_RESPONSES)) for text in texts)
+    assert SimulatedAnswers(alternatives_study(), seed=3).reasons == REASONS_OF_PRODUCTS
+    picture = Picture.objects.create(sha256="0" * 64, media_type="image/png", content=b"x")
+    item.candidates.filter(key="b").update(picture=picture)
+    assert SimulatedAnswers(item.study, seed=3).reasons == REASONS_OF_PRODUCTS
+
+
+@pytest.mark.parametrize("name", template_names())
+@pytest.mark.parametrize("fault", ["", "random", "straight_line", "copy_paste", "machine_like"])
+def test_the_templates_are_answered_with_consent_and_reasons_by_good_and_bad(name, fault):
+    pool = name in OF_POOLS
+    systems = ("a", "b")
+    study = alternatives_study() if pool else rating_study(systems=systems, questions=())
+    item = item_of(study, read_protocol(name))
+    faults = {f"w{number}": fault for number in range(N_WORKERS)} if fault else {}
+    answers = answers_to(item, faults)
+    assert all(answer.judgments for answer in answers)
+    assert any(answer.pasted for answer in answers) == (
+        name == "alternatives" and fault == "copy_paste"
+    )
+
+
+SEED = 3
+
+
+@pytest.fixture
+def pages():
+    """The study, and the tasks of its pages with their checks."""
+    batch = batch_of(checked_study(*CHECKS, n_items=10))
+    return batch.study, [
+        json.loads(Page(task_page(hit.item, batch.document, checks_on(hit))).task or "null")
+        for hit in Hit.objects.of(batch)
+    ]
+
+
+def test_each_fault_is_what_it_says_and_careful_workers_pass_their_checks(pages):
+    study, tasks = pages
+    faults = faulty_names(FAULTS, seed=SEED)
+    careful = SimulatedAnswers(study, seed=SEED)
+    crowd = FaultyAnswers(careful, faults, seed=SEED)
+    by_fault = {fault: name for name, fault in reversed(faults.items())}
+
+    def answers(name):
+        return [crowd.answer(name, task) for task in tasks]
+
+    def values(name):
+        return [row["value"] for each in answers(name) for row in each["judgments"]]
+
+    assert len(faults) == len(FAULTS) + 1
+    assert answers("crowd-3-1") == [careful.answer("crowd-3-1", task) for task in tasks]
+    assert len(set(values(by_fault["straight_line"]))) == 1
+    assert values(by_fault["random"]) != [
+        row["value"]
+        for task in tasks
+        for row in careful.answer(by_fault["random"], task)["judgments"]
+    ]
+    first, second = (values(f"crowd-3-colluding-{letter}") for letter in "ab")
+    assert max(abs(a - b) for a, b in zip(first, second, strict=True)) == 1
+    assert max(each["active_seconds"] for each in answers(by_fault["fast"])) < 5
+    wordy = [task | {"justification_min_length": 30} for task in tasks]
+    reasons = {crowd.answer(by_fault["copy_paste"], task)["justification"] for task in wordy}
+    assert {reason.replace(PASTED, "").strip() for reason in reasons} == {""}
+
+    checks = {each.blind_key: each for each in PlacedCheck.objects.all()}
+    for task, given in zip(tasks, answers("crowd-3-1"), strict=True):
+        rows = {row["candidate"]: row["value"] for row in given["judgments"]}
+        for key in set(task["candidates"]) & set(checks):
+            check = checks[key]
+            if check.expected is not None:
+                assert rows[key] == check.expected
+            else:
+                other = rows[check.compared.blind_key]
+                assert rows[key] == other if check.kind == "repeat" else rows[key] <= other

@@ -1,31 +1,57 @@
 """Quality checks from the protocol to flags: placed, answered, scored, and nowhere else."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
+from accounts.models import User
+from annotation.annotator_flags import quality_evidence
 from annotation.evidence_versions import store_evidence
 from annotation.frames import candidate_frame, judgment_frame
-from annotation.models import AnnotatorFlag, CheckAnswer, PlacedCheck, SubmissionEvidence
+from annotation.models import (
+    AnnotatorFlag,
+    CheckAnswer,
+    PlacedCheck,
+    Study,
+    Submission,
+    SubmissionEvidence,
+    WrittenAnswer,
+)
 from annotation.protocols.check_faults import source_faults
 from annotation.protocols.documents import plain_document
 from annotation.protocols.records import (
     Check,
     CheckCase,
+    Completion,
     Order,
     ProtocolDocument,
     ProtocolQuestion,
+    Qualifications,
 )
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import save_draft
+from console.downloads import DOWNLOADS, file_names
+from console.launch_form import second_round
+from console.review_desk import desk_facts, queue_of
+from console.worker_records import record_of
+from hits import requester_api
 from hits.checked_pages import checks_on
 from hits.collect import collect_batch
-from hits.models import Hit
+from hits.devices import fetch_shared_devices
+from hits.exceptions import MarketplaceFault
+from hits.exclusions import clear_workers
+from hits.models import Assignment, Batch, Exclusion, Hit, Worker, WorkerClearance
 from hits.questions import task_page
+from hits.review_rules import unflagged_assignments
+from marketplace.exceptions import MarketplaceError
+from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
-from tests.codes import codes_of
-from tests.hits.work import batch_of, published_batch
+from tests.codes import codes_of, refused
+from tests.hits.work import batch_of, hand_in, hit_on, published_batch
 from tests.marketplace.conftest import submit
 
 LINE = ProtocolQuestion("appropriateness", "line", "How good?", low_label="bad", high_label="good")
@@ -81,6 +107,17 @@ def careful(each) -> float:
     return 60
 
 
+def checked_work(client, ann, bob, *checks, n_items=4, **fields):
+    """A study with answers to all its pages: careful ones of Ann's, and 50 everywhere of Bob's."""
+    study = checked_study(*checks, n_items=n_items, **fields)
+    batch = published_batch(study, client, max_assignments=2)
+    for hit in Hit.objects.of(batch):
+        submit(ann, hit.hit_id, answer=answer(hit, careful))
+        submit(bob, hit.hit_id, answer=answer(hit, lambda each: 50))
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    return study
+
+
 def placed_on(batch):
     rows = PlacedCheck.objects.filter(protocol=batch.protocol)
     return sorted(rows.values_list("item__key", "number", "text", "expected", "compared__key"))
@@ -110,15 +147,8 @@ def test_the_same_seed_draws_the_same_checks_and_another_seed_others():
     assert keys("one", 1) == keys("two", 1) != keys("three", 2)
 
 
-def test_answers_to_checks_are_scored_and_are_no_judgments(client, ann, bob):
-    study = checked_study(*CHECKS)
-    batch = published_batch(study, client, max_assignments=2)
-    for hit in Hit.objects.of(batch):
-        submit(ann, hit.hit_id, answer=answer(hit, careful))
-        submit(bob, hit.hit_id, answer=answer(hit, lambda each: 50))
-    result = collect_batch(batch=batch, client=client)
-
-    assert result.n_unreadable == 0
+def test_answers_to_checks_are_scored_are_no_judgments_and_hold_work_from_rules(client, ann, bob):
+    study = checked_work(client, ann, bob, *CHECKS)
     frame = judgment_frame(study)
     assert len(frame) == 2 * 4 * 2  # workers, items, systems: none of the checks
     assert set(frame["candidate"]) == {"alpha", "beta"} == set(candidate_frame(study)["candidate"])
@@ -138,25 +168,15 @@ def test_answers_to_checks_are_scored_and_are_no_judgments(client, ann, bob):
         )
     )
 
-
-def test_an_annotator_who_fails_checks_is_flagged_and_careful_ones_are_not(client, ann, bob):
-    checks = tuple(replace(check, share=1.0) for check in CHECKS)
-    study = checked_study(*checks, n_items=5, holding_flags=("failed_checks",))
-    batch = published_batch(study, client, max_assignments=2)
-    for hit in Hit.objects.of(batch):
-        submit(ann, hit.hit_id, answer=answer(hit, careful))
-        submit(bob, hit.hit_id, answer=answer(hit, lambda each: 50))
-    collect_batch(batch=batch, client=client)
-    store_evidence(study)
-
-    [flag] = AnnotatorFlag.objects.filter(name="failed_checks")
-    assert (flag.n, flag.n_hits) == (20, 15)
-    assert flag.p_value < 0.002
-    held = SubmissionEvidence.objects.filter(is_held=True)
-    assert {row.submission.annotator_id for row in held} == {flag.annotator_id}
-    assert not SubmissionEvidence.objects.exclude(submission__annotator=flag.annotator).filter(
-        is_flagged=True, has_failed_check=True
-    )
+    [outcome] = preview(study)
+    assert (outcome["would_approve"], outcome["held"]) == (6, 2)  # two degraded ones failed
+    [whole] = preview(study, with_held=True)
+    assert whole["would_approve"] == 8
+    held = set(Assignment.objects.held().values_list("pk", flat=True))
+    taken = {one.pk for one in unflagged_assignments(study, hours=-1)}
+    assert len(held) == 2
+    assert taken
+    assert not held & taken
 
 
 def test_what_a_check_cannot_be_is_refused():
@@ -188,3 +208,188 @@ def test_known_pictures_are_placed_in_another_pool():
     save_draft(study=study, document=draft)
     [placed] = PlacedCheck.objects.filter(protocol=batch_of(study).protocol)
     assert (placed.item.key, placed.text, placed.expected) == ("boot", "coat on gown", 0)
+
+
+@pytest.fixture
+def desk():
+    """Open the review desk of a study, as its owner, at an assignment; the page's answer."""
+    rosa = User.objects.create_user("rosa")
+    browser = Client(headers={"host": "localhost"})
+    browser.force_login(rosa)
+
+    def open_(study, assignment):
+        Study.objects.filter(pk=study.pk).update(owner=rosa)
+        address = reverse("console:review", args=[study.slug])
+        return browser.get(address, {"assignment": assignment.pk})
+
+    open_.browser, open_.owner = browser, rosa
+    return open_
+
+
+def numbers_of(flags):
+    """The numbers in the texts of each flag."""
+    return [set(re.findall(r"\d[\d,.]*\d|\d", f"{flag.title} {flag.text}")) for flag in flags]
+
+
+def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_on(
+    client, desk, ann, bob
+):
+    checks = tuple(replace(check, share=1.0) for check in CHECKS)
+    study = checked_work(client, ann, bob, *checks, n_items=5, holding_flags=("failed_checks",))
+    of_ann, of_bob = (
+        Assignment.objects.filter(worker__worker_id=worker.worker_id).first()
+        for worker in (ann, bob)
+    )
+    unmeasured = desk(study, of_ann).context["row"].measured
+    store_evidence(study)
+    [flag] = AnnotatorFlag.objects.filter(name="failed_checks")
+    assert (flag.n, flag.n_hits) == (20, 15)
+    assert flag.p_value < 0.002
+    held = SubmissionEvidence.objects.filter(is_held=True)
+    assert {row.submission.annotator_id for row in held} == {flag.annotator_id}
+    assert not SubmissionEvidence.objects.exclude(submission__annotator=flag.annotator).filter(
+        is_flagged=True, has_failed_check=True
+    )
+
+    batch = Batch.objects.get()
+    Exclusion.objects.create(batch=batch, worker=of_bob.worker, reason=Exclusion.Reason.HELD)
+    words = "Because of the tone."
+    WrittenAnswer.objects.create(submission=of_bob.submission, question="why", text=words)
+
+    page = desk(study, of_bob)
+    flags = numbers_of(page.context["row"].flags)
+    assert any({"50", "90", "20"} <= numbers for numbers in flags)  # the right value, and how near
+    assert any({"15", "20"} <= numbers for numbers in flags)  # so many of the worker's checks
+    assert [one.text for one in page.context["written"]] == [words]
+    clear = reverse("console:review-clear", args=[study.slug, of_bob.pk])
+    assert page.context["record"].is_held
+    assert clear in page.content.decode()
+    page = desk(study, of_ann)
+    assert (page.context["row"].flags, page.context["record"].is_held) == ([], False)
+    assert re.findall(r"\d+", page.context["row"].measured) == ["4"]
+    assert not re.findall(r"\d+", unmeasured)
+
+    desk.browser.post(clear)
+    assert WorkerClearance.objects.get().cleared_by == desk.owner
+
+    assert {"checks.csv", "written.csv"} <= set(file_names(study))
+    rows = "".join(DOWNLOADS["checks.csv"].write(study)).splitlines()
+    assert len(rows) == 1 + 2 * 5 * 4
+    assert rows[1].startswith(f"{study.slug},1,d0,")
+    assert words in "".join(DOWNLOADS["written.csv"].write(study))
+
+
+@pytest.mark.django_db
+def test_a_study_with_nothing_has_no_evidence_and_no_flags():
+    study = checked_study()
+    assert all(table.empty for table in vars(quality_evidence(study)).values())
+    assert store_evidence(study).annotator_flags.count() == 0
+    assert not Submission.objects.of(study).exists()
+
+
+def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, bob, monkeypatch):
+    study = checked_study(n_items=2)
+    batch = published_batch(study, client, max_assignments=2)
+    for hit in Hit.objects.of(batch):
+        submit(ann, hit.hit_id, answer=answer(hit, careful))
+    first = hit_on(batch, "d0")
+    submit(bob, first.hit_id, answer=answer(first, careful))
+    collect_batch(batch=batch, client=client)
+    row = {"worker_id": bob.worker_id, "n_shared": 1, "n": 1, "n_others": 1}
+    others = {"others": [ann.worker_id, "ANOBODY"]}
+    unknown = {"worker_id": "ASTRANGER", "n_shared": 1, "n": 1, "n_others": 1, "others": []}
+    answers = {"shared_devices": [row | others, unknown]}
+    monkeypatch.setattr(requester_api, "post", lambda *_arguments: answers)
+    assert fetch_shared_devices(batch=batch) == 1
+    assert fetch_shared_devices(batch=batch) == 1  # anew, not once more
+
+    of_ann = Assignment.objects.filter(worker__worker_id=ann.worker_id).first()
+    of_bob = Assignment.objects.get(worker__worker_id=bob.worker_id)
+    page = desk(study, of_bob)
+    [flag] = page.context["row"].flags
+    assert flag.annotators == [of_ann.submission.annotator.pseudonym]
+    assert of_ann.submission.annotator.pseudonym in page.content.decode()
+    # Of a thousand honest workers, at an open marketplace, a university and a computer room.
+    assert {"1,000", "1", "100", "925"} <= numbers_of([flag])[0]
+    facts = desk_facts(study, desk.owner)
+    queue = queue_of(study, desk.owner, "waiting", facts=facts, drafts=[], is_named=True)
+    assert [len(each.flags) for each in queue] == [1, 0, 0]
+    answers["shared_devices"] = "none"
+    with refused(MarketplaceFault, "not_a_list"):
+        fetch_shared_devices(batch=batch)
+
+
+VALUES = {"alpha": 10, "beta": 20}
+
+
+def is_held(worker, study) -> bool:
+    """Whether the review desk says so."""
+    reader = User.objects.get_or_create(username="reader")[0]
+    assignment = Assignment.objects.filter(worker=worker).first()
+    return record_of(assignment, study, reader).is_held
+
+
+def may_work(worker, hit) -> bool:
+    try:
+        hand_in(worker, hit, VALUES)
+    except MarketplaceError:
+        return False
+    return True
+
+
+def test_a_worker_waits_after_the_first_hits_until_someone_has_looked(client, ann, bob):
+    study = rating_study(n_items=5)
+    rules = Qualifications(hold_after_hits=2)
+    save_draft(study=study, document=ProtocolDocument((LINE,), title="Rate", qualifications=rules))
+    batch = published_batch(study, client, max_assignments=2)
+    assert may_work(ann, hit_on(batch, "d0"))
+    assert may_work(ann, hit_on(batch, "d1"))
+    collect_batch(batch=batch, client=client)
+
+    assert not may_work(ann, hit_on(batch, "d2"))
+    assert may_work(bob, hit_on(batch, "d2"))  # who did none yet
+    [held] = Exclusion.objects.of(batch)
+    assert (held.worker.worker_id, held.reason) == (ann.worker_id, Exclusion.Reason.HELD)
+    assert is_held(held.worker, study)
+
+    assert clear_workers(study=study, workers=[held.worker], cleared_by=None) == 1
+    assert not is_held(held.worker, study)
+    collect_batch(batch=batch, client=client)
+    assert may_work(ann, hit_on(batch, "d2"))
+    assert may_work(ann, hit_on(batch, "d3"))
+    collect_batch(batch=batch, client=client)
+    assert may_work(ann, hit_on(batch, "d4"))  # once looked at, not held again
+    assert not Exclusion.objects.of(batch).exists()
+
+
+def test_workers_of_an_excluded_study_may_not_take_part(client, ann, bob):
+    first, second = rating_study("first", n_items=1), rating_study("second", n_items=1)
+    earlier = published_batch(first, client)
+    hand_in(ann, hit_on(earlier, "d0"), VALUES)
+    collect_batch(batch=earlier, client=client)
+    rules = Qualifications(excluded_studies=("first",))
+    save_draft(study=second, document=ProtocolDocument((LINE,), title="Rate", qualifications=rules))
+    batch = published_batch(second, client, max_assignments=2)
+
+    assert not may_work(ann, hit_on(batch, "d0"))
+    assert may_work(bob, hit_on(batch, "d0"))
+    assert Exclusion.objects.of(batch).get().worker == Worker.objects.get(worker_id=ann.worker_id)
+
+
+def preview(study, **options):
+    text = command_output("approve_study", study.slug, dry_run=True, json=True, **options)
+    return json.loads(text)["batches"]
+
+
+def test_the_second_round_begins_with_the_protocols_share(client):
+    study = rating_study(n_items=20)
+    save_draft(
+        study=study,
+        document=ProtocolDocument(
+            (LINE,), title="Rate", completion=Completion(second_round_share=0.1)
+        ),
+    )
+    batch = published_batch(study, client)
+    content = second_round(batch, [batch], 20)
+    assert (content["n_items"], content["round"], content["of_round"]) == (2, 2, 1)
+    assert content["excluded_rounds"] == "1"

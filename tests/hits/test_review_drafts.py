@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from accounts.models import AuditEntry, User
+from accounts.audit import chain_faults
+from accounts.models import AuditChain, AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from hits.budgets import commitments, set_budget
@@ -20,6 +21,7 @@ from hits.exceptions import (
     PaymentRefused,
     SummaryOutdated,
 )
+from hits.expenses import spend_of
 from hits.models import (
     Assignment,
     Batch,
@@ -35,11 +37,13 @@ from hits.record_drafts import record_drafts
 from hits.review import override
 from hits.review_dispatch import retry_refused, send_review
 from marketplace import clock
+from marketplace.models import Assignment as Work
 from marketplace.models import BonusPayment, WorkerMessage
 from marketplace.models import WorkerBlock as BlockThere
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.codes import codes_of, refused
+from tests.hits.wire import Killed, killed_after, killed_before
 from tests.hits.work import balance_of, collected_work, requester_keys
 
 
@@ -387,3 +391,51 @@ def test_a_message_that_was_not_passed_on_for_no_reason_is_refused_all_the_same(
     assert send()[1].n_messages == 0
     message = Message.objects.get()
     assert (message.state, bool(message.problem)) == ("refused", True)
+
+
+N_CALLS = 10
+
+
+@pytest.fixture
+def recorded(study, work, rosa, draft):
+    """The study, of whose six assignments two are to be approved, two to be rejected, and one is
+    to be paid in part; with bonuses, words and a block."""
+    for number in (0, 1):
+        draft(work[number], Action.APPROVE)
+    for number in (2, 3):
+        draft(work[number], Action.REJECT, "Too quick.")
+    draft(work[4], Action.PART_PAY, "Half is there.", "0.40")
+    for number in (0, 4):
+        draft(work[number], Action.BONUS, "Well argued.", "0.15")
+    draft(work[0], Action.MESSAGE, "More on Monday.", subject="Thanks")
+    draft(work[3], Action.BLOCK, "Clicks.")
+    digest = summary_of(drafts_of(study, rosa)).digest
+    assert record_drafts(reviewer=rosa, study=study, digest=digest).n_recorded == 9
+    return study
+
+
+@pytest.mark.parametrize("how", [killed_before, killed_after])
+@pytest.mark.parametrize("at", range(1, N_CALLS + 1))
+def test_what_was_decided_is_done_once_wherever_sending_is_killed(recorded, wire, at, how):
+    wire.calls.clear()
+    wire.fail("*", how, at=at)
+    with pytest.raises(Killed):
+        send_review(study=recorded, client_for=lambda _connection: wire.client)
+    send_review(study=recorded, client_for=lambda _connection: wire.client)
+    here = dict(Assignment.objects.values_list("assignment_id", "status"))
+    assert dict(Work.objects.values_list("public_id", "status")) == here
+    statuses = ["Approved", "Approved", "Rejected", "Rejected", "Rejected", "Submitted"]
+    assert list(Assignment.objects.order_by("pk").values_list("status", flat=True)) == statuses
+    paid = sorted(BonusPayment.objects.values_list("amount_usd", flat=True))
+    assert paid == [Decimal("0.15"), Decimal("0.15"), Decimal("0.40")]
+    assert set(Payment.objects.values_list("state", flat=True)) == {"confirmed"}
+    assert BlockThere.objects.count() == 1
+    # Three rejections, three bonuses and a block: workers read of each once.
+    events = WorkerMessage.objects.filter(subject__regex="^(Rejected|Bonus of)|takes no more work")
+    assert events.count() == 7
+    # The one thing that has no token: it may come twice, and never not at all.
+    n_written = WorkerMessage.objects.count() - 7
+    assert n_written in ((1, 2) if how is killed_after else (1,))
+    assert balance_of(wire.client) == ("6.30", "1.00")
+    assert spend_of(Batch.objects.get()).total_usd == Decimal("2.70")
+    assert [fault for chain in AuditChain.objects.all() for fault in chain_faults(chain)] == []
