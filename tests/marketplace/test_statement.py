@@ -1,9 +1,12 @@
-"""What a requester's HITs came to, over signed HTTP."""
+"""What a requester's HITs came to, and which workers share a device, over signed HTTP."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 import requests
+from django.test import Client
+from django.urls import reverse
 
 from accounts.models import User
 from accounts.teams import create_team
@@ -11,9 +14,12 @@ from hits.connections import client_of, connect_this_site
 from hits.endpoints import AccessKey
 from hits.exceptions import MarketplaceRefused
 from hits.requester_api import post, signed_headers
+from marketplace import clock
 from marketplace.hits import assignments
-from marketplace.models import Hit
-from marketplace.people.enrolment import create_worker
+from marketplace.hits.assignments import accept_hit
+from marketplace.hits.devices import delete_old_prints, note_device
+from marketplace.models import Assignment, DevicePrint, Hit, Requester
+from marketplace.people.enrolment import create_worker, issue_access_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,3 +115,61 @@ def test_a_wrong_signature_opens_nothing(connection, live_server):
 def test_amazon_has_no_such_address(connection):
     connection.marketplace = "production"
     assert post(connection, "/statement", {"annotation_prefix": "assay:"}) is None
+
+
+HOME, CAFE = "192.0.2.7", "198.51.100.9"
+FIREFOX, SAFARI = "Mozilla/5.0 Firefox/140", "Mozilla/5.0 Safari/605"
+
+
+def send(worker, hit_id: str, address: str, browser: str) -> Assignment:
+    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
+    device = Client(headers={"user-agent": browser}, REMOTE_ADDR=address)
+    form = {"assignmentId": assignment.public_id, "rating": "4"}
+    for _twice in range(2):
+        assert device.post(reverse("marketplace:external_submit"), form).status_code == 200
+    return assignment
+
+
+def test_accounts_of_one_device_are_counted_and_nothing_of_it_is_given_out(connection):
+    client = client_of(connection)
+    ann, bob, cleo = (
+        create_worker(username=name, password="a-long-and-winding-one") for name in "abc"
+    )
+    first, second = (create_hit(client, f"assay:one:{n}") for n in range(2))
+    for worker in (ann, bob):
+        send(worker, first, HOME, FIREFOX)
+    send(ann, second, CAFE, FIREFOX)
+    send(cleo, first, HOME, SAFARI)
+    send(cleo, create_hit(client, "assay:other:1"), HOME, FIREFOX)
+
+    answer = post(connection, "/devices", {"annotation_prefix": "assay:one:"})
+    assert answer == {
+        "shared_devices": [
+            {"worker_id": one.worker_id, "n_shared": 1, "n": n, "n_others": 1, "others": [other]}
+            for one, n, other in sorted(
+                [(ann, 2, bob.worker_id), (bob, 1, ann.worker_id)], key=lambda row: row[0].worker_id
+            )
+        ]
+    }
+    assert DevicePrint.objects.count() == 5
+    stored = DevicePrint.objects.values_list("digest", flat=True)
+    assert not any(HOME in digest or "Mozilla" in digest for digest in stored)
+    delete_old_prints(clock.now() + timedelta(days=89))
+    assert DevicePrint.objects.count() == 5
+    delete_old_prints(clock.now() + timedelta(days=91))
+    assert not DevicePrint.objects.exists()
+    with pytest.raises(MarketplaceRefused) as refused:
+        post(connection, "/devices", {})
+    assert "annotation_prefix" in str(refused.value)
+
+
+def test_two_requesters_prints_of_one_device_differ(connection):
+    client = client_of(connection)
+    worker = create_worker(username="a", password="a-long-and-winding-one")
+    own = send(worker, create_hit(client, "assay:one:1"), HOME, FIREFOX)
+    digest = own.device_print.digest
+    DevicePrint.objects.all().delete()
+    issue_access_key(name="Another lab")
+    own.hit.requester = Requester.objects.get(name="Another lab")
+    note_device(own, address=HOME, browser=FIREFOX)
+    assert DevicePrint.objects.get().digest != digest

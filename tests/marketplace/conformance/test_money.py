@@ -40,14 +40,20 @@ def bonus(worker, assignment):
     }
 
 
-def test_a_bonus_is_paid_at_once_and_listed(mturk, worker, bonus, assignment):
-    mturk.send_bonus(**bonus)
+def test_a_bonus_is_paid_once_for_a_token_and_listed(mturk, worker, bonus, assignment):
+    mturk.send_bonus(**bonus, UniqueRequestToken="t")
     assert balances(mturk) == ("96.87", "0.63")
     assert ledger.balance_of(ledger.earnings_account(worker)) == Decimal("2.50")
     (paid,) = mturk.list_bonus_payments(AssignmentId=assignment)["BonusPayments"]
     assert {name: paid[name] for name in bonus} == bonus
     hit = mturk.get_assignment(AssignmentId=assignment)["Assignment"]["HITId"]
     assert mturk.list_bonus_payments(HITId=hit)["BonusPayments"] == [paid]
+    for wrong in ({}, {"HITId": hit, "AssignmentId": assignment}):
+        assert turk_code(mturk.list_bonus_payments, **wrong) == "InvalidParameterValue"
+    response = error_of(mturk.send_bonus, **bonus, UniqueRequestToken="t")
+    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.DuplicateRequest"
+    assert BonusPayment.objects.get().public_id in response["Error"]["Message"]
+    assert balances(mturk) == ("96.87", "0.63")
 
 
 def test_any_number_of_bonuses_can_be_paid_and_are_listed_page_by_page(mturk, bonus, assignment):
@@ -57,15 +63,6 @@ def test_any_number_of_bonuses_can_be_paid_and_are_listed_page_by_page(mturk, bo
         mturk.list_bonus_payments, "BonusPayments", AssignmentId=assignment, MaxResults=2
     )
     assert [each["BonusAmount"] for each in payments] == [f"0.0{cents}" for cents in range(1, 6)]
-
-
-def test_a_repeated_token_pays_nothing_and_names_the_payment(mturk, bonus):
-    mturk.send_bonus(**bonus, UniqueRequestToken="t")
-    before = balances(mturk)
-    response = error_of(mturk.send_bonus, **bonus, UniqueRequestToken="t")
-    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.DuplicateRequest"
-    assert BonusPayment.objects.get().public_id in response["Error"]["Message"]
-    assert balances(mturk) == before
 
 
 @pytest.mark.parametrize(
@@ -81,18 +78,6 @@ def test_a_bonus_that_cannot_be_paid_is_refused(mturk, bonus, change, code):
     before = balances(mturk)
     assert turk_code(mturk.send_bonus, **bonus | change) == code
     assert balances(mturk) == before
-
-
-def test_rejected_work_can_have_a_bonus(mturk, bonus, assignment):
-    mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Incomplete")
-    mturk.send_bonus(**bonus)
-    assert balances(mturk) == ("97.50", "0.00")
-
-
-def test_bonuses_are_listed_for_one_hit_or_one_assignment(mturk, assignment):
-    assert turk_code(mturk.list_bonus_payments) == "InvalidParameterValue"
-    both = {"HITId": "HIT1", "AssignmentId": assignment}
-    assert turk_code(mturk.list_bonus_payments, **both) == "InvalidParameterValue"
 
 
 def test_amazons_fees_are_held_and_paid(mturk, make_worker, settings):
@@ -142,16 +127,11 @@ def test_a_blocked_worker_accepts_nothing_of_that_requester(mturk, worker, block
     assert mturk.list_worker_blocks()["NumResults"] == 1
 
 
-def test_what_is_under_way_when_the_block_comes_may_be_finished(mturk, worker, block):
-    assignment = accept(worker, publish(mturk))
-    mturk.create_worker_block(**block)
-    hand_in(assignment)
-    mturk.approve_assignment(AssignmentId=assignment)
-
-
 def test_blocking_again_changes_the_reason_and_unblocking_again_nothing(mturk, worker, block):
-    hit = publish(mturk)
+    hit, under_way = publish(mturk), accept(worker, publish(mturk))
     mturk.create_worker_block(**block)
+    hand_in(under_way)
+    mturk.approve_assignment(AssignmentId=under_way)
     mturk.create_worker_block(**block | {"Reason": "Bots"})
     assert [each["Reason"] for each in mturk.list_worker_blocks()["WorkerBlocks"]] == ["Bots"]
     for _ in range(2):
@@ -207,9 +187,6 @@ def test_submitted_work_is_listed_with_its_answer_and_times(mturk, worker, hit_i
     assert listed["Deadline"] - listed["AcceptTime"] == timedelta(seconds=1200)
     texts = [element.text for element in ElementTree.fromstring(listed["Answer"]).iter()]
     assert texts == [None, None, "rating", "4", None, "reason", "fits"]
-
-
-def test_one_assignment_comes_with_its_hit(mturk, hit_id, assignment_id):
     answer = mturk.get_assignment(AssignmentId=assignment_id)
     assert answer["Assignment"]["AssignmentId"] == assignment_id
     assert answer["HIT"] == mturk.get_hit(HITId=hit_id)["HIT"]
@@ -245,18 +222,13 @@ def test_the_statuses_asked_for_are_the_statuses_listed(mturk, make_worker, hit_
     assert listed() == [assignment_id, second]
 
 
-def test_approval_pays_the_worker_from_what_is_held(mturk, worker, hit_id, assignment_id):
+def test_approval_pays_the_worker_once_from_what_is_held(mturk, worker, hit_id, assignment_id):
     mturk.approve_assignment(AssignmentId=assignment_id, RequesterFeedback="Thank you")
     assert balances(mturk) == ("98.74", "0.63")
-    assert str(earned(worker)) == "0.63"
     stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
     assert (stored["AssignmentStatus"], stored["RequesterFeedback"]) == ("Approved", "Thank you")
     assert stored["ApprovalTime"] >= stored["SubmitTime"]
     assert mturk.get_hit(HITId=hit_id)["HIT"]["NumberOfAssignmentsCompleted"] == 1
-
-
-def test_what_is_approved_is_neither_paid_again_nor_rejected(mturk, worker, assignment_id):
-    mturk.approve_assignment(AssignmentId=assignment_id)
     for call, others in (
         (mturk.approve_assignment, {}),
         (mturk.approve_assignment, {"OverrideRejection": True}),
@@ -264,10 +236,11 @@ def test_what_is_approved_is_neither_paid_again_nor_rejected(mturk, worker, assi
     ):
         code = turk_code(call, AssignmentId=assignment_id, **others)
         assert code == "InvalidAssignmentState"
+    mturk.approve_assignment(AssignmentId=submit(worker, publish(mturk, Reward="0")))
     assert str(earned(worker)) == "0.63"
 
 
-def test_rejection_gives_the_money_back_and_not_the_assignment(
+def test_rejection_gives_the_money_back_until_it_is_overridden(
     mturk, worker, hit_id, assignment_id
 ):
     mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
@@ -275,18 +248,26 @@ def test_rejection_gives_the_money_back_and_not_the_assignment(
     assert earned(worker) == 0
     hit = mturk.get_hit(HITId=hit_id)["HIT"]
     assert (hit["NumberOfAssignmentsAvailable"], hit["NumberOfAssignmentsCompleted"]) == (1, 1)
-    stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert (stored["AssignmentStatus"], stored["RequesterFeedback"]) == ("Rejected", "Empty.")
 
+    def check_rejected():
+        stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+        assert (stored["AssignmentStatus"], stored["RequesterFeedback"]) == ("Rejected", "Empty.")
 
-def test_a_rejection_is_overridden_only_when_asked(mturk, worker, assignment_id):
-    mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
+    check_rejected()
     code = turk_code(mturk.approve_assignment, AssignmentId=assignment_id)
     assert code == "InvalidAssignmentState"
-    mturk.approve_assignment(AssignmentId=assignment_id, OverrideRejection=True)
-    assert str(earned(worker)) == "0.63"
-    assert balances(mturk) == ("98.74", "0.63")
     override = {"AssignmentId": assignment_id, "OverrideRejection": True}
+    dear = publish(mturk, Reward="99.37", Title="Dear")
+    assert turk_code(mturk.approve_assignment, **override) == "InsufficientFunds"
+    check_rejected()
+    assert earned(worker) == 0
+    mturk.update_expiration_for_hit(HITId=dear, ExpireAt=0)
+    bonus = {"WorkerId": worker.worker_id, "BonusAmount": "2.50", "Reason": "Thorough"}
+    mturk.send_bonus(**bonus, AssignmentId=assignment_id)
+    assert balances(mturk) == ("96.87", "0.63")
+    mturk.approve_assignment(**override)
+    assert str(earned(worker)) == "3.13"
+    assert balances(mturk) == ("96.24", "0.63")
     assert turk_code(mturk.approve_assignment, **override) == "InvalidAssignmentState"
 
 
@@ -303,26 +284,10 @@ def test_a_rejection_is_final_after_thirty_days_or_with_its_hit(mturk, make_work
     assert turk_code(mturk.approve_assignment, **parameters) == "InvalidAssignmentState"
 
 
-def test_overriding_a_rejection_takes_money_that_is_there(mturk, worker, assignment_id):
-    mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
-    publish(mturk, Reward="99.37", Title="Dear")
-    parameters = {"AssignmentId": assignment_id, "OverrideRejection": True}
-    assert turk_code(mturk.approve_assignment, **parameters) == "InsufficientFunds"
-    stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert stored["AssignmentStatus"] == "Rejected"
-    assert earned(worker) == 0
-
-
 @pytest.mark.parametrize("feedback", ["a\x07b", "\x1f"])
 def test_feedback_with_control_characters_is_refused(mturk, assignment_id, feedback):
     parameters = {"AssignmentId": assignment_id, "RequesterFeedback": feedback}
     assert turk_code(mturk.reject_assignment, **parameters) == "InvalidParameterValue"
-
-
-def test_work_for_nothing_can_be_approved_too(mturk, worker):
-    assignment = submit(worker, publish(mturk, Reward="0"))
-    mturk.approve_assignment(AssignmentId=assignment)
-    assert earned(worker) == 0
 
 
 def test_a_fee_is_held_and_paid_where_the_marketplace_charges_one(mturk, worker, settings):
