@@ -5,16 +5,19 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
+from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
-from annotation.access import set_study_role
-from annotation.models import Candidate, Item, Question, Study, Submission
+from accounts.teams import create_team, set_role
+from annotation.access import give_to_team, set_study_role
+from annotation.models import AgreementVersion, Candidate, Item, Question, Study, Submission
 from console.code_names import CODE_NAMES
 from console.result_figures import describe_tests
-from console.results import compute
+from console.results import AGREEMENT, compute
+from console.study_search import MOST_FOUND
 from console.templatetags.numbers import interval
-from hits.models import Assignment, Hit
+from hits.models import Appeal, Assignment, Batch, Hit
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import message_codes
@@ -516,3 +519,147 @@ def test_nobody_is_asked_for_what_their_role_does_not_do(signed_in, researcher, 
     url = reverse("console:study", args=[study.slug])
     assert needs(signed_in(researcher).get(url).context) == ["launch"]
     assert needs(signed_in(colleague).get(url).context) == []
+
+
+@pytest.fixture
+def lab_study(researcher):
+    study = rated_study("mine", owner=researcher)
+    give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
+    return study
+
+
+@pytest.fixture
+def batch(lab_study):
+    batch = add_batch(lab_study, n_published=2, max_assignments=2)
+    Batch.objects.update(publishing_started_at=timezone.now())
+    return batch
+
+
+def rejected_assignment(hit, worker="A1WORKER"):
+    assignment = add_assignment(hit, worker)
+    submission = rate(hit.batch.study, worker, hit.item.key, {"alpha": 1, "beta": 2}, round=2)
+    Assignment.objects.filter(pk=assignment.pk).update(
+        status=Assignment.Status.REJECTED, submission=submission
+    )
+    return assignment
+
+
+def decisions(browser):
+    """What the overview asks for, by the page where it is decided."""
+    answer = browser.get(reverse("console:study", args=["mine"]))
+    return {one.url: one for one in answer.context["decisions"]}
+
+
+APPEALS = "/studies/mine/review/?show=rejected"
+
+
+def test_judgments_that_rejections_left_missing_are_offered_again(rosa, batch):
+    hit = Hit.objects.of(batch).first()
+    rejected_assignment(hit)
+    repost = reverse("console:batch-change", args=["mine", batch.pk, "repost"])
+    for expires_at in (None, timezone.now()):  # expired work is not counted
+        Batch.objects.update(expires_at=expires_at)
+        message = decisions(rosa)[repost].message
+        assert re.findall(r"\d+", message) == ["1", str(batch.pk)]
+        assert expires_at or rosa.get(repost).status_code == 200
+    Batch.objects.update(closed_at=timezone.now())
+    assert repost not in decisions(rosa)
+    Batch.objects.update(closed_at=None, expires_at=None)
+    Hit.objects.filter(pk=hit.pk).update(max_assignments=3)  # it is offered again
+    assert repost not in decisions(rosa)
+
+
+def test_open_appeals_lead_who_may_decide_to_the_rejected_work(rosa, lab_study, batch, signed_in):
+    rejected = rejected_assignment(Hit.objects.of(batch).first())
+    Appeal.objects.create(assignment=rejected, reason="I read it all.", appealed_at=timezone.now())
+    carla = User.objects.create_user("carla")
+    set_role(team=lab_study.team, user=carla, role=Role.ANALYST, actor=None)
+    repost = reverse("console:batch-change", args=["mine", batch.pk, "repost"])
+    assert not {APPEALS, repost} & {*decisions(signed_in(carla))}
+    assert decisions(rosa)[APPEALS].tone == "error"
+    where = reverse("console:batch", args=["mine", batch.pk])
+    assert rosa.get(where).content.decode().count(APPEALS) == 1
+    Appeal.objects.update(answer="We did.")
+    assert APPEALS not in decisions(rosa)
+    assert APPEALS in rosa.get(where).content.decode()
+
+
+def test_disputed_candidates_lead_to_adjudication(rosa, lab_study):
+    compute(lab_study, AGREEMENT)
+    AgreementVersion.objects.update(n_disputed=2)
+    message = decisions(rosa)[reverse("console:adjudication", args=["mine"])].message
+    assert re.findall(r"\d+", message) == ["2"]
+
+
+@pytest.fixture
+def searched(researcher):
+    study = rated_study(owner=researcher)
+    add_assignment(add_batch(study).hits.first(), "A1WANDA")
+    return study
+
+
+@pytest.fixture
+def find(rosa, searched):
+    def search(words, browser=rosa):
+        answer = browser.get(reverse("console:search", args=[searched.slug]), {"q": words})
+        assert answer.status_code == 200
+        return answer
+
+    return search
+
+
+def guest(study, role, signed_in):
+    user = User.objects.create_user(role)
+    set_study_role(study=study, user=user, role=role, actor=None)
+    return signed_in(user)
+
+
+def found(answer):
+    """How many rows of each kind were found, without the kinds of which none were."""
+    names = ("items", "candidates", "systems", "annotators", "workers")
+    matches = {name: answer.context.get(name) for name in names}
+    return {name: len(one.rows) for name, one in matches.items() if one and one.rows}
+
+
+def test_items_candidates_systems_annotators_and_workers_are_found(find):
+    for words, kind, shown, n in [
+        ("context 1", "items", "Context 1", None),
+        ("ALPHA on d0", "candidates", "d0 / alpha", None),
+        ("beta", "systems", "beta", 3),
+        ("ann", "annotators", "Ann", 3),
+        ("wanda", "workers", "A1WANDA", 1),
+    ]:
+        answer = find(words)
+        assert kind in found(answer), words
+        assert shown in answer.content.decode()
+        if n is not None:
+            row = answer.context[kind].rows[0]
+            assert (row["n"] if isinstance(row, dict) else row.n) == n
+    assert found(find("zebra")) == {}
+    assert not find("a").context["search"].is_long_enough
+
+
+def test_who_only_adjudicates_finds_no_system_and_nobody_finds_workers_unless_allowed(
+    find, searched, signed_in
+):
+    searched.items.first().candidates.update(text="The same words.")
+    adjudicator = guest(searched, Role.ADJUDICATOR, signed_in)
+    assert "systems" not in found(find("beta", adjudicator))
+    answer = find("same words", adjudicator)
+    assert found(answer) == {"candidates": 2}
+    assert "alpha" not in answer.content.decode()
+    for role in (Role.ANALYST, Role.AUDITOR):
+        assert found(find("wanda", guest(searched, role, signed_in))) == {}
+
+
+def test_a_search_is_bounded_and_stays_in_its_study(find, searched, researcher):
+    other = rated_study("other", owner=researcher)
+    Item.objects.filter(study=other).update(context="Elsewhere only")
+    assert found(find("elsewhere")) == {}
+    Item.objects.bulk_create(
+        Item(study=searched, key=f"plenty{at}", position=10 + at) for at in range(MOST_FOUND + 1)
+    )
+    answer = find("plenty")
+    assert found(answer) == {"items": MOST_FOUND}
+    assert answer.context["items"].has_more
+    assert f"{reverse('console:items', args=[searched.slug])}?q=plenty" in answer.content.decode()

@@ -4,9 +4,12 @@ import csv
 import io
 import json
 import re
+from datetime import timedelta
+from math import nan
 from pathlib import Path
 from zipfile import ZipFile
 
+import lxml.html
 import pandas as pd
 import pytest
 import yaml
@@ -14,6 +17,7 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from annotation.agreement import study_agreement
+from annotation.agreement_records import agreement_records
 from annotation.dispute_comments import add_comment
 from annotation.frames import judgment_frame
 from annotation.item_samples import record_item_sample
@@ -23,11 +27,19 @@ from annotation.simulated_answers import simulation_notice
 from console.dataset_card import LICENSES
 from console.downloads import ROW_DOWNLOADS, file_names
 from console.exceptions import LicenseUnknown
+from console.results import require_agreement
 from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
 from presentation.spreadsheets import from_cell
-from tests.annotation.studies import make_simulated, rated_study, ticked_study
+from tests.annotation.studies import (
+    doubt,
+    make_simulated,
+    rate,
+    rated_study,
+    rating_study,
+    ticked_study,
+)
 from tests.codes import message_codes, refused_naming
-from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
+from tests.console.filled import NOON, add_assignment, add_batch, add_scores, scored_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -253,3 +265,109 @@ def test_the_page_offers_every_form_and_labels_only_if_there_are_some(rosa, full
     study = rated_study(owner=researcher)
     add_scores(study)
     assert "labels.csv" not in file_names(Study.objects.get(pk=study.pk))
+
+
+@pytest.fixture
+def timed_study(researcher):
+    """An item that Ann did through a HIT, with remarks, and Bob by hand, who was not measured."""
+    study = rating_study(owner=researcher, n_items=1)
+    rate(study, "Bob", "d0", {"alpha": 1, "beta": 2})
+    ann = rate(study, "Ann", "d0", {"alpha": 3, "beta": 4}, status="rejected")
+    assignment = add_assignment(add_batch(study).hits.get())
+    assignment.submission = ann
+    assignment.save()
+    Submission.objects.filter(pk=ann.pk).update(
+        justification="Alpha is rude.",
+        comment="The second picture is <b>broken</b>!",
+        seconds=95.5,
+        active_seconds=61.25,
+        pasted=True,
+        accepted_at=NOON,
+        submitted_at=NOON + timedelta(seconds=95.5),
+    )
+    return study
+
+
+def test_the_items_page_has_remarks_times_and_status_and_names_no_worker(rosa, timed_study):
+    where = reverse("console:item", args=[timed_study.slug, timed_study.items.get().pk])
+    content = rosa.get(where).content.decode()
+    table = lxml.html.fromstring(content).xpath("//table[@class='submissions']/tbody/tr")
+    bob, ann = ([cell.text_content().split("\n")[0].strip() for cell in row] for row in table)
+    assert ann[4].startswith("Alpha is rude.")
+    assert ann[5] == "The second picture is <b>broken</b>!"
+    assert ann[6:] == ["95.5", "61.3", "2026-03-02 12:00:00", "2026-03-02 12:01:35"]
+    # Bob's times and remarks are not known, which is not the same as none.
+    assert bob[4:] == ["–"] * 6
+    ann, bob = timed_study.items.get().submissions.order_by("annotator__pseudonym")
+    assert content.count(ann.get_status_display()) == content.count(bob.get_status_display()) == 1
+    assert content.count("A1WORKER") == content.count("3ASSIGNMENT") == 1
+    assert "WorkerId" not in content
+
+
+def test_submissions_download_while_they_are_read(rosa, timed_study):
+    where = reverse("console:download", args=[timed_study.slug, "submissions.csv"])
+    answer = rosa.get(where)
+    assert answer.streaming
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer["Content-Disposition"] == 'attachment; filename="ratings-submissions.csv"'
+    ann, bob = csv.DictReader(io.StringIO(answer.getvalue().decode()))
+    assert (ann["annotator"], ann["comment"]) == ("Ann", "The second picture is <b>broken</b>!")
+    assert (ann["seconds"], ann["active_seconds"], ann["pasted"]) == ("95.5", "61.25", "True")
+    assert ann["submitted_at"] == "2026-03-02T12:01:35.500000+00:00"
+    assert (bob["annotator"], bob["pasted"], bob["hit_id"]) == ("Bob", "", "")
+    content = content_of(rosa, timed_study, "submissions.jsonl").decode()
+    ann, bob = map(json.loads, content.splitlines())
+    assert (ann["pasted"], bob["pasted"]) == (True, None)
+    assert (ann["status"], bob["status"]) == ("rejected", "approved")
+
+
+def test_the_export_of_judgments_gives_the_pages_agreement(rosa, researcher, tmp_path, capsys):
+    """The project's own file goes into its own command, and every coefficient comes out again."""
+    study = uneven_study(researcher)
+    path = tmp_path / "judgments.csv"
+    path.write_bytes(content_of(rosa, study, path.name))
+    coefficients = agreement_records(require_agreement(study))["coefficients"]
+    rows = [row for row in coefficients if row["round"] == 1 and row["with_flagged"]]
+    n_compared = 0
+    for question in ("=style", "sense"):
+        for condition in ("", "calm", "-angry"):
+            where = ["round=1", f"question={question}"]
+            where += [f"condition={condition}"] if condition else []
+            in_file = agreement_of(path, where, capsys)
+            for row in rows:
+                if (row["question"], row["by"]) == (question, condition):
+                    twin = in_file[row["name"]]
+                    for name in ("value", "ci_low", "ci_high", "se"):
+                        # Undefined is null in JSON.
+                        there, here = (
+                            nan if each[name] is None else each[name] for each in (twin, row)
+                        )
+                        assert there == pytest.approx(here, rel=1e-12, nan_ok=True)
+                        n_compared += row["name"] == "krippendorff_alpha"
+    assert n_compared == 2 * 3 * 4
+
+
+def uneven_study(owner):
+    """Two questions, two conditions and two rounds; not everybody rated everything."""
+    questions = ("=style", "sense")
+    study = rating_study(owner=owner, n_items=6, questions=questions, conditions=("calm", "-angry"))
+    for number, item in enumerate(study.items.all()):
+        for position, person in enumerate(("Ann", "=Bob", "Cyd")):
+            if (number + position) % 5:
+                for index, question in enumerate(questions):
+                    alpha = (number * 37 + position * 11 + index * 53) % 101
+                    ratings = {"alpha": alpha, "beta": (alpha * 7 + position) % 101 / 3}
+                    last = rate(study, person, item.key, ratings, question=question)
+    doubt(last)
+    rate(study, "Ann", "d0", {"alpha": 1, "beta": 99}, question="sense", round=2)
+    return study
+
+
+def agreement_of(path, where, capsys):
+    capsys.readouterr()
+    options = [option for each in where for option in ("--where", each)]
+    columns = ["--item", "item", "--item", "candidate", "--annotator", "annotator"]
+    columns += ["--value", "value", "--cluster", "item", "--level", "interval", "--json"]
+    call_command("agreement", str(path), *columns, *options)
+    content = json.loads(capsys.readouterr().out)
+    return {row["name"]: row for row in content["coefficients"]}
