@@ -1,4 +1,4 @@
-"""HITs and HIT types, through an unmodified boto3 client."""
+"""HITs and HIT types, through an unmodified boto3 client, and in the ways of known programs."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -19,6 +19,7 @@ from tests.marketplace.conformance.refusals import (
     status_of,
     turk_code,
 )
+from tests.marketplace.conformance.test_qualifications import CHESS
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HIT_TYPE, HTML_QUESTION, submit
 
 DAY = timedelta(days=1)
@@ -223,14 +224,6 @@ def test_a_hit_is_taken_into_review_put_back_and_deleted(mturk, worker):
 # UpdateExpirationForHIT, DeleteHIT
 
 
-def test_an_expired_hit_frees_its_money_and_holds_it_again_when_it_lives_again(mturk):
-    hit = publish(mturk, MaxAssignments=2)
-    expire(mturk, hit)
-    assert (status_of(mturk, hit), balances(mturk)) == ("Reviewable", ("100.00", "0.00"))
-    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=clock.now() + DAY)
-    assert (status_of(mturk, hit), balances(mturk)) == ("Assignable", ("98.74", "1.26"))
-
-
 def test_an_expiration_can_be_put_off_but_not_brought_forward(mturk):
     hit = mturk.create_hit(**HIT)["HIT"]
     later = hit["Expiration"] + DAY
@@ -273,7 +266,9 @@ def test_only_a_hit_that_is_over_and_decided_is_deleted(mturk, worker):
 
 def test_assignments_are_added_and_paid_for(mturk, worker):
     hit = publish(mturk)
-    submit(worker, hit)
+    assignment = submit(worker, hit)
+    photo = {"AssignmentId": assignment, "QuestionIdentifier": "photo"}  # never uploaded
+    assert turk_code(mturk.get_file_upload_url, **photo) == "InvalidParameterValue"
     assert status_of(mturk, hit) == "Reviewable"
     mturk.create_additional_assignments_for_hit(HITId=hit, NumberOfAdditionalAssignments=2)
     stored = stored_hit(mturk, hit)
@@ -282,10 +277,14 @@ def test_assignments_are_added_and_paid_for(mturk, worker):
     assert balances(mturk) == ("98.11", "1.89")
 
 
-def test_an_expired_hit_gets_assignments_that_cost_nothing_until_it_lives_again(mturk):
+def test_an_expired_hit_and_what_it_gets_cost_nothing_until_it_lives_again(mturk):
     hit = publish(mturk)
     expire(mturk, hit)
-    mturk.create_additional_assignments_for_hit(HITId=hit, NumberOfAdditionalAssignments=2)
+    assert (status_of(mturk, hit), balances(mturk)) == ("Reviewable", ("100.00", "0.00"))
+    more = {"HITId": hit, "NumberOfAdditionalAssignments": 2, "UniqueRequestToken": "t"}
+    mturk.create_additional_assignments_for_hit(**more)
+    code = turk_code(mturk.create_additional_assignments_for_hit, **more)
+    assert code == "DuplicateRequest"
     assert (status_of(mturk, hit), balances(mturk)) == ("Reviewable", ("100.00", "0.00"))
     mturk.update_expiration_for_hit(HITId=hit, ExpireAt=clock.now() + DAY)
     assert (status_of(mturk, hit), balances(mturk)) == ("Assignable", ("98.11", "1.89"))
@@ -314,15 +313,6 @@ def test_a_hit_grows_within_its_size_and_its_requesters_money(mturk, before, mor
         assert turk_code(grow, **parameters, UniqueRequestToken="t") == code
     grown = before if code else before + more
     assert stored_hit(mturk, hit)["MaxAssignments"] == grown
-
-
-def test_a_repeated_token_does_not_add_assignments_again(mturk):
-    hit = publish(mturk)
-    more = {"HITId": hit, "NumberOfAdditionalAssignments": 1, "UniqueRequestToken": "t"}
-    mturk.create_additional_assignments_for_hit(**more)
-    code = turk_code(mturk.create_additional_assignments_for_hit, **more)
-    assert code == "DuplicateRequest"
-    assert stored_hit(mturk, hit)["MaxAssignments"] == 2
 
 
 # UpdateHITTypeOfHIT
@@ -375,11 +365,6 @@ def test_the_type_is_not_changed_without_the_money_nor_of_a_hit_that_is_gone(mtu
     assert turk_code(mturk.create_additional_assignments_for_hit, **more) == "InvalidHITState"
 
 
-def test_a_file_was_never_uploaded(mturk, worker):
-    ask = {"AssignmentId": submit(worker, publish(mturk)), "QuestionIdentifier": "photo"}
-    assert turk_code(mturk.get_file_upload_url, **ask) == "InvalidParameterValue"
-
-
 def test_a_fault_of_ours_is_a_service_fault(mturk, monkeypatch, caplog):
     def fail(requester, parameters):
         raise RuntimeError("no-disk")
@@ -390,3 +375,61 @@ def test_a_fault_of_ours_is_a_service_fault(mturk, monkeypatch, caplog):
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
     assert "no-disk" not in str(caught.value)
     assert "no-disk" in caplog.text
+
+
+# The beginning of a text of Amazon's that programs look for.
+WRONG_STATUS = "This operation can be called with a status of:"
+
+
+def test_boto3s_own_paginators_come_to_an_end(mturk, worker):
+    hit = publish(mturk)
+    assignment = submit(worker, hit)
+    type_id = mturk.create_qualification_type(**CHESS)["QualificationType"]["QualificationTypeId"]
+    mturk.associate_qualification_with_worker(
+        QualificationTypeId=type_id, WorkerId=worker.worker_id
+    )
+    required = {"QualificationTypeId": type_id, "Comparator": "DoesNotExist"}
+    publish(mturk, QualificationRequirements=[required])
+    mturk.create_worker_block(WorkerId=worker.worker_id, Reason="Bots")
+    mturk.send_bonus(
+        WorkerId=worker.worker_id, AssignmentId=assignment, BonusAmount="0.10", Reason="Quick"
+    )
+    of_type, of_hit = {"QualificationTypeId": type_id}, {"HITId": hit}
+    for operation, member, parameters, least in (
+        ("list_hits", "HITs", {}, 2),
+        ("list_reviewable_hits", "HITs", {}, 1),
+        ("list_assignments_for_hit", "Assignments", of_hit, 1),
+        ("list_bonus_payments", "BonusPayments", of_hit, 1),
+        ("list_qualification_types", "QualificationTypes", {"MustBeRequestable": False}, 2),
+        ("list_qualification_requests", "QualificationRequests", {}, 0),
+        ("list_worker_blocks", "WorkerBlocks", {}, 1),
+        ("list_workers_with_qualification_type", "Qualifications", of_type, 1),
+        ("list_hits_for_qualification_type", "HITs", of_type, 1),
+    ):
+        paginator = mturk.get_paginator(operation)
+        pages = list(paginator.paginate(**parameters, PaginationConfig={"PageSize": 1}))
+        rows = [str(row) for page in pages for row in page[member]]
+        assert len(set(rows)) == len(rows) >= least, operation
+        assert (pages[-1]["NumResults"], "NextToken" in pages[-1]) == (0, False), operation
+
+
+@pytest.mark.parametrize("at", [0, datetime(2015, 1, 1, tzinfo=UTC), "2015-01-01"])
+def test_a_hit_is_expired_with_whatever_moment_of_the_past(mturk, at):
+    """Scripts send 0, datetime(2015, 1, 1) or a string."""
+    hit = publish(mturk)
+    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=at)
+    assert mturk.get_hit(HITId=hit)["HIT"]["HITStatus"] == "Reviewable"
+
+
+def test_a_second_approval_is_distinguished_from_other_errors_by_its_text(mturk, worker):
+    """Mephisto reads the state out of the message to make approving idempotent."""
+    assignment = submit(worker, publish(mturk))
+    mturk.approve_assignment(AssignmentId=assignment)
+    message = error_of(mturk.approve_assignment, AssignmentId=assignment)["Error"]["Message"]
+    assert message.startswith(f"{WRONG_STATUS} Submitted (")
+
+
+def test_a_missing_hit_is_an_error_of_the_service_and_says_so(mturk):
+    """Dallinger reads the text."""
+    message = error_of(mturk.get_hit, HITId="XYZ")["Error"]["Message"]
+    assert re.fullmatch(r"Hit XYZ does not exist\. \(\d{13}\)", message)

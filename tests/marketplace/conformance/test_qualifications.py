@@ -1,4 +1,4 @@
-"""Granting, revoking, requesting, testing; and what requirements do to workers."""
+"""Qualification types and their tests: made, granted, requested; what requirements do."""
 
 import re
 from datetime import timedelta
@@ -26,11 +26,18 @@ from tests.marketplace.conformance.refusals import (
     all_pages,
     error_of,
     publish,
+    status_of,
     turk_code,
 )
-from tests.marketplace.conformance.test_qualification_types import CHESS, TEST
 from tests.marketplace.conftest import HIT_TYPE, submit
 
+CHESS = {
+    "Name": "Chess",
+    "Keywords": "chess, games",
+    "Description": "Knows the moves.",
+    "QualificationTypeStatus": "Active",
+}
+TEST = {"Test": QUESTION_FORM, "TestDurationInSeconds": 600}
 ADULT, LOCALE = "00000000000000000060", "00000000000000000071"
 APPROVED, PERCENT = "00000000000000000040", "000000000000000000L0"
 MASTERS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
@@ -91,16 +98,18 @@ def type_of(mturk, *requirements):
 
 
 def test_a_grant_is_scored_listed_and_announced(mturk, ids, worker):
-    mturk.associate_qualification_with_worker(**ids, IntegerValue=80)
+    for call in (mturk.get_qualification_score, mturk.disassociate_qualification_from_worker):
+        assert turk_code(call, **ids) == "QualificationDoesNotExist"
+    mturk.associate_qualification_with_worker(**ids)
+    assert mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"] == 1
+    assert WorkerMessage.objects.get().worker == worker
+    mturk.associate_qualification_with_worker(**ids, IntegerValue=80, SendNotification=False)
     score = mturk.get_qualification_score(**ids)["Qualification"]
     assert {name: score[name] for name in ids} == ids
     assert (score["IntegerValue"], score["Status"]) == (80, "Granted")
     type_id = ids["QualificationTypeId"]
     listed = mturk.list_workers_with_qualification_type(QualificationTypeId=type_id)
     assert listed["Qualifications"] == [score]
-    assert WorkerMessage.objects.get().worker == worker
-    mturk.associate_qualification_with_worker(**ids, IntegerValue=90, SendNotification=False)
-    assert mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"] == 90
     assert WorkerMessage.objects.count() == 1
 
 
@@ -120,13 +129,6 @@ def test_a_revoked_qualification_has_no_score_and_can_be_granted_again(mturk, id
     mturk.associate_qualification_with_worker(**ids, IntegerValue=4)
     history = QualificationChange.objects.order_by("pk").values_list("status", "integer_value")
     assert list(history) == [("Granted", 3), ("Revoked", 3), ("Granted", 4)]
-
-
-def test_a_qualification_nobody_granted_does_not_exist_and_a_grant_without_a_value_is_1(mturk, ids):
-    for call in (mturk.get_qualification_score, mturk.disassociate_qualification_from_worker):
-        assert turk_code(call, **ids) == "QualificationDoesNotExist"
-    mturk.associate_qualification_with_worker(**ids)
-    assert mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"] == 1
 
 
 def test_many_workers_are_listed_page_by_page(mturk, chess, make_worker):
@@ -168,14 +170,13 @@ def test_a_request_is_rejected_with_a_reason_and_is_not_made_again(mturk, chess,
     assert why_not_request(worker, chess).code == "only_once"
 
 
-def test_a_request_without_a_value_grants_without_one(mturk, chess, worker, ids):
+def test_a_request_is_granted_without_a_value_or_rejected_with_its_type(
+    mturk, chess, make_worker, worker, ids
+):
     request = request_qualification(worker=worker, qualification_type=chess)
     mturk.accept_qualification_request(QualificationRequestId=request.public_id)
     assert "IntegerValue" not in mturk.get_qualification_score(**ids)["Qualification"]
-
-
-def test_deleting_a_type_rejects_what_is_pending(mturk, chess, worker):
-    request = request_qualification(worker=worker, qualification_type=chess)
+    request = request_qualification(worker=make_worker("bea"), qualification_type=chess)
     mturk.delete_qualification_type(QualificationTypeId=chess.public_id)
     request.refresh_from_db()
     assert request.status == "Rejected"
@@ -426,3 +427,163 @@ def test_a_page_of_groups_takes_the_same_number_of_queries_however_long(
         assert len(eligibility.unmet_by_hit_type(worker, HitType.objects.all())) == 10
     with django_assert_num_queries(3):
         assert list(eligibility.visible_groups(worker, clock.now())) == []
+
+
+def test_a_new_type_is_described_in_full(mturk):
+    created = mturk.create_qualification_type(
+        **CHESS, **TEST, AnswerKey=ANSWER_KEY, RetryDelayInSeconds=60
+    )["QualificationType"]
+    assert {name: created[name] for name in CHESS} == CHESS
+    assert (created["Test"], created["AnswerKey"]) == (QUESTION_FORM, ANSWER_KEY)
+    assert (created["TestDurationInSeconds"], created["RetryDelayInSeconds"]) == (600, 60)
+    assert (created["IsRequestable"], created["AutoGranted"]) == (True, False)
+    type_id = created["QualificationTypeId"]
+    stored = mturk.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
+    assert stored == created
+
+
+def test_a_name_is_used_once_by_a_requester(mturk, other_lab, chess):
+    code = turk_code(mturk.create_qualification_type, **CHESS)
+    assert code == "QualificationTypeAlreadyExists"
+    other_lab.create_qualification_type(**CHESS)
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({"Test": QUESTION_FORM}, "InvalidParameterValue"),
+        ({"AnswerKey": ANSWER_KEY}, "InvalidParameterValue"),
+        (TEST | {"AutoGranted": True}, "InvalidParameterValue"),
+        (TEST | {"Test": "<QuestionForm/>"}, "XMLParseError"),
+        (TEST | {"AnswerKey": "<AnswerKey/>"}, "XMLParseError"),
+        (TEST | {"AnswerKey": "not xml"}, "XMLParseError"),
+    ],
+)
+def test_a_test_comes_whole_or_not_at_all(mturk, values, code):
+    assert turk_code(mturk.create_qualification_type, **CHESS | values) == code
+    assert mturk.list_qualification_types(MustBeRequestable=True)["NumResults"] == 0
+
+
+def test_a_duration_without_a_test_is_accepted_and_means_nothing(mturk):
+    """Amti's example of a qualification type without a test gives one."""
+    created = mturk.create_qualification_type(**CHESS, TestDurationInSeconds=60)
+    assert "TestDurationInSeconds" not in created["QualificationType"]
+    type_id = created["QualificationType"]["QualificationTypeId"]
+    changed = mturk.update_qualification_type(QualificationTypeId=type_id, TestDurationInSeconds=90)
+    assert "TestDurationInSeconds" not in changed["QualificationType"]
+
+
+def test_a_type_is_changed(mturk, chess):
+    changed = mturk.update_qualification_type(
+        QualificationTypeId=chess.public_id,
+        Description="Plays.",
+        QualificationTypeStatus="Inactive",
+        RetryDelayInSeconds=5,
+        **TEST,
+        AnswerKey=ANSWER_KEY,
+    )["QualificationType"]
+    assert (changed["Name"], changed["Description"]) == ("Chess", "Plays.")
+    assert (changed["QualificationTypeStatus"], changed["RetryDelayInSeconds"]) == ("Inactive", 5)
+    again = mturk.update_qualification_type(QualificationTypeId=chess.public_id, **TEST)
+    assert "AnswerKey" not in again["QualificationType"]
+    shorter = mturk.update_qualification_type(
+        QualificationTypeId=chess.public_id, TestDurationInSeconds=90
+    )
+    assert shorter["QualificationType"]["TestDurationInSeconds"] == 90
+    code = turk_code(
+        mturk.update_qualification_type, QualificationTypeId=chess.public_id, AutoGranted=True
+    )
+    assert code == "InvalidParameterValue"
+
+
+def test_types_are_searched(mturk, other_lab, chess):
+    other = other_lab
+    checkers = other.create_qualification_type(**CHESS | {"Name": "Checkers"})
+    inactive = other.create_qualification_type(
+        **CHESS | {"Name": "Go", "QualificationTypeStatus": "Inactive"}
+    )
+
+    def names(client, **parameters):
+        rows = all_pages(
+            client.list_qualification_types, "QualificationTypes", MaxResults=2, **parameters
+        )
+        return [row["Name"] for row in rows]
+
+    system = ["Masters", "Masters", "Worker_NumberHITsApproved", "Worker_Locale"]
+    system += ["Worker_Adult", "Worker_PercentAssignmentsApproved"]
+    assert names(mturk, MustBeRequestable=False) == [*system, "Chess", "Checkers"]
+    assert names(other, MustBeRequestable=False) == [*system, "Chess", "Checkers", "Go"]
+    assert names(mturk, MustBeRequestable=True) == ["Chess", "Checkers"]
+    assert names(mturk, MustBeRequestable=True, MustBeOwnedByCaller=True) == ["Chess"]
+    assert names(mturk, MustBeRequestable=False, Query="locale") == ["Worker_Locale"]
+    assert names(mturk, MustBeRequestable=False, Query="CHECK") == ["Checkers"]
+    assert checkers["QualificationType"]["QualificationTypeId"] != inactive
+
+
+def test_a_long_text_is_searched_page_by_page_or_not_found(mturk):
+    text = "rook takes pawn. " * 100
+    names = [f"Chess {number}" for number in range(3)]
+    for name in names:
+        mturk.create_qualification_type(**CHESS | {"Name": name, "Description": text})
+    values = {"MustBeRequestable": True, "MaxResults": 2}
+    matches = all_pages(
+        mturk.list_qualification_types, "QualificationTypes", Query=text.strip(), **values
+    )
+    assert [row["Name"] for row in matches] == names
+    assert mturk.list_qualification_types(Query="x" * 70_000, **values)["NumResults"] == 0
+
+
+def test_all_read_the_marketplaces_own_types_and_others_without_their_tests(mturk, other_lab):
+    names = mturk.get_qualification_type(QualificationTypeId=MASTERS[0])["QualificationType"]
+    assert (names["Name"], names["IsRequestable"]) == ("Masters", False)
+    created = mturk.create_qualification_type(**CHESS, **TEST, AnswerKey=ANSWER_KEY)
+    type_id = created["QualificationType"]["QualificationTypeId"]
+    seen = other_lab.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
+    assert seen["Name"] == "Chess"
+    assert not {"Test", "AnswerKey"} & seen.keys()
+
+
+def test_hits_that_require_a_type_are_listed(mturk, other_lab, chess):
+    required = {"QualificationRequirements": [requirement(chess.public_id, "Exists")]}
+    hits = [publish(mturk, **required) for _ in range(3)]
+    publish(mturk)
+    publish(other_lab, **required)
+    names = all_pages(
+        mturk.list_hits_for_qualification_type,
+        "HITs",
+        QualificationTypeId=chess.public_id,
+        MaxResults=2,
+    )
+    assert [hit["HITId"] for hit in names] == hits[::-1]
+    adults = publish(mturk, QualificationRequirements=[requirement(ADULT, "EqualTo", 1)])
+    listed = mturk.list_hits_for_qualification_type(QualificationTypeId=ADULT)
+    assert [hit["HITId"] for hit in listed["HITs"]] == [adults]
+
+
+def test_a_deleted_type_is_gone_but_hits_that_require_it_go_on(mturk, chess):
+    hit = publish(mturk, QualificationRequirements=[requirement(chess.public_id, "Exists")])
+    hit_type = mturk.get_hit(HITId=hit)["HIT"]["HITTypeId"]
+    mturk.delete_qualification_type(QualificationTypeId=chess.public_id)
+    assert status_of(mturk, hit) == "Assignable"
+    code = turk_code(mturk.get_qualification_type, QualificationTypeId=chess.public_id)
+    assert code == "QualificationTypeDoesNotExist"
+    code = turk_code(mturk.delete_qualification_type, QualificationTypeId=chess.public_id)
+    assert code == "InvalidQualificationTypeState"
+    again = {"HITTypeId": hit_type, "LifetimeInSeconds": 60, "Question": QUESTION_FORM}
+    assert turk_code(mturk.create_hit_with_hit_type, **again) == "QualificationTypeDoesNotExist"
+    mturk.create_qualification_type(**CHESS)
+
+
+def test_an_inactive_type_cannot_be_required_anew(mturk, chess):
+    mturk.update_qualification_type(
+        QualificationTypeId=chess.public_id, QualificationTypeStatus="Inactive"
+    )
+    code = turk_code(
+        mturk.create_hit_type,
+        Title="T",
+        Description="D",
+        Reward="0.01",
+        AssignmentDurationInSeconds=60,
+        QualificationRequirements=[requirement(chess.public_id, "Exists")],
+    )
+    assert code == "InvalidQualificationTypeState"
