@@ -1,7 +1,6 @@
 """From a file to a study on the pages: named, read, mapped, previewed, imported."""
 
 import zipfile
-from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
@@ -21,7 +20,9 @@ from annotation.protocols.templates import read_protocol
 from annotation.readers.records import MOST_ARRAY_BYTES
 from annotation.uploaded_pictures import uploaded_picture
 from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
-from tests.annotation.studies import rated_study
+from metrics.frames import score_frame
+from metrics.models import Score, ScoringRun
+from tests.annotation.studies import rated_study, rating_study
 from tests.codes import field_codes
 from tests.console.work import work_off
 from work.execution import run_job
@@ -45,15 +46,12 @@ def begin(client: Client, **fields: Any) -> Any:
     return client.post(reverse("console:new-study"), form | {"file": sent()} | fields)
 
 
-def only_upload() -> Upload:
-    return Upload.objects.get()
-
-
 def to(name: str, upload: Upload | None = None) -> str:
-    return reverse(f"console:{name}", args=[(upload or only_upload()).token])
+    return reverse(f"console:{name}", args=[(upload or Upload.objects.get()).token])
 
 
-def mapping_of(upload: Upload, **uses: str) -> dict[str, str]:
+def mapping_of(**uses: str) -> dict[str, str]:
+    upload = Upload.objects.get()
     names = [column["name"] for column in upload.columns]
     known = upload.mapping["uses"] | uses
     return {f"use-{n}": known.get(name, "") for n, name in enumerate(names)}
@@ -81,17 +79,20 @@ def asks_for_labels(answer: Any) -> bool:
     return 'data-testid="labels-instead"' in answer.content.decode()
 
 
-def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa: Client, researcher: User) -> None:
+def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa, researcher):
     answer = begin(rosa)
     assert answer.url == to("upload")
     answer = show(rosa)
     found = answer.context["preview"]
-    assert (only_upload().form["delimiter"], only_upload().form["encoding"]) == (";", "utf-8")
+    assert (Upload.objects.get().form["delimiter"], Upload.objects.get().form["encoding"]) == (
+        ";",
+        "utf-8",
+    )
     assert (found.n_items, found.n_responses, found.n_systems, found.n_uneven) == (2, 3, 2, 1)
     assert "User: Hi" in answer.content.decode()
     assert not Study.objects.exists()
 
-    answer = rosa.post(to("upload-import"), mapping_of(only_upload()))
+    answer = rosa.post(to("upload-import"), mapping_of())
     study = Study.objects.get()
     assert (study.slug, study.title, study.owner, study.team) == (
         "airline",
@@ -113,26 +114,31 @@ def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa: Client, researcher:
     assert "2" in str(message)
 
 
-def test_a_study_of_a_team_is_made_with_its_protocol(rosa: Client, researcher: User) -> None:
+def test_a_study_of_a_team_is_made_with_its_protocol(rosa, researcher):
     team = create_team(name="Lab", owner=researcher)
     begin(rosa, team=str(team.pk), template="likert_agreement")
-    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    rosa.post(to("upload-import"), mapping_of())
     study = Study.objects.get()
     assert study.team == team
     title = read_protocol("likert_agreement").title
     assert study.protocols.get().document["title"] == title
     entry = AuditEntry.objects.filter(action="study.import").get()
     assert (entry.actor, entry.details["n_items"]) == (researcher, 2)
+    # It can begin with a template alone.
+    begin(rosa, title="Shoes", begin="template", template="alternatives", file="")
+    study = Study.objects.latest("pk")
+    assert (study.kind, study.items.count(), study.protocols.count()) == ("alternatives", 0, 1)
+    assert list(study.questions.values_list("name", flat=True)) == ["acceptable"]
 
 
-def test_a_person_corrects_the_columns_and_sees_what_comes_of_it(rosa: Client) -> None:
+def test_a_person_corrects_the_columns_and_sees_what_comes_of_it(rosa):
     begin(rosa)
-    fields = mapping_of(only_upload(), history="condition", latency="context")
+    fields = mapping_of(history="condition", latency="context")
     answer = rosa.post(to("upload-map"), fields, headers={"HX-Request": "true"})
     # The preview alone is sent, with what is wrong at each cell.
     assert 'id="mapping"' not in answer.content.decode()
     assert (3, "latency", "4") in places(answer.context["preview"].faults)
-    wrong = mapping_of(only_upload(), model="", response="", history="", latency="")
+    wrong = mapping_of(model="", response="", history="", latency="")
     answer = rosa.post(to("upload-map"), wrong, follow=True)
     assert len(answer.context["preview"].problems) == 1
     assert asks_for_labels(answer)
@@ -140,7 +146,7 @@ def test_a_person_corrects_the_columns_and_sees_what_comes_of_it(rosa: Client) -
     assert not Study.objects.exists()
 
 
-def test_a_file_of_ratings_leads_to_the_upload_of_labels(rosa: Client) -> None:
+def test_a_file_of_ratings_leads_to_the_upload_of_labels(rosa):
     ratings = "item,annotator,system,rating\nd1,Ann,alpha,4\nd1,Bob,alpha,5\n"
     begin(rosa, file=sent(ratings))
     assert asks_for_labels(show(rosa))
@@ -151,25 +157,25 @@ def test_a_file_of_ratings_leads_to_the_upload_of_labels(rosa: Client) -> None:
     assert not asks_for_labels(answer)
 
 
-def test_the_mapping_is_kept_for_the_next_file_of_these_columns(rosa: Client) -> None:
+def test_the_mapping_is_kept_for_the_next_file_of_these_columns(rosa):
     begin(rosa)
-    rosa.post(to("upload-import"), mapping_of(only_upload(), history="reference"))
+    rosa.post(to("upload-import"), mapping_of(history="reference"))
     assert StoredMapping.objects.get().user.username == "rosa"
     Upload.objects.all().delete()
     begin(rosa, title="Second")
-    assert only_upload().mapping["uses"]["history"] == "reference"
-    assert only_upload().is_mapping_known
+    assert Upload.objects.get().mapping["uses"]["history"] == "reference"
+    assert Upload.objects.get().is_mapping_known
     Upload.objects.all().delete()
     Study.objects.all().delete()
     # Systems of columns have the names that a person gives.
     begin(rosa, file=sent("prompt,response_a,response_b\nHi,Hello,Hey\n"))
-    rosa.post(to("upload-import"), mapping_of(only_upload()) | {"system-1": "tuned-70b"})
+    rosa.post(to("upload-import"), mapping_of() | {"system-1": "tuned-70b"})
     assert set(Candidate.objects.values_list("system", flat=True)) == {"tuned-70b", "b"}
 
 
-def test_all_faults_are_shown_and_nothing_is_half_imported(rosa: Client) -> None:
+def test_all_faults_are_shown_and_nothing_is_half_imported(rosa):
     begin(rosa, file=sent(FILE + ";x;y;z;1\nd9;x;;z;1\nd8;a\n"))
-    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    rosa.post(to("upload-import"), mapping_of())
     assert not Study.objects.exists()
     found = preview(rosa)
     assert found.n_faults == 3
@@ -177,12 +183,12 @@ def test_all_faults_are_shown_and_nothing_is_half_imported(rosa: Client) -> None
     assert "2" in found.faults[2].problem  # so many fields, where the header has 5
     assert "5" in found.faults[2].problem
     assert [html(rosa).count(f">{name}</code>") for name in ("dlg_id", "model")] == [1, 1]
-    rosa.post(to("upload-import"), mapping_of(only_upload()) | {"leave-out": "on"})
+    rosa.post(to("upload-import"), mapping_of() | {"leave-out": "on"})
     assert "d9" in Job.objects.latest("pk").message
     assert set(Item.objects.values_list("key", flat=True)) == {"d1", "d2"}
 
 
-def test_a_file_that_cannot_be_read_says_why(rosa: Client) -> None:
+def test_a_file_that_cannot_be_read_says_why(rosa):
     array = b'[{"item": "d1", "response": "Hi"}' + b" " * MOST_ARRAY_BYTES + b"]"
     for name, content, said in [
         ("a.pdf", b"%PDF-1.7\n", "PDF"),
@@ -191,14 +197,14 @@ def test_a_file_that_cannot_be_read_says_why(rosa: Client) -> None:
     ]:
         begin(rosa, file=sent(content, name))
         run_job(Job.objects.latest("pk").pk)
-        [fault] = only_upload().faults
+        [fault] = Upload.objects.get().faults
         assert said in fault["problem"]
         assert 'role="alert"' in html(rosa)
         assert 'id="mapping"' not in html(rosa)
         Upload.objects.all().delete()
 
 
-def test_a_file_is_read_in_another_encoding_and_shown_as_text(rosa: Client) -> None:
+def test_a_file_is_read_in_another_encoding_and_shown_as_text(rosa):
     begin(rosa, file=sent("item,<b>x</b>,response\n1,<script>alert(1)</script>,<i>y</i>\n"))
     assert "<script>alert" not in html(rosa)
     assert "<b>x</b>" not in html(rosa)
@@ -220,16 +226,14 @@ def test_a_file_is_read_in_another_encoding_and_shown_as_text(rosa: Client) -> N
         ({"team": "999"}, {"team": ["invalid_choice"]}),
     ],
 )
-def test_a_form_says_what_is_missing(
-    rosa: Client, fields: dict[str, Any], codes: dict[str, list[str]]
-) -> None:
+def test_a_form_says_what_is_missing(rosa, fields, codes):
     answer = begin(rosa, **fields)
     assert answer.status_code == 422
     assert field_codes(answer.context["form"]) == codes
     assert (Study.objects.count(), Upload.objects.count()) == (0, 0)
 
 
-def test_one_person_fills_no_database_with_files_that_wait(rosa: Client, settings: Any) -> None:
+def test_one_person_fills_no_database_with_files_that_wait(rosa, settings):
     settings.UPLOAD_MAX_MEGABYTES = 0
     assert field_codes(begin(rosa).context["form"]) == {"file": ["too_large"]}
     assert not Upload.objects.exists()
@@ -244,16 +248,7 @@ def test_one_person_fills_no_database_with_files_that_wait(rosa: Client, setting
     assert begin(rosa, title="Another").status_code == 302
 
 
-def test_a_study_begins_with_a_template_alone(rosa: Client) -> None:
-    begin(rosa, begin="template", template="alternatives", file="")
-    study = Study.objects.get()
-    assert (study.kind, study.items.count(), study.protocols.count()) == ("alternatives", 0, 1)
-    assert list(study.questions.values_list("name", flat=True)) == ["acceptable"]
-
-
-def test_a_copy_has_the_items_and_questions_and_no_answers(
-    rosa: Client, researcher: User, colleague: User
-) -> None:
+def test_a_copy_has_the_items_and_questions_and_no_answers(rosa, researcher, colleague):
     theirs = rated_study("theirs", owner=colleague)
     assert begin(rosa, begin="copy", source=str(theirs.pk), file="").status_code == 422
     assert Study.objects.count() == 1  # nobody copies a study that they may not see
@@ -271,26 +266,26 @@ def test_a_copy_has_the_items_and_questions_and_no_answers(
     assert not Judgment.objects.filter(question__study=copy).exists()
 
 
-def test_items_are_added_to_a_study_by_another_file(rosa: Client) -> None:
+def test_items_are_added_to_a_study_by_another_file(rosa):
     begin(rosa)
-    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    rosa.post(to("upload-import"), mapping_of())
     study = Study.objects.get()
     Upload.objects.all().delete()
     where = reverse("console:add-items", args=[study.slug])
     more = FILE + "d3;User: Ok;alpha;Ok;1\n"
     assert rosa.post(where, {"file": sent(more)}).url == to("upload")
-    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    rosa.post(to("upload-import"), mapping_of())
     assert study.items.count() == 3
     Upload.objects.all().delete()
     # Another text under a name that the study has is refused, with the line.
     rosa.post(where, {"file": sent(FILE.replace("User: Bye", "User: Ciao"))})
-    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    rosa.post(to("upload-import"), mapping_of())
     assert any("d2" in fault.problem for fault in preview(rosa).faults)
     assert study.items.count() == 3
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_large_file_is_read_and_imported_in_the_background(rosa: Client) -> None:
+def test_a_large_file_is_read_and_imported_in_the_background(rosa):
     n = AT_ONCE_BYTES // 25
     rows = "".join(f"d{number};User: Hi;alpha;Hello {number};3\n" for number in range(n))
     begin(rosa, file=sent(FILE.splitlines(keepends=True)[0] + rows))
@@ -302,7 +297,7 @@ def test_a_large_file_is_read_and_imported_in_the_background(rosa: Client) -> No
     assert (found.n_items, found.n_responses, found.n_systems) == (n, n, 1)
     assert (found.is_whole, found.n_sample) == (False, 1000)
     assert len(queries) <= 15
-    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    rosa.post(to("upload-import"), mapping_of())
     assert not Study.objects.exists()
     work_off()
     assert Item.objects.count() == n
@@ -311,7 +306,7 @@ def test_a_large_file_is_read_and_imported_in_the_background(rosa: Client) -> No
     assert set(Job.objects.values_list("state", flat=True)) == {"done"}
 
 
-def test_a_file_is_deleted_when_it_is_discarded_or_forgotten(rosa: Client) -> None:
+def test_a_file_is_deleted_when_it_is_discarded_or_forgotten(rosa):
     begin(rosa)
     assert rosa.post(to("upload-discard")).url == reverse("console:new-study")
     assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
@@ -322,20 +317,8 @@ def test_a_file_is_deleted_when_it_is_discarded_or_forgotten(rosa: Client) -> No
     assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
 
 
-ADDRESSES = {
-    "upload": "get",
-    "upload-progress": "get",
-    "upload-read": "post",
-    "upload-map": "post",
-    "upload-import": "post",
-    "upload-discard": "post",
-}
-
-
 @pytest.mark.parametrize("role", [*Role, None])
-def test_a_teams_file_is_seen_by_those_who_may_import_into_it(
-    rosa: Client, researcher: User, signed_in: Callable[[User], Client], role: Role | None
-) -> None:
+def test_a_teams_file_is_seen_by_those_who_may_import_into_it(rosa, researcher, signed_in, role):
     team = create_team(name="Lab", owner=researcher)
     begin(rosa, team=str(team.pk))
     member = User.objects.create_user("member")
@@ -343,23 +326,24 @@ def test_a_teams_file_is_seen_by_those_who_may_import_into_it(
         set_role(team=team, user=member, role=role, actor=researcher)
     client = signed_in(member)
     may = role is not None and Permission.EDIT in PERMISSIONS[role]
-    for name, method in ADDRESSES.items():
+    actions = [(f"upload-{name}", "post") for name in ("read", "map", "import", "discard")]
+    for name, method in [("upload", "get"), ("upload-progress", "get"), *actions]:
         where = to(name) if Upload.objects.exists() else reverse("console:upload", args=["0" * 32])
         status = getattr(client, method)(where).status_code
         assert (status in (200, 302)) if may else status == 404, name
 
 
-def test_who_left_the_team_no_longer_imports_into_it(rosa: Client, researcher: User) -> None:
+def test_who_left_the_team_no_longer_imports_into_it(rosa, researcher):
     other = User.objects.create_user("other")
     team = create_team(name="Lab", owner=other)
     set_role(team=team, user=researcher, role=Role.RESEARCHER, actor=other)
     begin(rosa, team=str(team.pk))
     set_role(team=team, user=researcher, role=Role.ANALYST, actor=other)
-    assert rosa.post(to("upload-import"), mapping_of(only_upload())).status_code == 403
+    assert rosa.post(to("upload-import"), mapping_of()).status_code == 403
     assert not Study.objects.exists()
 
 
-def test_the_preview_is_paged_through(rosa: Client) -> None:
+def test_the_preview_is_paged_through(rosa):
     begin(rosa, file=sent(FILE.replace("Hello", "")))
     [note] = preview(rosa).notes  # of responses without a word
     assert "d1, alpha" in note
@@ -367,15 +351,13 @@ def test_the_preview_is_paged_through(rosa: Client) -> None:
     rows = "".join(f"d{n};User: Hi {n};alpha;Hello {n};3\n" for n in range(8))
     begin(rosa, file=sent(FILE.splitlines(keepends=True)[0] + rows))
     assert ("Hello 2" in html(rosa), "Hello 3" in html(rosa)) == (True, False)
-    answer = rosa.post(to("upload-map"), mapping_of(only_upload()) | {"page": "3"}, follow=True)
+    answer = rosa.post(to("upload-map"), mapping_of() | {"page": "3"}, follow=True)
     assert "Hello 7" in answer.content.decode()
     shown = answer.context["preview"].shown
     assert (shown.start_index(), shown.end_index(), shown.paginator.count) == (7, 8, 8)
 
 
-def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(
-    rosa: Client, colleague: User, signed_in: Callable[[User], Client]
-) -> None:
+def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(rosa, colleague, signed_in):
     content = BytesIO()
     table = "item,title,image,key,candidate_image\nt1,Shoe,in/a b.png,c1,b.png\n"
     png = b"\x89PNG\r\n\x1a\n"
@@ -395,7 +377,7 @@ def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(
     assert signed_in(colleague).get(where, {"name": "b.png"}).status_code == 404
 
 
-def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher: User) -> None:
+def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher):
     content = BytesIO()
     png = b"\x89PNG\r\n\x1a\n" + bytes(16) + bytes(range(256)) * 2000
     with zipfile.ZipFile(content, "w") as archive:
@@ -407,3 +389,138 @@ def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher: User) ->
         part = body[start : start + PART_BYTES]
         UploadPart.objects.create(upload=upload, position=n, content=part)
     assert uploaded_picture(upload, "a.png").content == png
+
+
+WIDE = "dialog_id;model;bleurt;loss\nd0;alpha;0,5;2\nd0;beta;0.25;\nd1;alpha;0.75;3\n"
+LONG = "item,system,metric,value,note\nd0,alpha,bleurt,0.5,x\nd0,beta,bleurt,,y\n"
+
+
+@pytest.fixture
+def study(researcher: User) -> Study:
+    return rating_study(n_items=2, owner=researcher)
+
+
+def send(client: Client, study: Study, content: str | bytes, name: str = "scores.csv") -> Upload:
+    body = content.encode() if isinstance(content, str) else content
+    where = reverse("console:add-scores", args=[study.slug])
+    answer = client.post(where, {"file": SimpleUploadedFile(name, body)})
+    assert answer.status_code == 302, answer.content.decode()
+    do_jobs()
+    return Upload.objects.get()
+
+
+def do_jobs() -> None:
+    """Parquet is read in the background, however small it is."""
+    for job in Job.objects.exclude(state=Job.State.DONE):
+        run_job(job.pk)
+
+
+def values(study: Study) -> dict[Any, float]:
+    rows = score_frame(study).dropna(subset="value").itertuples()
+    return {(row.metric, row.item, row.candidate): row.value for row in rows}
+
+
+def test_columns_of_metrics_are_guessed_shown_and_imported(rosa, study):
+    upload = send(rosa, study, WIDE.replace("0,5", "0.5"))
+    uses = {"dialog_id": "item", "model": "system", "bleurt": "score", "loss": "score"}
+    assert upload.mapping["uses"] == uses
+    shown = show(rosa).context
+    assert upload.form["delimiter"] == ";"
+    assert (shown["summary"]["n_scores"], shown["summary"]["n_metrics"]) == (6, 2)
+    names = ("metric", "n", "least", "most", "n_undefined", "n_without")
+    bleurt = next(row for row in shown["metrics"] if row["metric"] == "bleurt")
+    assert [bleurt[name] for name in names] == ["bleurt", 3, "0.25", "0.75", 0, 1]
+    assert not ScoringRun.objects.exists()
+
+    form = mapping_of() | {"lower": "loss", "signature": "loss|v1"}
+    rosa.post(to("upload-map"), form)
+    answer = rosa.post(to("upload-import"), form)
+    assert rosa.get(answer.url).url == reverse("console:validation", args=[study.slug])
+    assert values(study) == {
+        ("bleurt", "d0", "alpha"): 0.5,
+        ("bleurt", "d0", "beta"): 0.25,
+        ("bleurt", "d1", "alpha"): 0.75,
+        ("loss", "d0", "alpha"): 2,
+        ("loss", "d1", "alpha"): 3,
+    }
+    runs = ScoringRun.objects.values_list("metric", "higher_is_better", "signature")
+    assert set(runs) == {("bleurt", True, "loss|v1"), ("loss", False, "loss|v1")}
+
+
+def test_a_row_a_score_names_its_metric(rosa, study):
+    send(rosa, study, LONG)
+    assert show(rosa).context["summary"]["n_scores"] == 2
+    rosa.post(to("upload-import"), mapping_of())
+    do_jobs()
+    assert values(study) == {("bleurt", "d0", "alpha"): 0.5}
+    assert Score.objects.get(value=None).reason == "not computed"
+    assert ScoringRun.objects.get().signature == "imported|file:scores.csv"
+
+
+def test_all_faults_are_shown_at_their_cells_and_nothing_is_imported(rosa, study):
+    content = WIDE + "d9;alpha;1;1\nd1;beta;high;1\nd0;alpha;0.1;9\nd1;beta;1\n;beta;1;1\n"
+    upload = send(rosa, study, content)
+    assert upload.n_faults == 6
+    faults = [(one["line"], one["column"], one["value"]) for one in upload.faults]
+    assert faults == [
+        (2, "bleurt", "0,5"),
+        (5, "", ""),
+        (6, "bleurt", "high"),
+        (7, "loss", "9"),
+        (8, "", ""),
+        (9, "dialog_id", ""),
+    ]
+    missing = upload.faults[1]["problem"]
+    assert "'alpha'" in missing
+    assert "'d9'" in missing
+    rosa.post(to("upload-import"), mapping_of())
+    assert not ScoringRun.objects.exists()
+    assert Upload.objects.get().result is None
+
+
+def test_what_the_columns_are_is_said_and_kept(rosa, study):
+    content = "doc,bot,q\nd0,alpha,0.5\n"
+    send(rosa, study, content)
+    assert len(show(rosa).context["problems"]) == 1
+    rosa.post(to("upload-map"), mapping_of(doc="item"))
+    assert show(rosa).context["summary"]["n_scores"] == 1
+    rosa.post(to("upload-import"), mapping_of(doc="item"))
+    Upload.objects.all().delete()
+    again = send(rosa, study, content.replace("0.5", "0.75"))
+    assert again.mapping["uses"]["doc"] == "item"
+    rosa.post(to("upload-import"), mapping_of())
+    assert values(study) == {("q", "d0", "alpha"): 0.75}
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "parquet", "jsonl", "tsv"])
+def test_a_table_is_of_any_kind(rosa, study, kind):
+    import pandas as pd
+
+    frame = pd.DataFrame({"item": ["d0"], "system": ["alpha"], "bleurt": [0.5]})
+    content = BytesIO()
+    if kind == "xlsx":
+        frame.to_excel(content, index=False)
+    elif kind == "parquet":
+        frame.to_parquet(content)
+    elif kind == "jsonl":
+        content.write(frame.to_json(orient="records", lines=True).encode())
+    else:
+        content.write(frame.to_csv(index=False, sep="\t").encode())
+    send(rosa, study, content.getvalue(), f"scores.{kind}")
+    rosa.post(to("upload-import"), mapping_of())
+    do_jobs()
+    assert values(study) == {("bleurt", "d0", "alpha"): 0.5}
+
+
+def test_analysts_import_scores_and_the_log_says_so(researcher, colleague, signed_in):
+    team = create_team(name="Lab", owner=researcher)
+    set_role(team=team, user=colleague, role=Role.ANALYST, actor=researcher)
+    study = rating_study(n_items=1, team=team)
+    browser = signed_in(colleague)
+    send(browser, study, LONG)
+    browser.post(to("upload-import"), mapping_of())
+    assert Score.objects.count() == 2
+    entry = AuditEntry.objects.get(action="scores.import")
+    assert entry.details == {"file": "scores.csv", "n_scores": 2}
+    set_role(team=team, user=colleague, role=Role.AUDITOR, actor=researcher)
+    assert browser.get(to("upload")).status_code == 403
