@@ -30,17 +30,20 @@ from annotation.protocols.records import (
     Qualifications,
     QualificationTest,
 )
-from annotation.protocols.templates import read_protocol
+from annotation.protocols.templates import read_protocol, template_names
 from annotation.protocols.versions import current_document, newest_version, save_draft
 from annotation.protocols.yaml_files import write_yaml
 from console.check_view import title_of
 from console.practice_form import change_practice
 from console.protocol_form import change_questions, document_of, field_of, unread_numbers
 from console.protocol_labels import place_of
+from console.protocol_templates import TEMPLATES, purpose_of
+from console.protocol_templates import title_of as template_title
 from console.protocol_view import ProtocolView
 from console.qualification_test_form import change_tests
-from tests.annotation.studies import rating_study
+from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_on, message_codes
+from tests.console.pages import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -85,15 +88,12 @@ def tree(answer: Any) -> Any:
     return lxml.html.fromstring(answer.content.decode())
 
 
-def test_the_form_is_saved_as_a_draft_with_only_its_kinds_options(
-    rosa: Client, study: Study
-) -> None:
+def test_the_form_is_saved_as_a_draft_with_only_its_kinds_options(rosa, study):
     answer = rosa.post(address("protocol-save", study), FORM, headers={"HX-Request": "true"})
     assert answer.status_code == 200
     document = current_document(study)
     fit, why = document.questions
     assert (fit.kind, fit.maximum, fit.low_label, fit.points) == ("line", 50, "not at all", ())
-    assert why.when is not None
     assert (why.when.question, why.when.below, why.required) == ("fit", 20, False)
     assert document.instructions == "Read **all**.\nThen rate."
     assert (document.order.policy, document.order.seed) == ("latin_square", 7)
@@ -104,7 +104,7 @@ def test_the_form_is_saved_as_a_draft_with_only_its_kinds_options(
     assert not document.display.context  # its box is not ticked
 
 
-def test_characters_that_no_database_keeps_are_replaced(rosa: Client, study: Study) -> None:
+def test_characters_that_no_database_keeps_are_replaced(rosa, study):
     typed = FORM | {"title": "Rate\0", "consent-information": "\0", "q0-wording": "How\0?"}
     assert rosa.post(reverse("console:protocol-save", args=[study.slug]), typed).status_code < 400
     document = current_document(study)
@@ -114,7 +114,7 @@ def test_characters_that_no_database_keeps_are_replaced(rosa: Client, study: Stu
     assert (read.title, read.instructions) == ("\ufffd and \ufffd", "\U0001f600")
 
 
-def test_what_has_no_field_in_the_form_stays() -> None:
+def test_what_has_no_field_in_the_form_stays():
     before = replace(read_protocol("alternatives"), checks=(Check(kind="gold", share=0.2),))
     assert document_of(FORM, before).checks == before.checks
 
@@ -131,7 +131,7 @@ def fields_of_checks(study: Study, document: ProtocolDocument) -> dict[str, str]
     return {"n_checks": str(len(view.checks)), "holding-colluding": "on"} | fields
 
 
-def test_checks_of_the_yaml_go_through_the_form_without_a_loss(study: Study) -> None:
+def test_checks_of_the_yaml_go_through_the_form_without_a_loss(study):
     many = tuple(CheckCase(candidate=f"case {n}\n and more", value=n % 7) for n in range(70))
     source = CheckCase(item="a", source_item="b", source_candidate="c", value=0)
     checks = (
@@ -147,7 +147,7 @@ def test_checks_of_the_yaml_go_through_the_form_without_a_loss(study: Study) -> 
     assert "c0-case69-candidate" not in fields  # it has no field, and stays
 
 
-def test_checks_are_added_filled_in_and_removed(rosa: Client, study: Study) -> None:
+def test_checks_are_added_filled_in_and_removed(rosa, study):
     save = address("protocol-save", study)
     answer = rosa.post(save, {**FORM, "n_checks": "0", "action": "add-check"})
     assert answer.headers["Location"].endswith("?check=0#check-0")
@@ -174,16 +174,14 @@ def test_checks_are_added_filled_in_and_removed(rosa: Client, study: Study) -> N
     assert current_document(study).checks == ()
 
 
-def test_the_preview_has_a_check_and_only_the_researcher_is_informed_where(
-    rosa: Client, study: Study
-) -> None:
+def test_the_preview_has_a_check_and_only_the_researcher_is_informed_where(rosa, study):
     case = CheckCase(candidate="I like trains.", value=5)
     checks = (Check(kind="gold", cases=(case,)), Check(kind="repeat"))
     save_draft(study=study, document=replace(read_protocol("style_ratings"), checks=checks))
     shown = show(rosa, study, placed=0).context["placed"]
     preview = rosa.get(address("protocol-preview", study), {"placed": 0}).content.decode()
     card = next(each for each in preview.split("data-candidate=") if "I like trains." in each)
-    letter = re.search('<h2 class="badge">([A-Z])</h2>', card)[1]  # type: ignore[index]
+    letter = re.search('<h2 class="badge">([A-Z])</h2>', card)[1]
     assert re.search(rf"\b{letter}\b", shown.sentence)
     assert str(title_of(checks[0])) in shown.sentence
     assert str(title_of(checks[0])) not in preview
@@ -195,20 +193,14 @@ def test_the_preview_has_a_check_and_only_the_researcher_is_informed_where(
     assert not PlacedCheck.objects.exists()
 
 
-def test_a_draft_that_is_not_finished_says_what_is_missing_at_its_field(
-    rosa: Client, study: Study
-) -> None:
+def test_a_draft_is_frozen_once_finished_and_then_copied_and_discarded(rosa, study):
     rosa.post(address("protocol-save", study), {**FORM, "q0-high_label": ""})
     assert 'data-field="q0-high_label"' in show(rosa, study).content.decode()
     rosa.post(address("protocol-freeze", study))
-    assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
-
-
-def test_a_version_is_frozen_copied_and_discarded(rosa: Client, study: Study) -> None:
+    assert newest_version(study).frozen_at is None
     rosa.post(address("protocol-save", study), FORM)
     rosa.post(address("protocol-freeze", study))
     frozen = newest_version(study)
-    assert frozen is not None
     assert frozen.frozen_at is not None
     assert frozen.frozen_by is not None
     rosa.post(address("protocol-begin", study), {"source": "1"})
@@ -222,11 +214,16 @@ def test_a_version_is_frozen_copied_and_discarded(rosa: Client, study: Study) ->
 @pytest.mark.parametrize(
     ("name", "content"), [("protocol-begin", {"source": "best_worst"}), ("protocol-discard", {})]
 )
-def test_a_draft_that_was_replaced_or_discarded_can_be_brought_back(
-    rosa: Client, study: Study, name: str, content: dict[str, str]
-) -> None:
+def test_a_draft_is_replaced_if_a_source_is_chosen_and_can_be_brought_back(
+    rosa, study, name, content
+):
     rosa.post(address("protocol-save", study), FORM)
     mine = current_document(study)
+    page = show(rosa, study).content.decode()
+    assert re.search('<select[^>]*name="source"[^>]*><option value="">', page)
+    refused = rosa.post(address("protocol-begin", study), {"source": ""}, follow=True)
+    assert message_codes(refused) == ["no_protocol"]
+    assert current_document(study) == mine
     assert 'value="replaced"' not in show(rosa, study).content.decode()
     rosa.post(address(name, study), content)
     assert current_document(study) != mine
@@ -235,31 +232,16 @@ def test_a_draft_that_was_replaced_or_discarded_can_be_brought_back(
     assert current_document(study) == mine
 
 
-def test_a_page_opens_with_no_template_chosen_and_none_replaces_nothing(
-    rosa: Client, study: Study
-) -> None:
-    rosa.post(address("protocol-save", study), FORM)
-    mine = current_document(study)
-    assert re.search(
-        '<select[^>]*name="source"[^>]*><option value="">', show(rosa, study).content.decode()
-    )
-    refused = rosa.post(address("protocol-begin", study), {"source": ""}, follow=True)
-    assert message_codes(refused) == ["no_protocol"]
-    assert current_document(study) == mine
-
-
 def opened(browser: Client, study: Study) -> dict[str, str]:
     """What the form of an open page says of itself."""
     page = show(browser, study).content.decode()
     return {
-        name: re.search(rf'name="{name}" value="([0-9a-f]*)"', page)[1]  # type: ignore[index]
+        name: re.search(rf'name="{name}" value="([0-9a-f]*)"', page)[1]
         for name in ("seen", "writer")
     }
 
 
-def test_of_two_open_pages_the_later_saves_nothing_over_the_other_unasked(
-    rosa: Client, study: Study
-) -> None:
+def test_of_two_open_pages_the_later_saves_nothing_over_the_other_unasked(rosa, study):
     rosa.post(address("protocol-save", study), FORM)
     first, second = opened(rosa, study), opened(rosa, study)
     heard = {"HX-Request": "true"}
@@ -272,16 +254,14 @@ def test_of_two_open_pages_the_later_saves_nothing_over_the_other_unasked(
     assert current_document(study).title == "Mine, too"
     frozen = rosa.post(address("protocol-freeze", study), second, follow=True)
     assert message_codes(frozen) == ["draft_changed"]
-    assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
+    assert newest_version(study).frozen_at is None
     rosa.post(save, FORM | second | {"title": "Theirs", "overwrite": "1"})
     assert current_document(study).title == "Theirs"
     rosa.post(address("protocol-begin", study), {"source": "replaced"})
     assert current_document(study).title == "Mine, too"
 
 
-def test_yaml_of_a_page_that_is_out_of_date_is_kept_and_not_saved(
-    rosa: Client, study: Study
-) -> None:
+def test_yaml_of_a_page_that_is_out_of_date_or_has_a_fault_is_kept_and_not_saved(rosa, study):
     rosa.post(address("protocol-save", study), FORM)
     before = opened(rosa, study)
     rosa.post(address("protocol-save", study), FORM | opened(rosa, study) | {"title": "Mine"})
@@ -291,13 +271,8 @@ def test_yaml_of_a_page_that_is_out_of_date_is_kept_and_not_saved(
     assert codes_on(page) == ["draft_changed"]
     assert escape(text.splitlines()[0]) in page
     assert current_document(study).title == "Mine"
-    rosa.post(address("protocol-yaml", study), before | {"yaml": text, "overwrite": "1"})
-    assert current_document(study) == read_protocol("preference")
-
-
-def test_yaml_is_saved_only_without_a_fault(rosa: Client, study: Study) -> None:
-    text = write_yaml(read_protocol("preference"))
-    rosa.post(address("protocol-yaml", study), {"yaml": text.replace("\n", "\r\n")})
+    crlf = text.replace("\n", "\r\n")
+    rosa.post(address("protocol-yaml", study), before | {"yaml": crlf, "overwrite": "1"})
     assert current_document(study) == read_protocol("preference")
     wrong = rosa.post(address("protocol-yaml", study), {"yaml": text + "colour: red\n"})
     assert [fault.path for fault in wrong.context["yaml_faults"]] == [("colour",)]
@@ -305,7 +280,7 @@ def test_yaml_is_saved_only_without_a_fault(rosa: Client, study: Study) -> None:
     assert current_document(study) == read_protocol("preference")
 
 
-def test_the_preview_is_the_workers_page_in_a_sandbox(rosa: Client, study: Study) -> None:
+def test_the_preview_is_the_workers_page_in_a_sandbox(rosa, study):
     save_draft(study=study, document=read_protocol("style_ratings"))
     Candidate.objects.update(system="hidden-system")
     answer = rosa.get(address("protocol-preview", study))
@@ -329,9 +304,7 @@ def test_the_preview_is_the_workers_page_in_a_sandbox(rosa: Client, study: Study
         ("show:1", ["fit", "why"]),
     ],
 )
-def test_buttons_move_copy_add_and_remove_questions(
-    study: Study, action: str, names: list[str]
-) -> None:
+def test_buttons_move_copy_add_and_remove_questions(study, action, names):
     document = document_of(FORM, read_protocol("preference"))
     changed, _index = change_questions(document, action)
     assert [question.name for question in changed.questions] == names
@@ -351,7 +324,7 @@ def test_buttons_move_copy_add_and_remove_questions(
         (("questions",), "add-question"),
     ],
 )
-def test_a_fault_names_the_field_it_is_about(path: tuple[Any, ...], field: str) -> None:
+def test_a_fault_names_the_field_it_is_about(path, field):
     assert field_of(path) == field
 
 
@@ -373,7 +346,7 @@ def every_path(document: ProtocolDocument) -> list[tuple[Any, ...]]:
     return paths
 
 
-def test_a_fault_is_named_by_the_label_of_its_field(rosa: Client, study: Study) -> None:
+def test_a_fault_is_named_by_the_label_of_its_field(rosa, study):
     scores = {"line": 50, "yes_no": 1}
     questions = tuple(
         ProtocolQuestion(name=kind, kind=kind, wording="W", when=Condition("line", below=5))
@@ -405,7 +378,7 @@ def test_a_fault_is_named_by_the_label_of_its_field(rosa: Client, study: Study) 
     assert unnamed == {"c0-share"} - seen
 
 
-def test_a_fault_is_said_in_the_words_of_the_form(rosa: Client, study: Study) -> None:
+def test_a_fault_is_said_in_the_words_of_the_form(rosa, study):
     rosa.post(address("protocol-save", study), FORM | {"q0-low_label": "", "language": "?"})
     faults = faults_on(show(rosa, study))
     assert faults.keys() == {"language", "q0-low_label"}
@@ -434,7 +407,7 @@ PRACTISED = FORM | {
 }
 
 
-def test_a_qualification_test_is_typed_into_the_form() -> None:
+def test_a_qualification_test_is_typed_into_the_form():
     before = document_of(FORM, read_protocol("style_ratings"))
     (test,) = document_of(TESTED, before).qualifications.tests
     assert (test.title, test.pass_percent, test.retry_after_seconds) == ("Practice", 100, 0)
@@ -448,7 +421,7 @@ def test_a_qualification_test_is_typed_into_the_form() -> None:
     assert document_of(FORM, document_of(TESTED, before)).qualifications.tests == (test,)
 
 
-def test_the_right_answer_of_a_yes_or_no_is_chosen_in_words(rosa: Client, study: Study) -> None:
+def test_the_right_answer_of_a_yes_or_no_is_chosen_in_words(rosa, study):
     values = {"q0-kind": "yes_no", "t0-case0-score-fit": "1", "t0-case0-reference": "This one."}
     checks = {"n_checks": "1", "c0-kind": "gold", "c0-n_cases": "1", "c0-case0-value": "0"}
     checks |= {"c0-case0-candidate": "No."}
@@ -463,7 +436,7 @@ def test_the_right_answer_of_a_yes_or_no_is_chosen_in_words(rosa: Client, study:
     assert (test.cases[0].scores, test.cases[0].reference) == ({"fit": 1}, "This one.")
 
 
-def test_right_values_follow_a_question_that_is_renamed_while_typing() -> None:
+def test_right_values_follow_a_question_that_is_renamed_while_typing():
     """The fields of a page that was not loaded again are still called by the former name."""
     shown = TESTED | {"n_examples": "1", "e0-candidate": "Yes.", "e0-score-fit": "30"}
     before = document_of(shown, read_protocol("style_ratings"))
@@ -474,7 +447,7 @@ def test_right_values_follow_a_question_that_is_renamed_while_typing() -> None:
         assert before.qualifications.tests[0].cases[0].scores == {name or "fit": 40}
 
 
-def test_buttons_add_and_remove_tests_up_to_three_and_pages_of_practice() -> None:
+def test_buttons_add_and_remove_tests_up_to_three_and_pages_of_practice():
     document = read_protocol("style_ratings")
     for _press in range(4):
         document, _index = change_tests(document, "add-test")
@@ -504,9 +477,7 @@ FAULTS_OF_PRACTICE = {
     ("typed", "wrong", "others"),
     [(TESTED, FAULTS_OF_TESTS, {"t0-case1-candidate"}), (PRACTISED, FAULTS_OF_PRACTICE, set())],
 )
-def test_each_fault_of_tests_and_practice_stands_at_its_field(
-    rosa: Client, study: Study, typed: dict[str, str], wrong: dict[str, str], others: set[str]
-) -> None:
+def test_each_fault_of_tests_and_practice_stands_at_its_field(rosa, study, typed, wrong, others):
     rosa.post(address("protocol-save", study), typed | wrong)
     page = show(rosa, study)
     fields = set(re.findall(r'data-field="([tp][^"]*)"', page.content.decode()))
@@ -514,7 +485,7 @@ def test_each_fault_of_tests_and_practice_stands_at_its_field(
     assert fields <= set(tree(page).xpath("//@id"))
 
 
-def test_tests_are_added_and_removed_on_the_page(rosa: Client, study: Study) -> None:
+def test_tests_and_practice_are_added_and_removed_on_the_page(rosa, study):
     save = address("protocol-save", study)
     answer = rosa.post(save, FORM | {"n_tests": "0", "action": "add-test"})
     assert answer.headers["Location"].endswith("?test=0#test-0")
@@ -523,18 +494,19 @@ def test_tests_are_added_and_removed_on_the_page(rosa: Client, study: Study) -> 
     assert current_document(study).qualifications.tests[0].title == "Practice"
     rosa.post(save, TESTED | {"action": "remove-test:0"})
     assert current_document(study).qualifications.tests == ()
+    answer = rosa.post(save, FORM | {"action": "add-practice"})
+    assert answer.headers["Location"].endswith("?practice=0#practice-0")
+    assert "p0-c0-text" in faults_on(rosa.get(answer.headers["Location"]))
+    rosa.post(save, PRACTISED | {"action": "remove-page-practice:0"})
+    practice = current_document(study).qualifications.practice
+    assert [each.item for each in practice.items] == ["d1"]
 
 
-# Practice
+def practice_of(data: dict[str, str]) -> Practice | None:
+    return document_of(data, read_protocol("style_ratings")).qualifications.practice
 
 
-def practice_of(data: dict[str, str]) -> Practice:
-    practice = document_of(data, read_protocol("style_ratings")).qualifications.practice
-    assert practice is not None
-    return practice
-
-
-def test_practice_is_typed_into_the_form() -> None:
+def test_practice_is_typed_into_the_form():
     practice = practice_of(PRACTISED)
     assert (practice.reward_usd, practice.attempts, practice.most_workers) == (0.07, None, 5)
     assert (practice.pass_percent, practice.tolerance_percent) == (75, 10)
@@ -548,21 +520,14 @@ def test_practice_is_typed_into_the_form() -> None:
     renamed = practice_of(PRACTISED | {"q0-was": "fit", "q0-name": "fitness"})
     first = renamed.items[0].candidates[0]
     assert (first.scores, list(first.feedback)) == ({"fitness": 40}, ["fitness"])
+    wrong = dict.fromkeys(("practice-reward_usd", "practice-most_workers", "p0-c0-score-fit"), "x")
+    assert set(unread_numbers(PRACTISED | wrong)) == set(wrong)
     # A form without a part for practice leaves it as it was.
     before = document_of(PRACTISED, read_protocol("style_ratings"))
     assert document_of(FORM, before).qualifications.practice == practice
 
 
-def test_what_is_no_number_is_reported_at_its_field() -> None:
-    wrong = {
-        "practice-reward_usd": "a dime",
-        "practice-most_workers": "all",
-        "p0-c0-score-fit": "x",
-    }
-    assert set(unread_numbers(PRACTISED | wrong)) == set(wrong)
-
-
-def test_what_is_stored_comes_back_from_the_page_as_it_was(rosa: Client, study: Study) -> None:
+def test_what_is_stored_comes_back_from_the_page_as_it_was(rosa, study):
     rosa.post(address("protocol-save", study), PRACTISED)
     before = current_document(study)
     page = lxml.html.fromstring(rosa.get(address("protocol", study)).content.decode())
@@ -575,20 +540,7 @@ def test_what_is_stored_comes_back_from_the_page_as_it_was(rosa: Client, study: 
     assert page.xpath("//datalist[@id='practice-items']/option/@value")[:2] == ["d0", "d1"]
 
 
-def test_practice_is_begun_on_the_page_and_what_is_missing_said(rosa: Client, study: Study) -> None:
-    save = address("protocol-save", study)
-    answer = rosa.post(save, FORM | {"action": "add-practice"})
-    assert answer.headers["Location"].endswith("?practice=0#practice-0")
-    assert "p0-c0-text" in faults_on(rosa.get(answer.headers["Location"]))
-    rosa.post(save, PRACTISED | {"action": "remove-page-practice:0"})
-    practice = current_document(study).qualifications.practice
-    assert practice is not None
-    assert [each.item for each in practice.items] == ["d1"]
-
-
-def test_the_preview_is_the_page_of_practice_once_it_has_no_fault(
-    rosa: Client, study: Study
-) -> None:
+def test_the_preview_is_the_page_of_practice_once_it_has_no_fault(rosa, study):
     rosa.post(address("protocol-save", study), PRACTISED)
     preview = address("protocol-preview", study)
     marker = '"practice": {'
@@ -602,15 +554,30 @@ def test_the_preview_is_the_page_of_practice_once_it_has_no_fault(
     assert marker in rosa.get(preview, {"practice": "1"}).content.decode()
 
 
-def test_the_pages_statements_do_not_grow_with_practice(
-    rosa: Client, study: Study, django_assert_max_num_queries
-) -> None:
+def test_the_pages_statements_do_not_grow_with_practice(rosa, study, django_assert_max_num_queries):
     rosa.post(address("protocol-save", study), PRACTISED)
     document = current_document(study)
     practice = document.qualifications.practice
-    assert practice is not None
     many = replace(practice, items=practice.items[:1] * 20)
     rules = replace(document.qualifications, practice=many)
     save_draft(study=study, document=replace(document, qualifications=rules))
     with django_assert_max_num_queries(15):
         rosa.get(address("protocol", study))
+
+
+def test_every_template_has_a_title_and_a_purpose():
+    assert set(TEMPLATES) == set(template_names())
+    assert len({template_title(name) for name in TEMPLATES}) == len(TEMPLATES)
+
+
+def test_pages_offer_a_template_by_one_name_and_say_what_it_is_for(rosa, researcher):
+    rating_study("rated", owner=researcher)
+    ticked_study("ticked", owner=researcher)
+    of_studies = "".join(
+        rosa.get(reverse("console:protocol", args=[slug])).content.decode()
+        for slug in ("rated", "ticked")
+    )
+    for page in (of_studies, rosa.get(reverse("console:new-study")).content.decode()):
+        for name in TEMPLATES:
+            assert f'<option value="{name}">{template_title(name)}'.replace("'", "&#x27;") in page
+            assert purpose_of(name) in words_of(page)
