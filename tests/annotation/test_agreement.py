@@ -1,12 +1,22 @@
+"""Agreement of a study: its coefficients, of rounds, and of categories in an order."""
+
 import itertools
 import json
 from itertools import pairwise
 from math import isnan
 
+import numpy as np
 import pytest
 
+from accounts.models import User
 from annotation.agreement import rounds_of, study_agreement
-from annotation.models import Submission
+from annotation.disagreement import unit_table
+from annotation.frames import judgment_frame
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Adjudication, Judgment, Question, Study, Submission
+from annotation.protocols.validation import document_faults
+from annotation.reassessment import round_agreement
+from annotation.units import judged_units
 from presentation.records import plain_records
 from stats.agreement import CiMethod, Reason
 from tests.annotation.studies import (
@@ -16,6 +26,7 @@ from tests.annotation.studies import (
     rated_study,
     rating_study,
     tick,
+    ticked_study,
 )
 
 pytestmark = pytest.mark.django_db
@@ -78,18 +89,15 @@ def test_conditions_are_reported_after_all_of_them_together():
     assert only(study_agreement(judged_study("one", conditions=("calm",)))).condition == ""
 
 
-def test_rejected_submissions_do_not_count():
+def test_rounds_are_reported_apart_and_rejected_submissions_do_not_count():
     study = judged_study()
     Submission.objects.filter(annotator__pseudonym="Cyd").update(status=Submission.Status.REJECTED)
     without = judged_study("without", ("Ann", "Bob"))
     # As texts, since some values are NaN, which equals nothing.
     assert repr(only(study_agreement(study))) == repr(only(study_agreement(without)))
-
-
-def test_rounds_are_reported_apart():
     import krippendorff
 
-    study = judged_study(annotators=("Ann",))
+    study = judged_study("rounds", ("Ann",))
     judge(study, "Ann", round=2)
     assert only(study_agreement(study)).alpha.reason == Reason.ONE_ANNOTATOR
     judge(study, "Cyd", round=2)
@@ -101,7 +109,7 @@ def test_rounds_are_reported_apart():
     assert rounds_of(study) == [1, 2]
 
 
-def test_kappa_is_that_of_every_pair_at_the_nominal_level():
+def test_kappa_is_that_of_every_pair_at_the_nominal_level_or_has_a_reason():
     from sklearn.metrics import cohen_kappa_score
 
     pairs = study_agreement(judged_study(level="nominal")).pairs
@@ -113,9 +121,19 @@ def test_kappa_is_that_of_every_pair_at_the_nominal_level():
     assert kappas == pytest.approx(expected)
     assert set(pairs["question"]) == {"appropriateness"}
     assert set(pairs["n_overlap"]) == {6}
+    study = rating_study(level="nominal")
+    rate(study, "Ann", "d0", {"alpha": 1, "beta": 1})
+    rate(study, "Bob", "d0", {"alpha": 1, "beta": 1})
+    rate(study, "Cyd", "d1", {"alpha": 1})
+    rate(study, "Bob", "d1", {"alpha": 1})
+    records = plain_records(study_agreement(study).pairs)
+    pairs = [(row["annotator_a"], row["annotator_b"]) for row in records]
+    assert pairs == [("Ann", "Bob"), ("Bob", "Cyd")]
+    assert [row["reason"] for row in records] == [Reason.SINGLE_CATEGORY, Reason.SINGLE_ITEM]
+    assert [row["kappa"] for row in records] == [None, None]
 
 
-def test_kappa_of_an_ordinal_scale_counts_the_steps_that_nobody_chose():
+def test_kappa_of_an_ordinal_scale_counts_its_steps_and_ranks_what_is_between():
     from sklearn.metrics import cohen_kappa_score
 
     study = judged_study(annotators=(), level="ordinal")
@@ -133,41 +151,20 @@ def test_kappa_of_an_ordinal_scale_counts_the_steps_that_nobody_chose():
     study.questions.update(scale_max=100_000)
     [row] = study_agreement(study).pairs.itertuples()
     assert row.kappa == pytest.approx(by_rank)
-
-
-def test_a_rating_between_the_steps_of_an_ordinal_scale_is_still_a_rank():
-    study = judged_study(annotators=("Ann", "Bob"), level="ordinal")
+    study = judged_study("between", ("Ann", "Bob"), level="ordinal")
     rate(study, "Cyd", "d0", {"alpha": 1.5, "beta": 2})
     pairs = study_agreement(study).pairs
     assert list(pairs["n_overlap"]) == [6, 2, 2]
     assert not pairs["kappa"].isna().all()
 
 
-def test_pairs_without_a_kappa_say_why():
-    study = rating_study(level="nominal")
-    rate(study, "Ann", "d0", {"alpha": 1, "beta": 1})
-    rate(study, "Bob", "d0", {"alpha": 1, "beta": 1})
-    rate(study, "Cyd", "d1", {"alpha": 1})
-    rate(study, "Bob", "d1", {"alpha": 1})
-    records = plain_records(study_agreement(study).pairs)
-    assert [(row["annotator_a"], row["annotator_b"]) for row in records] == [
-        ("Ann", "Bob"),
-        ("Bob", "Cyd"),
-    ]
-    assert [row["reason"] for row in records] == [Reason.SINGLE_CATEGORY, Reason.SINGLE_ITEM]
-    assert [row["kappa"] for row in records] == [None, None]
-
-
-def test_questions_come_in_the_studys_order_and_share_one_table_of_pairs():
+def test_questions_and_pools_share_one_table_of_pairs():
     study = rated_study(questions=("style", "liked"), level="nominal")
     study.questions.filter(name="style").update(level="interval")
     report = study_agreement(study)
     assert set(report.pairs["question"]) == {"liked"}
     rows = [(row.question, row.level) for row in report.questions]
     assert rows == [("style", "interval"), ("liked", "nominal")]
-
-
-def test_pools_are_agreed_upon_product_by_product():
     # A candidate's key may recur in another item.
     import krippendorff
     from sklearn.metrics import cohen_kappa_score
@@ -212,25 +209,16 @@ def test_a_study_without_judgments_or_questions_has_an_empty_report():
     assert (report.questions, len(report.pairs)) == ((), 0)
 
 
-def test_records_can_be_written_as_json_with_null_for_undefined():
+def test_every_coefficient_is_recorded_with_its_value_or_reason():
     study = judged_study(annotators=("Ann",))
     [record] = json.loads(json.dumps(study_agreement(study).records(), allow_nan=False))
     assert record == record | {
-        "question": "appropriateness",
-        "by": "",
-        "level": "interval",
-        "name": "krippendorff_alpha",
-        "value": None,
-        "ci_low": None,
-        "reason": "one_annotator",
-        "n_labels": 6,
+        **{"question": "appropriateness", "by": "", "level": "interval", "n_labels": 6},
+        **{"name": "krippendorff_alpha", "value": None, "ci_low": None, "reason": "one_annotator"},
     }
-
-
-def test_every_coefficient_of_a_question_is_recorded_with_its_value_or_reason():
     import krippendorff
 
-    records = study_agreement(judged_study(level="nominal")).coefficient_records()
+    records = study_agreement(judged_study("nominal", level="nominal")).coefficient_records()
     values = {record["name"]: record["value"] for record in records}
     assert values["krippendorff_alpha"] == pytest.approx(
         krippendorff.alpha(list(RATINGS.values()), level_of_measurement="nominal")
@@ -239,9 +227,6 @@ def test_every_coefficient_of_a_question_is_recorded_with_its_value_or_reason():
     assert "krippendorff_alpha_masi" not in values
     assert all((record["value"] is None) == bool(record["reason"]) for record in records)
     assert {record["with_flagged"] for record in records} == {True}
-
-
-def test_a_scale_counts_its_unused_categories():
     study = alternatives_study(pools={"boot": ("clog", "pump"), "gown": ("coat",)})
     study.questions.update(categories=["no", "yes", "unsure"])
     for person, clogs in (("Ann", {"clog", "pump"}), ("Bob", {"clog"})):
@@ -252,7 +237,7 @@ def test_a_scale_counts_its_unused_categories():
     assert value == pytest.approx((2 / 3 - 1 / 3) / (1 - 1 / 3))
 
 
-def test_flagged_submissions_are_counted_and_shown_both_ways():
+def test_flags_are_counted_and_shown_both_ways_unless_of_another_round_or_rejected():
     study = judged_study()
     doubt(*study.annotators.get(pseudonym="Cyd").submissions.all())
     report, without = study_agreement(study), judged_study("without", ("Ann", "Bob"))
@@ -261,10 +246,7 @@ def test_flagged_submissions_are_counted_and_shown_both_ways():
     [unflagged] = report.unflagged
     assert unflagged.record() == only(study_agreement(without)).record()
     assert {row["with_flagged"] for row in report.coefficient_records()} == {True, False}
-
-
-def test_a_flag_in_another_round_or_on_what_was_rejected_is_not_shown():
-    study = judged_study(annotators=("Ann", "Bob"))
+    study = judged_study("again", ("Ann", "Bob"))
     doubt(rate(study, "Ann", "d0", {"alpha": 1}, round=2))
     rejected = rate(study, "Cyd", "d0", {"alpha": 1}, status=Submission.Status.REJECTED)
     doubt(rejected)
@@ -274,11 +256,8 @@ def test_a_flag_in_another_round_or_on_what_was_rejected_is_not_shown():
 
 def test_what_is_ticked_of_an_item_is_also_compared_as_a_set():
     study = alternatives_study()
-    ticks = {
-        "Ann": ({"clog", "pump"}, set()),
-        "Bob": ({"clog"}, set()),
-        "Cyd": ({"flat"}, {"skirt"}),
-    }
+    ticks = {"Ann": ({"clog", "pump"}, set()), "Bob": ({"clog"}, set())}
+    ticks["Cyd"] = ({"flat"}, {"skirt"})
     for person, pools in ticks.items():
         for item, ticked in zip(("boot", "gown"), pools, strict=True):
             tick(study, person, item, ticked)
@@ -294,3 +273,161 @@ def test_what_is_ticked_of_an_item_is_also_compared_as_a_set():
     ]
     observed, chance = sum(between) / 6, sum(expected) / len(expected)
     assert sets.value == pytest.approx(1 - observed / chance)
+
+
+def of(row, name):
+    [coefficient] = [c for c in row.coefficients if c.name == name]
+    return coefficient
+
+
+def test_the_same_annotator_judging_again_is_set_against_themselves():
+    from sklearn.metrics import cohen_kappa_score
+
+    study = ticked_study()
+    assert round_agreement(study) == []
+    tick(study, "Ann", "boot", {"clog"}, round=2)
+    tick(study, "Ann", "gown", {"coat"}, round=2)
+    [row] = round_agreement(study)
+    assert (row.question, row.earlier, row.later) == ("acceptable", 1, 2)
+    assert row.by == "same annotator"
+    assert (row.n_pairs, row.level) == (5, "nominal")
+    kappa = cohen_kappa_score([1, 1, 0, 0, 0], [1, 0, 0, 0, 1])
+    assert of(row, "cohen_kappa").value == pytest.approx(kappa)
+    assert of(row, "percent_agreement").value == pytest.approx(3 / 5)
+    records = json.loads(json.dumps(row.coefficient_records(), allow_nan=False))
+    assert {record["by"] for record in records} == {"same annotator"}
+    assert all(record["reason"] for record in records if record["value"] is None)
+
+
+def test_several_or_other_annotators_are_distinguished_from_the_same():
+    study = ticked_study()
+    tick(study, "Ann", "boot", {"clog", "pump"}, round=2)
+    tick(study, "Bob", "gown", {"coat", "skirt"}, round=2)
+    again, other = round_agreement(study)
+    assert (again.by, again.n_pairs) == ("same annotator", 3)
+    assert (other.by, other.n_pairs) == ("another annotator", 2)
+    assert of(again, "percent_agreement").value == 1
+    assert of(other, "percent_agreement").value == 0
+    study = ticked_study("several")
+    for person in ("Bob", "Cyd"):
+        tick(study, person, "boot", {"clog", "pump"}, round=2)
+    [row] = round_agreement(study)
+    assert row.n_pairs == 6
+    assert of(row, "percent_agreement").value == 1
+
+
+def test_every_two_rounds_and_every_question_are_reported_unless_judged_once():
+    study = rated_study(questions=("style", "wit"))
+    for submission in list(study.items.get(key="d0").submissions.all()):
+        for round in (2, 3):
+            judgments = list(submission.judgments.all())
+            again = type(submission).objects.create(
+                item=submission.item, annotator=submission.annotator, round=round, raw="{}"
+            )
+            for judgment in judgments:
+                again.judgments.create(
+                    candidate=judgment.candidate, question=judgment.question, value=judgment.value
+                )
+    rows = [row for row in round_agreement(study) if row.by == "same annotator"]
+    assert [(row.question, row.earlier, row.later) for row in rows] == [
+        (name, *rounds) for name in ("style", "wit") for rounds in ((1, 2), (1, 3), (2, 3))
+    ]
+    assert all(of(row, "krippendorff_alpha").value == 1 for row in rows)
+    study = alternatives_study()
+    tick(study, "Ann", "boot", {"clog"})
+    tick(study, "Ann", "gown", {"coat"}, round=2)
+    tick(study, "Bob", "boot", {"clog"}, round=2, status="rejected")
+    assert round_agreement(study) == []
+
+
+def test_the_number_of_queries_does_not_grow_with_the_questions(django_assert_num_queries):
+    for n in (1, 3):
+        study = rated_study(f"asked-{n}", questions=[f"q{index}" for index in range(n)])
+        rate(study, "Ann", "d0", {"alpha": 20}, round=2)
+        with django_assert_num_queries(6):
+            round_agreement(study)
+
+
+GRADES = ["Not relevant", "Slightly relevant", "Relevant", "Highly relevant", "I can't judge"]
+CANNOT = 4.0
+ANN = [0, 1, 2, 3, 3, 2, 1, 0, 0, CANNOT, 2, 1]
+BEA = [0, 2, 2, 3, 1, 2, 1, 1, 0, 2, CANNOT, 1]
+
+
+@pytest.fixture
+def graded() -> Study:
+    study = rating_study("graded", n_items=6)
+    question = study.questions.get()
+    Question.objects.filter(pk=question.pk).update(
+        kind="category", level="ordinal", scale_min=0, scale_max=4, categories=GRADES
+    )
+    for name, values in (("Ann", ANN), ("Bea", BEA)):
+        rest = iter(values)
+        for item in study.items.all():
+            rate(study, name, item.key, {"alpha": next(rest), "beta": next(rest)})
+    return Study.objects.get(pk=study.pk)
+
+
+def coefficients(study: Study) -> dict[str, float]:
+    (report,) = study_agreement(study).questions
+    return {one.name: one.value for one in report.coefficients}
+
+
+def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded: Study) -> None:
+    from krippendorff import alpha
+    from sklearn.metrics import cohen_kappa_score
+
+    both = [(a, b) for a, b in zip(ANN, BEA, strict=True) if CANNOT not in (a, b)]
+    first, second = (list(map(int, side)) for side in zip(*both, strict=True))
+    found = coefficients(graded)
+    labels = [0, 1, 2, 3]
+    for weights in ("linear", "quadratic"):
+        expected = cohen_kappa_score(first, second, weights=weights, labels=labels)
+        assert found[f"cohen_kappa_{weights}"] == pytest.approx(expected)
+    matrix = np.array([first, second], dtype=float)
+    expected = alpha(reliability_data=matrix, level_of_measurement="ordinal")
+    assert found["krippendorff_alpha"] == pytest.approx(expected)
+
+
+def test_an_answer_that_nothing_can_be_said_is_no_judgment_or_label(
+    graded: Study, admin_user: User
+) -> None:
+    assert Judgment.objects.of(graded).count() == 24
+    frame = judgment_frame(graded)
+    assert len(frame) == 22
+    assert frame["value"].max() == 3
+    assert judged_units(graded.questions.get(), frame).categories == [0, 1, 2, 3]
+    # Disputes are measured on the grades alone.
+    table = unit_table(graded.questions.get())
+    assert len(table) == 10
+    assert table["spread"].max() == pytest.approx(2 / 3)
+    question = graded.questions.get()
+    before = make_label_set(question=question, rule=Rule("majority")).label_set
+    candidate = before.labels.earliest("pk").candidate
+    Adjudication.objects.create(
+        question=question, candidate=candidate, round=1, value=CANNOT, decided_by=admin_user
+    )
+    after = make_label_set(question=question, rule=Rule("majority")).label_set
+    assert before.labels.filter(candidate=candidate).exists()
+    assert not after.labels.filter(candidate=candidate).exists()
+    assert after.n_labels == before.n_labels - 1
+
+
+def protocol(**question: object) -> dict[str, object]:
+    asked = {"name": "relevance", "kind": "category", "wording": "How relevant?", **question}
+    about = {"assay_protocol": 1, "title": "Relevance", "instructions": "Judge."}
+    return {**about, "questions": [asked]}
+
+
+@pytest.mark.parametrize(
+    ("categories", "level", "code"),
+    [
+        (["No", "Yes"], "interval", "not_ordinal"),
+        (["I can't judge", "No", "Yes"], "ordinal", "too_few_in_order"),
+        (["No", "Yes", "I don't know", "Certainly"], "ordinal", "after_cannot_judge"),
+    ],
+)
+def test_an_order_that_is_none_is_refused(categories: list[str], level: str, code: str) -> None:
+    faults = document_faults(protocol(categories=categories, level=level))
+    assert code in [fault.code for fault in faults]
+    assert not document_faults(protocol(categories=["No", "Yes"], level="ordinal"))
