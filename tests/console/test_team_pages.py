@@ -90,43 +90,39 @@ def actions(team):
 # The team's page.
 
 
-def test_a_team_is_made_and_owned_by_whoever_makes_it(rosa):
+def test_a_team_is_made_once_by_name_and_owned_by_whoever_makes_it(rosa):
     answer = post(rosa, "new-team", name="Dialogue Lab")
     assert answer.url == "/teams/dialogue-lab/"
     assert role_of(Team.objects.get(), "rosa") == "owner"
     assert rosa.get(answer.url).status_code == 200
-
-
-def test_a_name_that_is_taken_makes_no_second_team(rosa, team):
     page = rosa.post(reverse("console:new-team"), {"name": "Dialogue Lab"}, follow=True)
     assert page.context["form"].errors or message_codes(page)
     assert Team.objects.count() == 1
 
 
-def test_a_member_of_one_team_is_not_changed_by_way_of_another(rosa, team, other_team):
+def test_members_and_invitations_of_one_team_are_not_changed_by_way_of_another(
+    rosa, team, other_team, colleague, signed_in
+):
     carl = member_id(other_team, "carl")
     for name in ("member-role", "member-remove", "member-password"):
         assert post(rosa, name, team.slug, carl, role="analyst").status_code == 404
     assert role_of(other_team, "carl") == "owner"
+    invite(signed_in(colleague), other_team)
+    answer = post(rosa, "invitation-revoke", team.slug, Invitation.objects.get().pk)
+    assert (answer.status_code, Invitation.objects.open().count()) == (404, 1)
 
 
-@pytest.mark.parametrize(
-    ("action", "name", "role"),
-    [
-        ("role", "the-analyst", "owner"),
-        ("role", "rosa", "analyst"),
-        ("role", "the-manager", "owner"),
-        ("remove", "rosa", ""),
-    ],
-)
-def test_a_manager_neither_appoints_nor_changes_nor_removes_owners(
-    member_of, team, action, name, role
-):
+def test_a_manager_neither_invites_nor_appoints_nor_changes_nor_removes_owners(member_of, team):
     member_of(team, "analyst")
     manager = member_of(team, "manager")
-    before = role_of(team, name)
-    post(manager, f"member-{action}", team.slug, member_id(team, name), role=role)
-    assert role_of(team, name) == before
+    for name, role in (("the-analyst", "owner"), ("rosa", "analyst"), ("the-manager", "owner")):
+        before = role_of(team, name)
+        post(manager, "member-role", team.slug, member_id(team, name), role=role)
+        assert role_of(team, name) == before
+    post(manager, "member-remove", team.slug, member_id(team, "rosa"))
+    assert role_of(team, "rosa") == "owner"
+    assert invite(manager, team, role="owner") is None
+    assert not Invitation.objects.exists()
 
 
 def test_an_owner_changes_roles_and_the_last_owner_stays(rosa, team, member_of):
@@ -165,7 +161,7 @@ def test_removing_asks_first_and_names_who_loses_access(rosa, team, member_of):
     assert "nina" in text
 
 
-def test_removing_a_member_ends_their_access_and_names_the_studies_that_stay_open(
+def test_removing_a_member_ends_their_access_and_names_studies_that_stay_open(
     rosa, team, member_of
 ):
     study = rated_study(team=team)
@@ -180,13 +176,11 @@ def test_removing_a_member_ends_their_access_and_names_the_studies_that_stay_ope
     messages = rosa.post(where, follow=True).context["messages"]
     assert any("Tone of voice" in str(message) for message in messages)
     assert [analyst.get(page).status_code for page in pages] == [404, 200, 404]
-
-
-def test_members_leave_by_themselves(team, member_of):
-    analyst = member_of(team, "analyst")
-    answer = post(analyst, "member-remove", team.slug, member_id(team, "the-analyst"))
+    # Members leave by themselves.
+    manager = member_of(team, "manager")
+    answer = post(manager, "member-remove", team.slug, member_id(team, "the-manager"))
     assert answer.url == reverse("console:teams")
-    assert role_of(team, "the-analyst") is None
+    assert role_of(team, "the-manager") is None
 
 
 def test_the_wage_floor_is_set_and_recorded(rosa, team):
@@ -241,8 +235,12 @@ def test_who_is_invited_logs_in_and_joins_with_the_account_they_have(rosa, team,
     assert role_of(team, "rosa") == "owner"
 
 
-def test_a_link_holds_once(rosa, team):
+def test_a_link_holds_once_and_is_stored_nowhere_but_in_the_answer(rosa, team):
     link = invite(rosa, team)
+    token = link.split("/")[2]
+    assert token not in str([*Invitation.objects.values(), *AuditEntry.objects.values()])
+    assert token not in rosa.get("/teams/dialogue-lab/").content.decode()
+    assert Invitation.objects.get().expires_at - timezone.now() <= HOLDS
     join_anew(link)
     # An address that nobody mailed is not confirmed by an invitation.
     assert not User.objects.get(username="nina").emailaddress_set.get().verified
@@ -266,29 +264,6 @@ def test_a_link_that_does_not_hold_makes_no_account(rosa, team, member_of, chang
     _browser, answer = join_anew(link)
     assert answer.status_code == 410
     assert not User.objects.filter(username="nina").exists()
-
-
-def test_a_link_is_stored_nowhere_but_in_the_answer(rosa, team):
-    token = invite(rosa, team).split("/")[2]
-    assert token not in str(list(Invitation.objects.values()))
-    assert token not in str(list(AuditEntry.objects.values()))
-    assert token not in rosa.get("/teams/dialogue-lab/").content.decode()
-    assert Invitation.objects.get().expires_at - timezone.now() <= HOLDS
-
-
-def test_a_manager_invites_no_owner(member_of, team):
-    manager = member_of(team, "manager")
-    assert invite(manager, team, role="owner") is None
-    assert not Invitation.objects.exists()
-
-
-def test_nobody_takes_back_an_invitation_of_another_team(
-    rosa, team, colleague, other_team, signed_in
-):
-    invite(signed_in(colleague), other_team)
-    answer = post(rosa, "invitation-revoke", team.slug, Invitation.objects.get().pk)
-    assert answer.status_code == 404
-    assert Invitation.objects.open().exists()
 
 
 def test_with_a_mail_server_the_link_is_sent_and_not_displayed(rosa, team, settings):
@@ -326,7 +301,10 @@ def test_a_manager_makes_a_link_for_an_account_that_the_team_invited(rosa, team)
 
 @pytest.mark.parametrize(
     "reason",
-    ["came_with_an_account", "other_team", "other_teams_study", "own_study", "worker", "operator"],
+    [
+        *("came_with_an_account", "other_team", "other_teams_study", "own_study", "worker"),
+        *("operator", "owner"),
+    ],
 )
 def test_nobody_takes_over_an_account_that_is_not_the_teams_alone(
     rosa, team, other_team, member_of, reason
@@ -346,12 +324,10 @@ def test_nobody_takes_over_an_account_that_is_not_the_teams_alone(
         WorkerAccount.objects.create(user=nina, created_at=timezone.now())
     if reason == "operator":
         User.objects.filter(pk=nina.pk).update(is_staff=True)
-    assert password_link_of(rosa, team, "nina") is None
-
-
-def test_a_manager_makes_no_link_for_an_owner(rosa, team, member_of):
-    join_anew(invite(rosa, team, role="owner"))
-    assert password_link_of(member_of(team, "manager"), team, "nina") is None
+    if reason == "owner":
+        set_role(team=team, user=nina, role=Role.OWNER, actor=None)
+    browser = member_of(team, "manager") if reason == "owner" else rosa
+    assert password_link_of(browser, team, "nina") is None
 
 
 # One study.
@@ -370,6 +346,8 @@ def study_invite(browser, study, role="adjudicator"):
 
 def test_one_study_is_shared_with_somebody_of_no_team(rosa, study, team):
     rating_study("other", team=team)
+    for role in ("owner", "manager"):  # nobody owns or manages one study of a team
+        assert study_invite(rosa, study, role) is None
     browser, answer = join_anew(study_invite(rosa, study))
     assert answer.url == "/studies/shared/"
     statuses = [browser.get(f"/studies/{slug}/").status_code for slug in ("shared", "other")]
@@ -377,27 +355,17 @@ def test_one_study_is_shared_with_somebody_of_no_team(rosa, study, team):
     assert browser.get("/teams/dialogue-lab/").status_code == 404
 
 
-def test_who_has_a_role_in_one_study_does_not_see_who_is_in_its_team(
-    study, colleague, researcher, signed_in
+def test_a_role_in_one_study_shares_nothing_on_and_shows_no_member_of_the_team(
+    study, researcher, colleague, signed_in
 ):
-    set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
-    page = signed_in(colleague).get("/studies/shared/members/").content.decode()
-    assert "carl" in page
-    assert ">rosa<" not in page
-
-
-@pytest.mark.parametrize("role", ["owner", "manager"])
-def test_nobody_owns_or_manages_one_study_of_a_team(rosa, study, role):
-    assert study_invite(rosa, study, role) is None
-
-
-def test_a_role_in_one_study_shares_nothing_on(study, researcher, colleague, signed_in):
     set_study_role(study=study, user=colleague, role=Role.RESEARCHER, actor=researcher)
     carl = signed_in(colleague)
     own = StudyMembership.objects.get().pk
     form = {"email": "x@example.org", "role": "analyst", "team": "dialogue-lab"}
     for name, *ids in (("study-invite",), ("give",), ("study-member-role", own)):
         assert post(carl, name, study.slug, *ids, **form).status_code == 403
+    page = carl.get("/studies/shared/members/").content.decode()
+    assert ("carl" in page, ">rosa<" in page) == (True, False)
 
 
 def test_a_role_in_one_study_is_changed_and_ended(rosa, study, researcher, colleague, signed_in):
@@ -435,13 +403,8 @@ def test_the_audit_log_is_filtered_and_downloaded(rosa, team, other_team, member
     assert actions(team)[-1] == "export"
 
 
-@pytest.fixture
-def shared_file(team, researcher):
-    """A study of the team's that was judged."""
-    return rated_study("judged", owner=researcher, team=team)
-
-
-def test_a_file_that_is_taken_away_is_recorded(rosa, team, shared_file):
+def test_a_file_that_is_taken_away_is_recorded(rosa, team, researcher, member_of):
+    rated_study("judged", owner=researcher, team=team)
     where = reverse("console:download", args=["judged", "judgments.csv"])
     rosa.head(where)
     assert actions(team)[-1] != "export"
@@ -449,17 +412,13 @@ def test_a_file_that_is_taken_away_is_recorded(rosa, team, shared_file):
     entry = AuditEntry.objects.of(team).first()
     assert (entry.action, entry.actor_name) == ("export", "rosa")
     assert entry.details == {"file": "judgments.csv"}
-
-
-@pytest.mark.parametrize(("role", "status"), [("researcher", 200), ("analyst", 404)])
-def test_submissions_with_comments_are_for_those_who_see_workers(
-    team, shared_file, member_of, role, status
-):
-    browser = member_of(team, role)
-    where = reverse("console:download", args=["judged", "submissions.csv"])
-    assert browser.get(where).status_code == status
-    page = browser.get(reverse("console:downloads", args=["judged"])).content.decode()
-    assert ("submissions.csv" in page) == (status == 200)
+    # Submissions, with their comments, are for those who see workers.
+    for role, status in (("researcher", 200), ("analyst", 404)):
+        browser = member_of(team, role)
+        where = reverse("console:download", args=["judged", "submissions.csv"])
+        assert browser.get(where).status_code == status
+        page = browser.get(reverse("console:downloads", args=["judged"])).content.decode()
+        assert ("submissions.csv" in page) == (status == 200)
 
 
 def test_auditors_read_what_was_decided_and_not_about_whom(rosa, team, member_of):
