@@ -1,15 +1,18 @@
+"""Labels of a study by rule and by decision, under versions and in files."""
+
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from accounts.models import User
 from annotation.adjudications import decide
-from annotation.exceptions import LabelSetUnknown, QuestionUnknown, StudyUnfit
+from annotation.exceptions import DecisionRefused, LabelSetUnknown, QuestionUnknown, StudyUnfit
 from annotation.exports import labels_csv, labels_json, write_labels
 from annotation.label_sets import METHODS_AT_LEVEL, Rule, make_label_set
-from annotation.models import Candidate, LabelSet, Question, Study
+from annotation.models import Adjudication, Candidate, LabelSet, Question, Study, Submission
 from retrieval.exports.qrels import label_qrels, study_qrels
 from tests.annotation.studies import (
     alternatives_study,
@@ -177,3 +180,49 @@ def test_csv_and_json_hold_the_same_labels(judged_by_three: Study, tmp_path: Pat
         **{"n_judgments": 3, "is_tied": False, "is_adjudicated": False},
     }
     assert (written["version"], written["signature"]) == (1, label_set.signature)
+
+
+def decide_clog(study: Study, senior: User, *, value: float, **options: Any) -> Adjudication:
+    """Decide on the clog, under the study's question or another."""
+    clog = Candidate.objects.get(item__study=study, key="clog")
+    question = options.pop("question", None) or study.question()
+    return decide(candidate=clog, question=question, value=value, decided_by=senior, **options)
+
+
+def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior: User) -> None:
+    study = ticked_study()
+    decision = decide_clog(study, senior, value=0, note=" a shoe ")
+    decision.refresh_from_db()
+    assert (decision.value, decision.note, decision.round) == (0, "a shoe", 1)
+    assert decision.decided_by == senior
+    assert decision.decided_at is not None
+    # The last decision stands, and the same again is no new one.
+    last, again = (decide_clog(study, senior, value=1) for _ in range(2))
+    assert last == again
+    assert [row.value for row in Adjudication.objects.of(study)] == [0, 1]
+    assert [row.value for row in Adjudication.objects.of(study).standing()] == [1]
+    # The rounds of a candidate are decided apart.
+    study = ticked_study("rounds")
+    tick(study, "Ann", "boot", {"clog"}, round=2)
+    for round, value in ((1, 0), (2, 1)):
+        decide_clog(study, senior, value=value, round=round)
+    standing = Adjudication.objects.of(study).standing().values_list("round", "value")
+    assert set(standing) == {(1, 0), (2, 1)}
+
+
+def test_a_decision_that_cannot_be_made_is_refused(senior: User) -> None:
+    study = ticked_study()
+    for value, code in ((-1, "off_scale"), (2, "off_scale"), (0.5, "between_categories")):
+        with refused(DecisionRefused, code):
+            decide_clog(study, senior, value=value)
+    with refused(DecisionRefused, "off_scale"):
+        decide_clog(study, senior, value=float("nan"))
+    with refused(DecisionRefused, "other_study"):
+        decide_clog(study, senior, value=1, question=rating_study().question())
+    for round in (-1, 0, 2):
+        with refused(DecisionRefused, "not_judged"):
+            decide_clog(study, senior, value=1, round=round)
+    Submission.objects.of(study).update(status=Submission.Status.REJECTED)
+    with refused(DecisionRefused, "not_judged"):
+        decide_clog(study, senior, value=1)
+    assert not Adjudication.objects.exists()

@@ -1,3 +1,6 @@
+"""Rows of studies: constraints, counts, what is visible, and pseudonyms."""
+
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,6 +12,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from annotation.exceptions import StudyUnknown
 from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
+from annotation.pseudonyms import pseudonym
 from tests.annotation.studies import (
     alternatives_study,
     rate,
@@ -29,7 +33,7 @@ def _is_refused(create: Callable[[], object], *names: str) -> None:
     assert any(name in str(caught.value) for name in names)
 
 
-def test_a_study_has_one_submission_per_annotator_item_and_round() -> None:
+def test_an_item_is_submitted_once_per_annotator_and_round_and_judged_once_per_question() -> None:
     study = rating_study()
     first = rate(study, "Ann", "d0", {"alpha": 1})
     create = partial(
@@ -40,10 +44,7 @@ def test_a_study_has_one_submission_per_annotator_item_and_round() -> None:
     assert Submission.objects.of(study).count() == 2
     submission = Submission.objects.filter(pk=first.pk)
     _is_refused(lambda: submission.update(round=0), "rounds_count_from_one")
-
-
-def test_a_submission_has_one_judgment_per_candidate_and_question() -> None:
-    judgment = rate(rating_study(), "Ann", "d0", {"alpha": 1}).judgments.get()
+    judgment = rate(rating_study("other"), "Ann", "d0", {"alpha": 1}).judgments.get()
     judgment.pk = None
     _is_refused(lambda: judgment.save(force_insert=True), "annotation_judgment", "one_judgment_per")
 
@@ -69,13 +70,22 @@ def test_names_are_used_once_and_scales_are_ranges() -> None:
         _is_refused(row.save, *names)
 
 
-def test_rows_come_in_their_positions_and_blind_keys_say_nothing_about_the_system() -> None:
+def test_rows_come_in_their_positions_and_read_as_what_they_are() -> None:
     study = rating_study(n_items=20, questions=("b", "a"))
     assert [item.key for item in study.items.all()] == [f"d{n}" for n in range(20)]
     assert [question.name for question in study.questions.all()] == ["b", "a"]
     keys = Candidate.objects.values_list("blind_key", flat=True)
     assert len(set(keys)) == 40
     assert all(len(key) == 12 and int(key, 16) >= 0 for key in keys)
+    study = rated_study()
+    judgment = Judgment.objects.of(study).select_related("question").order_by("pk")[0]
+    assert str(study) == "rated"
+    assert str(judgment.question) == "appropriateness"
+    assert str(judgment).endswith("= 20.0")
+    assert str(judgment.submission).endswith("round 1")
+    assert str(judgment.candidate) == "alpha"
+    assert str(judgment.candidate.item) == "d0"
+    assert str(judgment.submission.annotator) == "Ann"
 
 
 def test_a_study_is_visible_to_its_owner_and_to_superusers() -> None:
@@ -146,21 +156,21 @@ def test_accepted_means_not_rejected() -> None:
     assert Submission.objects.of(another).count() == 2
 
 
-def test_rows_read_as_what_they_are() -> None:
-    study = rated_study()
-    judgment = Judgment.objects.of(study).select_related("question").order_by("pk")[0]
-    assert str(study) == "rated"
-    assert str(judgment.question) == "appropriateness"
-    assert str(judgment).endswith("= 20.0")
-    assert str(judgment.submission).endswith("round 1")
-    assert str(judgment.candidate) == "alpha"
-    assert str(judgment.candidate.item) == "d0"
-    assert str(judgment.submission.annotator) == "Ann"
-
-
 def test_a_question_says_why_a_value_is_none_of_its_own() -> None:
     study = rating_study(level="ratio")
     study.questions.update(scale_min=-5)
     for value, code in ((0, ""), (100, ""), (-1, "below_zero"), (101, "off_scale")):
         assert getattr(study.question().validation_error(value), "code", "") == code
     assert study.question().validation_error(float("nan")) is not None
+
+
+def test_a_person_has_one_pseudonym_in_a_study_and_another_in_the_next() -> None:
+    one, two = rating_study("one", n_items=0), rating_study("two", n_items=0)
+    assert pseudonym(one, "A1") == pseudonym(one, "A1")
+    assert re.fullmatch("A[0-9a-f]{10}", pseudonym(one, "A1"))
+    names = {pseudonym(study, person) for study in (one, two) for person in ("A1", "A2")}
+    assert len(names) == 4
+    assert len(one.pseudonym_salt) == len(two.pseudonym_salt) == 32
+    assert one.pseudonym_salt != two.pseudonym_salt
+    one.pseudonym_salt = "another"
+    assert pseudonym(one, "A1") not in names
