@@ -61,28 +61,28 @@ def test_the_largest_bonus_is_ten_thousand_dollars(make_keys, mturk, hit_id, wor
     code = turk_code(mturk.send_bonus, **bonus, BonusAmount="10000.01")
     assert code == "InvalidParameterValue"
     mturk.send_bonus(**bonus, BonusAmount="10000.00")
+    assert parse_amount("1000000") == LARGEST_AMOUNT_USD == Decimal(1_000_000)
 
 
 def test_work_is_approved_at_the_end_of_its_delay_and_not_before(mturk, hit_id, worker):
     submit(worker, hit_id)
+    assert Hit.objects.get().next_transition_at == Hit.objects.get().expiration
     clock.advance(3 * DAY - MINUTE)
     lifecycle.sweep(clock.now())
     assignment = Assignment.objects.get()
     assert assignment.status == "Submitted"
+    assert Hit.objects.get().next_transition_at == assignment.auto_approval_at
     assert assignment.auto_approval_at - assignment.submitted_at == 3 * DAY
     assert lifecycle.sweep(assignment.auto_approval_at) == 1
     assignment.refresh_from_db()
     assert (assignment.status, assignment.approved_at) == ("Approved", assignment.auto_approval_at)
     assert str(ledger.balance_of(ledger.earnings_account(worker))) == "0.63"
-
-
-def test_an_assignment_is_abandoned_at_its_deadline_and_not_before(hit_id, worker):
-    assignment = accept_hit(worker=worker, hit=Hit.objects.get())
-    assert assignment.deadline - assignment.accepted_at == timedelta(seconds=1200)
-    assert lifecycle.sweep(assignment.deadline - timedelta(seconds=1)) == 0
-    assert lifecycle.sweep(assignment.deadline) == 1
-    assignment.refresh_from_db()
-    assert (assignment.status, assignment.closed_at) == ("Abandoned", assignment.deadline)
+    hit = mturk.create_hit(**HIT | {"AutoApprovalDelayInSeconds": 0})["HIT"]["HITId"]
+    at_once = submit(worker, hit)
+    assert Assignment.objects.get(public_id=at_once).status == "Approved"
+    clock.advance(400 * DAY)
+    lifecycle.sweep(clock.now())
+    assert status_of(mturk, hit_id) == "Disposed"
 
 
 def test_a_hit_that_is_worked_on_is_not_due_for_disposal(mturk, worker):
@@ -96,16 +96,7 @@ def test_a_hit_that_is_worked_on_is_not_due_for_disposal(mturk, worker):
     assert lifecycle.sweep(clock.now()) == 0
 
 
-def test_a_hit_that_waits_for_a_decision_is_due_when_that_is_made_for_it(mturk, hit_id, worker):
-    submit(worker, hit_id)
-    assignment, hit = Assignment.objects.get(), Hit.objects.get()
-    assert hit.next_transition_at == hit.expiration
-    clock.advance(DAY)
-    lifecycle.sweep(clock.now())
-    assert Hit.objects.get().next_transition_at == assignment.auto_approval_at
-
-
-def test_what_is_held_follows_assignments_prices_and_states(mturk, worker, make_worker):
+def test_what_is_held_follows_cheaper_and_dearer_types_and_states(mturk, worker, make_worker):
     def held():
         return mturk.get_account_balance()["OnHoldBalance"]
 
@@ -114,25 +105,20 @@ def test_what_is_held_follows_assignments_prices_and_states(mturk, worker, make_
     accepted = accept_hit(worker=worker, hit=Hit.objects.get())
     submit(make_worker("ben"), hit_id)
     assert held() == "1.89"
-    cheaper = mturk.create_hit_type(**HIT_TYPE | {"Reward": "0.10"})
-    mturk.update_hit_type_of_hit(HITId=hit_id, HITTypeId=cheaper["HITTypeId"])
-    assert held() == "1.36"  # 0.63 accepted, 0.63 submitted, 0.10 for whoever comes now
+    for reward, total in (
+        ("2.00", "4.63"),  # 0.63 submitted, and two that may come for 2.00
+        ("0.10", "1.36"),  # 0.63 accepted, 0.63 submitted, 0.10 for whoever comes now
+    ):
+        other = mturk.create_hit_type(**HIT_TYPE | {"Reward": reward})["HITTypeId"]
+        mturk.update_hit_type_of_hit(HITId=hit_id, HITTypeId=other)
+        assert held() == total
     return_assignment(assignment=accepted)
     assert held() == "0.83"
-    clock.advance(DAY)
+    late = accept_hit(worker=make_worker("eve"), hit=Hit.objects.get())
+    mturk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
+    return_assignment(assignment=late)
+    assert status_of(mturk, hit_id) == "Reviewable"
     assert held() == "0.63"
-
-
-def test_a_dearer_type_makes_an_accepted_assignment_dearer(mturk, worker):
-    hit_id = mturk.create_hit(**HIT)["HIT"]["HITId"]
-    accept_hit(worker=worker, hit=Hit.objects.get())
-    dearer = mturk.create_hit_type(**HIT_TYPE | {"Reward": "2.00"})
-    mturk.update_hit_type_of_hit(HITId=hit_id, HITTypeId=dearer["HITTypeId"])
-    assert mturk.get_account_balance()["OnHoldBalance"] == "2.00"
-
-
-def test_the_largest_amount_is_a_million_dollars():
-    assert parse_amount("1000000") == LARGEST_AMOUNT_USD == Decimal(1_000_000)
 
 
 SECOND = timedelta(seconds=1)
@@ -156,16 +142,6 @@ def test_a_returned_assignment_is_free_again_for_everybody(mturk, hit_id, hit, w
         assert status_of(mturk, hit_id) == "Assignable"
 
 
-def test_the_next_worker_can_take_an_abandoned_assignment_without_any_sweep(
-    hit, worker, make_worker
-):
-    accept_hit(worker=worker, hit=hit)
-    with pytest.raises(NoAssignmentsLeft):
-        accept_next(worker=make_worker("ben"), hit_type=hit.hit_type)
-    clock.advance(HOUR)
-    assert accept_next(worker=make_worker("eve"), hit_type=hit.hit_type).hit == hit
-
-
 def test_a_clock_that_is_put_back_makes_no_work_end_before_it_began(mturk, hit_id, hit, worker):
     clock.advance(HOUR)
     assignment = accept_hit(worker=worker, hit=hit)
@@ -176,21 +152,25 @@ def test_a_clock_that_is_put_back_makes_no_work_end_before_it_began(mturk, hit_i
     assert listed["AutoApprovalTime"] == listed["SubmitTime"] + 3 * DAY
 
 
-def test_an_answer_that_comes_too_late_is_refused_and_the_assignment_is_free(mturk, hit, worker):
+def test_an_assignment_is_abandoned_and_free_at_its_deadline(mturk, hit, worker, make_worker):
     assignment = accept_hit(worker=worker, hit=hit)
+    assert assignment.deadline - assignment.accepted_at == timedelta(seconds=1200)
+    assert lifecycle.sweep(assignment.deadline - SECOND) == 0
+    with pytest.raises(NoAssignmentsLeft):
+        accept_next(worker=make_worker("ben"), hit_type=hit.hit_type)
+    clock.advance(HOUR)
+    late = accept_next(worker=make_worker("eve"), hit_type=hit.hit_type)  # without any sweep
+    assert late.hit == hit
     clock.advance(HOUR)
     with refused(AssignmentClosed, "time_over"):
-        submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+        submit_assignment(public_id=late.public_id, fields=[("a", ["1"])])
     hit.refresh_from_db()
     assert hit.status == "Assignable"
-
-
-def test_an_expired_hit_is_reviewable_and_costs_nothing(mturk, hit_id, hit, worker):
-    clock.advance(DAY)
-    assert mturk.get_account_balance()["OnHoldBalance"] == "0.00"
-    assert status_of(mturk, hit_id) == "Reviewable"
-    with pytest.raises(HitExpired):
-        accept_hit(worker=worker, hit=hit)
+    swept = accept_hit(worker=make_worker("fay"), hit=hit)
+    assert lifecycle.sweep(swept.deadline) == 1
+    for each in (late, swept):
+        each.refresh_from_db()
+        assert (each.status, each.closed_at) == ("Abandoned", each.deadline)
 
 
 def test_whoever_works_when_a_hit_expires_may_finish(mturk, hit_id, hit, worker):
@@ -203,34 +183,17 @@ def test_whoever_works_when_a_hit_expires_may_finish(mturk, hit_id, hit, worker)
     assert status_of(mturk, hit_id) == "Reviewable"
 
 
-def test_a_assignment_returned_after_the_expiration_is_lost(mturk, hit_id, hit, worker):
-    assignment = accept_hit(worker=worker, hit=hit)
-    mturk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
-    return_assignment(assignment=assignment)
-    assert status_of(mturk, hit_id) == "Reviewable"
+def test_a_hit_is_disposed_of_after_120_quiet_days(mturk, hit_id, hit, worker):
+    clock.advance(DAY)
     assert mturk.get_account_balance()["OnHoldBalance"] == "0.00"
-
-
-def test_a_delay_of_zero_approves_at_once(mturk, worker):
-    hit = mturk.create_hit(**HIT | {"AutoApprovalDelayInSeconds": 0})["HIT"]["HITId"]
-    assignment_id = submit(worker, hit)
-    assert Assignment.objects.get(public_id=assignment_id).status == "Approved"
-
-
-def test_a_hit_is_disposed_of_after_120_quiet_days(mturk, hit_id):
-    clock.advance(121 * DAY - SECOND)
+    assert status_of(mturk, hit_id) == "Reviewable"
+    with pytest.raises(HitExpired):
+        accept_hit(worker=worker, hit=hit)
+    clock.advance(120 * DAY - SECOND)
     assert status_of(mturk, hit_id) == "Reviewable"
     clock.advance(SECOND)
     assert mturk.list_hits()["HITs"] == []
     assert status_of(mturk, hit_id) == "Disposed"
-
-
-def test_a_long_absence_is_caught_up_with_in_order(mturk, hit_id, worker):
-    assignment_id = submit(worker, hit_id)
-    clock.advance(400 * DAY)
-    lifecycle.sweep(clock.now())
-    assert status_of(mturk, hit_id) == "Disposed"
-    assert Assignment.objects.get(public_id=assignment_id).status == "Approved"
 
 
 def test_a_hit_that_cannot_be_settled_holds_up_no_other(mturk, hit_id, worker, caplog):
