@@ -129,17 +129,14 @@ def test_an_answer_without_a_score_leaves_its_pair_out_and_is_counted():
     assert (differences[""].n_pairs, differences[""].mean) == (2, differences["alpha"].mean)
 
 
-def test_conditions_that_are_not_there_and_studies_without_scores_are_refused(sample):
+def test_absent_conditions_or_scores_and_two_answers_under_one_prompt_are_refused(sample):
     with refused(NotPaired, "unknown_condition") as raised:
         prompt_effects(sample, prompts=("standard", "long"))
     assert all(name in str(raised.value) for name in ("long", "standard", "enhanced"))
     with refused(NotPaired, "same_condition"):
         prompt_effects(sample, prompts=("standard", "standard"))
     with refused(NotPaired, "no_scores"):
-        prompt_effects(rating_study())
-
-
-def test_two_answers_to_one_question_under_one_prompt_are_no_pair():
+        prompt_effects(rating_study("empty"))
     study = two_prompts({(f"d{number}", "alpha"): float(number) for number in range(4)})
     study.items.update(context="the same question")
     with refused(NotPaired, "two_answers"):

@@ -107,13 +107,6 @@ def test_products_are_named_by_their_key_and_lone_candidates_by_their_system(wri
     assert values(study) == {("nll", "d0", "alpha/0"): 1}
 
 
-def test_a_system_with_several_candidates_of_an_item_names_none(write):
-    study = rating_study(n_items=1)
-    Candidate.objects.update(system="one")
-    path = write("item,system,metric,value", "d0,one,nll,1")
-    assert_refused(path, "several_candidates", line=2, field="candidate", study=study)
-
-
 @pytest.mark.parametrize(
     ("row", "code", "field"),
     [
@@ -134,11 +127,15 @@ def test_what_a_row_lacks_or_has_wrong_is_named_with_its_field(write, row, code,
     assert_refused(path, code, line=3, field=field)
 
 
-def test_the_same_candidate_by_key_and_by_system_is_twice_the_same(write):
+def test_absent_files_candidates_named_twice_and_systems_with_several_are_refused(write, tmp_path):
     study = rating_study(n_items=1)
+    assert_refused(tmp_path / "none.csv", study=study)
     Candidate.objects.filter(key="alpha").update(key="alpha/0")
     path = write("item,candidate,system,metric,value", "d0,alpha/0,,nll,1", "d0,,alpha,nll,2")
     assert_refused(path, "repeated_score", line=3, field="value", study=study)
+    Candidate.objects.update(system="one")
+    path = write("item,system,metric,value", "d0,one,nll,1")
+    assert_refused(path, "several_candidates", line=2, field="candidate", study=study)
 
 
 LONG_NAME = "m" * 65
@@ -168,10 +165,6 @@ def test_a_file_that_cannot_be_imported_is_refused(write, lines, code, line, fie
     assert_refused(write(*lines), code, line=line, field=field, options=options)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
-    assert_refused(tmp_path / "none.csv")
-
-
 def test_the_command_imports_wide_files_and_knows_the_studies_there_are(write):
     rating_study(n_items=1)
     path = write("item,system,nll,style", "d0,alpha,1,2", "d0,beta,3,")
@@ -185,7 +178,7 @@ def test_the_command_imports_wide_files_and_knows_the_studies_there_are(write):
         command_output("import_scores", path, study="rating")
 
 
-def test_a_signature_given_by_hand_is_that_of_rows_that_name_none(write):
+def test_a_signature_given_by_hand_is_that_of_rows_that_name_none_if_it_can_be_kept(write):
     study = rating_study(n_items=1)
     path = write("item,system,metric,value,signature", "d0,alpha,nll,1,", "d0,beta,nll,2,nll|v:2")
     command_output("import_scores", path, study=study.slug, signature="nll|model:bloom-7b1|v:1")
@@ -193,10 +186,6 @@ def test_a_signature_given_by_hand_is_that_of_rows_that_name_none(write):
         "nll|model:bloom-7b1|v:1",
         "nll|v:2",
     }
-
-
-def test_a_signature_too_long_to_keep_is_refused(write):
-    rating_study(n_items=1)
     with refused_naming(CommandError, "--signature", 501, 500):
         command_output("import_scores", write("x"), study="ratings", signature="x" * 501)
 
