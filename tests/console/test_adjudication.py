@@ -58,13 +58,17 @@ def progress_of(page):
     return int(n_decided), int(total)
 
 
-def test_the_candidate_with_least_agreement_comes_first(rosa, look, study):
+def test_the_candidate_with_least_agreement_comes_first_and_can_be_skipped(rosa, look, study):
     assert progress_of(look(study)) == (0, 2)
     page = rosa.get(reverse("console:adjudication", args=[study.slug]))
     first, waiting = page.context["dispute"], page.context["waiting"]
     assert (first.item, [one.item for one in waiting]) == ("d1", ["d0"])
     assert first.blind_name == study.items.get(key="d1").candidates.get().blind_name
     assert "Ann 10 – – Bob 90 – –" in words_of(page.content.decode())
+    page = look(study, skip=1)
+    assert "d0</a>" in page
+    assert "d1" not in page
+    assert "all_skipped" in codes_on(look(study, skip=2))
 
 
 def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, study, researcher):
@@ -98,13 +102,6 @@ def test_who_decides_does_not_read_which_system_it_is(rosa, look, study):
     assert "alpha" not in shown.replace(text, "").replace(text.replace("d1", "d0"), "")
 
 
-def test_one_can_be_skipped_for_now(look, study):
-    page = look(study, skip=1)
-    assert "d0</a>" in page
-    assert "d1" not in page
-    assert "all_skipped" in codes_on(look(study, skip=2))
-
-
 @pytest.mark.parametrize("value", ["104", "-1", "much", "", "nan"])
 def test_a_value_off_the_scale_decides_nothing_and_says_why(rosa, study, value):
     decided = codes_on(decide(rosa, study, "d1", value=value))
@@ -112,27 +109,11 @@ def test_a_value_off_the_scale_decides_nothing_and_says_why(rosa, study, value):
     assert not Adjudication.objects.exists()
 
 
-def test_categories_are_chosen_from_by_name(rosa, look, researcher):
-    study = ticked_study(owner=researcher)
-    tick(study, "Bob", "boot", {"clog"})
-    page = words_of(look(study))
-    assert "Ann yes" in page
-    candidate = study.items.get(key="boot").candidates.get(key="pump")
-    where = reverse("console:decision", args=[study.slug, candidate.pk])
-    rosa.post(where, {"value": "1"})
-    assert Adjudication.objects.get().value == 1
-    rosa.post(where, {"value": "2"})
-    assert Adjudication.objects.count() == 1
-
-
-def test_a_candidate_of_another_study_is_not_found(rosa, study, researcher):
+def test_another_studys_candidate_question_or_round_is_not_found(rosa, study, researcher):
     other = rating_study("other", owner=researcher)
     candidate = other.items.first().candidates.first()
     where = reverse("console:decision", args=[study.slug, candidate.pk])
     assert rosa.post(where, {"value": "5"}).status_code == 404
-
-
-def test_a_question_or_round_that_is_not_there_is_not_found(rosa, study):
     where = reverse("console:adjudication", args=[study.slug])
     assert rosa.get(where, {"question": "nothing"}).status_code == 404
     candidate = study.items.get(key="d1").candidates.get()
@@ -197,21 +178,14 @@ def test_colleagues_comment_on_a_dispute_and_stay_with_it(rosa, look, study):
     assert "Bob may be right." not in look(study)
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("  ", "length"),
-        ("x" * 2001, "length"),
+def test_a_comment_in_any_script_is_taken_and_none_that_nobody_can_read(rosa, study):
+    for text, code in (
+        *((one, "length") for one in ("  ", "x" * 2001)),
         *((one, "unseen") for one in ("\u200b", " \u200b\u2060 \ufeff", "\u3164")),
         *((one, "unseen") for one in ("\u2800\u2800", "\u00ad", "\u0301", "\u202e")),
-    ],
-)
-def test_a_comment_that_nobody_can_read_is_refused(rosa, study, text, code):
-    assert code in codes_on(comment(rosa, study, "d1", text))
+    ):
+        assert code in codes_on(comment(rosa, study, "d1", text)), repr(text)
     assert not DisputeComment.objects.exists()
-
-
-def test_a_comment_in_any_script_is_taken(rosa, study):
     for text in ("\u200fשלום", "👩\u200d🔬", "نعم", "é"):
         comment(rosa, study, "d1", text)
     assert DisputeComment.objects.count() == 4
@@ -278,7 +252,7 @@ def test_a_comment_is_edited_and_deleted_by_who_wrote_it_alone(
     assert "Look" not in str(entry.details)
 
 
-def test_target_and_candidate_stand_beside_each_other(rosa, look, researcher):
+def test_categories_are_chosen_by_name_beside_both_pictures(rosa, look, researcher):
     study = ticked_study(owner=researcher)
     tick(study, "Bob", "boot", {"clog"})
     picture = Picture.objects.create(sha256="0" * 64, media_type="image/png", content=b"")
@@ -288,7 +262,15 @@ def test_target_and_candidate_stand_beside_each_other(rosa, look, researcher):
     assert page.count(reverse("console:picture", args=[picture.sha256])) == 4
     assert page.count('popovertarget="enlarged"') == 2
     Candidate.objects.filter(item__study=study).update(picture=None)
-    assert look(study).count(reverse("console:picture", args=[picture.sha256])) == 2
+    page = look(study)
+    assert page.count(reverse("console:picture", args=[picture.sha256])) == 2
+    assert "Ann yes" in words_of(page)
+    candidate = study.items.get(key="boot").candidates.get(key="pump")
+    where = reverse("console:decision", args=[study.slug, candidate.pk])
+    rosa.post(where, {"value": "1"})
+    assert Adjudication.objects.get().value == 1
+    rosa.post(where, {"value": "2"})
+    assert Adjudication.objects.count() == 1
 
 
 def test_who_does_not_decide_reads_on_without_a_form(rosa, study, researcher, colleague, signed_in):
