@@ -37,6 +37,10 @@ def long_frame(table: list[list[float | None]]) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=["item", "annotator", "value"])
 
 
+def columns(frame: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
+    return frame["item"], frame["annotator"], frame["value"]
+
+
 def random_crowd(
     rng: np.random.Generator,
     *,
