@@ -98,7 +98,7 @@ def job_message(kind: str = "score") -> str:
     return message
 
 
-def test_a_metric_is_scored_with_the_parameters_of_the_form(rosa: Client, study: Study) -> None:
+def test_a_metric_is_scored_with_the_parameters_of_the_form(rosa, study):
     answer = ask(rosa, study, "distinct_n", n="3")
     assert rosa.get(answer.url).status_code == 200
     estimate = ScoringRequest.objects.get().estimate
@@ -114,17 +114,13 @@ def test_a_metric_is_scored_with_the_parameters_of_the_form(rosa: Client, study:
     # Another click has nothing done twice.
     confirm(rosa, study)
     assert Job.objects.filter(kind="score").count() == 1
-
-
-def test_a_parameter_that_does_not_fit_says_so(rosa: Client, study: Study) -> None:
+    # A parameter that does not fit is named.
     answer = ask(rosa, study, "rougeL", tokenizer="latin")
     job = rosa.get(answer.url).context["job"]
     assert (job.state, "tokenizer" in job.message) == ("failed", True)
 
 
-def test_a_judge_is_estimated_before_it_is_asked(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection
-) -> None:
+def test_a_judge_is_estimated_before_it_is_asked(rosa, study, judge, connection):
     answer = ask_judge(rosa, study)
     text = rosa.get(answer.url).content.decode()
     assert judge.bodies == []
@@ -155,16 +151,13 @@ def test_a_judge_is_estimated_before_it_is_asked(
 
 
 def test_the_cap_stops_the_run_and_holds_when_it_is_taken_up_again(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any
-) -> None:
+    rosa, study, judge, connection, settings
+):
     settings.JUDGE = {"JUDGE_CONCURRENCY": "1"}
     ask_judge(rosa, study, max_usd="", max_requests="3", usd_per_million_input="0")
     assert ScoringRequest.objects.count() == 0
-    ask_judge(
-        *(rosa, study),
-        **{"max_usd": "", "max_requests": "3"},
-        **{"usd_per_million_input": "0", "usd_per_million_output": "0"},
-    )
+    free = {"usd_per_million_input": "0", "usd_per_million_output": "0"}
+    ask_judge(rosa, study, max_usd="", max_requests="3", **free)
     confirm(rosa, study)
     job = Job.objects.get(kind="score")
     assert job.state == "failed"
@@ -179,14 +172,7 @@ def test_the_cap_stops_the_run_and_holds_when_it_is_taken_up_again(
 
 
 @pytest.mark.parametrize(("max_usd", "spent"), [("0.01", "0"), ("0.10", "0.095")])
-def test_money_is_never_spent_past_the_cap(
-    rosa: Client,
-    study: Study,
-    judge: Foreign,
-    connection: JudgeConnection,
-    max_usd: str,
-    spent: str,
-) -> None:
+def test_money_is_never_spent_past_the_cap(rosa, study, judge, connection, max_usd, spent):
     ask_judge(rosa, study, max_usd=max_usd)
     # What an earlier run spent.
     ScoringRequest.objects.update(spent_usd=Decimal(spent), n_requests=3)
@@ -199,8 +185,8 @@ def test_money_is_never_spent_past_the_cap(
 
 
 def test_replies_longer_than_allowed_for_pass_the_cap_once_and_are_reported(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any
-) -> None:
+    rosa, study, judge, connection, settings
+):
     settings.JUDGE = {"JUDGE_CONCURRENCY": "1"}
     # Each reply costs 0.03, whatever length it was allowed.
     answer = ask_judge(rosa, study, max_usd="0.05")
@@ -214,9 +200,7 @@ def test_replies_longer_than_allowed_for_pass_the_cap_once_and_are_reported(
     assert [one for one in numbers(job_message()) if "." in one] == ["0.05", "0.01", "0.06"]
 
 
-def test_a_batch_counts_at_its_highest_price_before_it_is_sent(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection
-) -> None:
+def test_a_batch_counts_at_its_highest_price_before_it_is_sent(rosa, study, judge, connection):
     ask_judge(rosa, study)
     most = ScoringRequest.objects.get().estimate["estimate"]["usd"]
     with CaptureQueriesContext(connections["default"]) as queries:
@@ -228,9 +212,7 @@ def test_a_batch_counts_at_its_highest_price_before_it_is_sent(
     assert (counted[0], counted[-1]) == ((4, Decimal(most)), (4, Decimal("0.12")))
 
 
-def test_a_question_of_ones_own_is_kept_with_the_study(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection
-) -> None:
+def test_a_question_of_ones_own_is_kept_with_the_study(rosa, study, judge, connection):
     own = {"aspect": "Tone", "criteria": "Is it kind?", "low": "1", "high": "5", "n": "2"}
     answer = ask_judge(rosa, study, "geval", prompt="own", **own)
     version = JudgeVersion.objects.get()
@@ -258,29 +240,21 @@ def test_a_question_of_ones_own_is_kept_with_the_study(
         ({"prompt": "own", "user": "$nothing"}, {"__all__": ANY}),
     ],
 )
-def test_a_form_says_what_is_missing(
-    rosa: Client, study: Study, connection: JudgeConnection, fields: dict[str, str], codes: Any
-) -> None:
+def test_a_form_says_what_is_missing(rosa, study, connection, fields, codes):
     answer = ask_judge(rosa, study, **fields)
     assert field_codes(answer.context["form"]) == codes
     assert not ScoringRequest.objects.exists()
 
 
-def test_no_address_inside_the_sites_network_is_asked(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any
-) -> None:
-    settings.OWN_MACHINE = False
-    answer = ask_judge(rosa, study)
-    assert rosa.get(answer.url).context["job"].state == "failed"
-    assert judge.bodies == []
-
-
 def test_a_judge_is_asked_where_its_name_led_when_it_was_checked(
-    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    rosa, study, judge, connection, settings, monkeypatch
+):
     """A name that leads into the site's network a moment later leads nobody there."""
     settings.OWN_MACHINE = False
+    answer = ask_judge(rosa, study)  # at an address inside the site's network
+    assert rosa.get(answer.url).context["job"].state == "failed"
+    assert judge.bodies == []
+    ScoringRequest.objects.all().delete()
     base_url = f"http://{NAME}:{judge.server_port}/v1"
     JudgeConnection.objects.filter(pk=connection.pk).update(base_url=base_url)
     resolver = resolve(monkeypatch, PUBLIC, PUBLIC)  # for the estimate, and for the run
@@ -290,9 +264,7 @@ def test_a_judge_is_asked_where_its_name_led_when_it_was_checked(
     assert (len(judge.bodies), resolver.n_lookups) == (4, 2)
 
 
-def test_the_key_is_encrypted_and_follows_a_change_of_keys(
-    connection: JudgeConnection, settings: Any, rosa: Client, team: Team
-) -> None:
+def test_the_key_is_encrypted_and_follows_a_change_of_keys(connection, settings, rosa, team):
     assert KEY not in connection.encrypted_key
     assert decrypt(connection.encrypted_key) == KEY
     old = settings.ENCRYPTION_KEYS
@@ -313,14 +285,8 @@ def test_the_key_is_encrypted_and_follows_a_change_of_keys(
 
 
 def test_who_may_not_spend_asks_and_resumes_no_judge_but_stops_it(
-    rosa: Client,
-    study: Study,
-    team: Team,
-    connection: JudgeConnection,
-    judge: Foreign,
-    colleague: User,
-    signed_in: Any,
-) -> None:
+    rosa, study, team, connection, judge, colleague, signed_in
+):
     set_role(team=team, user=colleague, role=Role.ANALYST, actor=team.memberships.get().user)
     analyst = signed_in(colleague)
     assert ask_judge(analyst, study).status_code == 403
@@ -335,17 +301,12 @@ def test_who_may_not_spend_asks_and_resumes_no_judge_but_stops_it(
     assert judge.bodies == []
     assert rosa.post(again).status_code == 302
     assert len(judge.bodies) == 4
-
-
-def test_who_may_analyse_asks_and_resumes_what_asks_no_judge(
-    study: Study, team: Team, colleague: User, signed_in: Any
-) -> None:
-    set_role(team=team, user=colleague, role=Role.ANALYST, actor=team.memberships.get().user)
-    analyst = signed_in(colleague)
+    # Analysts ask for and resume what asks no judge.
+    ScoringRequest.objects.all().delete()
     assert ask(analyst, study, "length").status_code == 302
     job = stopped_job(study)
     assert analyst.post(reverse("console:again", args=[study.slug, job.pk])).status_code == 302
-    assert Score.objects.exists()
+    assert ScoringRun.objects.filter(metric="length").exists()
 
 
 def stopped_job(study: Study) -> Job:
@@ -357,9 +318,7 @@ def stopped_job(study: Study) -> Job:
     return job
 
 
-def test_a_connection_of_another_team_is_not_offered(
-    rosa: Client, study: Study, connection: JudgeConnection, colleague: User
-) -> None:
+def test_a_connection_of_another_team_is_not_offered(rosa, study, connection, colleague):
     other = create_team(name="Other", owner=colleague)
     JudgeConnection.objects.filter(pk=connection.pk).update(team=other)
     page = rosa.get(reverse("console:scoring", args=[study.slug]) + "?metric=judge")
