@@ -1,10 +1,17 @@
 """Files of runs and qrels, written by the tests."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+
+from accounts.models import User
+from accounts.teams import create_team
+from retrieval.collections import create_collection
+from tests.annotation.importing import command_output
 
 Run = dict[str, dict[str, float]]
 Grades = dict[str, dict[str, int]]
@@ -12,13 +19,28 @@ WriteFile = Callable[[str, str | bytes], Path]
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> WriteFile:
+def file(tmp_path):
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
     return write
+
+
+@pytest.fixture
+def rosa(db):
+    return User.objects.create_user("rosa")
+
+
+@pytest.fixture
+def collection(rosa):
+    return create_collection(name="Tracks", team=create_team(name="Lab", owner=rosa), actor=rosa)
+
+
+def record_of(command: str, *arguments: object) -> Any:
+    """What the command prints as JSON."""
+    return json.loads(command_output(command, *arguments, "--json"))
 
 
 def run_text(run: Run, tag: str) -> str:

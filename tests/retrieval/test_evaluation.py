@@ -1,25 +1,25 @@
 """Runs against qrels, from their files to a record."""
 
-import json
 import re
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
 
 from config.commandline import BAD_INPUT, main
 from retrieval.exceptions import RunsUnfit
+from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import (
+    Run,
     WriteFile,
     easy_and_hard_topics,
     qrels_text,
+    record_of,
     run_text,
     seeded_collection,
 )
@@ -38,16 +38,18 @@ OF_PYTREC_EVAL = {
 
 
 @pytest.fixture
-def evaluate(file: WriteFile) -> Evaluate:
+def evaluate(file):
     def evaluated(qrels: str, runs: dict[str, str], *options: str) -> dict[str, Any]:
-        arguments = ["evaluate_runs", "--qrels", str(file("qrels.txt", qrels)), "--json"]
+        arguments = ["--qrels", file("qrels.txt", qrels)]
         for name, content in runs.items():
-            arguments += ["--run", str(file(name, content))]
-        out = StringIO()
-        call_command(*arguments, *options, stdout=out)
-        return json.loads(out.getvalue())  # type: ignore[no-any-return]
+            arguments += ["--run", file(name, content)]
+        return record_of("evaluate_runs", *arguments, *options)
 
     return evaluated
+
+
+def files_of(runs: list[Run]) -> dict[str, str]:
+    return {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
 
 
 def row(record: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
@@ -61,16 +63,16 @@ def notes(record: dict[str, Any], code: str) -> list[str]:
 
 
 @pytest.mark.parametrize("measure", OF_PYTREC_EVAL)
-def test_every_topic_has_pytrec_evals_value_from_the_same_files(evaluate: Evaluate, measure: str):
+def test_every_topic_has_pytrec_evals_value_from_the_same_files(evaluate, measure):
     import pytrec_eval
 
     grades, runs = seeded_collection(3)
-    files = {f"{n}.run": run_text(run, f"system{n}") for n, run in enumerate(runs)}
+    files = files_of(runs)
     record = evaluate(qrels_text(grades), files, "--measure", measure)
     theirs = OF_PYTREC_EVAL[measure]
     for n, run in enumerate(runs):
         expected = pytrec_eval.RelevanceEvaluator(grades, {theirs}).evaluate(run)
-        result = row(record, f"system{n}", measure)
+        result = row(record, f"s{n}", measure)
         assert result["per_topic"].keys() == expected.keys()
         for topic, value in result["per_topic"].items():
             assert value == pytest.approx(expected[topic][theirs], abs=1e-6)
@@ -80,7 +82,7 @@ def test_every_topic_has_pytrec_evals_value_from_the_same_files(evaluate: Evalua
         assert result["n_topics"] == len(values)
 
 
-def test_means_over_all_topics_are_those_of_ir_measures(evaluate: Evaluate):
+def test_means_over_all_topics_are_those_of_ir_measures(evaluate):
     import ir_measures
 
     grades, runs = seeded_collection(1)
@@ -89,7 +91,7 @@ def test_means_over_all_topics_are_those_of_ir_measures(evaluate: Evaluate):
     assert row(record, "a", "AP")["mean_complete"] == pytest.approx(theirs[ir_measures.AP])
 
 
-def test_a_run_says_which_topics_it_lacks_and_which_nobody_judged(evaluate: Evaluate):
+def test_a_run_says_which_topics_it_lacks_and_which_nobody_judged(evaluate):
     qrels = "1 0 a 1\n2 0 a 1\n3 0 a 0\n"
     record = evaluate(qrels, {"a": "1 Q0 a 1 1 a\n9 Q0 a 1 1 a\n"}, "--measure", "RR")
     assert record["runs"] == [{"run": "a", "n_topics": 1, "n_missing": 2, "n_foreign": 1}]
@@ -102,9 +104,9 @@ def test_a_run_says_which_topics_it_lacks_and_which_nobody_judged(evaluate: Eval
     assert row(left_out, "a", "RR")["mean_complete"] == pytest.approx(0.5)
 
 
-def test_differences_are_tested_on_the_topics_that_both_runs_have(evaluate: Evaluate):
+def test_differences_are_tested_on_the_topics_that_both_runs_have(evaluate):
     grades, runs = seeded_collection(2, seed=3)
-    files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    files = files_of(runs)
     record = evaluate(qrels_text(grades), files, "--measure", "AP", "--test", "t")
     (pair,) = record["comparisons"]
     a, b = (row(record, name, "AP")["per_topic"] for name in ("s0", "s1"))
@@ -121,7 +123,7 @@ def test_differences_are_tested_on_the_topics_that_both_runs_have(evaluate: Eval
     assert zeros["comparisons"][0]["p"] == pytest.approx(stats.ttest_rel(*full).pvalue)
 
 
-def test_missing_topics_are_left_out_or_count_0_in_every_number(evaluate: Evaluate):
+def test_missing_topics_are_left_out_or_count_0_in_every_number(evaluate):
     grades, files = easy_and_hard_topics()
     record = evaluate(qrels_text(grades), files, "--measure", "RR")
     (pair,) = record["comparisons"]
@@ -139,9 +141,9 @@ def test_missing_topics_are_left_out_or_count_0_in_every_number(evaluate: Evalua
     assert record["comparisons"][0]["delta"] == pytest.approx(0.35 - row(record, "B", "RR")["mean"])
 
 
-def test_randomisation_agrees_with_scipys_permutation_test(evaluate: Evaluate):
+def test_randomisation_agrees_with_scipys_permutation_test(evaluate):
     grades, runs = seeded_collection(2, n_topics=12, seed=5)
-    files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    files = files_of(runs)
     record = evaluate(qrels_text(grades), files, "--measure", "nDCG@10")
     a, b = (row(record, name, "nDCG@10")["per_topic"] for name in ("s0", "s1"))
     gaps = [a[t] - b[t] for t in sorted(a.keys() & b.keys())]
@@ -151,11 +153,11 @@ def test_randomisation_agrees_with_scipys_permutation_test(evaluate: Evaluate):
     assert record["comparisons"][0]["p"] == pytest.approx(expected.pvalue)
 
 
-def test_success_is_compared_by_mcnemars_exact_test(evaluate: Evaluate):
+def test_success_is_compared_by_mcnemars_exact_test(evaluate):
     from statsmodels.stats.contingency_tables import mcnemar
 
     grades, runs = seeded_collection(2, n_topics=80, seed=6)
-    files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    files = files_of(runs)
     record = evaluate(qrels_text(grades), files, "--measure", "Success@1")
     (pair,) = record["comparisons"]
     a, b = (row(record, name, "Success@1")["per_topic"] for name in ("s0", "s1"))
@@ -166,11 +168,11 @@ def test_success_is_compared_by_mcnemars_exact_test(evaluate: Evaluate):
     assert pair["p"] == pytest.approx(mcnemar(table, exact=True).pvalue)
 
 
-def test_only_declared_primary_measures_are_corrected_together(evaluate: Evaluate):
+def test_only_declared_primary_measures_are_corrected_together(evaluate):
     from statsmodels.stats.multitest import multipletests
 
     grades, runs = seeded_collection(3, seed=7)
-    files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    files = files_of(runs)
     options = ("--measure", "AP", "--measure", "RR", "--primary", "AP", "--test", "t")
     record = evaluate(qrels_text(grades), files, *options)
     of_ap = [pair for pair in record["comparisons"] if pair["measure"] == "AP"]
@@ -180,7 +182,7 @@ def test_only_declared_primary_measures_are_corrected_together(evaluate: Evaluat
     assert others == [None] * 3
 
 
-def test_groups_are_apart_where_all_above_differ_from_all_below(evaluate: Evaluate):
+def test_groups_are_apart_where_all_above_differ_from_all_below(evaluate):
     topics = [str(n) for n in range(30)]
     qrels = "".join(f"{t} 0 a 1\n" for t in topics)
     first = "".join(f"{t} Q0 a 1 2 {{tag}}\n{t} Q0 b 2 1 {{tag}}\n" for t in topics)
@@ -191,7 +193,7 @@ def test_groups_are_apart_where_all_above_differ_from_all_below(evaluate: Evalua
     assert record["groups"] == [{"measure": "RR", "groups": [["fine", "good"], ["poor"]]}]
 
 
-def test_notes_say_what_ties_move_in_both_precisions(evaluate: Evaluate):
+def test_notes_say_what_ties_move_and_tell_infinite_scores_from_single_precision(evaluate):
     record = evaluate("1 0 a 1\n", {"x": "1 Q0 a 1 1 x\n1 Q0 b 2 1 x\n"}, "--measure", "RR")
     assert row(record, "x", "RR")["mean"] == 0.5
     assert row(record, "x", "RR")["mean_other_ties"] == 1.0
@@ -203,9 +205,16 @@ def test_notes_say_what_ties_move_in_both_precisions(evaluate: Evaluate):
     in_double = evaluate("1 0 a 1\n", run, "--measure", "RR", "--double")
     assert row(in_double, "x", "RR")["mean"] == 1.0
     assert "tied_in_single_precision" not in in_double["note_codes"]
+    run = "1 Q0 a 1 inf x\n1 Q0 b 2 1e39 x\n1 Q0 c 3 1e38 x\n"
+    said, beyond = "infinite_scores", "beyond_single_precision"
+    codes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR")["note_codes"]
+    assert {said, beyond} <= set(codes)
+    codes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR", "--double")["note_codes"]
+    assert said in codes
+    assert beyond not in codes
 
 
-def test_notes_say_where_ranks_contradict_scores_and_targets_come_first(evaluate: Evaluate):
+def test_notes_say_where_ranks_contradict_scores_and_targets_come_first(evaluate):
     runs = {"x": "1 Q0 a 1 1 x\n1 Q0 b 2 2 x\n", "y": "1 Q0 a 1 2 y\n1 Q0 b 2 1 y\n"}
     record = evaluate("1 0 a 1\n", runs, "--measure", "RR")
     assert (row(record, "x", "RR")["mean"], row(record, "y", "RR")["mean"]) == (0.5, 1.0)
@@ -220,74 +229,47 @@ def test_notes_say_where_ranks_contradict_scores_and_targets_come_first(evaluate
     assert re.findall(r"\b[xy]\b|\d+", note) == ["x", "2", "3"]
 
 
-def test_an_interval_that_nothing_supports_is_not_given(evaluate: Evaluate):
+def test_an_interval_that_nothing_or_little_supports_is_not_given_or_noted(evaluate):
     record = evaluate("1 0 a 1\n2 0 a 1\n", {"x": "1 Q0 a 1 1 x\n2 Q0 a 1 1 x\n"})
     result = row(record, "x", "RR@10")
     assert (result["ci_low"], result["ci_high"]) == (None, None)
     assert result["reason"]
-
-
-@pytest.mark.parametrize(("n_found", "is_noted"), [(9, True), (12, False)])
-def test_a_mean_that_few_topics_move_has_a_rough_interval(
-    evaluate: Evaluate, n_found: int, is_noted: bool
-):
     qrels = "".join(f"{n} 0 a 1\n" for n in range(60))
-    run = "".join(f"{n} Q0 {'a' if n < n_found else 'b'} 1 1 x\n" for n in range(60))
-    record = evaluate(qrels, {"x": run}, "--measure", "AP")
-    assert ("few_other_values" in record["note_codes"]) is is_noted
+    for n_found, is_noted in ((9, True), (12, False)):
+        run = "".join(f"{n} Q0 {'a' if n < n_found else 'b'} 1 1 x\n" for n in range(60))
+        record = evaluate(qrels, {"x": run}, "--measure", "AP")
+        assert ("few_other_values" in record["note_codes"]) is is_noted
 
 
-def test_runs_are_called_by_their_tags_or_where_those_are_the_same_by_their_files(
-    evaluate: Evaluate,
-):
+def test_runs_are_called_by_their_tags_or_where_those_are_the_same_by_their_files(evaluate):
     line = "1 Q0 a 1 1 same\n"
     record = evaluate("1 0 a 1\n", {"one.run": line, "two.run": line}, "--measure", "RR")
     assert [each["run"] for each in record["runs"]] == ["one.run", "two.run"]
 
 
-def test_runs_that_do_not_fit_are_refused(evaluate: Evaluate):
+def test_runs_and_options_that_do_not_fit_are_refused(evaluate):
     with refused(RunsUnfit, "grade_beyond_scale"):
         evaluate("1 0 a 2\n", {"a": "1 Q0 a 1 1 x\n"}, "--measure", "RBP(max_rel=1)")
     with refused(RunsUnfit, "no_topic"):
         evaluate("1 0 a 1\n", {"a.run": "07 Q0 a 1 1 x\n"})
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
+    for options, named in (
         (("--measure", "ERR"), ["--measure"]),
         (("--measure", "AP", "--primary", "RR"), ["--primary", "RR"]),
         (("--measure", "AP", "--test", "mcnemar"), ["Success"]),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(
-    evaluate: Evaluate, options: tuple[str, ...], named: list[str]
-):
-    with refused_naming(CommandError, *named):
-        evaluate("1 0 a 1\n", {"a": "1 Q0 a 1 1 x\n"}, *options)
+    ):
+        with refused_naming(CommandError, *named):
+            evaluate("1 0 a 1\n", {"a": "1 Q0 a 1 1 x\n"}, *options)
 
 
-def test_without_json_people_read_means_differences_and_groups(file: WriteFile):
+def test_without_json_people_read_means_differences_and_groups(file):
     grades, runs = seeded_collection(2)
     arguments = ["--qrels", str(file("q", qrels_text(grades)))]
     for n, run in enumerate(runs):
         arguments += ["--run", str(file(f"{n}.run", run_text(run, f"s{n}")))]
-    out = StringIO()
-    call_command("evaluate_runs", *arguments, "--measure", "nDCG@10", stdout=out)
-    text = out.getvalue()
+    text = command_output("evaluate_runs", *arguments, "--measure", "nDCG@10")
     assert "s1 > s0" in text or "s1, s0" in text or "s0, s1" in text
     assert "s0 - s1" in text
     assert len(text.splitlines()) > 10
-
-
-def test_infinite_scores_are_told_from_those_beyond_single_precision(evaluate: Evaluate):
-    run = "1 Q0 a 1 inf x\n1 Q0 b 2 1e39 x\n1 Q0 c 3 1e38 x\n"
-    said, beyond = "infinite_scores", "beyond_single_precision"
-    codes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR")["note_codes"]
-    assert {said, beyond} <= set(codes)
-    codes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR", "--double")["note_codes"]
-    assert said in codes
-    assert beyond not in codes
 
 
 def drawn_targets(file: WriteFile) -> tuple[str, str, str]:
@@ -295,21 +277,17 @@ def drawn_targets(file: WriteFile) -> tuple[str, str, str]:
     rows = [f"{'hard' if n < 900 else 'easy'}{n},{int(n >= 900)}" for n in range(1000)]
     targets = file("all.csv", "target,price\n" + "\n".join(rows) + "\n")
     drawn = targets.with_name("drawn.csv")
-    out = StringIO()
-    call_command(
+    record = record_of(
         *("sample_targets", "--n", "40", "--targets", str(targets), "--column", "price"),
-        *("--strata", "2", "--output", str(drawn), "--json"),
-        stdout=out,
+        *("--strata", "2", "--output", str(drawn)),
     )
-    topics = [row["topic"] for row in json.loads(out.getvalue())["targets"]]
-    assert "evaluate_runs --weights" in json.loads(out.getvalue())["notes"][0]
+    topics = [row["topic"] for row in record["targets"]]
+    assert "evaluate_runs --weights" in record["notes"][0]
     qrels = "".join(f"{t} 0 d {int(t.startswith('easy') or t[-1] < '3')}\n" for t in topics)
     return str(drawn), qrels, "".join(f"{t} Q0 d 1 1 a\n" for t in topics)
 
 
-def test_topics_drawn_with_unequal_probabilities_are_weighed_by_weights_that_fit(
-    evaluate: Evaluate, file: WriteFile
-):
+def test_topics_drawn_with_unequal_probabilities_are_weighed_by_weights_that_fit(evaluate, file):
     drawn, qrels, run = drawn_targets(file)
     record = evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", drawn)
     per_topic = row(record, "a", "P@1")["per_topic"]
@@ -332,7 +310,7 @@ def test_topics_drawn_with_unequal_probabilities_are_weighed_by_weights_that_fit
         evaluate(f"{topic} 0 d 1\n", {"a": f"{topic} Q0 d 1 1 a\n"}, "--weights", tiny)
 
 
-def test_a_relevant_document_is_one_of_a_grade_above_0_for_all_measures(evaluate: Evaluate):
+def test_a_relevant_document_is_one_of_a_grade_above_0_for_all_measures(evaluate):
     qrels = "1 0 a 1\n1 0 b 0\n2 0 a 2\n2 0 c 0\n3 0 a 0\n"
     run = {"a": "".join(f"{n} Q0 a 1 1 a\n" for n in (1, 2, 3))}
     options = ("--measure", "AP(rel=2)", "--leave-out-without-relevant")
@@ -344,18 +322,13 @@ def test_a_relevant_document_is_one_of_a_grade_above_0_for_all_measures(evaluate
     assert left_out != counted
 
 
-def test_names_steer_no_terminal(file: WriteFile):
+def test_names_steer_no_terminal(file, capsys):
     tag = "\x1b[31m\x1b]0;owned\x07red"
     run = file("esc.run", f"1 Q0 a 1 1 {tag}\n2 Q0 a 1 1 {tag}\n")
     arguments = ["--qrels", str(file("q", "1 0 a 1\n3 0 b 1\n")), "--run", str(run)]
-    out = StringIO()
-    call_command("evaluate_runs", *arguments, stdout=out)
-    text = out.getvalue()
+    text = command_output("evaluate_runs", *arguments)
     assert "\ufffd[31m\ufffd]0;owned\ufffdred" in text
     assert all(character.isprintable() or character == "\n" for character in text)
-
-
-def test_names_in_refusals_steer_no_terminal(file: WriteFile, capsys: pytest.CaptureFixture[str]):
     run = file("esc.run", "9 Q0 a 1 1 \x1b[31mred\n")
     arguments = ["evaluate_runs", "--qrels", str(file("q", "1 0 a 1\n")), "--run", str(run)]
     assert main(["manage.py", *arguments]) == BAD_INPUT

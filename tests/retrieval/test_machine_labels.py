@@ -1,7 +1,5 @@
 """A machine's labels beside people's: bias towards its own systems, and calibrated means."""
 
-import json
-from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,9 @@ from scipy import stats
 
 from retrieval.exceptions import RunsUnfit
 from stats.inference.prediction_powered import prediction_powered_mean
+from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
-from tests.retrieval.conftest import Grades, Run, WriteFile, qrels_text, run_text
+from tests.retrieval.conftest import Grades, Run, WriteFile, qrels_text, record_of, run_text
 
 RUNS = ("own1", "own2", "other1", "other2", "other3")
 
@@ -42,16 +41,19 @@ def judged_by_both(
     return people, machine, runs
 
 
-def compared(
-    file: WriteFile, people: Grades, machine: Grades, runs: dict[str, Run], *options: str
-) -> dict[str, Any]:
-    arguments = ["--qrels", str(file("people", qrels_text(people)))]
-    arguments += ["--machine", str(file("machine", qrels_text(machine)))]
+def options_of(
+    file: WriteFile, people: Grades, machine: Grades, runs: dict[str, Run]
+) -> list[object]:
+    arguments = ["--qrels", file("people", qrels_text(people))]
+    arguments += ["--machine", file("machine", qrels_text(machine))]
     for name, run in runs.items():
-        arguments += ["--run", str(file(f"{name}.run", run_text(run, name)))]
-    out = StringIO()
-    call_command("evaluate_runs", *arguments, *options, "--json", stdout=out)
-    return json.loads(out.getvalue())["machine"]  # type: ignore[no-any-return]
+        arguments += ["--run", file(f"{name}.run", run_text(run, name))]
+    return arguments
+
+
+def compared(file, people, machine, runs, *options: str) -> dict[str, Any]:
+    arguments = options_of(file, people, machine, runs)
+    return record_of("evaluate_runs", *arguments, *options)["machine"]
 
 
 def by_topic(grades: Grades, run: Run, name: str) -> dict[str, float]:
@@ -64,7 +66,7 @@ def by_topic(grades: Grades, run: Run, name: str) -> dict[str, float]:
 OWN = ("--shares-model", "own1", "--shares-model", "own2.run")
 
 
-def test_bias_is_the_difference_of_the_gaps_over_topics(file: WriteFile):
+def test_bias_is_the_difference_of_the_gaps_over_topics(file):
     people, machine, runs = judged_by_both(1)
     record = compared(file, people, machine, runs, "--measure", "nDCG@10", *OWN)
     gaps = {
@@ -91,9 +93,7 @@ def test_bias_is_the_difference_of_the_gaps_over_topics(file: WriteFile):
     assert record["sharing"] == ["own1", "own2"]
 
 
-def test_a_sample_of_topics_calibrates_every_measure_as_prediction_powered_inference_does(
-    file: WriteFile,
-):
+def test_a_sample_of_topics_calibrates_every_measure_as_prediction_powered_inference_does(file):
     people, machine, runs = judged_by_both(2)
     some = {topic: people[topic] for topic in list(people)[:20]}
     record = compared(file, some, machine, runs, "--measure", "AP")
@@ -118,9 +118,7 @@ def test_a_sample_of_topics_calibrates_every_measure_as_prediction_powered_infer
 
 @pytest.mark.parametrize("measure", ["P@10", "RBP(p=0.8)"])
 @pytest.mark.parametrize("by", ["topics", "labels"])
-def test_calibrated_means_hold_the_truth_where_the_machines_do_not(
-    file: WriteFile, measure: str, by: str
-):
+def test_calibrated_means_hold_the_truth_where_the_machines_do_not(file, measure, by):
     held, machines_error = [], []
     for seed in range(6):
         people, machine, runs = judged_by_both(seed + 10, favour=0.6)
@@ -145,7 +143,7 @@ def test_calibrated_means_hold_the_truth_where_the_machines_do_not(
     assert np.mean(machines_error) > 0.02
 
 
-def test_a_sample_of_labels_calibrates_sums_over_documents_alone(file: WriteFile):
+def test_labels_calibrate_sums_over_documents_alone_and_people_read_the_correction(file):
     people, machine, runs = judged_by_both(3)
     some = {topic: dict(list(row.items())[::2]) for topic, row in people.items()}
     record = compared(file, some, machine, runs, "--measure", "nDCG@10", "--measure", "P@5", *OWN)
@@ -154,32 +152,19 @@ def test_a_sample_of_labels_calibrates_sums_over_documents_alone(file: WriteFile
     assert "calibrated" not in rows["own1", "nDCG@10"]
     assert rows["own1", "P@5"]["calibrated"] is not None
     assert [row["measure"] for row in record["biases"]] == ["P@5"]
-
-
-def test_people_judging_everything_are_themselves_the_calibrated_mean(file: WriteFile):
-    people, machine, runs = judged_by_both(4)
     record = compared(file, people, machine, runs, "--measure", "P@5", "--human-sample", "labels")
     for row in record["estimates"]:
         expected = np.mean(list(by_topic(people, runs[row["run"]], "P_5").values()))
         assert row["calibrated"] == pytest.approx(expected)
         assert row["people_mean"] == pytest.approx(expected)
-
-
-def test_people_read_both_columns_and_the_correction(file: WriteFile):
-    people, machine, runs = judged_by_both(5)
-    arguments = ["--qrels", str(file("p", qrels_text(people)))]
-    arguments += ["--machine", str(file("m", qrels_text(machine)))]
-    for name, run in runs.items():
-        arguments += ["--run", str(file(name, run_text(run, name)))]
-    out = StringIO()
-    call_command("evaluate_runs", *arguments, *("--measure", "P@5"), *OWN[:2], stdout=out)
-    text = out.getvalue()
+    arguments = options_of(file, people, machine, runs)
+    text = command_output("evaluate_runs", *arguments, *("--measure", "P@5"), *OWN[:2])
     assert "machine" in text
     assert "calibrated" in text
     assert "tau without" in text
 
 
-def test_what_does_not_fit_is_refused(file: WriteFile):
+def test_what_does_not_fit_is_refused(file):
     people, machine, runs = judged_by_both(6, n_topics=5)
     with refused(RunsUnfit, "run_unknown"):
         compared(file, people, machine, runs, "--shares-model", "nobody")
@@ -192,7 +177,7 @@ def test_what_does_not_fit_is_refused(file: WriteFile):
         )
 
 
-def test_calibrated_limits_stay_on_the_scale_and_few_other_values_are_noted(file: WriteFile):
+def test_calibrated_limits_stay_on_the_scale_and_few_other_values_are_noted(file):
     """Of 40 topics that people judged four have a relevant document, at one rank or another."""
     rng = np.random.default_rng(3)
     people: Grades = {}

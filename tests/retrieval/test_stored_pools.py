@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from accounts.models import User
-from accounts.teams import create_team
 from annotation.models import Study
 from retrieval.collection_files import store_file
-from retrieval.collections import create_collection
 from retrieval.exceptions import CollectionUnfit, PoolDefective, PoolUnfit
 from retrieval.exports.grades import scale_of
 from retrieval.file_readings import request_reading
@@ -48,17 +45,6 @@ def _immediate_tasks(settings):
     settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
 
 
-@pytest.fixture
-def rosa(db):
-    return User.objects.create_user("rosa")
-
-
-@pytest.fixture
-def collection(rosa):
-    team = create_team(name="Lab", owner=rosa)
-    return create_collection(name="Drawn products", team=team, actor=rosa)
-
-
 def add(collection, rosa, name, kind, file_name, content):
     file = store_file(
         collection=collection, file=SimpleUploadedFile(file_name, content), actor=rosa, kind=kind
@@ -81,13 +67,26 @@ def made(collection, rosa, files, rules=RULES):
     return CollectionVersion.objects.get(kind="pool")
 
 
-def test_vectors_and_a_catalogue_are_read_and_counted(files):
+def ask_study(version, rosa, title, template="alternatives", allowed=()):
+    request_study(
+        version=version, title=title, template=template, allowed=list(allowed), actor=rosa
+    )
+
+
+def test_vectors_and_a_catalogue_are_counted_and_a_plan_without_sources_is_refused(
+    files, collection, rosa
+):
     vectors, products = files["vectors"], files["products"]
     assert (vectors.n_documents, vectors.n_dimensions, vectors.n_faults) == (32, 10, 0)
     assert (products.n_documents, products.n_faults) == (32, 0)
+    catalogue = [files["products"]]
+    with refused(PoolUnfit, "no_sources"):
+        request_pool(collection=collection, files=catalogue, rules=RULES, actor=rosa)
+    with refused(PoolUnfit, "plan_unfit"):
+        plan_of({"depth": -1})
 
 
-def test_a_stored_pool_is_the_pool_of_the_same_files_without_a_database(
+def test_a_stored_pool_is_the_pool_of_the_same_files_and_the_same_again_is_the_same_version(
     collection, rosa, files, tmp_path
 ):
     version = made(collection, rosa, files)
@@ -118,31 +117,23 @@ def test_a_stored_pool_is_the_pool_of_the_same_files_without_a_database(
         "shape": 36,
         "vectors": 24,
     }
-
-
-def test_no_target_is_its_own_candidate_and_each_picture_is_once_in_a_pool(collection, rosa, files):
-    version = made(collection, rosa, files)
     for topic, slots in stored_pool(version).by_topic().items():
         docnos = [slot.docno for slot in slots]
         assert len(docnos) == len(set(docnos)) == 8
         assert topic not in docnos
-
-
-def test_the_same_pool_again_is_the_same_version(collection, rosa, files):
-    first = made(collection, rosa, files)
     job = request_pool(collection=collection, files=list(files.values()), rules=RULES, actor=rosa)
     run_job(job.pk)
-    assert CollectionVersion.objects.get(kind="pool").pk == first.pk
+    assert CollectionVersion.objects.get(kind="pool").pk == version.pk
     other = RULES | {"seed": 6}
     request_pool(collection=collection, files=list(files.values()), rules=other, actor=rosa)
     assert CollectionVersion.objects.filter(kind="pool").count() == 2
 
 
-def test_a_pool_becomes_an_alternatives_study_with_its_pictures(collection, rosa, files):
+def test_a_pool_becomes_a_study_of_alternatives_or_grades_with_its_pictures(
+    collection, rosa, files
+):
     version = made(collection, rosa, files)
-    request_study(
-        version=version, title="Instead of it", template="alternatives", allowed=[], actor=rosa
-    )
+    ask_study(version, rosa, "Instead of it")
     study = Study.objects.get(slug="instead-of-it")
     assert (study.kind, study.team, study.items.count()) == ("alternatives", collection.team, 12)
     item = study.items.select_related("picture").get(key=TOPICS[0])
@@ -154,13 +145,7 @@ def test_a_pool_becomes_an_alternatives_study_with_its_pictures(collection, rosa
     assert study.question("acceptable").level == "nominal"
     assert list(collection.studies.all()) == [study]
     assert PoolStudy.objects.get(version=version).study == study
-
-
-def test_a_pool_becomes_a_study_of_grades_where_who_cannot_judge_says_so(collection, rosa, files):
-    version = made(collection, rosa, files)
-    request_study(
-        version=version, title="Grades", template="graded_relevance", allowed=[], actor=rosa
-    )
+    ask_study(version, rosa, "Grades", "graded_relevance")
     study = Study.objects.get(slug="grades")
     assert study.kind == "rating"
     assert study.questions.get().categories[-1] == "I can't judge"
@@ -173,11 +158,10 @@ def test_a_defective_pool_becomes_no_study_unless_what_is_wrong_is_allowed(colle
     version = made(collection, rosa, files, rules)
     names = set(PoolFinding.objects.filter(version=version).values_list("name", flat=True))
     assert names == {"quota", "short"}
-    form: dict[str, Any] = {"version": version, "title": "Bad", "template": "alternatives"}
     with refused_naming(PoolDefective, "quota"):
-        request_study(allowed=["short"], actor=rosa, **form)
+        ask_study(version, rosa, "Bad", allowed=["short"])
     assert not Study.objects.exists()
-    request_study(allowed=["short", "quota"], actor=rosa, **form)
+    ask_study(version, rosa, "Bad", allowed=["short", "quota"])
     assert Study.objects.get().items.count() == 12
     assert PoolStudy.objects.get().allowed == "quota,short"
 
@@ -186,13 +170,8 @@ def test_a_target_without_candidates_is_left_out_of_the_study_and_named(collecti
     """An item with nothing to judge would hold every launch."""
     rules = RULES | {"targets": [TOPICS[0], "nowhere", TOPICS[1]]}
     version = made(collection, rosa, files, rules | {"quotas": {"shape": 3, "colour": 3}})
-    request_study(
-        version=version,
-        title="Two of three",
-        template="alternatives",
-        allowed=["quota", "short", "unlisted", "picture", "unknown"],
-        actor=rosa,
-    )
+    allowed = ["quota", "short", "unlisted", "picture", "unknown"]
+    ask_study(version, rosa, "Two of three", allowed=allowed)
     assert [item.key for item in Study.objects.get().items.order_by("pk")] == TOPICS[:2]
     said = Job.objects.filter(kind="study_of_pool").get().message
     assert "nowhere" in said
@@ -207,14 +186,6 @@ def test_catalogues_and_vectors_that_cannot_be_used_are_refused(collection, rosa
     buffer = BytesIO(catalogue_zip())
     file = add(collection, rosa, "zip", "embeddings", "pictures.zip", buffer.getvalue())
     assert ".npy" in file.faults[0][1]
-
-
-def test_a_plan_without_sources_or_of_negative_numbers_is_refused(collection, rosa, files):
-    catalogue = [files["products"]]
-    with refused(PoolUnfit, "no_sources"):
-        request_pool(collection=collection, files=catalogue, rules=RULES, actor=rosa)
-    with refused(PoolUnfit, "plan_unfit"):
-        plan_of({"depth": -1})
 
 
 def test_the_drawn_catalogue_is_one_as_a_folder_too(tmp_path):
