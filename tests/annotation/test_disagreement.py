@@ -15,16 +15,6 @@ from tests.annotation.studies import alternatives_study, doubt, rate, rating_stu
 pytestmark = pytest.mark.django_db
 
 
-def unit_records(question: Question, *, round: int = 1):
-    """The candidates with least agreement as plain values."""
-    return plain_records(unit_table(question, round=round))
-
-
-def annotator_records(question: Question):
-    """The annotators, those who pull agreement down first, as plain values."""
-    return plain_records(annotator_table(question))
-
-
 TICKS = {
     "Ann": ({"clog", "pump"}, {"skirt"}),
     "Bob": ({"clog", "pump"}, {"skirt"}),
@@ -54,8 +44,8 @@ def rated() -> Study:
 
 
 class TestUnits:
-    def test_the_candidates_with_least_agreement_come_first(self, ticked: Study) -> None:
-        records = unit_records(ticked.question())
+    def test_the_candidates_with_least_agreement_come_first_of_a_round(self, ticked: Study) -> None:
+        records = plain_records(unit_table(ticked.question()))
         # Of the six pairs of four people, those with two ticks agree in two, with one in three.
         assert [(row["candidate"], round(row["agreement"], 4)) for row in records] == [
             ("pump", 0.3333),
@@ -69,6 +59,10 @@ class TestUnits:
         pump = Candidate.objects.get(key="pump")
         assert (records[0]["candidate_id"], records[0]["item_id"]) == (pump.pk, pump.item_id)
         json.dumps(records[0], allow_nan=False)
+        tick(ticked, "Dee", "boot", {"clog"}, status="rejected")
+        tick(ticked, "Eve", "boot", {"clog"}, round=2)
+        assert set(unit_table(ticked.question())["n_judgments"]) == {4}
+        assert plain_records(unit_table(ticked.question(), round=2)) == []
 
     def test_ratings_far_apart_agree_less_than_ratings_nearby(self) -> None:
         rated_by_two = rating_study("two", n_items=2, systems=("alpha",))
@@ -80,16 +74,10 @@ class TestUnits:
         assert table["agreement"].is_monotonic_increasing
         assert table["agreement"].nunique() == 2
 
-    def test_other_rounds_and_rejections_are_left_out(self, ticked: Study) -> None:
-        tick(ticked, "Dee", "boot", {"clog"}, status="rejected")
-        tick(ticked, "Eve", "boot", {"clog"}, round=2)
-        assert set(unit_table(ticked.question())["n_judgments"]) == {4}
-        assert unit_records(ticked.question(), round=2) == []
-
 
 class TestAnnotators:
     def test_who_pulls_agreement_down_comes_first(self, ticked: Study) -> None:
-        first, *rest = annotator_records(ticked.question())
+        first, *rest = plain_records(annotator_table(ticked.question()))
         assert first["annotator"] == "Odd"
         assert first["alpha_change"] > 0
         assert all(row["alpha_change"] < first["alpha_change"] for row in rest)
@@ -113,16 +101,18 @@ class TestAnnotators:
         doubt(tick(ticked, "Odd", "boot", {"pump"}, round=2))
         odd = ticked.annotators.get(pseudonym="Odd")
         doubt(odd.submissions.get(item__key="gown"))
-        records = {row["annotator"]: row for row in annotator_records(ticked.question())}
+        records = {
+            row["annotator"]: row for row in plain_records(annotator_table(ticked.question()))
+        }
         assert (records["Odd"]["n_flagged"], records["Ann"]["n_flagged"]) == (1, 0)
         assert (records["Odd"]["n_judgments"], records["Odd"]["median_seconds"]) == (5, 1.5)
         json.dumps(records, allow_nan=False)
 
     def test_one_annotator_leaves_nulls_and_a_reason(self) -> None:
         study = alternatives_study()
-        assert annotator_records(study.question()) == []
+        assert plain_records(annotator_table(study.question())) == []
         tick(study, "Ann", "boot", {"clog"})
-        [record] = annotator_records(study.question())
+        [record] = plain_records(annotator_table(study.question()))
         assert (record["alpha_without"], record["reason"]) == (None, "no_overlap")
 
 
@@ -187,7 +177,7 @@ class TestQueue:
         for level in ("ordinal", "interval", "ratio"):
             assert default_threshold(Question(level=level)) == 0.25
 
-    def test_neighbours_on_few_steps_are_no_dispute_and_two_steps_are(self) -> None:
+    def test_only_two_steps_or_more_than_a_quarter_of_the_scale_are_a_dispute(self) -> None:
         for n_steps in (2, 3, 4, 5):
             study = rating_study(f"of-{n_steps}", n_items=2, systems=("alpha",), level="ordinal")
             study.questions.update(scale_min=1, scale_max=n_steps)
@@ -197,8 +187,6 @@ class TestQueue:
             compute_agreement(study)
             disputes = [row.item for row in adjudication_queue(study.question()).disputes]
             assert disputes == (["d0", "d1"] if n_steps == 2 else ["d1"])
-
-    def test_exactly_a_quarter_of_the_scale_is_no_dispute(self) -> None:
         for number, (low, high, first, second) in enumerate(
             ((0, 1, 0.3, 0.55), (0, 10, 1.9, 4.4), (1, 9, 2.4, 4.4), (0, 0.2, 0.15, 0.2))
         ):

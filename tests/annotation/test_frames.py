@@ -87,7 +87,9 @@ def test_rejected_judgments_are_left_out_and_flagged_ones_where_asked() -> None:
     assert set(judgment_frame(study, with_flagged=False)["annotator"]) == {"Ann"}
 
 
-def test_what_was_not_recorded_is_nan() -> None:
+def test_missing_values_are_nan_and_queries_do_not_grow(
+    django_assert_num_queries: Any,
+) -> None:
     study = rated_study()
     Judgment.objects.filter(value=20).update(position=None, seconds=None)
     frame = judgment_frame(study)
@@ -98,9 +100,6 @@ def test_what_was_not_recorded_is_nan() -> None:
     frame = judgment_frame(study)
     assert frame[["position", "seconds"]].isna().to_numpy().all()
     assert _is_typed(frame)
-
-
-def test_a_frame_takes_as_many_queries_however_long(django_assert_num_queries: Any) -> None:
     short, long = rated_study("short", n_items=1), rated_study("long", n_items=12)
     for study in (short, long):
         # The judgments, and the texts of candidates, questions and annotators once for all.
