@@ -67,6 +67,14 @@ EVERY_FORMAT = {
 }
 
 
+LEFT_OPEN = """\
+HITId,WorkerId,AssignmentStatus,Input.text,Answer.tone,Answer.fit.no,Answer.fit.yes,Answer.ease
+H1,A1,Approved,Hello.,,,,3
+H1,A2,Approved,Hello.,2,false,true,4
+H2,A1,Approved,Bye.,1,true,false,
+"""
+
+
 def imported(name: str | Path, study: str = "s", **options: Any) -> str:
     """Import a file of the folder by its options, and return what the command says."""
     options = dict(options)
@@ -299,7 +307,7 @@ def faults_of(path: Path, **options: Any) -> list[ImportRefused]:
     return list(caught.value.faults)
 
 
-def test_all_faults_of_a_table_are_said_at_once(tmp_path: Path) -> None:
+def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text(
         "doc,reply_of,rater,text,fluency,tone\n"
@@ -317,9 +325,6 @@ def test_all_faults_of_a_table_are_said_at_once(tmp_path: Path) -> None:
     ]  # fmt: skip
     values = ("", "--level fluency=nominal", "--item", "line 3", "5", "99")
     assert all(value in fault.problem for value, fault in zip(values, found, strict=True))
-
-
-def test_faults_inside_a_record_name_the_field(tmp_path: Path) -> None:
     tasks = json.loads((FOLDER / "label_studio.json").read_text())
     tasks[0]["annotations"][0]["result"][1]["value"] = {"rating": "many"}
     tasks[1]["annotations"][1].pop("completed_by")
@@ -367,7 +372,7 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], code: str)
         imported("wide.csv", **{"from": "csv"} | options)
 
 
-def test_a_file_without_answers_makes_no_study(tmp_path: Path) -> None:
+def test_a_file_without_answers_or_with_many_words_makes_no_study(tmp_path: Path) -> None:
     path = tmp_path / "ann.jsonl"
     path.write_text('{"id": 1, "text": "In Rome", "label": [[3, 7, "PLACE"]]}\n')
     with refused(AnnotationError, "no_answers"):
@@ -376,9 +381,6 @@ def test_a_file_without_answers_makes_no_study(tmp_path: Path) -> None:
         named = ("--study", "s", "--from", "csv")
         with pytest.raises(CommandError):
             command_output("import_annotations", FOLDER / "wide.csv", *named, *arguments)
-
-
-def test_answers_in_many_words_are_no_categories(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("i,a,v\n" + "".join(f"d{n},ann,reason {n}\n" for n in range(1001)))
     options: dict[str, Any] = {"from": "csv", "item": ["i"], "annotator": "a", "value": ["v"]}
@@ -387,26 +389,17 @@ def test_answers_in_many_words_are_no_categories(tmp_path: Path) -> None:
     assert "--written v" in fault.problem
 
 
-def test_a_worker_rejected_and_then_accepted_counts_once(tmp_path: Path) -> None:
+def test_a_worker_counts_once_and_questions_have_the_order_of_their_columns(tmp_path: Path) -> None:
     text = (FOLDER / "mturk_form.csv").read_text()
     again = text.splitlines()[1].replace("Submitted", "Rejected").replace("3A1", "3Z1")
     path = tmp_path / "m.csv"
     path.write_text(text + again + "\n")
     assert "'3HIT1'" in imported(path, **{"from": "mturk"}, response="text")
     assert set(Submission.objects.values_list("status", flat=True)) == {"submitted"}
-
-
-LEFT_OPEN = """\
-HITId,WorkerId,AssignmentStatus,Input.text,Answer.tone,Answer.fit.no,Answer.fit.yes,Answer.ease
-H1,A1,Approved,Hello.,,,,3
-H1,A2,Approved,Hello.,2,false,true,4
-H2,A1,Approved,Bye.,1,true,false,
-"""
-
-
-def test_questions_have_the_order_of_their_columns(tmp_path: Path) -> None:
     path = tmp_path / "batch.csv"
     path.write_text(LEFT_OPEN)
-    imported(path, **{"from": "mturk"}, response="text")
-    names = Study.objects.get().questions.order_by("position").values_list("name", flat=True)
+    imported(path, "open", **{"from": "mturk"}, response="text")
+    names = (
+        Study.objects.named("open").questions.order_by("position").values_list("name", flat=True)
+    )
     assert list(names) == ["tone", "fit", "ease"]
