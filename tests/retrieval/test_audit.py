@@ -29,7 +29,7 @@ STARTS = 'qid,docno,docid,rank\n"u1,2-t0",clog,9,0\n"u3,4,4-t0",gown,3,0\n"u5,5,
 
 
 @pytest.fixture
-def pools(tmp_path: Path) -> Path:
+def pools(tmp_path):
     return written(tmp_path / "judged.csv", POOLS)
 
 
@@ -52,25 +52,19 @@ def names(one: AuditedFile) -> set[str]:
     return {found.name for found in one.findings}
 
 
-def test_a_picture_twice_in_a_pool_is_counted_with_its_lines(pools: Path) -> None:
-    found = finding(audited(pools), "repeated_picture")
+def test_repeats_own_targets_sizes_and_prevalence_of_pools_are_counted(pools):
+    one = audited(pools)
+    found = finding(one, "repeated_picture")
     assert (found.severity, found.n, found.of, found.lines) == ("defect", 2, 5, (3, 6))
-    facts = audited(pools).facts["repeats"]
+    facts = one.facts["repeats"]
     assert facts["n_surplus"] == 2
     assert (facts["unique_least"], facts["unique_most"], facts["unique_mean"]) == (3, 4, 3.6)
-
-
-def test_own_targets_and_rows_without_judgments_are_counted(pools: Path) -> None:
-    one = audited(pools)
     assert one.facts["own_targets"] == {"n_rows": 2, "n_ticked": 1}
     assert finding(one, "target_in_pool").lines == (4, 5)
     assert finding(one, "empty_judgments").lines == (6,)
     assert one.facts["sizes"]["n_assessed"] == 4
     assert (one.n_lines, one.n_rows) == (6, 5)
-
-
-def test_sizes_are_given_as_released_and_cleaned_with_the_target_and_without(pools: Path) -> None:
-    released, cleaned = (audited(pools).facts[name] for name in ("sizes", "sizes_cleaned"))
+    released, cleaned = (one.facts[name] for name in ("sizes", "sizes_cleaned"))
     assert (released["n_judgments"], released["n_relevant"]) == (16, 4)
     assert released["n_with_relevant"] == 3
     assert released["mean_relevant"] == pytest.approx(4 / 3)
@@ -79,9 +73,13 @@ def test_sizes_are_given_as_released_and_cleaned_with_the_target_and_without(poo
     assert released["histogram"] == {"0": 1, "1": 2, "2": 1}
     # Coat once, relevant as it was ticked in either slot; sock and belt gone.
     assert (cleaned["n_judgments"], cleaned["n_relevant"], cleaned["n_with_relevant"]) == (13, 3, 3)
+    rows = one.facts["positions"]
+    assert [row["n_distinct"] for row in rows] == [4, 3, 3, 1]
+    assert [row["prevalence"] for row in rows] == [0.75, 0, 0.25, 0]
+    assert [row["n_judged"] for row in rows] == [4] * 4
 
 
-def test_hubs_are_pictures_shown_for_a_tenth_of_the_targets(tmp_path: Path) -> None:
+def test_hubs_are_pictures_shown_for_a_tenth_of_the_targets(tmp_path):
     header = "Input.target1,Input.top1,Input.top2,HITId,top1,top2\n"
     rows = [
         f"t{n},{'hub' if n < 3 else f'c{n}'},d{n},H{n},{n == 0},{n in (1, 2)}\n" for n in range(30)
@@ -94,14 +92,7 @@ def test_hubs_are_pictures_shown_for_a_tenth_of_the_targets(tmp_path: Path) -> N
     assert hubs["relevance_elsewhere"] == pytest.approx(2 / 57)
 
 
-def test_prevalence_is_given_by_position(pools: Path) -> None:
-    rows = audited(pools).facts["positions"]
-    assert [row["n_distinct"] for row in rows] == [4, 3, 3, 1]
-    assert [row["prevalence"] for row in rows] == [0.75, 0, 0.25, 0]
-    assert [row["n_judged"] for row in rows] == [4] * 4
-
-
-def test_pictures_shown_twice_give_a_kappa_by_hit(tmp_path: Path) -> None:
+def test_pictures_shown_twice_give_a_kappa_by_hit_and_a_reason_where_there_are_none(tmp_path):
     header = "Input.target1,Input.top1,Input.top2,HITId,top1,top2\n"
     marks = [(True, True)] * 4 + [(False, False)] * 4 + [(True, False), (False, True)]
     rows = [f"t{n},c{n},c{n},H{n},{a},{b}\n" for n, (a, b) in enumerate(marks)]
@@ -111,9 +102,6 @@ def test_pictures_shown_twice_give_a_kappa_by_hit(tmp_path: Path) -> None:
     assert consistency["agreement"] == pytest.approx(0.8)
     assert consistency["kappa"] == pytest.approx(0.6)
     assert consistency["ci_low"] < 0.6 < consistency["ci_high"]
-
-
-def test_without_repeats_self_consistency_is_undefined_with_a_reason(tmp_path: Path) -> None:
     consistency = audited(
         written(tmp_path / "judged.csv", "".join(POOLS.splitlines(keepends=True)[:2]))
     ).facts["self_consistency"]
@@ -121,7 +109,7 @@ def test_without_repeats_self_consistency_is_undefined_with_a_reason(tmp_path: P
     assert consistency["reason"] == "no_overlap"
 
 
-def test_positions_that_show_few_pictures_are_named(tmp_path: Path) -> None:
+def test_positions_that_show_few_pictures_are_named(tmp_path):
     header = "Input.target1,Input.top1,Input.top2,Input.top3,HITId,top1,top2,top3\n"
     rows = [f"t{n},a{n},hub{n % 2},b{n},H{n},True,False,False\n" for n in range(20)]
     one = audited(written(tmp_path / "judged.csv", header + "".join(rows)))
@@ -138,9 +126,7 @@ def test_positions_that_show_few_pictures_are_named(tmp_path: Path) -> None:
         (",clog,pump,flat,sole,H1,True,True,True,True", ["Input.target1"]),
     ],
 )
-def test_a_row_that_would_be_misread_is_refused_by_line(
-    tmp_path: Path, row: str, named: list[str]
-) -> None:
+def test_a_row_that_would_be_misread_is_refused_by_line(tmp_path, row, named):
     one = audited(written(tmp_path / "judged.csv", POOLS + row + "\n"))
     [refused] = one.of("refused")
     assert refused.lines == (7,)
@@ -148,7 +134,7 @@ def test_a_row_that_would_be_misread_is_refused_by_line(
     assert one.facts["sizes"]["n_assessed"] == 4  # the others are counted
 
 
-def test_rows_that_could_not_be_read_are_not_among_those_without_a_defect(tmp_path: Path) -> None:
+def test_rows_that_could_not_be_read_are_not_among_those_without_a_defect(tmp_path):
     """The refused row has a picture twice and the target itself, and was not looked at."""
     bad = "coat,clog,clog,coat,sole,H6,yes,,,\n"
     path = written(tmp_path / "judged.csv", POOLS + bad)
@@ -160,7 +146,7 @@ def test_rows_that_could_not_be_read_are_not_among_those_without_a_defect(tmp_pa
     assert len(as_text(audit).splitlines()) > n_lines + n_refused
 
 
-def test_a_claim_that_counts_the_target_is_explained(pools: Path) -> None:
+def test_a_claim_is_explained_by_the_target_or_by_cleaned_sizes(pools):
     claims = {"judged.csv": {"mean_relevant": "2.3", "assessed": "6", "with_relevant": "3"}}
     mean, assessed, with_relevant = audited(pools, claims=claims).claims
     assert mean.explanation.startswith("1.33 + 1 = 2.33")
@@ -169,9 +155,6 @@ def test_a_claim_that_counts_the_target_is_explained(pools: Path) -> None:
     assert not mean.holds
     [claim] = audited(pools, claims={"judged.csv": {"mean_relevant": "9.9"}}).claims
     assert claim.explanation == UNEXPLAINED
-
-
-def test_a_claim_of_the_cleaned_sizes_is_explained_at_its_own_decimals(pools: Path) -> None:
     cleaned = audited(pools).facts["sizes_cleaned"]
     names = ("judged_per_topic", "prevalence", "mean_relevant_of_all")
     per_topic, prevalence, of_all = (f"{cleaned[name]:.3f}" for name in names)
@@ -184,18 +167,13 @@ def test_a_claim_of_the_cleaned_sizes_is_explained_at_its_own_decimals(pools: Pa
     assert found[2].explanation.startswith(f"{of_all} ")
 
 
-def test_a_claim_is_explained_by_the_lines_of_the_alternatives(tmp_path: Path, pools: Path) -> None:
+def test_alternatives_explain_a_claim_and_targets_among_them_are_counted(tmp_path, pools):
     written(tmp_path / "alternatives.csv", ALTERNATIVES)
     claims = {"judged.csv": {"with_relevant": "4"}}
     audit = audit_collection([tmp_path], claims=claims)
     explanation = audit.files[0].claims[0].explanation
     assert "alternatives.csv" in explanation
     assert re.findall(r"\d+", explanation) == ["4", "3"]
-
-
-def test_targets_among_their_alternatives_survive_and_are_counted(
-    tmp_path: Path, pools: Path
-) -> None:
     written(tmp_path / "alternatives.csv", ALTERNATIVES)
     written(tmp_path / "starts.csv", STARTS)
     _, alternatives, starts = audit_collection([tmp_path]).files
@@ -208,7 +186,7 @@ def test_targets_among_their_alternatives_survive_and_are_counted(
     assert finding(alternatives, "other_ticks").lines == (3,)
 
 
-def test_a_topic_name_that_contradicts_its_columns_is_refused(tmp_path: Path) -> None:
+def test_a_topic_name_that_contradicts_its_columns_is_refused(tmp_path):
     text = ALTERNATIVES.replace('"u1,2-t0"', '"u1,3-t0"') + "belt,x,7,u,u\n"
     one = audited(written(tmp_path / "alternatives.csv", text))
     named, number = one.of("refused")
@@ -218,7 +196,7 @@ def test_a_topic_name_that_contradicts_its_columns_is_refused(tmp_path: Path) ->
     assert "target_img_id" in number.text
 
 
-def test_each_kind_of_file_is_recognised_by_its_columns(tmp_path: Path, pools: Path) -> None:
+def test_each_kind_of_file_is_recognised_by_its_columns(tmp_path, pools):
     texts = {
         "alternatives": ALTERNATIVES,
         "dialogue starts": STARTS,
@@ -232,15 +210,12 @@ def test_each_kind_of_file_is_recognised_by_its_columns(tmp_path: Path, pools: P
         assert recognise(written(tmp_path / kind, text)) == kind
 
 
-def test_qrels_that_trec_eval_would_misread_are_refused_by_line(tmp_path: Path) -> None:
+def test_qrels_are_refused_by_line_and_what_they_lack_is_counted(tmp_path):
     one = audited(written(tmp_path / "qrels.txt", "1 0 a 1\n1 0 b 1.5\n1 0 a 0\n2 0 c 1\n"))
     assert [found.lines for found in one.of("refused")] == [(2,), (3,)]
     assert one.is_refused
     one = audited(written(tmp_path / "qrels.txt", "1 A a 1\n1 B a 0\n"))
     assert "several_assessors" in names(one)
-
-
-def test_topics_without_grades_or_relevant_documents_are_counted(tmp_path: Path) -> None:
     text = "1 0 a 1\n1 0 1 1\n2 0 a 0\n3 0 a -1\n07 0 x 1\n7 0 x 1\n"
     one = audited(written(tmp_path / "qrels.txt", text))
     assert finding(one, "empty_judgments").n == 1
@@ -250,7 +225,7 @@ def test_topics_without_grades_or_relevant_documents_are_counted(tmp_path: Path)
     assert one.facts["n_negative"] == 1
 
 
-def test_a_run_is_held_against_the_qrels(tmp_path: Path) -> None:
+def test_a_run_is_held_against_the_qrels_and_no_common_topic_is_a_defect(tmp_path):
     written(tmp_path / "a.qrels", "1 0 a 1\n1 0 b 0\n2 0 a 1\n3 0 a 1\n")
     run = "1 Q0 a 1 .9 x\n1 Q0 z 2 .9 x\n2 Q0 a 1 1 x\n2 Q0 b 2 3 x\n9 Q0 a 1 inf x\n"
     written(tmp_path / "b.run", run)
@@ -261,16 +236,13 @@ def test_a_run_is_held_against_the_qrels(tmp_path: Path) -> None:
     assert finding(one, "tied_scores").n == 1
     assert finding(one, "ranks_contradict_scores").lines == (4,)
     assert one.facts["judged_at_10"] == [{"qrels": "a.qrels", "judged": 0.5, "n_topics": 2}]
-
-
-def test_topics_that_no_file_shares_are_a_defect(tmp_path: Path) -> None:
     written(tmp_path / "a.qrels", "07 0 a 1\n")
     written(tmp_path / "b.run", "7 Q0 a 1 2 x\n")
     _, one = audit_collection([tmp_path]).files
     assert {"no_common_topic", "similar_topics"} <= names(one)
 
 
-def test_a_batch_names_assignments_twice_and_says_that_it_names_workers(tmp_path: Path) -> None:
+def test_a_batch_names_assignments_twice_and_says_that_it_names_workers(tmp_path):
     text = "HITId,AssignmentId,WorkerId,AssignmentStatus\nH1,A1,W1,Approved\nH1,A1,W1,Approved\n"
     one = audited(written(tmp_path / "batch.csv", text))
     assert {"assignment_twice", "worker_twice", "workers_named"} == names(one)
@@ -278,7 +250,7 @@ def test_a_batch_names_assignments_twice_and_says_that_it_names_workers(tmp_path
     assert "W1" not in str(one.record())
 
 
-def test_nothing_to_audit_is_reported(tmp_path: Path) -> None:
+def test_nothing_to_audit_is_reported(tmp_path):
     for path in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(NothingToAudit):
             audit_collection([path])
@@ -319,9 +291,7 @@ PUBLISHED = {
 
 @pytest.mark.shared_data
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_fashion_altereval_has_the_defects_that_were_counted_of_it(
-    shared_data: Path, name: str
-) -> None:
+def test_fashion_altereval_has_the_defects_that_were_counted_of_it(shared_data, name):
     expected = PUBLISHED[name]
     one = audited(shared_data / "altereval" / name)
     facts = one.facts
@@ -357,7 +327,7 @@ def test_fashion_altereval_has_the_defects_that_were_counted_of_it(
 
 
 @pytest.mark.shared_data
-def test_fashion_altereval_s_claims_hold_or_are_explained(shared_data: Path) -> None:
+def test_fashion_altereval_s_claims_are_explained_and_own_targets_reach_the_simulator(shared_data):
     audit = audit_collection([shared_data / "altereval"])
     files = {one.path.name: one for one in audit.files}
     claims = {
@@ -379,41 +349,26 @@ def test_fashion_altereval_s_claims_hold_or_are_explained(shared_data: Path) -> 
         "n_rows_with_target": 51,
         "n_empty_rows": 2,
     }
+    for of_pools, of_starts, n_own, n_first, n_twice, n_topics in (
+        ("shoes", "shoes", 20, 13, 14, 190),
+        ("dresses", "dress", 4, 1, 7, 180),
+    ):
+        alternatives = files[f"alter_target_ids_{of_pools}.csv"]
+        starts = files[f"input_{of_starts}_CRS_df.csv"]
+        for one in (alternatives, starts):
+            own = finding(one, "target_is_alternative")
+            assert (own.n, own.of) == (n_own, n_topics)
+            assert re.findall(r"\d+", own.text)[-1] == str(n_first)
+            assert finding(one, "alternative_twice").n == n_twice
+        assert finding(alternatives, "same_ticks").n == n_topics
+        assert finding(starts, "same_topics").n == n_topics
 
 
-@pytest.mark.shared_data
-@pytest.mark.parametrize(
-    ("names_of", "n_own", "n_first", "n_twice", "n_topics"),
-    [(("shoes", "shoes"), 20, 13, 14, 190), (("dresses", "dress"), 4, 1, 7, 180)],
-)
-def test_fashion_altereval_s_own_targets_survive_into_the_simulators_input(
-    shared_data: Path,
-    names_of: tuple[str, str],
-    n_own: int,
-    n_first: int,
-    n_twice: int,
-    n_topics: int,
-) -> None:
-    audit = audit_collection([shared_data / "altereval"])
-    files = {one.path.name: one for one in audit.files}
-    alternatives = files[f"alter_target_ids_{names_of[0]}.csv"]
-    starts = files[f"input_{names_of[1]}_CRS_df.csv"]
-    for one in (alternatives, starts):
-        own = finding(one, "target_is_alternative")
-        assert (own.n, own.of) == (n_own, n_topics)
-        assert re.findall(r"\d+", own.text)[-1] == str(n_first)
-        assert finding(one, "alternative_twice").n == n_twice
-    assert finding(alternatives, "same_ticks").n == n_topics
-    assert finding(starts, "same_topics").n == n_topics
-
-
-def test_what_was_published_is_known_of_the_very_file_alone(tmp_path: Path) -> None:
+def test_what_was_published_is_known_of_the_very_file_alone(tmp_path):
     assert audited(written(tmp_path / "judged_targets_shoes.csv", POOLS)).claims == ()
 
 
-def test_targets_judged_several_times_have_no_more_alternatives_than_were_ticked(
-    tmp_path: Path,
-) -> None:
+def test_targets_judged_several_times_have_no_more_alternatives_than_were_ticked(tmp_path):
     pools = (
         "Input.target1,Input.top1,Input.top2,HITId,WorkerId,top1,top2\n"
         "boot,clog,pump,H1,W1,True,True\nboot,clog,pump,H1,W2,True,False\n"

@@ -9,19 +9,18 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 
-from accounts.models import User
-from accounts.teams import create_team
 from annotation.exceptions import StudyUnfit
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, LabelSet, Question, Study, Submission, WrittenAnswer
 from annotation.readers.pooled_batch import read_pooled_batch
+from presentation.exceptions import PresentationError
 from presentation.row_files import RowFile, row_csv
 from retrieval.audit.collection import audit_collection
-from retrieval.collections import create_collection
 from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
 from retrieval.exports.assessors import assessor_lines, provenance_rows
 from retrieval.exports.grades import scale_of
 from retrieval.exports.qrels import (
+    RULES,
     judgment_source,
     label_qrels,
     label_source,
@@ -34,9 +33,11 @@ from retrieval.exports.released_layout import write_released_layout
 from retrieval.models import CollectionVersion, PoolStudy
 from tests.annotation.importing import command_output
 from tests.annotation.studies import (
+    ACCEPTABLE,
     add_candidates,
     alternatives_study,
     rate,
+    rated_study,
     rating_study,
     tick,
     ticked_study,
@@ -74,14 +75,12 @@ def lines(study: Study, **options: object) -> list[str]:
 @pytest.mark.parametrize(
     ("rule", "grades"), [("any", (2, 1)), ("all", (1, 0)), ("majority", (1, 1)), ("votes", (2, 2))]
 )
-def test_grades_of_several_assessors_become_one_by_a_rule(
-    rule: str, grades: tuple[int, int]
-) -> None:
+def test_grades_of_several_assessors_become_one_by_a_rule(rule, grades):
     expected = [f"t1 0 a {grades[0]}", f"t1 0 b {grades[1]}"]
     assert lines(graded_study(), rule=rule) == expected
 
 
-def test_what_nobody_can_judge_or_was_asked_is_pooled_and_not_judged() -> None:
+def test_what_nobody_can_judge_or_was_asked_is_pooled_and_not_judged():
     assert lines(graded_study(), with_unjudged=True)[-1] == "t1 0 c -1"
     study = alternatives_study()
     rate(study, "Ann", "boot", {"clog": 1})
@@ -90,7 +89,7 @@ def test_what_nobody_can_judge_or_was_asked_is_pooled_and_not_judged() -> None:
     assert lines(study) == ["boot 0 clog 1"]
 
 
-def test_an_answer_may_be_named_that_says_nothing() -> None:
+def test_an_answer_may_be_named_that_says_nothing():
     study = graded_study(categories=["No", "Related", "Yes", "Blurred"])
     assert lines(study, rule="any") == ["t1 0 a 3", "t1 0 b 1", "t1 0 c 3"]
     assert lines(study, rule="any", cannot_judge=["Blurred"]) == ["t1 0 a 2", "t1 0 b 1"]
@@ -98,7 +97,7 @@ def test_an_answer_may_be_named_that_says_nothing() -> None:
         lines(study, cannot_judge=["Dark"])
 
 
-def test_an_answer_in_the_middle_that_says_nothing_leaves_no_gap() -> None:
+def test_an_answer_in_the_middle_that_says_nothing_leaves_no_gap():
     study = graded_study(categories=["No", "Cannot tell", "Related", "Yes"])
     scale = scale_of(study.question())
     assert dict(scale.names) == {"No": 0, "Cannot tell": None, "Related": 1, "Yes": 2}
@@ -108,12 +107,12 @@ def test_an_answer_in_the_middle_that_says_nothing_leaves_no_gap() -> None:
     "label",
     ["Can't judge", "I can’t tell", "Cannot judge from this picture", "Don't know", "Unrateable"],
 )
-def test_labels_that_say_nothing_are_known(label: str) -> None:
+def test_labels_that_say_nothing_are_known(label):
     scale = scale_of(graded_study(categories=["No", "Yes", label]).question())
     assert scale.names[label] is None
 
 
-def test_the_lowest_labelled_point_is_grade_zero() -> None:
+def test_the_lowest_labelled_point_is_grade_zero():
     points = {"kind": "likert", "level": "ordinal", "scale_min": 1, "scale_max": 3}
     study = graded_study(categories=[], **points)
     with refused(StudyUnfit, "value_no_grade"):
@@ -123,7 +122,7 @@ def test_the_lowest_labelled_point_is_grade_zero() -> None:
     assert lines(study, rule="any") == ["t1 0 a 2", "t1 0 b 0", "t1 0 c 2"]
 
 
-def test_values_without_a_grade_are_refused() -> None:
+def test_values_without_a_grade_are_refused():
     study = graded_study(categories=[], kind="line", level="ordinal")
     made = make_label_set(question=study.question(), rule=Rule("mean"))
     with refused(StudyUnfit, "value_no_grade"):
@@ -135,22 +134,14 @@ def test_values_without_a_grade_are_refused() -> None:
         judgment_source(rating_study())
 
 
-def test_label_sets_of_means_grade_no_graded_study() -> None:
+def test_label_sets_of_means_grade_no_graded_study():
     study = graded_study(level="ordinal")
     made = make_label_set(question=study.question(), rule=Rule("mean"))
     with refused(StudyUnfit, "label_no_grade"):
         label_qrels(made.label_set)
 
 
-def test_labels_by_dawid_and_skene_become_qrels() -> None:
-    study = graded_study()
-    made = make_label_set(question=study.question(), rule=Rule("dawid_skene"))
-    by_labels = label_qrels(made.label_set)
-    assert by_labels.rule == "labels 1, dawid_skene"
-    assert {row.docno for row in by_labels.table.itertuples()} == {"a", "b"}  # nobody can judge c
-
-
-def test_sizes_are_counted_with_the_target_and_without() -> None:
+def test_sizes_are_counted_with_the_target_and_without():
     study = ticked_study()
     record = sizes_of(judgment_source(study)).record()
     assert (record["n_assessed"], record["n_with_relevant"], record["mean_relevant"]) == (2, 1, 2)
@@ -159,7 +150,7 @@ def test_sizes_are_counted_with_the_target_and_without() -> None:
     assert study_qrels(study).sizes.record() == record
 
 
-def test_each_assessor_and_round_has_a_group_of_its_own() -> None:
+def test_each_assessor_and_round_has_a_group_of_its_own():
     study = alternatives_study(pools={"boot": ("clog", "pump")})
     tick(study, "Ann", "boot", {"clog"})
     tick(study, "Bob", "boot", set())
@@ -175,14 +166,18 @@ def test_each_assessor_and_round_has_a_group_of_its_own() -> None:
     ]
 
 
-def test_answers_that_say_nothing_are_unjudged_in_an_assessor_s_own_grades() -> None:
+def test_assessors_answers_that_say_nothing_are_unjudged_and_labels_become_qrels():
     study = graded_study()
     text = "".join(assessor_lines(judgment_source(study, with_unjudged=True)))
     assert "t1 Cyd a -1" in text.splitlines()
     assert "Cyd a" not in "".join(assessor_lines(judgment_source(study)))
+    made = make_label_set(question=study.question(), rule=Rule("dawid_skene"))
+    by_labels = label_qrels(made.label_set)
+    assert by_labels.rule == "labels 1, dawid_skene"
+    assert {row.docno for row in by_labels.table.itertuples()} == {"a", "b"}  # nobody can judge c
 
 
-def test_an_assessor_s_name_with_a_space_is_refused() -> None:
+def test_an_assessor_s_name_with_a_space_is_refused():
     study = alternatives_study()
     tick(study, "Ann Lee", "boot", set())
     with refused(StudyUnfit, "space_in_name"):
@@ -193,7 +188,7 @@ def table(rows: RowFile) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO("".join(row_csv(rows)))))
 
 
-def test_each_line_leads_to_the_judgments_that_it_was_made_of() -> None:
+def test_each_line_leads_to_the_judgments_that_it_was_made_of():
     study = alternatives_study(pools={"boot": ("clog", "pump", "flat")})
     first = rate(study, "Ann", "boot", {"clog": 1, "pump": 0})
     second = rate(study, "Bob", "boot", {"clog": 0})
@@ -212,7 +207,7 @@ def test_each_line_leads_to_the_judgments_that_it_was_made_of() -> None:
     assert all(written[int(row["line"]) - 1][2] == row["docno"] for row in rows)
 
 
-def test_decisions_that_override_a_rule_are_named() -> None:
+def test_decisions_that_override_a_rule_are_named():
     study = alternatives_study(pools={"boot": ("clog",)})
     tick(study, "Ann", "boot", set())
     senior = get_user_model().objects.create_user("senior")
@@ -228,7 +223,7 @@ def test_decisions_that_override_a_rule_are_named() -> None:
     ]
 
 
-def test_imported_batches_keep_the_ids_of_their_hits(tmp_path: Path) -> None:
+def test_imported_batches_keep_the_ids_of_their_hits(tmp_path):
     path = tmp_path / "batch.csv"
     path.write_text("Input.target1,Input.top1,HITId,top1\nboot,clog,H7,True\n")
     command_output("import_mturk_batch", path, study="s")
@@ -252,7 +247,7 @@ def reasoned_study() -> Study:
 BOOT, GOWN = "Same heel and colour", "Another COLOUR"
 
 
-def test_reasons_are_rows_with_the_grade_of_whoever_wrote_them() -> None:
+def test_reasons_are_rows_with_a_grade_and_are_counted_by_terms(tmp_path):
     study = reasoned_study()
     columns = ("topic", "docno", "reason", "grade", "relevant_documents")
     rows = table(reason_rows(judgment_source(study)))
@@ -262,10 +257,6 @@ def test_reasons_are_rows_with_the_grade_of_whoever_wrote_them() -> None:
         ("boot", "flat", "too flat", "0", "clog pump"),
         ("gown", "", GOWN, "", ""),
     ]
-
-
-def test_reasons_are_counted_by_terms() -> None:
-    reasoned_study()
     record = json.loads(command_output("reason_terms", "ticked", json=True))
     assert (record["n_reasons"], record["n_relevant"], record["n_other"]) == (4, 2, 2)
     counts = {row["term"]: (row["n_relevant"], row["n_other"]) for row in record["terms"]}
@@ -276,17 +267,13 @@ def test_reasons_are_counted_by_terms() -> None:
     text = command_output("reason_terms", "ticked")
     assert "price" not in text
     assert re.findall(r"\d+", text.splitlines()[-1]) == ["4", "2", "2"]
-
-
-def test_a_list_of_terms_may_be_one_s_own(tmp_path: Path) -> None:
-    reasoned_study()
     path = tmp_path / "terms.csv"
     path.write_text("term,word\nlikeness,same\nlikeness,as well\n")
     record = json.loads(command_output("reason_terms", "ticked", terms=path, json=True))
     assert [(row["term"], row["n"]) for row in record["terms"]] == [("likeness", 2)]
 
 
-def test_a_study_leaves_in_the_released_layout_and_comes_back(tmp_path: Path) -> None:
+def test_a_study_leaves_in_the_released_layout_and_comes_back(tmp_path):
     study = alternatives_study(pools={"boot": ("clog", "pump", "flat"), "gown": ("coat", "clog")})
     tick(study, "Ann", "boot", {"clog", "flat"})
     tick(study, "Bob", "gown", set())
@@ -310,7 +297,7 @@ def test_a_study_leaves_in_the_released_layout_and_comes_back(tmp_path: Path) ->
     assert (audit.n_defects, audit.refused) == (0, [])
 
 
-def test_several_assessors_are_named_in_the_released_layout(tmp_path: Path) -> None:
+def test_several_assessors_are_named_in_the_released_layout(tmp_path):
     study = alternatives_study(pools={"boot": ("clog",)})
     tick(study, "Ann", "boot", {"clog"})
     tick(study, "Bob", "boot", set())
@@ -320,7 +307,7 @@ def test_several_assessors_are_named_in_the_released_layout(tmp_path: Path) -> N
     assert len(read_pooled_batch(files[0]).submissions) == 2
 
 
-def test_items_have_their_numbers_in_a_catalogue(tmp_path: Path) -> None:
+def test_items_have_their_numbers_in_a_catalogue(tmp_path):
     study = alternatives_study(pools={"boot": ("clog",)})
     tick(study, "Ann", "boot", {"clog"})
     catalogue = tmp_path / "names.txt"
@@ -336,7 +323,7 @@ def test_items_have_their_numbers_in_a_catalogue(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def topics_about_pictures(tmp_path: Path) -> tuple[Study, Path]:
+def topics_about_pictures(tmp_path):
     """Topic 2 is about boot, which is in its own pool and was ticked; and its pool as a file."""
     study = alternatives_study(pools={"2": ("clog", "boot")})
     tick(study, "Ann", "2", {"clog", "boot"})
@@ -346,8 +333,8 @@ def topics_about_pictures(tmp_path: Path) -> tuple[Study, Path]:
 
 
 def test_the_released_layout_names_the_document_that_a_topic_is_about(
-    tmp_path: Path, topics_about_pictures: tuple[Study, Path]
-) -> None:
+    tmp_path, topics_about_pictures, collection
+):
     study, pool = topics_about_pictures
     catalogue = tmp_path / "catalogue.csv"
     catalogue.write_text("docno,title,image\nsock,Sock,\nclog,Clog,gone.png\nboot,Boot,\n")
@@ -360,16 +347,15 @@ def test_the_released_layout_names_the_document_that_a_topic_is_about(
     audit = audit_collection([tmp_path / "released"])
     found = {one.name for file in audit.files for one in file.findings}
     assert "target_in_pool" in found
-
-
-def test_a_study_of_a_stored_pool_knows_what_its_topics_are_about(
-    tmp_path: Path, topics_about_pictures: tuple[Study, Path]
-) -> None:
     study, _pool = topics_about_pictures
-    rosa = User.objects.create_user("rosa")
-    collection = create_collection(
-        name="Shoes", team=create_team(name="Lab", owner=rosa), actor=rosa
-    )
+    catalogue.write_text("docno\nclog\nboot\n")
+    with refused_naming(CatalogueUnfit, "'2'", "--pool"):
+        write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
+    catalogue.write_text("clog\nboot\n")
+    with refused(PoolFileFaults, "missing_column"):
+        write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
+    with refused(StudyUnfit, "not_ticks"):
+        write_released_layout(judgment_source(graded_study()), tmp_path)
     version = CollectionVersion.objects.create(
         collection=collection, kind="pool", number=1, form=1, fingerprint="", rules={}
     )
@@ -380,22 +366,7 @@ def test_a_study_of_a_stored_pool_knows_what_its_topics_are_about(
     assert files[2].read_text().splitlines()[1:] == ["boot,0", "clog,1"]
 
 
-def test_a_catalogue_that_cannot_number_topics_is_refused_with_the_reason(
-    tmp_path: Path, topics_about_pictures: tuple[Study, Path]
-) -> None:
-    study, _pool = topics_about_pictures
-    catalogue = tmp_path / "catalogue.csv"
-    catalogue.write_text("docno\nclog\nboot\n")
-    with refused_naming(CatalogueUnfit, "'2'", "--pool"):
-        write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
-    catalogue.write_text("clog\nboot\n")
-    with refused(PoolFileFaults, "missing_column"):
-        write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
-    with refused(StudyUnfit, "not_ticks"):
-        write_released_layout(judgment_source(graded_study()), tmp_path)
-
-
-def test_the_command_writes_all_files_and_says_which(tmp_path: Path) -> None:
+def test_the_command_writes_all_files_and_makes_a_label_set_of_a_model_of_assessors(tmp_path):
     study = reasoned_study()
     paths = {name: tmp_path / name for name in ("assessors", "provenance", "reasons")}
     output = command_output(
@@ -414,12 +385,113 @@ def test_the_command_writes_all_files_and_says_which(tmp_path: Path) -> None:
     assert len(record["files"]) == 7
     assert all(Path(path).stat().st_size for path in record["files"])
     assert not LabelSet.objects.of(study).exists()
-
-
-def test_the_command_makes_a_label_set_of_a_model_of_assessors(tmp_path: Path) -> None:
-    study = ticked_study()
     path = tmp_path / "qrels"
     for _ in range(2):
         sentence = command_output("export_qrels", "ticked", output=path, rule="dawid_skene")
         assert "dawid_skene" in sentence
     assert LabelSet.objects.of(study).count() == 1
+
+
+@pytest.fixture
+def judged_by_three():
+    """Clog ticked by three of three, pump by two, flat by one; of four, coat by two."""
+    study = alternatives_study(pools={"boot": ("clog", "pump", "flat", "sole"), "gown": ("coat",)})
+    tick(study, "Ann", "boot", {"clog", "pump", "flat"})
+    tick(study, "Bob", "boot", {"clog", "pump"})
+    tick(study, "Cyd", "boot", {"clog"})
+    for person, ticked in (("Ann", {"coat"}), ("Bob", {"coat"}), ("Cyd", set()), ("Dee", set())):
+        tick(study, person, "gown", ticked)
+    return study
+
+
+def test_votes_are_grades(judged_by_three):
+    assert list(study_qrels(judged_by_three, rule="votes").lines()) == [
+        "boot 0 clog 3\n",
+        "boot 0 pump 2\n",
+        "boot 0 flat 1\n",
+        "boot 0 sole 0\n",
+        "gown 0 coat 2\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "relevant"),
+    [("majority", {"clog", "pump"}), ("any", {"clog", "pump", "flat", "coat"}), ("all", {"clog"})],
+)
+def test_a_rule_makes_one_of_several_annotators(judged_by_three, rule, relevant):
+    qrels = study_qrels(judged_by_three, rule=rule)
+    assert set(qrels.table.loc[qrels.table["relevance"] == 1, "docno"]) == relevant
+    assert (qrels.n_topics, qrels.n_lines, qrels.n_relevant) == (2, 5, len(relevant))
+    assert qrels.rule == rule
+
+
+def test_one_annotator_is_the_same_under_every_rule_and_each_round_has_qrels():
+    study = ticked_study()
+    lines = {rule: list(study_qrels(study, rule=rule).lines()) for rule in RULES}
+    assert lines["majority"] == lines["any"] == lines["all"]
+    boot, gown = ["boot 0 clog 1\n", "boot 0 pump 1\n", "boot 0 flat 0\n"], ["skirt", "coat"]
+    assert lines["majority"] == [*boot, *(f"gown 0 {docno} 0\n" for docno in gown)]
+    tick(study, "Bob", "boot", {"flat"}, round=2)
+    assert list(study_qrels(study, round=2).lines()) == [
+        "boot 0 clog 0\n",
+        "boot 0 pump 0\n",
+        "boot 0 flat 1\n",
+    ]
+    assert study_qrels(study, round=1).n_lines == 5
+    with refused(StudyUnfit, "no_judgments"):
+        study_qrels(study, round=3)
+
+
+def test_pairs_that_nobody_judged_and_rejected_ticks_do_not_count():
+    study = alternatives_study()
+    rate(study, "Ann", "boot", {"clog": 1, "pump": 0})
+    assert [line.split()[2] for line in study_qrels(study).lines()] == ["clog", "pump"]
+    other = alternatives_study("other")
+    tick(other, "Ann", "boot", {"clog"}, status="rejected")
+    tick(other, "Bob", "boot", {"pump"})
+    assert next(study_qrels(other, rule="any").lines()) == "boot 0 clog 0\n"
+
+
+def test_only_the_first_question_makes_qrels():
+    study = ticked_study()
+    Question.objects.create(study=study, name="beauty", wording="?", position=1)
+    rate(study, "Ann", "gown", {"coat": 90}, question="beauty")
+    assert study_qrels(study).n_relevant == 2
+    assert study.questions.get(position=0).name == ACCEPTABLE
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\n", "\u00a0"])
+def test_a_key_with_a_blank_is_refused(blank):
+    topic, docno = f"a{blank}boot", f"a{blank}clog"
+    one = alternatives_study("one", pools={topic: ("clog",)})
+    two = alternatives_study("two", pools={"boot": ("pump", docno)})
+    tick(one, "Ann", topic, set())
+    tick(two, "Ann", "boot", set())
+    for study, name in ((one, topic), (two, docno)):
+        with refused(StudyUnfit, "space_in_name") as error:
+            study_qrels(study)
+        assert name in str(error.value)
+
+
+def test_a_study_of_ratings_and_an_unknown_rule_are_refused():
+    with refused(StudyUnfit, "not_graded"):
+        study_qrels(rated_study("rated"))
+    with refused_naming(ValueError, "'most'", *RULES):
+        study_qrels(ticked_study(), rule="most")
+
+
+def test_a_file_is_replaced_whole_and_a_path_that_cannot_be_written_is_reported(tmp_path):
+    path = tmp_path / "qrels.txt"
+    path.write_text("something longer than before\n" * 100)
+    qrels = study_qrels(ticked_study())
+    qrels.write(path)
+    assert path.read_text().splitlines()[0] == "boot 0 clog 1"
+    assert len(path.read_text().splitlines()) == 5
+    assert [file.name for file in tmp_path.iterdir()] == ["qrels.txt"]
+    folder = tmp_path / "folder"
+    (folder / "inside").mkdir(parents=True)
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "nowhere" / "qrels.txt", folder, tmp_path / "file" / "qrels.txt"):
+        with refused_naming(PresentationError, path):
+            qrels.write(path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder", "qrels.txt"]

@@ -3,14 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection, connections, transaction
 
-from accounts.models import User
-from accounts.teams import create_team
 from annotation.models import Study
-from retrieval.collections import create_collection, link_studies
+from retrieval.collections import link_studies
 from retrieval.exceptions import CollectionUnfit
 from retrieval.models import CollectionFile, CollectionVersion, PoolStudy
 from retrieval.pool_studies import make_pool_study, request_study
@@ -33,16 +32,6 @@ CATALOGUE = "docno,title\n" + "".join(f"d{n},Shoe {n}\n" for n in range(30))
 def _waiting_jobs(settings):
     backend = "django_tasks_db.DatabaseBackend"
     settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
-
-
-@pytest.fixture
-def rosa(db):
-    return User.objects.create_user("rosa")
-
-
-@pytest.fixture
-def collection(rosa):
-    return create_collection(name="Tracks", team=create_team(name="Lab", owner=rosa), actor=rosa)
 
 
 def audit_of(collection, actor, **texts: str) -> Job:
@@ -164,7 +153,7 @@ def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_att
 
     job, running = requested(), None
     with monkeypatch.context() as killed:
-        killed.setattr("retrieval.study_qrels.read_file", _killed)
+        killed.setattr("retrieval.study_qrels.read_file", Mock(side_effect=KeyboardInterrupt))
         running = claim(job.pk)
         assert running is not None
         with pytest.raises(KeyboardInterrupt):
@@ -176,10 +165,6 @@ def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_att
         again.refresh_from_db()
         assert again.state == Job.State.DONE, again.message
     assert collection.files.get().is_usable
-
-
-def _killed(_file: CollectionFile) -> None:
-    raise KeyboardInterrupt
 
 
 def test_a_result_that_another_job_stored_meanwhile_is_not_stored_twice(collection, rosa):
