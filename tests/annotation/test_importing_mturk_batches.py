@@ -99,7 +99,13 @@ def test_a_batch_becomes_a_rating_study(write: Writer) -> None:
     assert Judgment.objects.accepted().count() == 8
 
 
-def test_amazons_local_times_become_utc(write: Writer) -> None:
+def test_amazons_local_times_become_utc_and_what_is_no_time_is_refused(write: Writer) -> None:
+    times = ["yesterday", "Tue Jun 13 14:13:34 CEST 2023", "Tue Jun 31 14:13:34 PDT 2023"]
+    times += ["Tue Jun 13 25:13:34 PDT 2023", "13/06/2023", "0001-01-01T00:00:00+23:59"]
+    for text in (*times, "1686690814"):
+        for field in ("AcceptTime", "SubmitTime"):
+            path = write(BATCH[0], {**BATCH[2], field: text})
+            assert_refused("import_mturk_batch", path, "not_time", line=3, field=field, value=text)
     rows = [
         BATCH[0],
         assignment("H2", WORKERS[0], "Approved", AcceptTime="2023-06-13T14:13:34+02:00"),
@@ -114,15 +120,6 @@ def test_amazons_local_times_become_utc(write: Writer) -> None:
     assert h2.accepted_at == datetime(2023, 6, 13, 12, 13, 34, tzinfo=UTC)
     assert h3.accepted_at == datetime(2023, 6, 13, 14, 13, 34, tzinfo=UTC)
     assert (h4.accepted_at, h4.seconds) == (None, None)
-
-
-def test_what_is_no_time_is_refused(write: Writer) -> None:
-    times = ["yesterday", "Tue Jun 13 14:13:34 CEST 2023", "Tue Jun 31 14:13:34 PDT 2023"]
-    times += ["Tue Jun 13 25:13:34 PDT 2023", "13/06/2023", "0001-01-01T00:00:00+23:59"]
-    for text in (*times, "1686690814"):
-        for field in ("AcceptTime", "SubmitTime"):
-            path = write(BATCH[0], {**BATCH[2], field: text})
-            assert_refused("import_mturk_batch", path, "not_time", line=3, field=field, value=text)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +188,7 @@ def test_answers_may_follow_the_items(write: Writer) -> None:
         assert_refused("import_mturk_batch", path, "other_kind", **options)
 
 
-def test_columns_may_name_items_and_conditions(write: Writer) -> None:
+def test_columns_may_name_items_conditions_and_contexts(write: Writer) -> None:
     extra = {"Input.dataset": "BST", "Input.number": "7"}
     path = write({**BATCH[0], **extra}, {**BATCH[2], **extra, "Input.number": "8"})
     options = {"item": ["dataset", "number"], "condition": "dataset"}
@@ -204,12 +201,9 @@ def test_columns_may_name_items_and_conditions(write: Writer) -> None:
     command_output("import_mturk_batch", path, study="again", **options)
     study = Study.objects.named("again")
     assert (study.items.get().key, Submission.objects.of(study).count()) == ("BST-7", 2)
-
-
-def test_a_context_that_cannot_be_derived_has_to_be_named(write: Writer) -> None:
     path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
     assert_refused("import_mturk_batch", path, "no_context", value="Speaker, dataset")
-    options: dict[str, Any] = {"value": "Speaker, big, small", "item": ["Speaker"]}
+    options = {"value": "Speaker, big, small", "item": ["Speaker"]}
     assert_refused("import_mturk_batch", write(*BATCH), "no_context", **options)
     path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
     command_output("import_mturk_batch", path, study="s", context="Speaker")
@@ -230,7 +224,7 @@ def test_a_rejected_submission_gives_way_to_the_workers_next(write: Writer) -> N
     assert all("'H1'" in repair for repair in repairs)
 
 
-def test_an_assignment_that_is_not_whole_is_refused(write: Writer) -> None:
+def test_an_assignment_that_is_not_whole_or_in_another_layout_is_refused(write: Writer) -> None:
     cases: list[tuple[str, str, str]] = [
         ("AssignmentStatus", "Lost", "unknown_status"),
         ("AssignmentStatus", "", "empty"),
@@ -248,8 +242,6 @@ def test_an_assignment_that_is_not_whole_is_refused(write: Writer) -> None:
         options = {"field": field, "value": value.strip()}
         assert_refused("import_mturk_batch", path, code, line=3, **options)
 
-
-def test_a_batch_with_another_layout_is_refused(write: Writer) -> None:
     def check(code: str, *rows: dict[str, Any], line: int = 1, **options: Any) -> None:
         assert_refused("import_mturk_batch", write(*rows), code, line=line, **options)
 
