@@ -53,11 +53,14 @@ def test_a_draft_that_began_from_an_older_one_gets_the_newer_one_and_overwrites_
     assert AssignmentDraft.objects.get().content == "mine"
 
 
-def test_a_draft_is_bounded(ada, assignment):
+def test_a_draft_is_bounded_and_has_no_half_characters(ada, assignment):
     assert save(ada, assignment, "x" * LARGEST_DRAFT).status_code == 200
     assert save(ada, assignment, "é" * LARGEST_DRAFT, revision=1).status_code == 413
     assert save(ada, assignment, "x" * 10 * LARGEST_DRAFT, revision=1).status_code == 413
     assert len(AssignmentDraft.objects.get().content) == LARGEST_DRAFT
+    body = '{"draft": "a\\ud83d", "progress": "", "revision": 1}'
+    assert ada.post(path_of(assignment), body, content_type="application/json").status_code == 200
+    assert AssignmentDraft.objects.get().content == "a\ufffd"
 
 
 @pytest.mark.parametrize(
@@ -70,12 +73,6 @@ def test_what_is_no_draft_is_refused(ada, assignment, body):
     response = ada.post(path_of(assignment), body, content_type="application/json")
     assert (response.status_code, response.json()["code"]) == (409, "request_refused")
     assert not AssignmentDraft.objects.exists()
-
-
-def test_a_half_character_is_stored_as_none(ada, assignment):
-    body = '{"draft": "a\\ud83d", "progress": "", "revision": 0}'
-    assert ada.post(path_of(assignment), body, content_type="application/json").status_code == 200
-    assert AssignmentDraft.objects.get().content == "a\ufffd"
 
 
 def test_nothing_is_kept_of_what_was_submitted_returned_or_out_of_time(ada, worker, mturk):
@@ -126,15 +123,6 @@ def test_more_time_can_be_had_once(ada, assignment, requester):
     assert ada.post(path_of(assignment, "more-time")).status_code == 410
 
 
-def test_a_requester_who_allows_none_gives_none(ada, assignment, requester):
-    requester.more_time_percent = 0
-    requester.save()
-    assert ada.get(path_of(assignment)).json()["more_seconds"] == 0
-    assert ada.post(path_of(assignment, "more-time")).status_code == 409
-    page = ada.get(f"/worker/assignments/{assignment.public_id}/").content.decode()
-    assert 'id="more-time"' not in page
-
-
 # Submitted
 
 
@@ -180,15 +168,22 @@ def test_the_next_page_says_that_the_work_was_received(ada, worker, mturk):
     assert f'href="/worker/assignments/{submitted}/submitted/"' in receipt
 
 
-def test_a_requester_sets_how_much_time_may_be_added(requester, rita, django_user_model):
+def test_a_requester_sets_how_much_time_may_be_added(
+    requester, rita, django_user_model, ada, assignment
+):
     path = f"/requester-console/{requester.public_id}/more-time/"
     assert rita.post(path, {"more_time_percent": "101"}).status_code == 422
-    assert rita.post(path, {"more_time_percent": "25"}).status_code == 302
-    requester.refresh_from_db()
-    assert requester.more_time_percent == 25
     other = Client()
     other.force_login(django_user_model.objects.create_user("stranger"))
     assert other.post(path, {"more_time_percent": "0"}).status_code in (403, 404)
+    for percent in (25, 0):
+        assert rita.post(path, {"more_time_percent": percent}).status_code == 302
+        requester.refresh_from_db()
+        assert requester.more_time_percent == percent
+    assert ada.get(path_of(assignment)).json()["more_seconds"] == 0
+    assert ada.post(path_of(assignment, "more-time")).status_code == 409
+    page = ada.get(f"/worker/assignments/{assignment.public_id}/").content.decode()
+    assert 'id="more-time"' not in page
 
 
 def test_what_a_worker_finds_broken_is_told_the_requester(ada, assignment, requester, rita):
@@ -231,17 +226,6 @@ def test_the_answers_are_kept_and_a_receipt_is_given(mturk, assignment, worker):
     )
 
 
-def test_a_plain_form_is_taken_as_well_as_a_multipart_one(assignment):
-    response = Client().post(
-        "/mturk/externalSubmit",
-        f"assignmentId={assignment.public_id}&rating=4",
-        content_type="application/x-www-form-urlencoded",
-    )
-    assert response.status_code == 200
-    assignment.refresh_from_db()
-    assert "<FreeText>4</FreeText>" in assignment.answer
-
-
 def test_submitting_again_gives_the_same_receipt_and_changes_nothing(mturk, assignment):
     first = post(assignment.public_id, rating="4")
     # The receipt can be framed, and informs the page around it.
@@ -267,14 +251,21 @@ def test_what_comes_after_the_deadline_is_refused(assignment):
     assert (assignment.status, assignment.answer) == ("Abandoned", "")
 
 
-def test_a_submission_in_the_last_second_counts(assignment):
+def test_only_a_post_in_time_of_what_was_accepted_submits_also_as_a_plain_form(
+    assignment, make_worker, mturk
+):
+    check_refusal(post("ASSIGNMENT_ID_NOT_AVAILABLE", rating="4"), 403, "preview_only")
+    other = Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
+    returned = accept_hit(worker=make_worker("eve"), hit=other)
+    return_assignment(assignment=returned)
+    check_refusal(post(returned.public_id, rating="4"), 410, "returned")
     clock.advance(timedelta(seconds=1195))
-    assert post(assignment.public_id, rating="4").status_code == 200
-
-
-def test_a_returned_assignment_cannot_be_submitted(assignment):
-    return_assignment(assignment=assignment)
-    check_refusal(post(assignment.public_id, rating="4"), 410, "returned")
+    path, fields = "/mturk/externalSubmit", f"assignmentId={assignment.public_id}&rating=4"
+    assert Client().get(f"{path}?{fields}").status_code == 405
+    plain = "application/x-www-form-urlencoded"
+    assert Client().post(path, fields, content_type=plain).status_code == 200
+    assignment.refresh_from_db()
+    assert "<FreeText>4</FreeText>" in assignment.answer
 
 
 @pytest.mark.parametrize("public_id", ["NONE", "", "a\0b", "<script>", "A" * 500])
@@ -282,10 +273,6 @@ def test_an_unknown_assignment_cannot_be_submitted(db, public_id):
     response = post(public_id, rating="4")
     assert response.status_code == 404
     assert "<script>" not in response.content.decode().split("<body")[1]
-
-
-def test_a_preview_cannot_be_submitted(assignment):
-    check_refusal(post("ASSIGNMENT_ID_NOT_AVAILABLE", rating="4"), 403, "preview_only")
 
 
 def test_a_form_without_an_answer_is_refused_and_can_be_sent_again(assignment):
@@ -315,8 +302,3 @@ def test_a_page_may_have_thousands_of_fields(assignment):
     assert post(assignment.public_id, **{f"word-{n}": "1" for n in range(5000)}).status_code == 200
     assignment.refresh_from_db()
     assert assignment.answer.count("<Answer>") == 5000
-
-
-def test_only_a_post_submits(assignment):
-    path = f"/mturk/externalSubmit?assignmentId={assignment.public_id}&rating=4"
-    assert Client().get(path).status_code == 405
