@@ -1,20 +1,15 @@
 """Targets drawn from strata of difficulty: `sample_targets`."""
 
-import json
 from collections import Counter
-from io import StringIO
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from retrieval.exceptions import PoolFileFaults, PoolUnfit, SampleUnfit
 from retrieval.pools.difficulty import difficulty
-from retrieval.pools.neighbours import Similarity
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource
 from retrieval.pools.target_samples import require_possible, sample_targets
@@ -22,7 +17,7 @@ from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import Vectors
 from stats.ranking.query_difficulty import query_difficulty
 from tests.codes import refused, refused_naming
-from tests.retrieval.conftest import WriteFile
+from tests.retrieval.conftest import record_of
 from tests.retrieval.pool_sources import run_source
 
 
@@ -31,9 +26,7 @@ def targets(n: int) -> list[Target]:
 
 
 def sampled(*options: Any) -> dict[str, Any]:
-    out = StringIO()
-    call_command("sample_targets", *map(str, options), "--json", stdout=out)
-    return json.loads(out.getvalue())  # type: ignore[no-any-return]
+    return record_of("sample_targets", *map(str, options))
 
 
 def test_each_quarter_gives_as_many_targets_whatever_the_shape_of_the_values():
@@ -63,7 +56,7 @@ def test_weights_by_the_probabilities_give_the_mean_of_all():
     assert abs(np.mean(estimates) - values.mean()) < 4 * error
 
 
-def test_shares_are_those_of_the_strata_and_equal_values_stay_together():
+def test_shares_are_those_of_the_strata_and_who_has_no_value_is_not_drawn():
     values = np.repeat([1.0, 2.0, 3.0], [100, 60, 40])
     sample = sample_targets(targets(200), values, 51, n_strata=3, allocation="proportional")
     few = {1.0: 25, 2.0: 15, 3.0: 10}
@@ -74,6 +67,13 @@ def test_shares_are_those_of_the_strata_and_equal_values_stay_together():
     assert [(each.low, each.high) for each in sample.strata] == [(1, 1), (2, 3)]
     assert [each.n_drawn for each in sample.strata] == [10, 10]
     assert sample.strata[1].probability == 1.0
+    values = np.array([1.0, nan, 2.0, nan])
+    sample = sample_targets(targets(4), values, 2, n_strata=2)
+    assert {each.target.topic for each in sample.targets} == {"q0", "q2"}
+    [note] = sample.notes()
+    assert note[0] == "2"
+    with refused(SampleUnfit, field="n"):
+        sample_targets(targets(4), values, 3)
 
 
 def test_the_seed_decides_who_is_drawn_and_each_is_drawn_as_often():
@@ -90,17 +90,7 @@ def test_the_seed_decides_who_is_drawn_and_each_is_drawn_as_often():
     assert all(abs(counts[target.topic] - 400) < 4.5 * 17.9 for target in targets(40))
 
 
-def test_targets_without_a_value_are_counted_and_not_drawn():
-    values = np.array([1.0, nan, 2.0, nan])
-    sample = sample_targets(targets(4), values, 2, n_strata=2)
-    assert {each.target.topic for each in sample.targets} == {"q0", "q2"}
-    [note] = sample.notes()
-    assert note[0] == "2"
-    with refused(SampleUnfit, field="n"):
-        sample_targets(targets(4), values, 3)
-
-
-def test_any_column_of_a_file_can_be_stratified_by(file: WriteFile, tmp_path: Path):
+def test_any_column_of_a_file_can_be_stratified_by(file, tmp_path):
     rows = "".join(f"d{number},{number % 7}\n" for number in range(70)) + "none,\n"
     path = file("targets.csv", f"target,price\n{rows}")
     output = tmp_path / "drawn.csv"
@@ -116,7 +106,7 @@ def test_any_column_of_a_file_can_be_stratified_by(file: WriteFile, tmp_path: Pa
         sampled("--n=1", f"--targets={path}", "--column=price")
 
 
-def test_the_predictor_of_a_run_is_that_of_its_scores(file: WriteFile):
+def test_the_predictor_of_a_run_is_that_of_its_scores(file):
     rng = np.random.default_rng(1)
     lists = {f"q{topic}": rng.gamma(2, size=30) for topic in range(20)}
     lines = [
@@ -136,7 +126,7 @@ def test_the_predictor_of_a_run_is_that_of_its_scores(file: WriteFile):
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
-def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarity: Similarity):
+def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarity):
     rng = np.random.default_rng(5)
     array = rng.normal(size=(60, 5))
     source = EmbeddingSource("e", Vectors([f"d{n}" for n in range(60)], array), similarity)
@@ -156,48 +146,31 @@ def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarit
     assert "corpus:" in signature
 
 
-def test_scores_that_a_predictor_cannot_take_are_refused():
+def test_scores_that_a_predictor_cannot_take_are_refused(tmp_path):
     source = run_source("a", {"q": ["x", "y"]})
     with refused_naming(PoolUnfit, "smv", "scores"):
         difficulty([Target("q")], source, "smv")
+    run = tmp_path / "run"
+    run.write_text("1 Q0 a 1 inf x\n1 Q0 b 2 -inf x\n2 Q0 a 1 1 x\n2 Q0 b 2 0.5 x\n")
+    for predictor in ("nqc", "wig"):
+        with refused_naming(PoolUnfit, "scores"):
+            sampled("--n", "1", "--run", f"x={run}", "--predictor", predictor)
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ((), ["--column", "--predictor"]),
-        (("--column=price",), ["--column", "--targets"]),
-        (("--predictor=nqc",), ["--predictor", "--run"]),
-    ],
-)
-def test_a_sample_needs_one_thing_to_stratify_by(options: tuple[str, ...], named: list[str]):
-    with refused_naming(CommandError, *named):
-        sampled("--n=3", *options)
-
-
-@pytest.mark.parametrize(
-    ("n", "n_strata", "values", "field"),
-    [
+def test_a_refusal_names_the_number_at_fault_and_one_that_can_be_drawn():
+    for n, n_strata, given, field in (
         (5, 1, [1.0, 2.0], "n"),
         (2, 3, [1.0, 2.0, 3.0, 4.0], "strata"),
         (4, 3, [1.0, 1.0, 1.0, 2.0], "strata"),
-    ],
-)
-def test_impossible_samples_are_refused_by_the_number_at_fault(n, n_strata, values, field):
-    with refused(SampleUnfit, field=field):
-        require_possible(n, n_strata, np.array(values))
-
-
-def test_a_refusal_of_strata_names_a_number_that_can_be_drawn():
+    ):
+        with refused(SampleUnfit, field=field):
+            require_possible(n, n_strata, np.array(given))
     values = np.repeat([1.0, 2.0, 3.0], [700, 200, 100])
     with refused(SampleUnfit, field="strata", number=2):
         require_possible(40, 4, values)
     require_possible(40, 2, values)
     require_possible(4, 2, np.array([1.0, 1.0, 2.0, 3.0]))
     require_possible(4, 4, np.array([1.0, 2.0, 3.0, 4.0]))
-
-
-def test_in_proportion_a_stratum_of_which_none_would_be_drawn_is_refused():
     values = np.repeat([1.0, 2.0], [900, 100])
     with refused(SampleUnfit, field="n", number=10):
         require_possible(4, 2, values, allocation="proportional")
@@ -209,7 +182,7 @@ def test_in_proportion_a_stratum_of_which_none_would_be_drawn_is_refused():
     require_possible(4, 2, values)
 
 
-def test_the_command_names_the_option_at_fault(tmp_path: Path):
+def test_the_command_names_the_option_at_fault(tmp_path):
     path = tmp_path / "targets.csv"
     path.write_text("target,clicks\na,1\nb,1\nc,1\nd,2\n")
     options = (f"--targets={path}", "--column=clicks")
@@ -217,11 +190,10 @@ def test_the_command_names_the_option_at_fault(tmp_path: Path):
         sampled("--n=4", "--strata=3", *options)
     with refused_naming(CommandError, "--n", 9):
         sampled("--n=9", "--strata=3", *options)
-
-
-@pytest.mark.parametrize("predictor", ["nqc", "wig"])
-def test_infinite_scores_are_refused_and_nothing_else_is_said(tmp_path, predictor):
-    run = tmp_path / "run"
-    run.write_text("1 Q0 a 1 inf x\n1 Q0 b 2 -inf x\n2 Q0 a 1 1 x\n2 Q0 b 2 0.5 x\n")
-    with refused_naming(PoolUnfit, "scores"):
-        call_command("sample_targets", "--n", "1", "--run", f"x={run}", "--predictor", predictor)
+    for wrong, named in (
+        ((), ["--column", "--predictor"]),
+        (("--column=price",), ["--column", "--targets"]),
+        (("--predictor=nqc",), ["--predictor", "--run"]),
+    ):
+        with refused_naming(CommandError, *named):
+            sampled("--n=3", *wrong)

@@ -2,8 +2,6 @@
 
 import gzip
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,16 +11,25 @@ from retrieval.file_warnings import contradicting_lines
 from retrieval.trec_blocks import read_in_blocks
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from tests.codes import refused
-from tests.retrieval.conftest import WriteFile
 
 RUN = "1 Q0 b 1 2.5 t\n1 Q0 a 2 -1e-3 t\n"
 
 
-def test_columns_are_read_whatever_white_space_is_between_them(file: WriteFile):
+def test_columns_names_and_infinite_scores_are_read_as_trec_eval_reads_them(file):
     run = read_run(file("run", "1\tQ0  b 1   2.5 t\r\n  1 Q0 a\t2 -1e-3 t \n"))
     assert (run.topics, run.documents, run.tag) == (["1"], ["a", "b"], "t")
     assert run.document.tolist() == [1, 0]
     assert run.score.tolist() == [2.5, -0.001]
+    qrels = read_qrels(file("qrels", "07 0 NA 1\n7 0 1e3 0\n07 0 #3 -1\n"))
+    assert qrels.topics == ["07", "7"]
+    assert qrels.documents == ["#3", "1e3", "NA"]
+    assert qrels.grade.tolist() == [1, 0, -1]
+    run = read_run(file("run", "".join(f"1 Q0 {d} 1 1 t\n" for d in ("é", "a", "B", "d9", "d10"))))
+    assert run.documents == ["B", "a", "d10", "d9", "é"]
+    assert read_run(file("run", "1 Q0 a 1 inf t\n1 Q0 b 1 -Infinity t\n")).n_infinite == 2
+    # trec_eval's scores are of single precision
+    assert read_run(file("run", "1 Q0 a 1 1e39 t\n1 Q0 b 1 1e38 t\n")).n_infinite == 1
+    assert read_run(file("run", "1 Q0 a 1 1 t\n1 Q0 b 1 1 u\n")).tag == ""
 
 
 @pytest.mark.parametrize(
@@ -35,7 +42,7 @@ def test_columns_are_read_whatever_white_space_is_between_them(file: WriteFile):
     ],
     ids=["gzip", "byte order mark", "comments", "no newline at the end"],
 )
-def test_the_same_run_is_read_from_other_kinds_of_files(file: WriteFile, content: bytes):
+def test_the_same_run_is_read_from_other_kinds_of_files(file, content):
     run, plain = read_run(file("run", content)), read_run(file("plain", RUN))
     assert (run.topics, run.documents, run.tag) == (plain.topics, plain.documents, plain.tag)
     np.testing.assert_array_equal(run.score, plain.score)
@@ -59,7 +66,7 @@ def odd_run(rng: np.random.Generator) -> str:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_blocks_hold_what_lines_hold_or_nothing(seed: int):
+def test_blocks_hold_what_lines_hold_or_nothing(seed):
     for number in range(10):
         check_blocks(odd_run(np.random.default_rng(10 * seed + number)))
 
@@ -92,22 +99,6 @@ def test_blocks_are_read_without_looking_at_lines_where_all_is_usual():
         assert columns.topics == ["1", "2"]
 
 
-def test_names_are_no_numbers_in_the_order_of_their_bytes(file: WriteFile):
-    qrels = read_qrels(file("qrels", "07 0 NA 1\n7 0 1e3 0\n07 0 #3 -1\n"))
-    assert qrels.topics == ["07", "7"]
-    assert qrels.documents == ["#3", "1e3", "NA"]
-    assert qrels.grade.tolist() == [1, 0, -1]
-    run = read_run(file("run", "".join(f"1 Q0 {d} 1 1 t\n" for d in ("é", "a", "B", "d9", "d10"))))
-    assert run.documents == ["B", "a", "d10", "d9", "é"]
-
-
-def test_infinite_scores_are_counted_and_tags_that_differ_name_no_run(file: WriteFile):
-    assert read_run(file("run", "1 Q0 a 1 inf t\n1 Q0 b 1 -Infinity t\n")).n_infinite == 2
-    # trec_eval's scores are of single precision
-    assert read_run(file("run", "1 Q0 a 1 1e39 t\n1 Q0 b 1 1e38 t\n")).n_infinite == 1
-    assert read_run(file("run", "1 Q0 a 1 1 t\n1 Q0 b 1 1 u\n")).tag == ""
-
-
 @pytest.mark.parametrize(
     ("content", "faults"),
     [
@@ -130,9 +121,7 @@ def test_infinite_scores_are_counted_and_tags_that_differ_name_no_run(file: Writ
         (gzip.compress(RUN.encode(), mtime=0)[:-9], {None: "unreadable"}),
     ],
 )
-def test_a_run_that_would_be_misread_is_refused_with_each_line(
-    file: WriteFile, content: str | bytes, faults: dict[int | None, str]
-):
+def test_a_run_that_would_be_misread_is_refused_with_each_line(file, content, faults):
     with refused(TrecFileFaults, lines=list(faults), codes=list(faults.values())) as error:
         read_run(file("f", content))
     assert len(str(error.value).splitlines()) == len(faults) + 1
@@ -150,15 +139,13 @@ def test_a_run_that_would_be_misread_is_refused_with_each_line(
         ("1 0 a 1\n1 1 a 0\n", "twice", "a"),
     ],
 )
-def test_qrels_that_would_be_misread_are_refused(
-    file: WriteFile, content: str, code: str, value: str
-):
+def test_qrels_that_would_be_misread_are_refused(file, content, code, value):
     with refused(TrecFileFaults, code) as error:
         read_qrels(file("f", content))
     assert value in error.value.faults[0][1]
 
 
-def test_of_very_many_faults_the_first_are_listed_and_the_others_counted(file: WriteFile):
+def test_of_many_faults_the_first_are_listed_and_of_a_cell_the_start(file):
     path = file("f", "x\n" * 30)
     with refused(TrecFileFaults, "columns", lines=list(range(1, 31))) as error:
         read_run(path)
@@ -166,9 +153,12 @@ def test_of_very_many_faults_the_first_are_listed_and_the_others_counted(file: W
     assert "10" in str(error.value).splitlines()[-2]
     with refused(TrecFileFaults, "unreadable", lines=[None]):
         read_run(path.with_name("missing"))
+    with refused(TrecFileFaults, "grade") as error:
+        read_qrels(file("q.txt", f"t1 0 a \x01{'9' * 99}x\n"))
+    assert f" \ufffd{'9' * 39}… " in str(error.value)
 
 
-def test_ranks_that_contradict_scores_are_named_by_line(file: WriteFile):
+def test_ranks_that_contradict_scores_are_named_by_line(file):
     text = (
         "# of two systems\nt1 Q0 a 1 0.9 x\nt1 Q0 b 2 0.95 x\nt1 Q0 c 3 0.1 x\n"
         "t2 Q0 a 2 0.5 x\nt2 Q0 b 1 0.4 x\n"
@@ -196,9 +186,7 @@ def test_ranks_that_contradict_scores_are_named_by_line(file: WriteFile):
         ("t1 Q0 a 1 9 x\nt1 Q0 c 2 5 x\nt1 Q0 b 1 4 x\n", 1),  # one of two at a rank
     ],
 )
-def test_contradictions_are_counted_alike_in_blocks_and_by_line(
-    file: WriteFile, lines: str, n: int
-):
+def test_contradictions_are_counted_alike_in_blocks_and_by_line(file, lines, n):
     for name, before in (("blocks.run", ""), ("lines.run", "# read line by line\n")):
         assert len(read_run(file(name, before + lines)).contradicting) == n
 
@@ -213,16 +201,8 @@ def test_contradictions_are_counted_alike_in_blocks_and_by_line(
     ],
 )
 @pytest.mark.parametrize("read", [read_run, read_qrels, read_assessors])
-def test_binary_files_are_refused_in_a_sentence_without_their_content(
-    file: WriteFile, read: Callable[[Path], object], content: bytes, code: str
-):
+def test_binary_files_are_refused_in_a_sentence_without_their_content(file, read, content, code):
     with refused(TrecFileFaults, code, lines=[None]) as error:
         read(file("a.run", content))
     [(_line, text)] = error.value.faults
     assert text.isprintable()
-
-
-def test_messages_repeat_the_start_of_a_cell_and_no_unreadable_character(file: WriteFile):
-    with refused(TrecFileFaults, "grade") as error:
-        read_qrels(file("q.txt", f"t1 0 a \x01{'9' * 99}x\n"))
-    assert f" \ufffd{'9' * 39}… " in str(error.value)
