@@ -3,6 +3,7 @@ which."""
 
 import os
 import time
+from contextlib import contextmanager
 from datetime import timedelta
 from io import StringIO
 
@@ -13,14 +14,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from accounts.models import User
-from annotation.models import Picture, UploadPart
+from annotation.models import Picture
 from annotation.uploads import store_upload, stored_file
 from config.backups.rows import read_lines, write_rows
 from config.objects import object_storage
-from simulation.models import CataloguePart, DialogueLogPart, DialoguePiece, StoredRecommender
 from tests.annotation.studies import rated_study
 from tests.codes import refused, refused_naming
-from validation.models import ReportFile
 from work.checks import check_objects
 from work.contents.columns import content_columns, sweep_objects
 from work.contents.field import LARGE_BYTES, MARK, REFERENCE, REFERENCE_BYTES
@@ -37,6 +36,21 @@ def folder(settings, tmp_path):
     settings.STORAGES = settings.STORAGES | {"objects": storage}
     settings.CONTENT_IN_OBJECTS = True
     return tmp_path
+
+
+@contextmanager
+def s3_storage(settings, monkeypatch):
+    """The site's storage, a bucket "lab" that a test creates."""
+    import boto3
+    from moto import mock_aws
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    storage = object_storage("s3://lab/assay", "", site.BASE_DIR)
+    settings.STORAGES = settings.STORAGES | {"objects": storage}
+    with mock_aws():
+        yield boto3.client("s3")
 
 
 def picture(content: bytes, name: str = "a") -> Picture:
@@ -72,17 +86,10 @@ def move(to: str, **options) -> str:
 
 def test_all_that_is_large_of_a_row_may_be_an_object():
     assert {f"{one.model.__name__}.{one.field.name}" for one in content_columns()} == {
-        "Picture.content",
-        "UploadPart.content",
-        "FilePart.content",
-        "ReportFile.content",
-        "CataloguePart.content",
-        "DialogueLogPart.content",
-        "DialoguePiece.log",
+        *("Picture.content", "UploadPart.content", "FilePart.content", "ReportFile.content"),
+        *("CataloguePart.content", "DialogueLogPart.content", "DialoguePiece.log"),
         "StoredRecommender.checkpoint",
     }
-    of_these = Picture, UploadPart, ReportFile, CataloguePart, DialogueLogPart
-    assert {one.model for one in content_columns()} > {*of_these, DialoguePiece, StoredRecommender}
 
 
 def test_without_a_storage_all_is_in_the_database(settings, tmp_path):
@@ -163,18 +170,9 @@ def test_contents_are_moved_into_the_storage_and_back(folder, settings):
 
 
 def test_a_file_that_was_sent_is_read_back_whole_from_a_bucket(settings, monkeypatch):
-    import boto3
-    from moto import mock_aws
-
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    storage = object_storage("s3://lab/assay", "", site.BASE_DIR)
-    settings.STORAGES = settings.STORAGES | {"objects": storage}
     settings.CONTENT_IN_OBJECTS = True
     text = b"item,system,response\n" + b"".join(b"i-%d,alpha,Yes.\n" % n for n in range(150_000))
-    with mock_aws():
-        client = boto3.client("s3")
+    with s3_storage(settings, monkeypatch) as client:
         client.create_bucket(Bucket="lab")
         study = rated_study()
         ada = User.objects.create_user("ada")
@@ -192,21 +190,13 @@ def test_a_file_that_was_sent_is_read_back_whole_from_a_bucket(settings, monkeyp
 
 
 def test_check_deploy_says_when_nothing_can_be_stored(folder, settings, monkeypatch):
-    import boto3
-    from moto import mock_aws
-
     assert check_objects(None) == []
     assert objects_in(folder) == []
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    storage = object_storage("s3://lab/assay", "", site.BASE_DIR)
-    settings.STORAGES = settings.STORAGES | {"objects": storage}
-    with mock_aws():
+    with s3_storage(settings, monkeypatch) as client:
         [refused] = check_objects(None)
         assert refused.id == "work.E001"
         assert "NoSuchBucket" in refused.msg
-        boto3.client("s3").create_bucket(Bucket="lab")
+        client.create_bucket(Bucket="lab")
         assert check_objects(None) == []
     settings.CONTENT_IN_OBJECTS = False
     assert check_objects(None) == []
