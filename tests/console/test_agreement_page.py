@@ -3,6 +3,7 @@
 import json
 import re
 from functools import partial
+from itertools import product
 
 import pytest
 from django.urls import reverse
@@ -29,8 +30,6 @@ from tests.console.pages import rows_of, words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
-CHARTS = ["forest", "matrix", "volume", "speed"]
-
 
 @pytest.fixture
 def study(researcher):
@@ -44,27 +43,32 @@ def fetch(fetch_picture):
     return partial(fetch_picture, "agreement-picture")
 
 
-@pytest.mark.parametrize("chart", CHARTS)
-def test_a_chart_is_a_specification_in_light_or_dark(fetch, study, chart):
+def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(fetch, study):
+    assert fetch(study, "forest", "json").status_code == 404  # not computed yet
     compute(study, AGREEMENT)
-    for theme, ground in (("light", "#ffffff"), ("dark", "#14171a"), ("pink", "#ffffff")):
+    themes = (("light", "#ffffff"), ("dark", "#14171a"), ("pink", "#ffffff"))
+    for chart, (theme, ground) in product(("forest", "matrix", "volume", "speed"), themes):
         answer = fetch(study, chart, "json", theme=theme)
         assert answer["Content-Type"] == "application/json"
         spec = json.loads(answer.content)
         assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/v6")
         assert spec["background"] == ground
-
-
-@pytest.mark.parametrize(
-    ("form", "begins"),
-    [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("csv", b"label,")],
-)
-def test_a_chart_is_taken_away_as_a_file(fetch, study, form, begins):
-    compute(study, AGREEMENT)
-    answer = fetch(study, "forest", form, question="tone")
-    assert answer.content.startswith(begins)
-    disposition = f'attachment; filename="rated-tone-forest.{form}"'
-    assert answer["Content-Disposition"] == disposition
+    for form, begins in (
+        *(("svg", b"<svg"), ("png", b"\x89PNG")),
+        *(("pdf", b"%PDF"), ("csv", b"label,")),
+    ):
+        answer = fetch(study, "forest", form, question="tone")
+        assert answer.content.startswith(begins)
+        disposition = f'attachment; filename="rated-tone-forest.{form}"'
+        assert answer["Content-Disposition"] == disposition
+    for chart, form, query in (
+        ("pie", "json", {}),
+        ("forest", "exe", {}),
+        ("forest", "json", {"question": "nothing"}),
+        ("forest", "json", {"round": "7"}),
+        ("forest", "json", {"condition": "nothing"}),
+    ):
+        assert fetch(study, chart, form, **query).status_code == 404, (chart, form, query)
 
 
 def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
@@ -83,24 +87,8 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     }
 
 
-@pytest.mark.parametrize(
-    ("chart", "form", "query"),
-    [
-        ("pie", "json", {}),
-        ("forest", "exe", {}),
-        ("forest", "json", {"question": "nothing"}),
-        ("forest", "json", {"round": "7"}),
-        ("forest", "json", {"condition": "nothing"}),
-    ],
-)
-def test_a_chart_that_is_not_there_is_not_found(fetch, study, chart, form, query):
-    compute(study, AGREEMENT)
-    assert fetch(study, chart, form, **query).status_code == 404
-
-
 @pytest.mark.parametrize("name", ["annotators", "disagreement"])
-def test_what_is_not_computed_yet_is_not_there_yet(rosa, fetch, study, name):
-    assert fetch(study, "forest", "json").status_code == 404
+def test_what_is_not_computed_yet_is_not_there_yet(rosa, study, name):
     assert rosa.get(reverse(f"console:{name}", args=[study.slug])).status_code == 404
 
 
@@ -116,7 +104,12 @@ def view_of(rosa):
     return view
 
 
-def test_flagged_submissions_are_shown_both_ways(view_of, fetch, study):
+def test_conditions_questions_and_flags_are_chosen_or_shown_both_ways(view_of, study, fetch):
+    assert view_of(study).conditions == ["calm", "cross"]
+    for query, counts in (({"condition": "calm", "question": "tone"}, (4, 2, 8)), ({}, (6, 2, 12))):
+        alpha = view_of(study, **query).coefficients[0].all
+        assert alpha.name == ALPHA
+        assert (alpha.n_items, alpha.n_annotators, alpha.n_labels) == counts
     view = view_of(study)
     assert (view.displayed.n_flagged, view.coefficients[0].unflagged) == (0, None)
     doubt(Submission.objects.first())
@@ -124,14 +117,6 @@ def test_flagged_submissions_are_shown_both_ways(view_of, fetch, study):
     assert view.displayed.n_flagged == 1
     assert view.coefficients[0].unflagged is not None
     assert len({row["part"] for row in rows_of(fetch(study, "forest", "csv"))}) == 2
-
-
-def test_conditions_and_questions_are_chosen_by_the_address(view_of, study):
-    assert view_of(study).conditions == ["calm", "cross"]
-    for query, counts in (({"condition": "calm", "question": "tone"}, (4, 2, 8)), ({}, (6, 2, 12))):
-        alpha = view_of(study, **query).coefficients[0].all
-        assert alpha.name == ALPHA
-        assert (alpha.n_items, alpha.n_annotators, alpha.n_labels) == counts
 
 
 def test_rounds_are_shown_apart_and_against_each_other(view_of, researcher):
@@ -160,11 +145,17 @@ def test_those_who_judged_most_are_in_the_matrix_and_every_pair_is_a_row(
     assert len(rows) == n_most * (n_most - 1) // 2
 
 
-def test_annotators_are_sorted_by_the_address(page_text, study):
+def test_annotators_are_sorted_and_drawn_by_speed_if_times_are_known(page_text, study, view_of):
     compute(study, AGREEMENT)
     for sort, first, last in (("annotator", "Ann", "Bob"), ("-annotator", "Bob", "Ann")):
         page = page_text(study, "annotators", sort=sort)
         assert page.index(f"{first} 1.00") < page.index(f"{last} 1.00")
+    address = reverse("console:agreement-picture", args=[study.slug, "speed", "json"])
+    AnnotatorAgreement.objects.filter(annotator="Ann").update(seconds=4)
+    assert view_of(study).has_times
+    AnnotatorAgreement.objects.update(seconds=None)
+    assert not view_of(study).has_times
+    assert address not in page_text(study, "agreement")
 
 
 def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, study, client):
@@ -195,16 +186,6 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     assert desk.replace("&", "&amp;") not in client.get(address).content.decode()
 
 
-def test_speed_is_drawn_of_annotators_whose_times_are_known(view_of, page_text, study):
-    compute(study, AGREEMENT)
-    address = reverse("console:agreement-picture", args=[study.slug, "speed", "json"])
-    AnnotatorAgreement.objects.filter(annotator="Ann").update(seconds=4)
-    assert view_of(study).has_times
-    AnnotatorAgreement.objects.update(seconds=None)
-    assert not view_of(study).has_times
-    assert address not in page_text(study, "agreement")
-
-
 def test_work_that_lies_beyond_the_desks_first_rows_is_opened_by_its_address(study, researcher):
     batch = add_batch(study, n_published=3)
     rows = [add_assignment(hit) for hit in batch.hits.order_by("pk")]
@@ -220,12 +201,15 @@ def test_work_that_lies_beyond_the_desks_first_rows_is_opened_by_its_address(stu
     assert [row.assignment.pk for row in listed(opened="9" * 40)] == first
 
 
-def test_only_agreement_of_scales_is_measured_by_correlation(view_of, study, researcher):
+def test_alternatives_have_one_alpha_and_scales_a_correlation(view_of, study, researcher, fetch):
     compute(study, AGREEMENT)
     assert view_of(study).is_correlation
-    ticked = ticked_study("ticked-there", owner=researcher)
-    compute(ticked, AGREEMENT)
-    assert not view_of(ticked).is_correlation
+    study = ticked_study(owner=researcher)
+    compute(study, AGREEMENT)
+    assert not view_of(study).is_correlation
+    labels = [row["label"] for row in rows_of(fetch(study, "forest", "csv"))]
+    assert labels == [study.questions.get().name]
+    assert "krippendorff_alpha_masi" in {row.all.name for row in view_of(study).coefficients}
 
 
 def test_candidates_are_listed_least_agreement_first_with_links(rosa, study):
@@ -245,16 +229,6 @@ def test_candidates_are_listed_least_agreement_first_with_links(rosa, study):
     where = reverse("console:item", args=[study.slug, study.items.get(key="d1").pk])
     content = rosa.get(reverse("console:disagreement", args=[study.slug])).content.decode()
     assert f'href="{where}"' in content
-
-
-def test_the_forest_has_one_alpha_a_question_where_candidates_are_ticked(
-    view_of, fetch, researcher
-):
-    study = ticked_study(owner=researcher)
-    compute(study, AGREEMENT)
-    labels = [row["label"] for row in rows_of(fetch(study, "forest", "csv"))]
-    assert labels == [study.questions.get().name]
-    assert "krippendorff_alpha_masi" in {row.all.name for row in view_of(study).coefficients}
 
 
 def test_a_chart_is_made_once_for_a_version(rosa, study, django_assert_max_num_queries):
@@ -285,13 +259,8 @@ def test_a_version_of_a_former_form_is_computed_anew(view_of, study):
 def test_the_versions_of_a_protocol_stand_together_under_each_coefficient(researcher, view_of):
     study = rated_study(owner=researcher)
     first = freeze(study=study)
-    second = Protocol.objects.create(
-        study=study,
-        number=2,
-        document=first.document,
-        fingerprint="2" * 16,
-        frozen_at=timezone.now(),
-    )
+    again = {"number": 2, "fingerprint": "2" * 16, "frozen_at": timezone.now()}
+    second = Protocol.objects.create(study=study, document=first.document, **again)
     submissions = Submission.objects.filter(item__study=study)
     submissions.update(protocol=first)
     submissions.exclude(item__key="d0").update(protocol=second)
