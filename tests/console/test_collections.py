@@ -1,19 +1,25 @@
 """Test collections on their pages: made, linked to studies, deleted."""
 
+import gzip
+import re
+from io import BytesIO
+
 import pytest
 from django.urls import reverse
+from openpyxl import Workbook
+from PIL import Image
 
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from retrieval.collections import create_collection
-from retrieval.models import Collection
+from retrieval.models import Collection, CollectionFile, FilePart
 from tests.annotation.studies import ticked_study
+from tests.codes import field_codes
 from tests.console.collection_addresses import address_of as address
 from tests.console.pages import words_of
-from tests.retrieval.collections import add_file, qrels_text, run_text
+from tests.retrieval.collections import add_file, qrels_text, run_text, sent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
-MOST_STATEMENTS = 17
 
 
 @pytest.fixture
@@ -102,3 +108,207 @@ def test_a_followed_job_says_of_no_slug_whether_a_collection_has_it(client, rese
         answer = client.get(address, headers={"HX-Request": "true"})
         assert (answer.status_code, answer["HX-Redirect"]) == (200, "/collections/")
         assert client.get(address).status_code == 404
+
+
+FILES = "/collections/tracks/files/"
+
+
+def refused_form(client, where, data):
+    """The form of a page that refused what was sent."""
+    answer = client.post(where, data)
+    assert answer.status_code == 422
+    return answer.context["form"]
+
+
+def test_several_files_are_taken_at_once_and_told_apart_by_their_columns(rosa, collection):
+    files = [sent("q.txt", qrels_text()), sent("a.run", run_text("dense"))]
+    files.append(sent("b.run.gz", gzip.compress(run_text("bm25", seed=2).encode())))
+    assert rosa.post(FILES, {"uploads": files, "family": ""}).status_code == 302
+    rows = dict(collection.files.values_list("name", "kind"))
+    assert rows == {"q.txt": "qrels", "dense": "run", "bm25": "run"}
+    run = collection.files.get(name="dense")
+    assert (run.n_topics, run.n_lines, run.n_tied, run.tag) == (25, 500, 0, "dense")
+    qrels = collection.files.get(name="q.txt")
+    assert (qrels.n_topics, qrels.n_lines, qrels.n_relevant) == (25, 750, 125)
+    page = rosa.get(FILES).context
+    assert (len(page["runs"]), [one.name for one in page["qrels"]]) == (2, ["q.txt"])
+    assert AuditEntry.objects.filter(action="collection.file", subject="tracks").count() == 3
+
+
+def test_every_fault_of_a_file_is_shown_with_its_line_and_nothing_of_it_is_kept(rosa, collection):
+    text = run_text("dense", n_topics=1)
+    lines = text.splitlines()
+    lines[2] = "t0 Q0 d99 3 high dense"
+    lines[4] = lines[3]
+    lines[6] = "t0 Q0 d98 7"
+    rosa.post(FILES, {"uploads": [sent("bad.run", "\n".join(lines))]})
+    file = CollectionFile.objects.get()
+    assert (file.n_faults, file.is_usable) == (3, False)
+    assert not FilePart.objects.exists()
+    assert [line for line, _text in file.faults] == [3, 5, 7]
+    page = rosa.get(FILES)
+    assert page.context["faulty"] == [file]
+    assert words_of(page.content.decode()).count(file.faults[0][1]) == 1
+
+
+def test_a_file_of_unknown_kind_is_refused_and_the_others_are_taken(rosa, collection):
+    files = [sent("notes.txt", "five words in a line\n"), sent("q.txt", qrels_text())]
+    form = refused_form(rosa, FILES, {"uploads": files})
+    assert field_codes(form) == {"uploads": ["unknown_kind"]}
+    assert "notes.txt" in form.errors["uploads"][0]
+    assert list(collection.files.values_list("name", flat=True)) == ["q.txt"]
+
+
+def test_the_same_file_twice_an_empty_one_and_one_that_is_too_large_are_refused(
+    rosa, collection, settings
+):
+    rosa.post(FILES, {"uploads": [sent("a.run", run_text("dense"))]})
+    form = refused_form(rosa, FILES, {"uploads": [sent("again.run", run_text("dense"))]})
+    assert field_codes(form) == {"uploads": ["duplicate_file"]}
+    assert "dense" in form.errors["uploads"][0]
+    form = refused_form(rosa, FILES, {"uploads": [sent("empty.run", "")]})
+    assert "empty.run" in form.errors["uploads"][0]
+    assert field_codes(refused_form(rosa, FILES, {"family": ""})) == {"uploads": ["required"]}
+    settings.UPLOAD_MAX_MEGABYTES = 0
+    refused_form(rosa, FILES, {"uploads": [sent("b.run", run_text("bm25"))]})
+    assert collection.files.count() == 1
+
+
+def test_what_gzip_cannot_unpack_or_is_huge_unpacked_is_a_fault_of_the_file(collection, settings):
+    settings.UPLOAD_MAX_MEGABYTES = 1
+    huge = gzip.compress(b"t1 Q0 d1 1 1.0 tag\n" * 800_000)
+    file = add_file(collection, "huge.run.gz", huge)
+    [(line, text)] = file.faults
+    assert line is None
+    assert " 10 " in text
+    packed = gzip.compress(run_text("dense").encode())
+    file = add_file(collection, "a.run", packed[:40] + b"\0\xff" * 8 + packed[56:], kind="run")
+    assert file.n_faults == 1
+
+
+def test_files_of_a_kind_have_different_names(rosa, collection):
+    for seed in (1, 2):
+        add_file(collection, f"{seed}.run", run_text("dense", seed=seed))
+    assert set(collection.files.values_list("name", flat=True)) == {"dense", "dense (2)"}
+    other = add_file(collection, "b.run", run_text("bm25", seed=2))
+    where = reverse("console:collection-file", args=["tracks", other.pk])
+    form = refused_form(rosa, where, {"name": "dense", "family": ""})
+    assert field_codes(form) == {"name": ["name_taken"]}
+    other.refresh_from_db()
+    assert other.name == "bm25"
+
+
+def test_ties_and_topics_that_no_qrels_have_are_counted(rosa, collection):
+    add_file(collection, "q.txt", "t1 0 a 1\nt1 0 b 0\n")
+    add_file(
+        collection,
+        "a.run",
+        "t1 Q0 a 1 0.5 x\nt1 Q0 b 2 0.5 x\nt1 Q0 c 3 0.5 x\nt2 Q0 a 1 0.5 x\nt3 Q0 a 1 inf x\n",
+    )
+    run = collection.files.get(kind="run")
+    assert (run.n_tied, run.n_infinite, run.n_topics) == (3, 1, 3)
+    rows = rosa.get(FILES).context["runs"]
+    assert [row.n_foreign for row in rows] == [2]
+
+
+def test_a_file_is_described_taken_away_and_removed(rosa, collection):
+    file = add_file(collection, "a.run", run_text("dense"))
+    where = reverse("console:collection-file", args=["tracks", file.pk])
+    rosa.post(where, {"name": "Dense", "family": "bi-encoders"})
+    file.refresh_from_db()
+    assert (file.name, file.family) == ("Dense", "bi-encoders")
+    content = rosa.get(f"{where}content/")
+    assert b"".join(content).decode() == run_text("dense")
+    rosa.post(f"{where}remove/")
+    assert not collection.files.exists()
+    assert not FilePart.objects.exists()
+    actions = list(AuditEntry.objects.values_list("action", flat=True))
+    assert {"collection.describe", "export", "collection.remove"} <= set(actions)
+
+
+def test_a_file_of_another_collection_is_not_there(rosa, collection, researcher):
+    other = create_collection(name="Other", team=collection.team, actor=researcher)
+    file = add_file(other, "a.run", run_text("dense"))
+    assert rosa.get(f"{FILES}{file.pk}/").status_code == 404
+    assert rosa.post(f"{FILES}{file.pk}/remove/").status_code == 404
+
+
+def test_a_topic_that_no_index_holds_is_refused(collection):
+    name = "é" * 501
+    file = add_file(collection, "a.run", f"t1 Q0 d1 1 2.0 tag\n{name} Q0 d1 1 1.0 tag\n")
+    assert not file.is_usable
+    [(line, problem)] = file.faults
+    assert line is None
+    assert "1,002" in problem
+    assert add_file(collection, "b.run", f"{'é' * 500} Q0 d1 1 1.0 tag\n").is_usable
+
+
+def _binary(kind: str) -> bytes:
+    if kind == "xlsx":
+        content = BytesIO()
+        Workbook().save(content)
+        return content.getvalue()
+    content = BytesIO()
+    Image.effect_noise((64, 64), 60).save(content, "PNG")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.png", _binary("png"), ""),
+        ("a.png", _binary("png"), "run"),
+        ("a.xlsx", _binary("xlsx"), ""),
+        ("a.xlsx", _binary("xlsx"), "qrels"),
+        ("a.run", run_text("dense"), "qrels"),
+        ("q.txt", qrels_text(), "run"),
+        ("a.bin", bytes(range(256)) * 9, ""),
+    ],
+)
+def test_the_wrong_kind_of_file_is_refused(rosa, collection, name, content, kind):
+    form = refused_form(rosa, FILES, {"uploads": [sent(name, content)], "kind": kind})
+    assert field_codes(form) == {"uploads": ["wrong_content"]}
+    assert name in form.errors["uploads"][0]
+    assert "\ufffd" not in form.errors["uploads"][0]
+    assert not collection.files.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (_binary("png"), "catalogue"),
+        (_binary("png"), "embeddings"),
+        (_binary("xlsx"), "embeddings"),
+        (run_text("dense"), "embeddings"),
+        (bytes(range(256)) * 9, "embeddings"),
+    ],
+)
+def test_the_wrong_kind_of_source_is_refused(rosa, collection, content, kind):
+    data = {"kind": kind, "file": sent("a.file", content), "name": ""}
+    answer = rosa.post("/collections/tracks/pools/sources/", data)
+    assert answer.status_code == 422
+    assert field_codes(answer.context["source_form"]) == {"file": ["wrong_content"]}
+    assert not collection.files.exists()
+
+
+def test_ranks_that_contradict_scores_are_shown_by_line_and_the_run_is_used(rosa, collection):
+    lines = [f"t1 Q0 d{n} {n} {n / 10} x" for n in range(1, 31)]
+    run = add_file(collection, "a.run", "\n".join(lines))
+    assert (run.is_usable, run.n_warnings, len(run.warnings)) == (True, 29, 20)
+    line, text = run.warnings[0]
+    assert line == 2
+    assert {"d2", "t1", "0.2"} <= set(re.findall(r"[\w.]*\w", text))
+    assert text in words_of(rosa.get(f"{FILES}{run.pk}/").content.decode())
+
+
+def test_more_files_than_one_form_can_send_are_refused_in_a_sentence(rosa, collection, settings):
+    settings.DATA_UPLOAD_MAX_NUMBER_FILES = 3
+
+    def send(n_files):
+        files = [sent(f"{n}.run", run_text(f"s{n}", n_topics=1)) for n in range(n_files)]
+        return rosa.post(FILES, {"uploads": files})
+
+    answer = send(4)
+    assert (answer.status_code, collection.files.count()) == (400, 0)
+    assert " 3 " in words_of(answer.content.decode())
+    assert send(3).status_code == 302
