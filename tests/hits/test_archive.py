@@ -1,7 +1,6 @@
 """Studies put out of the way: when, and what of them then stays undone."""
 
 from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 from django.utils import timezone
@@ -11,11 +10,12 @@ from annotation.models import Study
 from hits.archive import archive_study, restore_study, unfinished_work
 from hits.changes import expire_batch
 from hits.exceptions import BatchUnfit, ChangeUnfit, StudyUnfinished
-from hits.launch_plans import add_hits, draft_batch, plan_batch
+from hits.launch_plans import add_hits
 from hits.models import Assignment, Batch, Hit
 from tests.annotation.studies import rating_study
 from tests.codes import codes_of, refused
 from tests.console.filled import add_assignment, add_batch
+from tests.hits.work import batch_of
 
 pytestmark = pytest.mark.django_db
 
@@ -56,11 +56,8 @@ def test_what_is_on_offer_or_waits_for_a_decision_holds_it_back(study, batch):
 
 def test_nothing_of_an_archived_study_is_launched_or_changed(study, batch):
     Study.objects.update(archived_at=timezone.now())
-    draft = draft_batch(
-        study=study, title="Again", description="Judge.", reward_usd=Decimal("0.10"), round=2
-    )
     with refused(BatchUnfit, "archived"):
-        plan_batch(draft=draft)
+        batch_of(study, round=2)
     with refused(BatchUnfit, "archived"):
         add_hits(batch=batch)
     with refused(ChangeUnfit, "archived"):

@@ -39,16 +39,16 @@ def collected_work(study: Study, keys: Mapping[str, str], *names: str) -> Batch:
     return batch
 
 
-def batch_of(study: Study, *, reward_usd: str = "0.10", **settings: Any) -> Batch:
-    """A batch of all the study's items that nothing is published of."""
-    draft = draft_batch(
-        study=study,
-        title=f"Judge {study.slug}",
-        description="Read and judge.",
-        reward_usd=Decimal(reward_usd),
-        **settings,
-    )
-    return plan_batch(draft=draft).batch
+def batch_of(
+    study: Study, *, part: int | None = None, excluded_workers: Sequence[str] = (), **settings: Any
+) -> Batch:
+    """A batch of the study, of all its items unless a selection is given, that nothing is
+    published of."""
+    texts = {"title": f"Judge {study.slug}", "description": "Read and judge."}
+    settings = texts | {"reward_usd": "0.10"} | settings
+    settings["reward_usd"] = Decimal(settings["reward_usd"])
+    draft = draft_batch(study=study, **settings)
+    return plan_batch(draft=draft, part=part, excluded_workers=excluded_workers).batch
 
 
 def published_batch(study: Study, client: Any, **settings: Any) -> Batch:
