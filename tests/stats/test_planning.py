@@ -13,58 +13,47 @@ from stats.inference import agreement_sizes, sample_sizes
 from stats.inference.rogan_gladen import Uninformative, calibration_sizes, corrected_share
 from stats.sample_size import items_needed, sample_size_curve
 from tests.codes import codes_of, refused
+from tests.stats.test_ceilings import five_steps
 from tests.stats.worked_examples import worked_example
 
 SIZES = worked_example(10)["expected"]
 
 
-@pytest.mark.parametrize("case", SIZES["correlation_test"])
-def test_items_for_a_correlation_are_those_of_pwr_rounded_up(case):
-    exact = sample_sizes.items_for_correlation(
-        case["rho"], power=case["power"], alpha=case["alpha"]
-    )
-    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
-    assert sample_sizes.whole_items(exact) == case["n"]
-
-
-@pytest.mark.parametrize("case", SIZES["power_of"])
-def test_the_power_of_a_correlation_is_that_of_pwr(case):
-    assert sample_sizes.correlation_power(case["rho"], case["n"]) == pytest.approx(
-        case["power"], abs=1e-6
-    )
-
-
-@pytest.mark.parametrize("case", SIZES["bonett_wright_width"])
-def test_the_least_items_of_a_width(case):
-    value, width, kind = (case[name] for name in ("value", "width", "kind"))
-    least = sample_sizes.items_for_correlation_width(value, width, coefficient=kind)
-    assert least == case["least"]
-
-
-@pytest.mark.parametrize("case", SIZES["kappa_donner_eliasziw"])
-def test_items_for_kappa_by_goodness_of_fit(case):
-    options = {name: case[name] for name in ("prevalence", "power", "alpha")}
-    exact = agreement_sizes.items_for_kappa(case["kappa"], case["null"], **options)
-    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
-    assert sample_sizes.whole_items(exact) == case["n"]
-
-
 @pytest.mark.parametrize(
     ("function", "name", "names", "options"),
     [
-        ("items_for_kappa_of_margins", "kappa_margins", ["kappa", "null"], ["margins", "power"]),
-        ("items_for_icc", "icc_walter_one_sided", ["icc", "null"], ["raters", "power"]),
-        ("items_for_icc_width", "icc_bonett_width", ["icc", "width"], ["raters"]),
+        (sample_sizes.items_for_correlation, "correlation_test", "rho", "power alpha"),
+        (
+            agreement_sizes.items_for_kappa,
+            *("kappa_donner_eliasziw", "kappa null", "prevalence power alpha"),
+        ),
+        (
+            agreement_sizes.items_for_kappa_of_margins,
+            "kappa_margins",
+            "kappa null",
+            "margins power",
+        ),
+        (agreement_sizes.items_for_icc, "icc_walter_one_sided", "icc null", "raters power"),
+        (agreement_sizes.items_for_icc_width, "icc_bonett_width", "icc width", "raters"),
     ],
 )
-def test_items_for_kappa_of_several_classes_and_intraclass_correlations(
-    function, name, names, options
-):
+def test_items_for_correlations_kappas_and_intraclass_correlations(function, name, names, options):
     for case in SIZES[name]:
-        exact = getattr(agreement_sizes, function)(
-            *(case[each] for each in names), **{each: case[each] for each in options}
-        )
+        values = [case[each] for each in names.split()]
+        exact = function(*values, **{each: case[each] for each in options.split()})
         assert exact == pytest.approx(case["n_exact"], abs=1e-4)
+        if name in ("correlation_test", "kappa_donner_eliasziw"):
+            assert sample_sizes.whole_items(exact) == case["n"]
+
+
+def test_the_power_and_the_least_items_of_the_width_of_a_correlation():
+    for case in SIZES["power_of"]:
+        power = sample_sizes.correlation_power(case["rho"], case["n"])
+        assert power == pytest.approx(case["power"], abs=1e-6)
+    for case in SIZES["bonett_wright_width"]:
+        value, width, kind = (case[name] for name in ("value", "width", "kind"))
+        least = sample_sizes.items_for_correlation_width(value, width, coefficient=kind)
+        assert least == case["least"]
 
 
 @pytest.mark.parametrize(("icc", "width"), [(0.7, 0.3), (0.8, 0.2), (0.9, 0.2), (0.9, 0.3)])
@@ -185,10 +174,6 @@ def cells(ratings: np.ndarray, **metrics: np.ndarray) -> pd.DataFrame:
     columns = {name: values.ravel() for name, values in metrics.items()}
     human = ratings.mean(axis=2).ravel()
     return pd.DataFrame({"item": item, "system": system, "human": human} | columns)
-
-
-def five_steps(values: np.ndarray) -> np.ndarray:
-    return np.clip(np.round(values), -2, 2)
 
 
 def curve(frame: pd.DataFrame, **options) -> pd.DataFrame:
