@@ -20,8 +20,8 @@ REPAIRS = (
         "hits/templatetags/worker_page.py",
         "f\"{candidate}-{question['id']}\"",
         '""',
-        "tests/hits/test_worker_page_widgets.py",
-        "announced_with_its_own_question",
+        "tests/hits/test_worker_page_kinds.py",
+        "every_control_of_every_kind_is_announced",
     ),
     Mutant(
         "launch: the second does not look for the first",
@@ -93,7 +93,7 @@ REPAIRS = (
         "    if member not in answer:\n        return False",
         "    if member not in answer:\n        return True",
         CUT_ANSWERS,
-        "published_once",
+        "approved_once",
     ),
     Mutant(
         "collecting: always from the first HIT on",
@@ -141,7 +141,7 @@ REPAIRS = (
         "    if code in _country_codes():\n        return None",
         "    if code:\n        return None",
         "tests/hits/test_exclusions.py",
-        "no_country",
+        "requirements_that_no_worker_meets",
     ),
     Mutant(
         "exports: submissions without comments",

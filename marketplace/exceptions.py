@@ -111,8 +111,8 @@ class Missing(MarketplaceError):
     noun = "Object"
 
     def __init__(self, public_id: str) -> None:
-        text = _("%(noun)s %(id)s does not exist.")
-        super().__init__(text % {"noun": self.noun, "id": public_id})
+        # Not translated: programs written for Mechanical Turk read this text.
+        super().__init__(f"{self.noun} {public_id} does not exist.")
 
 
 class HitDoesNotExist(Missing):

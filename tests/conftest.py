@@ -1,6 +1,7 @@
 """Fixtures every room may use."""
 
 import gc
+import re
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -27,7 +28,7 @@ hypothesis_settings.load_profile("no deadline")
 CACHE_NUMBERS = count()
 HAS_MODELS = find_spec("torch") is not None
 ROOMS_THAT_COMPUTE = ("stats/", "metrics/scorers/", "tests/stats/", "tests/metrics/scorers/")
-PAGES = ("tests/accounts/", "tests/console/", "tests/marketplace/", "tests/hits/test_worker_page")
+PAGES = re.compile(r"tests/(accounts/|console/test_(?!openapi)|marketplace/|hits/test_worker_page)")
 DATABASE = {"db", "transactional_db", "live_server", "stored_for_module"}
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
@@ -125,7 +126,7 @@ def stored_for_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker)
 @pytest.fixture(autouse=True)
 def _pages_in_pseudo_locale(request: pytest.FixtureRequest) -> None:
     """Tests of pages do not depend on wording: `--pseudo-locale` shows it."""
-    if request.config.getoption("--pseudo-locale") and request.node.nodeid.startswith(PAGES):
+    if request.config.getoption("--pseudo-locale") and PAGES.match(request.node.nodeid):
         request.getfixturevalue("_pseudo_locale")
 
 

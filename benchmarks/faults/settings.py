@@ -17,4 +17,6 @@ AUTH_USER_MODEL = "auth.User"
 MIDDLEWARE: list[str] = []
 ROOT_URLCONF = "benchmarks.faults.urls"
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+# A process of each kind to kill.
+WEB_PROCESSES, WORKER_PROCESSES = 2, 3
 TEMPLATES = [TEMPLATES[0] | {"OPTIONS": {}}]

@@ -102,6 +102,7 @@ def test_what_codes_rest_on_is_encrypted_at_rest(rosa, mine, settings):
     assert secret_of(rosa) == secret
 
 
+@pytest.mark.slow
 def test_a_browser_found_open_changes_no_second_factor(rosa, mine):
     session = mine.session
     del session["account_authentication_methods"]
@@ -166,6 +167,7 @@ def test_sessions_from_before_the_second_factor_end_with_it(rosa, strict):
     assert browser.get("/account/").status_code == 200
 
 
+@pytest.mark.slow
 def test_operators_do_without_only_on_a_machine_of_ones_own():
     program = "from django.conf import settings; print(settings.OPERATORS_WITHOUT_SECOND_FACTOR)"
     keys = {

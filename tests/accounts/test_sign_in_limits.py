@@ -35,6 +35,7 @@ def test_a_stranger_with_many_addresses_locks_nobody_out(rosa, one_proxy, path):
         assert sign_in(site=path, x_forwarded_for="203.0.113.7")
 
 
+@pytest.mark.slow
 def test_one_password_cannot_be_tried_on_many_names(db):
     for number in range(60):
         create_user(username=f"person-{number}", password=PASSWORD)
@@ -80,6 +81,7 @@ def test_an_ipv6_network_is_one_client(rosa):
     assert sign_in(browser=Client(REMOTE_ADDR="::ffff:203.0.113.7"))
 
 
+@pytest.mark.slow
 def test_a_browser_that_is_known_is_not_kept_out_by_its_neighbours(rosa):
     mine = Client()
     assert sign_in(browser=mine)
@@ -91,6 +93,7 @@ def test_a_browser_that_is_known_is_not_kept_out_by_its_neighbours(rosa):
     assert sign_in(browser=Client(REMOTE_ADDR="203.0.113.7"))
 
 
+@pytest.mark.slow
 def test_guesses_from_everywhere_end_and_leave_known_browsers_alone(rosa, one_proxy):
     mine = Client()
     assert sign_in(browser=mine)
@@ -101,6 +104,7 @@ def test_guesses_from_everywhere_end_and_leave_known_browsers_alone(rosa, one_pr
     assert sign_in(browser=mine, x_forwarded_for="203.0.113.7")
 
 
+@pytest.mark.slow
 def test_counts_outlive_those_of_many_other_names(rosa, settings):
     settings.CACHES = site_settings.CACHES
     guess(BY_NAME_AND_ADDRESS)
@@ -142,6 +146,7 @@ def test_a_cookie_that_somebody_made_up_counts_for_nothing(rosa):
         assert not sign_in(browser=stranger)
 
 
+@pytest.mark.slow
 def test_guesses_count_for_all_sites_and_spellings_and_right_passwords_do_not(rosa):
     for _ in range(BY_ADDRESS + 5):
         assert sign_in()
@@ -153,6 +158,7 @@ def test_guesses_count_for_all_sites_and_spellings_and_right_passwords_do_not(ro
     assert field_codes(answer.context["form"]) == {"__all__": ["too_many_login_attempts"]}
 
 
+@pytest.mark.slow
 def test_accounts_are_not_opened_without_end(db):
     form = {"password1": PASSWORD, "password2": PASSWORD}
     answers = {
@@ -162,6 +168,7 @@ def test_accounts_are_not_opened_without_end(db):
     assert answers == {302, 429}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_processes_count_together(settings):
     """As the site does unless CACHE_URL names another store: in the database."""

@@ -148,6 +148,7 @@ def test_checks_warn_of_what_sign_in_limits_lack(settings, changes, warnings):
     assert [warning.id for warning in found] == warnings
 
 
+@pytest.mark.slow
 def test_check_deploy_names_what_sign_in_limits_lack():
     server = {
         "SITE_URL": "https://assay.example.org",

@@ -31,6 +31,7 @@ def last_entry(study):
     return entry.action, entry.subject, entry.actor_name
 
 
+@pytest.mark.slow
 def test_flags_are_recorded(study, ada):
     flag_submissions(submissions=Submission.objects.of(study), reason="too fast", actor=ada)
     assert last_entry(study) == ("submission.flag", study.slug, "ada")
@@ -45,6 +46,7 @@ def test_flags_are_recorded(study, ada):
     assert AuditEntry.objects.count() == n_entries
 
 
+@pytest.mark.slow
 def test_decisions_and_label_sets_are_recorded_once(study, ada):
     candidate = Candidate.objects.filter(item__study=study).first()
     for _ in range(2):
@@ -57,6 +59,7 @@ def test_decisions_and_label_sets_are_recorded_once(study, ada):
     assert (list(actions).count("adjudication"), list(actions).count("label_set")) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_an_import_gives_a_study_to_the_team_that_it_names(ada, tmp_path, capsys):
     lab, other = create_team(name="Lab", owner=ada), create_team(name="Other", owner=ada)

@@ -33,6 +33,7 @@ def manage(*arguments: str, database: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_bad_file_ends_a_command_with_2_and_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("item,system\n")
@@ -50,6 +51,7 @@ def test_an_argument_that_is_no_text_ends_a_command_with_2(tmp_path: Path) -> No
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_database_without_tables_ends_a_command_with_2(tmp_path: Path) -> None:
     ended = manage(
         "export_qrels", "s", "--output", str(tmp_path / "q"), database=tmp_path / "db.sqlite3"

@@ -140,6 +140,7 @@ def test_a_field_that_is_missing_and_a_target_twice_are_refused(write: Writer) -
     assert_refused("import_alternatives", path, "repeated_item", line=3, field="item")
 
 
+@pytest.mark.slow
 def test_what_is_no_picture_is_refused(write: Writer, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "large.png").write_bytes(PNG + bytes(2 * 1024 * 1024))

@@ -512,6 +512,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
             command_output("import_items", path, option, study="s")
 
 
+@pytest.mark.slow
 def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
     """Items are made a few at a time; none but those are objects."""
     path = tmp_path / "a.csv"

@@ -149,6 +149,7 @@ TEXT = st.text(
 NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(
     instructions=TEXT,

@@ -13,6 +13,7 @@ from tests.annotation.importing import command_output, everything, numbers_in
 pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("release", "counts"),
     [

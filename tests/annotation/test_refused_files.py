@@ -108,6 +108,7 @@ JSON_REFUSALS: list[tuple[Any, ...]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("suffix", "case"),
@@ -247,6 +248,7 @@ def test_any_bytes_are_handled(tmp_path: Path, read: Any, suffix: str, content: 
     _is_read_or_refused(read, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", READERS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.dictionaries(st.sampled_from(sorted(COMPLETE)), JSON_VALUES, max_size=2))

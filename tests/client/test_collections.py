@@ -15,6 +15,7 @@ def tracks(client, team, rosa):
     return client.collection("tracks")
 
 
+@pytest.mark.slow
 def test_results_of_a_collection_come_as_tables(client, tracks):
     assert list(client.collections()["slug"]) == ["tracks"]
     assert set(tracks.files("run")["name"]) == {"bm25", "dense", "rm3"}
@@ -27,6 +28,7 @@ def test_results_of_a_collection_come_as_tables(client, tracks):
     assert "nDCG@10" in tracks.result("comparisons")["answer"]
 
 
+@pytest.mark.slow
 def test_runs_are_evaluated_and_waited_for(tracks):
     job = tracks.evaluate("qrels.txt", runs=["dense", "bm25"], measures=["P@5"])
     assert job.state == "done"
@@ -35,6 +37,7 @@ def test_runs_are_evaluated_and_waited_for(tracks):
         tracks.evaluate("nothing.txt")
 
 
+@pytest.mark.slow
 def test_targets_are_drawn_and_come_with_their_probability(tracks):
     job = tracks.draw_targets(6, "max", "bm25", strata=2, seed=11)
     assert job.state == "done"

@@ -18,6 +18,7 @@ def experiment(client, team, rosa):
     return client.create_experiment("Tracks again", collection="tracks", qrels="qrels.txt")
 
 
+@pytest.mark.slow
 def test_an_experiment_is_made_run_and_read(client, experiment):
     run = experiment.run(**SETTINGS)
     assert run["is_finished"]
@@ -50,6 +51,7 @@ def test_what_cannot_be_run_is_refused_with_the_reason(client, experiment):
         experiment.result()
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_is_an_error_and_the_same_call_goes_on(client, experiment):
     row, work = StoredExperiment.objects.get(), client.on_progress
     client.on_progress = lambda job: stop_run(version=row.versions.get())

@@ -45,6 +45,7 @@ def funds(connection: Connection) -> Decimal:
     return balance_usd(client_of(connection))
 
 
+@pytest.mark.slow
 def test_a_study_is_launched_answered_decided_on_and_read(client: Client, study, live_server):
     mine = client.study("ratings")
     preview = mine.preview_launch(**TERMS)
@@ -72,6 +73,7 @@ def test_a_study_is_launched_answered_decided_on_and_read(client: Client, study,
     assert_ledger_balances()
 
 
+@pytest.mark.slow
 def test_the_same_key_spends_once(client: Client, study, connection, live_server):
     mine, before = client.study("ratings"), funds(connection)
     preview = mine.preview_launch(**TERMS)
@@ -94,6 +96,7 @@ def test_the_same_key_spends_once(client: Client, study, connection, live_server
     assert_ledger_balances()
 
 
+@pytest.mark.slow
 def test_a_launch_at_another_price_or_over_budget_is_refused(client: Client, study):
     mine = client.study("ratings")
     preview = mine.preview_launch(**TERMS)
@@ -107,6 +110,7 @@ def test_a_launch_at_another_price_or_over_budget_is_refused(client: Client, stu
     assert not Batch.objects.exists()
 
 
+@pytest.mark.slow
 def test_money_that_leaves_the_site_is_confirmed(client: Client, study, connection):
     Connection.objects.update(marketplace="marketplace.example.org")
     preview = client.study("ratings").preview_launch(**TERMS)
@@ -116,6 +120,7 @@ def test_money_that_leaves_the_site_is_confirmed(client: Client, study, connecti
     assert "confirm_usd='1.20'" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_batch_is_changed_at_the_price_of_its_preview(client: Client, study, connection):
     mine, before = client.study("ratings"), funds(connection)
     batch = mine.launch(mine.preview_launch(**TERMS))

@@ -40,6 +40,7 @@ def test_systems_and_comparisons_are_the_servers(mine):
     assert HumanResults.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_scores_from_a_file_are_held_against_people(mine, tmp_path):
     rows = [
         {"item": item.key, "system": candidate.system, "mine": float(candidate.system == "alpha")}
@@ -71,6 +72,7 @@ def test_labels_collected_elsewhere_are_a_study(client, team, tmp_path):
     assert Study.objects.get().questions.get().level == "ordinal"
 
 
+@pytest.mark.slow
 def test_a_metric_is_scored_and_a_protocol_checked(mine):
     assert "distinct_n" in set(mine.metrics()["name"])
     request = mine.estimate_scoring("distinct_n", n=3)

@@ -67,6 +67,7 @@ on_postgresql = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @on_postgresql
 def test_a_statement_that_takes_too_long_is_broken_off_and_others_are_not():
     url = address()
@@ -82,6 +83,7 @@ def test_a_statement_that_takes_too_long_is_broken_off_and_others_are_not():
     assert done.stdout.splitlines()[0] == "0 True {'application_name': 'x'}"
 
 
+@pytest.mark.slow
 @on_postgresql
 def test_threads_share_the_connections_of_a_pool():
     assert run(THREADS, DATABASE_URL=address(), DATABASE_POOL_SIZE="3").stdout == "24 3\n"
@@ -114,6 +116,7 @@ def test_a_pooler_takes_no_time_limit_of_a_session():
     assert "set it in the database: ALTER ROLE" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", ["locmemcache://", "dummycache://"])
 def test_a_cache_that_each_process_has_to_itself_is_warned_of(cache):
     program = (

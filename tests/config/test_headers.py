@@ -92,6 +92,7 @@ def test_these_tests_know_every_kind_of_address():
     assert known >= {"console", "marketplace", "account_change_password"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_every_address_has_a_strict_policy_and_private_ones_are_not_stored(visitors, method):
     statuses = set()
@@ -149,6 +150,7 @@ def test_static_files_may_be_stored(visitors):
     answer.close()
 
 
+@pytest.mark.slow
 def test_a_page_that_any_site_may_frame_is_the_receipt_alone(visitors):
     ways = {
         name

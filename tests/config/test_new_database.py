@@ -50,6 +50,7 @@ def schema_of(way: str, url: str) -> dict[str, object]:
     return record
 
 
+@pytest.mark.slow
 def test_tables_that_are_made_at_once_are_those_of_all_migrations(databases):
     with ThreadPoolExecutor() as both:
         whole, stepwise = both.map(lambda way: schema_of(way, databases[way]), WAYS)

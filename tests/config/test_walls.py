@@ -5,6 +5,7 @@ import ast
 import sys
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 
 from annotation.models import judgments
@@ -36,6 +37,7 @@ def texts_of(path):
     }
 
 
+@pytest.mark.slow
 def test_no_app_calls_the_marketplaces_commands():
     assert {"create_requester", "create_worker", "deposit", "sweep_marketplace"} <= COMMANDS
     assert len(OUTSIDE) > 200

@@ -243,6 +243,7 @@ def test_these_tests_know_every_address():
     assert set(names(urlpatterns)) == set(PRIVATE | PUBLIC)
 
 
+@pytest.mark.slow
 def test_nothing_opens_without_signing_in(client, study):
     for name, method in product(PRIVATE, ["get", "head", "post", "put", "delete"]):
         answer = getattr(client, method)(address(name))
@@ -254,12 +255,14 @@ def test_nothing_opens_without_signing_in(client, study):
         assert is_unchanged(), (name, method)
 
 
+@pytest.mark.slow
 def test_a_suffix_opens_nothing_either(client, study):
     names = [name for name in PRIVATE if name.startswith("api-")]
     statuses = {name: client.get(address(name, {"format": "json"})).status_code for name in names}
     assert statuses == dict.fromkeys(names, 401)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_person_who_signed_in_is_sent_where_they_were_going_on_this_site(
     client, study, researcher, elsewhere
@@ -285,6 +288,7 @@ def test_signing_out_ends_the_session(rosa):
     assert rosa.get(address("studies")).status_code == 302
 
 
+@pytest.mark.slow
 def test_the_owner_and_a_superuser_see_a_study(study, researcher, superuser, signed_in):
     for user in (researcher, superuser):
         browser = signed_in(user)
@@ -292,6 +296,7 @@ def test_the_owner_and_a_superuser_see_a_study(study, researcher, superuser, sig
         assert statuses == dict.fromkeys(OF_A_STUDY, 200), user
 
 
+@pytest.mark.slow
 def test_a_former_address_leads_to_a_page_of_the_same_study(rosa, study):
     for name in LEADING_ON:
         answer = rosa.get(address(name))
@@ -299,6 +304,7 @@ def test_a_former_address_leads_to_a_page_of_the_same_study(rosa, study):
         assert rosa.get(answer.url).status_code == 200, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("person", ["colleague", "worker"])
 def test_to_anyone_else_a_study_is_not_there(request, study, signed_in, person):
     browser = signed_in(request.getfixturevalue(person))
@@ -317,6 +323,7 @@ def test_a_study_without_an_owner_is_a_superusers(researcher, superuser, signed_
     assert signed_in(superuser).get(where).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["studies", "api-study-list"])
 def test_people_are_shown_their_own_studies(
     study, researcher, colleague, worker, superuser, signed_in, page
@@ -337,6 +344,7 @@ def test_people_are_shown_their_own_studies(
     }
 
 
+@pytest.mark.slow
 def test_what_sets_work_going_must_be_posted_from_this_site(rosa, study, researcher):
     elsewhere = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
     elsewhere.force_login(researcher)
@@ -346,6 +354,7 @@ def test_what_sets_work_going_must_be_posted_from_this_site(rosa, study, researc
         assert is_unchanged(), name
 
 
+@pytest.mark.slow
 def test_what_is_only_shown_takes_no_other_method(rosa, study):
     for name in ["studies", *OF_A_STUDY]:
         for method in ("post", "put", "patch", "delete"):

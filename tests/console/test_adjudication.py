@@ -71,6 +71,7 @@ def test_the_candidate_with_least_agreement_comes_first_and_can_be_skipped(rosa,
     assert "all_skipped" in codes_on(look(study, skip=2))
 
 
+@pytest.mark.slow
 def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, study, researcher):
     page = decide(rosa, study, "d1", value="35.5", note="Bob misread it.")
     assert progress_of(page) == (1, 2)
@@ -87,6 +88,7 @@ def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, s
     assert reverse("console:labels", args=[study.slug]) in page
 
 
+@pytest.mark.slow
 def test_a_decided_candidate_can_be_decided_anew_and_the_old_decision_stays(rosa, look, study):
     for value in ("20", "30"):
         decide(rosa, study, "d1", value=value)
@@ -96,12 +98,14 @@ def test_a_decided_candidate_can_be_decided_anew_and_the_old_decision_stays(rosa
     assert 'value="30"' in page
 
 
+@pytest.mark.slow
 def test_who_decides_does_not_read_which_system_it_is(rosa, look, study):
     shown = words_of(look(study)) + words_of(decide(rosa, study, "d1", value="30"))
     text = study.items.get(key="d1").candidates.get().text
     assert "alpha" not in shown.replace(text, "").replace(text.replace("d1", "d0"), "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["104", "-1", "much", "", "nan"])
 def test_a_value_off_the_scale_decides_nothing_and_says_why(rosa, study, value):
     decided = codes_on(decide(rosa, study, "d1", value=value))
@@ -128,6 +132,7 @@ def test_without_judgments_the_page_says_what_will_appear(look, researcher):
     assert codes_on(look(rating_study(owner=researcher))) == ["nothing_collected"]
 
 
+@pytest.mark.slow
 def test_rounds_are_decided_apart(rosa, look, study):
     rate(study, "Ann", "d0", {"alpha": 0}, round=2)
     rate(study, "Bob", "d0", {"alpha": 100}, round=2)
@@ -137,6 +142,7 @@ def test_rounds_are_decided_apart(rosa, look, study):
     assert progress_of(look(study)) == (0, 2)
 
 
+@pytest.mark.slow
 def test_the_threshold_is_in_the_address_and_stays_with_a_decision(rosa, look, study):
     assert progress_of(look(study)) == (0, 2)
     page = look(study, threshold="0.5")
@@ -145,6 +151,7 @@ def test_the_threshold_is_in_the_address_and_stays_with_a_decision(rosa, look, s
     assert progress_of(decide(rosa, study, "d1", value="50", threshold="0.5")) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", ["much", "-1", "1", "nan", ""])
 def test_a_threshold_that_is_no_share_is_said_and_the_scales_own_is_used(look, study, threshold):
     page = look(study, threshold=threshold)
@@ -153,6 +160,7 @@ def test_a_threshold_that_is_no_share_is_said_and_the_scales_own_is_used(look, s
     assert f"“{threshold}”" in page or not threshold
 
 
+@pytest.mark.slow
 def test_the_queue_of_the_judgments_before_stands_while_a_newer_one_is_made(look, study, settings):
     look(study)
     settings.TASKS = QUEUED
@@ -169,6 +177,7 @@ def comment(browser, study, item, text, **form):
     return answer.content.decode()
 
 
+@pytest.mark.slow
 def test_colleagues_comment_on_a_dispute_and_stay_with_it(rosa, look, study):
     page = comment(rosa, study, "d0", "Bob may be right.", skip="1")
     now, _comments, comments = page.partition('id="comments"')
@@ -204,6 +213,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_comments_are_text_on_the_page_and_in_every_file(rosa, study):
     candidate = study.items.get(key="d1").candidates.first()
     where = reverse("console:comment-add", args=[study.slug, candidate.pk])
@@ -225,6 +235,7 @@ def test_hostile_comments_are_text_on_the_page_and_in_every_file(rosa, study):
     assert pd.read_parquet(BytesIO(file("parquet")))["text"].tolist() == HOSTILE
 
 
+@pytest.mark.slow
 def test_a_comment_is_edited_and_deleted_by_who_wrote_it_alone(
     rosa, look, study, signed_in, colleague, researcher
 ):
@@ -273,6 +284,7 @@ def test_categories_are_chosen_by_name_beside_both_pictures(rosa, look, research
     assert Adjudication.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_who_does_not_decide_reads_on_without_a_form(rosa, study, researcher, colleague, signed_in):
     set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
     comment(rosa, study, "d1", "Look again.")

@@ -87,6 +87,7 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["annotators", "disagreement"])
 def test_what_is_not_computed_yet_is_not_there_yet(rosa, study, name):
     assert rosa.get(reverse(f"console:{name}", args=[study.slug])).status_code == 404
@@ -130,6 +131,7 @@ def test_rounds_are_shown_apart_and_against_each_other(view_of, researcher):
     assert not view_of(study, round=2).coefficients[0].is_defined
 
 
+@pytest.mark.slow
 def test_those_who_judged_most_are_in_the_matrix_and_every_pair_is_a_row(
     view_of, fetch, researcher
 ):
@@ -158,6 +160,7 @@ def test_annotators_are_sorted_and_drawn_by_speed_if_times_are_known(page_text, 
     assert address not in page_text(study, "agreement")
 
 
+@pytest.mark.slow
 def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, study, client):
     study.team = Team.objects.create(slug="own", name="Own")
     Membership.objects.create(team=study.team, user=researcher, role="owner")
@@ -231,6 +234,7 @@ def test_candidates_are_listed_least_agreement_first_with_links(rosa, study):
     assert f'href="{where}"' in content
 
 
+@pytest.mark.slow
 def test_a_chart_is_made_once_for_a_version(rosa, study, django_assert_max_num_queries):
     compute(study, AGREEMENT)
     where = reverse("console:agreement-picture", args=[study.slug, "matrix", "json"])
@@ -248,6 +252,7 @@ def test_a_chart_is_made_once_for_a_version(rosa, study, django_assert_max_num_q
     assert newer["ETag"] != first["ETag"]
 
 
+@pytest.mark.slow
 def test_a_version_of_a_former_form_is_computed_anew(view_of, study):
     compute(study, AGREEMENT)
     AgreementVersion.objects.update(fingerprint="")
@@ -256,6 +261,7 @@ def test_a_version_of_a_former_form_is_computed_anew(view_of, study):
     assert len(version.fingerprint) == 64
 
 
+@pytest.mark.slow
 def test_the_versions_of_a_protocol_stand_together_under_each_coefficient(researcher, view_of):
     study = rated_study(owner=researcher)
     first = freeze(study=study)
@@ -272,6 +278,7 @@ def test_the_versions_of_a_protocol_stand_together_under_each_coefficient(resear
     assert names[::2] == names[1::2]
 
 
+@pytest.mark.slow
 def test_where_nothing_was_judged_by_two_a_sentence_replaces_the_charts(rosa, researcher):
     study = rating_study(owner=researcher, systems=("alpha",))
     for person, item in (("Ann", "d0"), ("Bob", "d1")):
@@ -289,6 +296,7 @@ def test_where_nothing_was_judged_by_two_a_sentence_replaces_the_charts(rosa, re
     assert page()[:2] == (False, True)
 
 
+@pytest.mark.slow
 def test_a_warning_counts_candidates_and_the_items_they_are_of(view_of, researcher):
     study = rating_study(owner=researcher, systems=("alpha", "beta", "gamma"))
     for person, lead in (("Ann", 0), ("Bob", 4), ("Cat", 7)):

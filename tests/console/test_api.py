@@ -54,6 +54,7 @@ def test_a_study_is_told_with_its_questions_and_sizes(get_json, researcher):
     }
 
 
+@pytest.mark.slow
 def test_a_former_address_may_end_in_json(rosa, researcher):
     study = rated_study(owner=researcher)
     for where in (
@@ -120,6 +121,7 @@ def test_what_is_not_computed_yet_is_asked_for_once_and_promised(rosa, researche
     assert [job.arguments["names"] for job in jobs] == [["validation"], ["agreement"]]
 
 
+@pytest.mark.slow
 def test_validation_is_that_of_the_report(get_json, researcher):
     study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleu"))
     status, content = get_json("api-study-validation", study.slug)
@@ -163,6 +165,7 @@ def test_a_page_of_studies_that_nobody_has_is_no_error(get_json, researcher, pag
     assert (status, content["count"]) == (200, 1)
 
 
+@pytest.mark.slow
 def test_the_schema_is_the_same_whatever_version_the_address_names(rosa):
     schema = rosa.get(reverse("console:schema"))
     assert b"/api/v1/studies/{slug}/validation/" in schema.content

@@ -94,6 +94,7 @@ def test_asking_while_the_same_waits_doubles_nothing(rosa, study):
     assert (Job.objects.count(), DBTaskResult.objects.count()) == (2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_background_worker_scores_what_was_asked_for(rosa, study):
     post_form(rosa, "score", metric=["rouge1", "chrf"])
@@ -107,6 +108,7 @@ def test_the_background_worker_scores_what_was_asked_for(rosa, study):
     assert work.message in text
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["agreement", "validation"])
 def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa, study, name):
@@ -126,6 +128,7 @@ def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa,
     assert DBTaskResult.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["agreement.json", "validation.json"])
 def test_a_download_that_is_not_computed_yet_is_json_with_its_state(rosa, researcher, name):
@@ -204,6 +207,7 @@ def test_a_metric_whose_model_is_not_here_is_marked_and_cannot_be_chosen(rosa, s
     assert not ScoringRequest.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_models")
 @pytest.mark.django_db(transaction=True)
 def test_of_metrics_asked_for_at_once_each_succeeds_or_fails_by_itself(rosa, study):
@@ -309,6 +313,7 @@ def test_a_result_that_cannot_be_computed_is_not_tried_again_by_itself(rosa, stu
     assert AgreementVersion.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_immediate_tasks")
 @pytest.mark.django_db(transaction=True)
 def test_collecting_brings_workers_answers_into_the_study(rosa, study, settings, live_server):

@@ -62,6 +62,7 @@ def run_outside(script, argument, live_server, key, folder):
     return json.loads(process.stdout)
 
 
+@pytest.mark.slow
 def test_it_creates_a_hit_and_reads_its_assignments(live_server, tmp_path):
     key = enrol_requester(site_url=live_server.url, name="Outsider", test_funds_usd=Decimal(10))
     created_hit = run_outside(CREATE, QUESTION, live_server, key, tmp_path)

@@ -129,6 +129,7 @@ def test_runs_are_not_evaluated_under_several_grades_of_a_document(tmp_path):
     assert "compare_qrels --assessors" in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_qrels", [False, True])
 def test_a_comparison_of_assessors_holds_what_the_command_prints(
     rosa, collection, tmp_path, with_qrels

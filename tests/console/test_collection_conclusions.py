@@ -284,6 +284,7 @@ def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, 
     assert all(" ".join(one.split()) in content for one in sentences)
 
 
+@pytest.mark.slow
 def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
     rosa, researcher, team, collection, study
 ):
@@ -356,6 +357,7 @@ def test_a_run_whose_documents_are_all_judged_needs_no_pool(rosa, researcher, co
     assert "not_pooled" not in write_report(rosa, collection)[1]["limits"]
 
 
+@pytest.mark.slow
 def test_a_report_says_first_when_labels_are_no_better_than_chance(
     rosa, researcher, collection, study
 ):

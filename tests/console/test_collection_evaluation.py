@@ -81,6 +81,7 @@ def test_the_page_computes_what_the_command_computes(rosa, evaluated, tmp_path):
     for name in ("results", "comparisons"):
         assert sorted(page.pop(name), key=order) == sorted(command.pop(name), key=order)
     assert sorted(page.pop("runs"), key=str) == sorted(command.pop("runs"), key=str)
+    assert len(command.pop("note_codes")) == len(page["notes"])
     assert page == command
 
 

@@ -29,6 +29,7 @@ def lines() -> Iterator[tuple[str, str, Permission, bool]]:
             yield name, address_of(name), permission, is_action
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [role.value for role in Role])
 def test_a_role_opens_what_it_may_and_nothing_else(tracks, users, role):
     client, permissions = browser(users[role]), PERMISSIONS[Role(role)]

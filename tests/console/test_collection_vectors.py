@@ -47,6 +47,7 @@ def test_the_page_has_a_model_make_a_vector_of_each_text(rosa, collection):
     assert set(known) == {(3, 30)}
 
 
+@pytest.mark.slow
 def test_a_pool_of_such_vectors_names_the_model_and_the_catalogue(rosa, collection):
     ask(rosa, collection)
     file = collection.files.embeddings().get()
@@ -61,6 +62,7 @@ def test_a_pool_of_such_vectors_names_the_model_and_the_catalogue(rosa, collecti
     assert file.signature in page
 
 
+@pytest.mark.slow
 def test_the_same_vectors_are_kept_once(rosa, collection):
     ask(rosa, collection)
     job = Job.objects.get(kind="make_vectors")

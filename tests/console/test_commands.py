@@ -27,6 +27,7 @@ def run(*arguments, **environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -55,6 +56,7 @@ def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(name, value):
     assert "secret" not in process.stderr
 
 
+@pytest.mark.slow
 def test_a_redis_that_is_away_is_reported_in_a_sentence():
     away = {"REDIS_URL": "redis://:secret@127.0.0.1:1/0"}
     process = run("manage.py", "run_worker", "--until-empty", **away)

@@ -244,6 +244,7 @@ def test_the_command_writes_all_four(study, tmp_path, capsys):
     assert "0.10" not in (tmp_path / "datasheet.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_report_of_the_sample_is_light_and_has_what_the_demonstration_names(
     rosa, researcher, tmp_path
 ):

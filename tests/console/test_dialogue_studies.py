@@ -90,6 +90,7 @@ def reported(rosa, experiment, outcomes) -> Study:
     return outcomes
 
 
+@pytest.mark.slow
 def test_an_experiment_leads_to_a_study_of_its_final_items(rosa, experiment, chosen):
     page = rosa.get(reverse("console:experiment", args=["shoes"])).content.decode()
     where = f"{NEW}?version={experiment.versions.get().pk}"
@@ -192,6 +193,7 @@ def test_a_result_with_too_few_targets_is_refused_before_a_study_is_made(rosa, t
     assert not Study.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_report_is_stored_once_and_says_what_may_be_concluded(rosa, experiment, reported):
     where = address_of_dialogues("dialogues")
     report = DialogueReport.objects.get()
@@ -223,6 +225,7 @@ def test_a_report_never_changes_and_says_when_answers_came_in_since(rosa, report
     assert DialogueReport.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_a_report_is_computed_anew_from_the_settings_of_the_one_that_is_shown(rosa, reported):
     where = address_of_dialogues("dialogues")
     others = {"first": "MetaSimTol tolerance 3", "chosen_on": ["embedding"], "margin": "0.1"}
@@ -244,6 +247,7 @@ def test_a_report_that_cannot_be_computed_says_why(rosa, outcomes):
     assert not DialogueReport.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chosen):
     data = chosen | {"title": "Switching", "kind": "switching"}
     assert rosa.post(NEW, data).status_code == 302
@@ -272,6 +276,7 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     assert rosa.get(where).context["view"].answer.first_sentence != people
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "codes", "shares"),
     [
@@ -311,6 +316,7 @@ def test_a_switching_study_without_a_model_says_what_can_be_said(
         assert rosa.get(download).status_code == 200
 
 
+@pytest.mark.slow
 def test_files_hold_what_the_page_shows(rosa, reported):
     def content(name):
         where = reverse("console:dialogues-download", args=["outcomes", name])
@@ -342,6 +348,7 @@ def test_files_hold_what_the_page_shows(rosa, reported):
     assert rosa.get(nothing).status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dialogues", "dialogues-picture", "dialogues-download"])
 def test_a_page_asks_the_database_a_few_things(rosa, reported, name):
     where = address_of_dialogues(name)
@@ -351,6 +358,7 @@ def test_a_page_asks_the_database_a_few_things(rosa, reported, name):
     assert len(queries) <= MOST_STATEMENTS
 
 
+@pytest.mark.slow
 def test_each_role_opens_what_it_may_and_nothing_else(team, reported, researcher):
     for role in Role:
         user = researcher
@@ -370,6 +378,7 @@ def test_each_role_opens_what_it_may_and_nothing_else(team, reported, researcher
         assert bool(choices) == may_make, role
 
 
+@pytest.mark.slow
 def test_to_strangers_the_study_and_the_experiment_are_not_there(reported, chosen):
     stranger = User.objects.create_user("stranger")
     create_team(name="Other", owner=stranger)
@@ -469,6 +478,7 @@ def test_an_order_says_how_many_pairs_it_rests_on_and_a_bias_where_it_was_tested
     assert [int(n) for n in re.findall(r"(?<= )\d+(?![\d.]*\d)", bias)] == numbers
 
 
+@pytest.mark.slow
 def test_charts_say_their_values_to_who_does_not_see_them(rosa, reported):
     figures = rosa.get(address_of_dialogues("dialogues")).context["view"].figures
     assert figures["order"].summary.startswith("SimBase 1.000 [1.000, 1.000]; MetaSimTol")

@@ -37,10 +37,10 @@ def test_documentation_is_of_the_version_that_runs_and_needs_no_build(rosa):
     page = rosa.get("/docs/launch/")
     assert page.status_code == 200
     assert '<h1 id="launching">Launching</h1>' in page.content.decode()
-    assert "<title>Launching · Documentation · Assay</title>" in page.content.decode()
+    assert "<title>Launching · " in page.content.decode()
     first = rosa.get("/docs/").content.decode()
     assert 'href="/docs/launch/"' in first
-    assert "All pages" in first
+    assert 'href="/docs/glossary/"' in first
 
 
 def test_opening_a_page_renders_that_page_alone(rosa, monkeypatch):
@@ -105,6 +105,7 @@ def faults_of(source):
         yield f"{source}: {len(addresses)} of {n} links"
 
 
+@pytest.mark.slow
 def test_links_of_pages_lead_to_pages_headings_and_files_that_are_there():
     assert len(SOURCES) > 50
     assert [fault for source in SOURCES for fault in faults_of(source)] == []

@@ -77,6 +77,7 @@ def test_a_study_without_judgments_has_a_table_of_the_columns_alone(fetch, resea
     assert table(answer) == []
 
 
+@pytest.mark.slow
 def test_judgments_and_scores_stream_as_their_frames_have_them(fetch, researcher):
     conditions = ("calm", 'a "loud" one, or not')
     study = scored_study(owner=researcher, n_items=45, conditions=conditions, questions=("b", "a"))
@@ -216,7 +217,7 @@ def test_qrels_that_cannot_be_written_leave_the_reason_on_the_page(rosa, researc
     where = reverse("console:download", args=["ticked", "qrels.txt"])
     answer = rosa.get(where, follow=True)
     assert answer.redirect_chain == [(reverse("console:downloads", args=[study.slug]), 302)]
-    assert message_codes(answer) == ["study_unfit"]
+    assert message_codes(answer) == ["space_in_name"]
     assert "rubber boot" in answer.getvalue().decode()
 
 
@@ -251,6 +252,7 @@ def test_alternatives_offer_scores_once_they_have_some(researcher):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [scored_study, ticked_study])
 def test_a_page_links_to_the_files_a_study_has_and_to_no_others(rosa, researcher, build):
     study = build(owner=researcher)

@@ -92,6 +92,7 @@ def lines() -> Iterator[tuple[str, str, Permission, bool]]:
                 yield name, address_of_experiment(name), permission, is_action
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [role.value for role in Role])
 def test_a_role_opens_what_it_may_and_nothing_else(shoes, recommender, users, role):
     client, permissions = browser(users[role]), PERMISSIONS[Role(role)]
@@ -219,6 +220,7 @@ def test_a_control_that_accepts_more_and_never_switches_is_run(rosa, shoes):
     assert rosa.post(where, FORM | check).context["form"].controls == ["MetaSimTol tolerance 5"]
 
 
+@pytest.mark.slow
 def test_a_probability_may_be_named_by_its_effect_size(rosa, shoes):
     where = reverse("console:experiment", args=["shoes"])
     assert rosa.post(where, FORM | {"p_switch": "d=0.62, .5"}).status_code == 302
@@ -295,6 +297,7 @@ def test_a_drawn_catalogue_gives_ids_and_pictures_for_a_study_that_judges_it(ros
     assert field_codes(refused.context["drawn_form"]) == {"n_items": ["min_value"]}
 
 
+@pytest.mark.slow
 def test_another_run_begins_with_the_settings_of_the_one_before(rosa, shoes):
     where = reverse("console:experiment", args=["shoes"])
     initial = rosa.get(where).context["form"].initial
@@ -308,6 +311,7 @@ def test_another_run_begins_with_the_settings_of_the_one_before(rosa, shoes):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("users_of_run", "again"),
     [

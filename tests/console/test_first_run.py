@@ -77,6 +77,7 @@ def test_a_database_that_is_up_to_date_is_left_alone(django_assert_max_num_queri
         prepare_database()
 
 
+@pytest.mark.slow
 def test_an_empty_embedded_database_gets_its_tables(tmp_path):
     path = tmp_path / "new.sqlite3"
     program = (

@@ -85,7 +85,7 @@ def test_a_rating_study_has_no_qrels_and_says_why(request_labels, rosa, research
     study = rated_study(owner=researcher)
     where = reverse("console:label-set", args=[study.slug, 1, "txt"])
     assert where not in request_labels(study, "mean:appropriateness").content.decode()
-    assert message_codes(rosa.get(where, follow=True)) == ["study_unfit"]
+    assert message_codes(rosa.get(where, follow=True)) == ["not_graded"]
 
 
 @pytest.mark.parametrize(("version", "form"), [(2, "csv"), (1, "xls")])

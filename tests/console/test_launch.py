@@ -174,6 +174,7 @@ BASE = {
 }
 
 
+@pytest.mark.slow
 def test_pressing_publishes_the_pilot_in_the_background(rosa, study, connection, researcher):
     answer = check_page(rosa, study)
     assert answer.context["view"].faults == []
@@ -187,6 +188,7 @@ def test_pressing_publishes_the_pilot_in_the_background(rosa, study, connection,
     assert (published.n_published, published.n_hits) == (3, 3)
 
 
+@pytest.mark.slow
 def test_pressed_twice_and_from_two_browsers_it_is_published_once(rosa, study, connection):
     form = form_of(check_page(rosa, study))
     assert press(rosa, study, form).status_code == 302
@@ -205,6 +207,7 @@ def test_pressed_twice_and_from_two_browsers_it_is_published_once(rosa, study, c
     assert MarketplaceHit.objects.count() == 3
 
 
+@pytest.mark.slow
 def test_something_else_launched_meanwhile_is_said(rosa, study, connection):
     first = check_page(rosa, study)
     rest = page_of(rosa, study, **form_of(first, how="rest"))
@@ -228,6 +231,7 @@ def chosen_page(browser, study, how, **changes) -> Any:
     return page_of(browser, study, **form_of(check_page(browser, study), how=how, **changes))
 
 
+@pytest.mark.slow
 def test_after_a_pilot_nothing_more_is_published_before_somebody_chose_it(rosa, study, connection):
     press(rosa, study, form_of(check_page(rosa, study)))
     work_off()
@@ -243,6 +247,7 @@ def test_after_a_pilot_nothing_more_is_published_before_somebody_chose_it(rosa, 
     assert Batch.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_a_press_from_a_page_that_something_was_launched_after_is_refused(
     rosa, study, connection, team, researcher
 ):
@@ -257,6 +262,7 @@ def test_a_press_from_a_page_that_something_was_launched_after_is_refused(
     assert_nothing_is_chosen(refusal)
 
 
+@pytest.mark.slow
 def test_a_press_for_fewer_items_than_there_are_now_is_refused_though_it_costs_as_little(
     rosa, study, connection
 ):
@@ -279,6 +285,7 @@ def test_items_imported_in_the_moment_of_the_press_are_not_launched_unseen(rosa,
     assert not Batch.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_rest_follows_the_pilot_with_the_pilots_terms(rosa, study, connection):
     who = {"countries": "DE, AT", "min_approval": 95, "min_approved": 10}
     who |= {"excluded_workers": "A1WORKER\nA2WORKER"}
@@ -307,6 +314,7 @@ def test_a_sample_of_more_items_than_are_left_is_refused(rosa, study, connection
     assert ([each.code for each in view.faults], view.n_left) == (["too_few_items"], 2)
 
 
+@pytest.mark.slow
 def test_the_rest_of_the_first_round_comes_before_that_of_a_second(rosa, study, connection):
     press(rosa, study, form_of(check_page(rosa, study), reward_usd="0.12", total="1.08"))
     work_off()
@@ -319,6 +327,7 @@ def test_the_rest_of_the_first_round_comes_before_that_of_a_second(rosa, study, 
     assert (draft.round, draft.selection, draft.excluded_rounds) == (1, {"rest": True}, [])
 
 
+@pytest.mark.slow
 def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_workers(
     rosa, study, connection
 ):
@@ -342,6 +351,7 @@ def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_wo
     assert MarketplaceHit.objects.count() == 5
 
 
+@pytest.mark.slow
 def test_items_to_buy_are_drawn_at_random_from_those_without_a_hit(rosa, study, connection):
     pilot = chosen_page(rosa, study, "sample", reward_usd="0.12", n_items=1)
     press(rosa, study, form_of(pilot))
@@ -384,6 +394,7 @@ def test_a_price_that_changed_since_it_was_displayed_holds_the_launch(rosa, stud
     assert_nothing_is_chosen(refusal)
 
 
+@pytest.mark.slow
 def test_what_leaves_this_site_wants_the_amount_typed(rosa, study, connection):
     Connection.objects.update(marketplace=ELSEWHERE)
     answer = check_page(rosa, study)
@@ -422,6 +433,7 @@ def test_every_fault_of_every_field_and_page_is_listed_at_once(rosa, study, conn
     assert not Batch.objects.exists()
 
 
+@pytest.mark.slow
 def test_languages_hold_the_launch_where_the_marketplace_has_none(rosa, study, connection):
     answer = check_page(rosa, study)
     form = form_of(answer, languages="de, en")
@@ -438,6 +450,7 @@ def test_languages_hold_the_launch_where_the_marketplace_has_none(rosa, study, c
     assert types == ["ASSAYLANGUAGEDEU", "ASSAYLANGUAGEENG"]
 
 
+@pytest.mark.slow
 def test_the_tests_that_workers_pass_first_are_said_and_one_too_long_holds_the_launch(
     rosa, study, connection
 ):
@@ -454,6 +467,7 @@ def test_the_tests_that_workers_pass_first_are_said_and_one_too_long_holds_the_l
     assert codes_with(*[long] * 20)["test_too_long"] == "fault"
 
 
+@pytest.mark.slow
 def test_what_the_protocols_form_refuses_holds_the_launch_with_the_same_words(
     rosa, study, connection
 ):
@@ -472,6 +486,7 @@ def test_what_the_protocols_form_refuses_holds_the_launch_with_the_same_words(
     assert not check_page(rosa, study).context["view"].faults
 
 
+@pytest.mark.slow
 def test_the_rest_of_another_version_than_the_pilot_is_launched_with_a_warning(
     rosa, study, connection
 ):
@@ -486,6 +501,7 @@ def test_the_rest_of_another_version_than_the_pilot_is_launched_with_a_warning(
     assert not check_page(rosa, study).context["view"].warnings
 
 
+@pytest.mark.slow
 def test_pages_are_looked_at_again_once_the_protocol_has_changed(rosa, study, connection):
     assert check_page(rosa, study).context["view"].pages.n_faults == 0
     document = current_document(study)
@@ -495,6 +511,7 @@ def test_pages_are_looked_at_again_once_the_protocol_has_changed(rosa, study, co
     assert check_page(rosa, study).context["view"].pages.n_faults == 12
 
 
+@pytest.mark.slow
 def test_what_the_account_lacks_holds_the_launch(rosa, study, connection):
     answer = check_page(rosa, study, **BASE | {"connection": connection.pk, "reward_usd": "4"})
     [fault] = answer.context["view"].faults
@@ -547,6 +564,7 @@ def test_waves_of_nine_are_priced_with_what_they_save(rosa, study, connection):
     assert waves.saving_usd == Decimal(6)
 
 
+@pytest.mark.slow
 def test_items_imported_later_are_seen_and_launched(rosa, study, connection):
     press(rosa, study, form_of(check_page(rosa, study), how="rest", total="x"))
     answer = page_of(rosa, study, **form_of(check_page(rosa, study), how="rest"))
@@ -579,6 +597,7 @@ def test_only_those_who_may_spend_launch(
     assert Batch.objects.exists() == (status == 302)
 
 
+@pytest.mark.slow
 def test_failed_publishing_is_said_and_tried_again(rosa, study, connection):
     press(rosa, study, form_of(check_page(rosa, study)))
     Job.objects.of_kind(PUBLISH).update(state="failed", message="Not known yet.")
@@ -612,6 +631,7 @@ def test_a_manager_sets_budgets_and_a_researcher_does_not(
     assert Budget.objects.filter(cap_usd=25).count() == 2
 
 
+@pytest.mark.slow
 def test_the_page_asks_as_little_of_a_large_study_as_of_a_small_one(
     rosa, study, connection, researcher, team
 ):
@@ -635,6 +655,7 @@ def most_repeated(queries: CaptureQueriesContext) -> int:
     return max(map(texts.count, texts))
 
 
+@pytest.mark.slow
 def test_the_desk_asks_as_little_with_much_in_its_queue_as_with_little(
     rosa, study, connection, researcher
 ):
@@ -671,6 +692,7 @@ def test_test_funds_are_given_once_however_often_this_site_is_connected(rosa, te
     assert balance_usd(client_of(second)) == 100
 
 
+@pytest.mark.slow
 def test_practice_that_pays_under_the_floor_is_warned_of_beside_its_pay_an_hour(
     rosa, study, connection
 ):
@@ -697,6 +719,7 @@ def test_practice_that_pays_under_the_floor_is_warned_of_beside_its_pay_an_hour(
         assert warnings & {"unpaid_practice", "practice_under_floor"} == codes
 
 
+@pytest.mark.slow
 def test_practice_comes_first_and_its_price_is_in_the_amount(rosa, study, connection):
     practice = Practice(
         reward_usd=0.07,
@@ -764,6 +787,7 @@ def test_pages_with_nothing_on_them_are_not_paid_for(rosa, study, connection):
     assert not Batch.objects.exists()
 
 
+@pytest.mark.slow
 def test_an_item_with_nothing_on_its_page_holds_the_launch_and_a_response_without_text_does_not(
     rosa, study, connection
 ):
@@ -796,6 +820,7 @@ def with_question(study, **changes) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["condition", "reference"])
 def test_a_wording_that_names_what_no_item_has_holds_the_launch(rosa, study, connection, name):
     with_question(study, wording=f"How near is it to {{{name}}}?")
@@ -826,6 +851,7 @@ def test_instructions_have_no_items_own_text_in_them(rosa, study, connection):
     assert warning.message in page
 
 
+@pytest.mark.slow
 def test_a_preference_among_other_than_two_responses_is_said_before_the_launch(
     rosa, study, connection
 ):

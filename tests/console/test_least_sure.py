@@ -76,6 +76,7 @@ def of_judge(study, **more):
     return {"how": "unsure", "judge": run, "about": study.questions.get().pk, **more}
 
 
+@pytest.mark.slow
 def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_mean(
     rosa, study, tmp_path
 ):
@@ -113,6 +114,7 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_
     assert "?where=unsure" in page
 
 
+@pytest.mark.slow
 def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, study, tmp_path):
     for item in study.items.all():
         add_candidates(item, ["beta"], are_systems=True)
@@ -167,6 +169,7 @@ def command_answer(rosa, study, folder, metric, *, look):
     return json.loads(output)
 
 
+@pytest.mark.slow
 def test_the_offer_is_held_until_enough_items_are_rated(rosa, study):
     first = launch(rosa, study, how="sample", n_items=9)
     answer_all(study, first)
@@ -177,6 +180,7 @@ def test_the_offer_is_held_until_enough_items_are_rated(rosa, study):
     assert Batch.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_the_offer_has_its_price_and_names_what_it_is_drawn_by(rosa, study):
     answer_all(study, launch(rosa, study, how="sample", n_items=12))
     page = check_page(rosa, study, buy=8, where="unsure")
@@ -194,6 +198,7 @@ def view_fee(view):
     return (view.cost.total_usd - view.cost.rewards_usd) / view.choice.n_items
 
 
+@pytest.mark.slow
 def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
     compute(study, VALIDATION)
@@ -209,6 +214,7 @@ def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
     assert view.is_held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "most"),
     # One asks which connections have a recruiter; one more looks whether enough items are rated to

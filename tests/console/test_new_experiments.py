@@ -41,6 +41,7 @@ def judged_study(team, owner) -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_a_studys_labels_lead_to_an_experiment_that_is_made_of_them(rosa, users, team):
     study = judged_study(team, users["owner"])
     page = rosa.get(reverse("console:labels", args=["judged"])).content.decode()
@@ -58,6 +59,7 @@ def test_a_studys_labels_lead_to_an_experiment_that_is_made_of_them(rosa, users,
     assert AuditEntry.objects.filter(action="experiment.create").exists()
 
 
+@pytest.mark.slow
 def test_a_collections_qrels_lead_to_one_too(rosa, users, team):
     filled_collection(team, users["owner"])
     page = rosa.get(reverse("console:collection-judgments", args=["tracks"])).content.decode()
@@ -81,6 +83,7 @@ def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, users, team):
     assert not StoredCatalogue.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "field", "named"),
     [
@@ -129,6 +132,7 @@ def test_a_run_that_is_refused_leaves_no_experiment(rosa, users, team):
     assert not AuditEntry.objects.filter(action="experiment.create").exists()
 
 
+@pytest.mark.slow
 def test_a_form_that_is_sent_twice_makes_one_experiment(rosa, users, team):
     judged_study(team, users["owner"])
     where = reverse("console:new-experiment")
@@ -152,6 +156,7 @@ def test_a_zip_that_is_no_catalogue_is_refused(rosa, users, team):
     assert not StoredCatalogue.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_recommender_is_trained_and_then_used(rosa, users, team):
     shoes = stored_experiment(team, users["owner"])
     request_run(experiment=shoes, rules=RULES, actor=users["owner"])

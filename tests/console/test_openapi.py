@@ -1,11 +1,13 @@
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 from django.core.management import call_command
 
 KEPT = settings.BASE_DIR / "docs" / "openapi.yaml"
 
 
+@pytest.mark.slow
 def test_the_schema_that_is_kept_is_the_one_of_the_code(tmp_path: Path):
     file = tmp_path / "openapi.yaml"
     call_command("spectacular", file=str(file), validate=True, fail_on_warn=True)

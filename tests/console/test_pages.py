@@ -287,6 +287,7 @@ def alpha_reason(page, study):
     return next(row.all.reason for row in rows if row.all.name == "krippendorff_alpha")
 
 
+@pytest.mark.slow
 def test_undefined_numbers_have_a_reason(page, researcher):
     study = rating_study(owner=researcher, systems=("alpha",), n_items=2, level="nominal")
     rate(study, "Ann", "d0", {"alpha": 1})
@@ -350,6 +351,7 @@ def test_an_unexpected_error_has_a_page(settings):
     assert (answer.status_code, "<h1" in answer.content.decode()) == (500, True)
 
 
+@pytest.mark.slow
 def test_what_people_wrote_is_shown_as_text(rosa, researcher, signed_in):
     study = scored_study(owner=researcher, title=HOSTILE, conditions=("calm", HOSTILE))
     batch = add_batch(study)
@@ -395,6 +397,7 @@ def test_lists_items_and_questions_cost_no_queries_of_their_own(rosa, researcher
     assert counts[0] == counts[1]
 
 
+@pytest.mark.slow
 def test_a_page_takes_as_many_queries_for_a_large_study_as_for_a_small_one(rosa, researcher):
     counts = []
     for slug, n_items, metrics in [
@@ -493,6 +496,7 @@ def test_a_page_read_again_computes_nothing_again(rosa, researcher):
         assert queries_of(rosa, where) < first
 
 
+@pytest.mark.slow
 def test_pages_ask_nothing_of_other_sites_and_bear_the_policy(rosa, researcher):
     compute(scored_study(owner=researcher), "agreement")
     of_study = [reverse(f"console:{name}", args=["scored"]) for name in PAGES]

@@ -80,6 +80,7 @@ def alpha_of_intervals(rows):
     return 1 - observed / expected
 
 
+@pytest.mark.slow
 def test_rejected_judgments_are_in_no_export(files):
     # 4 annotators, 11 of 12 items each, 4 candidates, 2 questions, less one rejected page.
     assert len(files["judgments"]) == (4 * 11 - 1) * 4 * 2
@@ -144,6 +145,7 @@ def correlation(frame, level, coefficient):
     return float(np.mean(values))
 
 
+@pytest.mark.slow
 def test_correlations(files):
     rows = [row for row in files["validation"]["rows"] if not row["by"]]
     assert {row["level"] for row in rows} >= {"item", "system", "pooled"}

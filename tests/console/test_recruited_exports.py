@@ -81,6 +81,7 @@ def participate(recruited, pid, submission):
         assert Client().post("/mturk/externalSubmit", fields).status_code == 200
 
 
+@pytest.mark.slow
 def test_no_file_of_an_analyst_says_who_a_participant_is(study, colleague, researcher, signed_in):
     set_role(team=study.team, user=colleague, role=Role.ANALYST, actor=researcher)
     carl, theirs = signed_in(colleague), (*PIDS, *SUBMISSIONS)
@@ -100,6 +101,7 @@ def test_no_file_of_an_analyst_says_who_a_participant_is(study, colleague, resea
     assert not any(each in judgment_frame(study).to_csv() for each in workers)
 
 
+@pytest.mark.slow
 def test_the_join_is_the_owners_and_written_down(study):
     requester = Requester.objects.get()
     people = {}
@@ -131,6 +133,7 @@ def test_the_join_is_the_owners_and_written_down(study):
     }
 
 
+@pytest.mark.slow
 def test_erasing_a_participant_drops_the_join_and_no_judgment(study):
     before = judgment_frame(study).to_csv(index=False)
     erase_worker(Session.objects.get(submission_id=SUBMISSIONS[0]).worker)

@@ -168,6 +168,7 @@ def test_studies_with_the_same_content_are_kept_apart():
     assert "'second'" in require_validation(second).reason
 
 
+@pytest.mark.slow
 def test_correlations_are_those_of_the_study_and_lead_to_the_report_that_is_kept():
     study = scored_study(conditions=("calm", "angry"))
     assert tuple(rows_of(study)) == study_report(study).correlations

@@ -170,6 +170,7 @@ def test_labels_of_texts_have_a_share_with_its_interval_and_no_places(look, rese
     assert (row.record.system, view.is_ranked, view.items_with) == ("", False, "")
 
 
+@pytest.mark.slow
 def test_results_of_simulated_answers_begin_with_a_notice(look, researcher):
     study = clear_study(researcher)
     add_scores(study)
@@ -262,6 +263,7 @@ def close_study(owner, **question):
     return study
 
 
+@pytest.mark.slow
 def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(look, researcher, signed_in):
     study = close_study(researcher, level="interval")
     add_scores(study)

@@ -263,6 +263,7 @@ def led_to(page: str) -> Iterator[tuple[str, str, list[Permission]]]:
             yield name, where, [known[name]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_no_page_leads_a_role_where_it_may_not_go(study, users, role):
     ended = ((COLLECT, "failed"), (SCORE, "stopped"), (LABEL, "failed"), (REVIEW, "failed"))
@@ -305,6 +306,7 @@ def test_who_adjudicates_blind_learns_of_no_candidate_which_system_it_is_of(stud
     assert browser(users["analyst"]).get(worst).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_opens_what_it_may_and_nothing_else(study, users, role):
     client, wrong = browser(users[role]), []
@@ -322,6 +324,7 @@ def test_a_role_opens_what_it_may_and_nothing_else(study, users, role):
     assert wrong == [], sorted(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("person", STRANGERS)
 def test_to_strangers_a_teams_studies_are_not_there(study, users, person):
     client = browser(users[person])
@@ -361,6 +364,7 @@ def unpacked(content: bytes) -> bytes:
     return content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["analyst", "adjudicator", "auditor"])
 def test_no_page_export_or_answer_names_a_worker_to_who_may_not_know(study, users, role):
     client = browser(users[role])

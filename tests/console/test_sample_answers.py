@@ -8,6 +8,7 @@ from metrics.prompts import prompt_effects, system_scores
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_the_sample_answers_are_scored_under_both_prompts_and_judged_by_nobody():
     study = load_sample_answers()
     leaders = ScoringRun.objects.of(study).leading().counted()
@@ -23,6 +24,7 @@ def test_the_sample_answers_are_scored_under_both_prompts_and_judged_by_nobody()
     assert all(overall[metric].wilcoxon_p_holm < 0.01 for metric in sample_metrics())
 
 
+@pytest.mark.slow
 def test_loading_them_again_changes_nothing():
     load_sample_answers()
     before = list(ScoringRun.objects.order_by("pk").values_list("pk", "metric", "signature"))

@@ -96,6 +96,7 @@ def test_choices_of_one_user_and_the_order_under_all_others(qrels: Path, tmp_pat
         output("--catalogue", DRAWN, "--qrels", qrels, "--other-qrels", second, "--json")
 
 
+@pytest.mark.slow
 def test_pictures_are_files(qrels: Path, tmp_path: Path) -> None:
     folder = tmp_path / "figures"
     users = [part for user in ("tol:2", "prob:3:0.5", "prob:3:0.75") for part in ("--user", user)]

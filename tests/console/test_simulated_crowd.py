@@ -73,6 +73,7 @@ def press(browser, batch):
     return browser.post(crowd_page(batch), dict(preview.context["confirmation"].initial))
 
 
+@pytest.mark.slow
 def test_the_crowd_answers_and_everything_says_that_it_is_simulated(rosa, batch):
     assert crowd_page(batch) in rosa.get(page_of(batch)).content.decode()
     preview = rosa.get(crowd_page(batch)).context["preview"]
@@ -92,6 +93,7 @@ def test_the_crowd_answers_and_everything_says_that_it_is_simulated(rosa, batch)
     assert (entry.actor_name, entry.details) == ("rosa", {"batch": batch.pk, "n_workers": 3})
 
 
+@pytest.mark.slow
 def test_pressed_twice_it_is_one_job_and_afterwards_nothing_is_open(rosa, batch):
     press(rosa, batch)
     press(rosa, batch)
@@ -103,6 +105,7 @@ def test_pressed_twice_it_is_one_job_and_afterwards_nothing_is_open(rosa, batch)
     assert numbers(Job.objects.of_kind("answer_by_crowd").first().message)[0] == "0"
 
 
+@pytest.mark.slow
 def test_answers_of_people_are_named_before_simulated_ones_join_them(rosa, batch):
     worker = create_worker(username="ann", password=PASSWORD)
     hand_in(worker, hit_on(batch, "d0"), {"alpha": 20, "beta": 50})
@@ -113,6 +116,7 @@ def test_answers_of_people_are_named_before_simulated_ones_join_them(rosa, batch
     assert numbers(added) == ["1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [{"is_recruited": True, "reward_usd": 0}, {"closed_at": timezone.now()}, {"hit_type_id": ""}],
@@ -122,6 +126,7 @@ def test_it_is_offered_for_hits_that_whoever_signs_up_can_accept(rosa, batch, ch
     assert_not_offered(rosa, batch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["setting", "endpoint", "connection"])
 def test_it_is_offered_if_the_site_allows_it_and_has_the_marketplace(rosa, batch, settings, place):
     other = "https://assay.example.org/requester"
@@ -147,6 +152,7 @@ def test_an_expired_batch_is_extended_first(rosa, batch):
     assert (context["preview"], bool(context["problem"])) == (None, True)
 
 
+@pytest.mark.slow
 def test_a_crowd_that_was_stopped_goes_on_where_it_was(rosa, batch):
     press(rosa, batch)
     job = Job.objects.of_kind("answer_by_crowd").get()

@@ -2,12 +2,10 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from babel.messages.pofile import read_po
-from django.conf import settings
 
+from config.catalogues import collected_messages
 from console.report_files import REPORT_FILES
 from metrics.scorers.registry import available
 from tests.tutorial import (
@@ -29,10 +27,8 @@ PLACEHOLDER = r"%\([\w.]+\)[ds]|%s"
 @pytest.fixture(scope="module")
 def page_texts() -> list[str]:
     """Every text of the pages as a pattern, with a wildcard where something is filled in."""
-    path = Path(settings.BASE_DIR) / "locale" / "en" / "LC_MESSAGES" / "django.po"
-    with path.open() as file:
-        catalogue = read_po(file)
-    ids = [entry.id if isinstance(entry.id, tuple) else (entry.id,) for entry in catalogue]
+    messages = collected_messages()
+    ids = [entry.id if isinstance(entry.id, tuple) else (entry.id,) for entry in messages]
     return [_pattern(text) for group in ids for text in group if text]
 
 

@@ -188,6 +188,7 @@ def test_all_faults_are_shown_and_nothing_is_half_imported(rosa):
     assert set(Item.objects.values_list("key", flat=True)) == {"d1", "d2"}
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_says_why(rosa):
     array = b'[{"item": "d1", "response": "Hi"}' + b" " * MOST_ARRAY_BYTES + b"]"
     for name, content, said in [
@@ -284,6 +285,7 @@ def test_items_are_added_to_a_study_by_another_file(rosa):
     assert study.items.count() == 3
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_large_file_is_read_and_imported_in_the_background(rosa):
     n = AT_ONCE_BYTES // 25

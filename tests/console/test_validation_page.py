@@ -49,6 +49,7 @@ def html(browser, study):
     return browser.get(reverse("console:validation", args=[study.slug])).content.decode()
 
 
+@pytest.mark.slow
 def test_every_chart_is_a_specification_and_a_file(fetch, study):
     compute(study, VALIDATION)
     for chart in CHARTS:
@@ -63,6 +64,7 @@ def test_every_chart_is_a_specification_and_a_file(fetch, study):
     assert fetch(study, "forest", "pdf").content.startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     compute(study, VALIDATION)
     values = {
@@ -78,6 +80,7 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     }
 
 
+@pytest.mark.slow
 def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study):
     store_validation(study, confidence=0.975, n_resamples=20)
     page = page_text(study, "validation")
@@ -85,6 +88,7 @@ def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study
     assert not re.search(r"\b9[58] ?%", page)
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_not_found(fetch, study, rosa):
     compute(study, VALIDATION)
     where = reverse("console:validation", args=[study.slug])
@@ -94,6 +98,7 @@ def test_what_is_not_there_is_not_found(fetch, study, rosa):
         assert rosa.get(where, query).status_code == 404
 
 
+@pytest.mark.slow
 def test_a_scatter_has_a_point_for_each_candidate_and_other_charts_are_not_found(fetch, study):
     assert fetch(study, "forest", "json").status_code == 404  # not computed yet
     compute(study, VALIDATION)
@@ -104,6 +109,7 @@ def test_a_scatter_has_a_point_for_each_candidate_and_other_charts_are_not_found
     assert {row["item"] for row in rows} == {"d0", "d1", "d2"}
 
 
+@pytest.mark.slow
 def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(page_text, rosa, study):
     page_text(study, "validation")
     page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
@@ -124,6 +130,7 @@ def test_one_metric_is_not_tested_and_one_system_is_not_ranked(
     assert fetch(study, chart, "json").status_code == 404
 
 
+@pytest.mark.slow
 def test_the_page_keeps_a_report_under_a_version(page_text, study):
     page_text(study, "validation")
     page_text(study, "validation")
@@ -134,6 +141,7 @@ def test_the_page_keeps_a_report_under_a_version(page_text, study):
     assert ValidationVersion.objects.of(study).count() == 2
 
 
+@pytest.mark.slow
 def test_the_report_can_be_taken_away_in_every_form(page_text, rosa, study):
     page = page_text(study, "report")
     files = ReportFile.objects.values_list("name", flat=True)
@@ -151,6 +159,7 @@ def test_the_report_can_be_taken_away_in_every_form(page_text, rosa, study):
     assert rosa.get(reverse("console:report-file", args=[study.slug, "x.exe"])).status_code == 404
 
 
+@pytest.mark.slow
 def test_the_report_says_what_the_metrics_page_begins_with(page_text, rosa, study):
     page_text(study, "validation")
     compute(study, REPORT)
@@ -181,6 +190,7 @@ def test_hostile_names_stay_text(rosa, researcher):
     assert HOSTILE in words_of(page).replace("\u2019", "'")
 
 
+@pytest.mark.slow
 def test_the_report_command_prints_what_buying_more_costs_beside_its_files(researcher, tmp_path):
     study = rating_study("close", owner=researcher)
     leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}

@@ -68,6 +68,7 @@ def shape(sql):
     return re.sub(r"'[^']*'|\b\d+\b", "?", sql)
 
 
+@pytest.mark.slow
 def test_the_page_is_light(rosa, study):
     where = reverse("console:validation", args=[study.slug])
     get(rosa, where)  # templates are compiled once for a process
@@ -113,6 +114,7 @@ def test_a_table_is_made_when_it_is_opened(rosa, study, name):
     assert b"<table" in page.content
 
 
+@pytest.mark.slow
 def test_another_version_is_another_etag(rosa, study):
     where = reverse("console:validation-picture", args=[study.slug, "forest", "json"])
     before = rosa.get(where)["ETag"]

@@ -50,6 +50,7 @@ def sends_people(browser, name: str) -> bool:
     return f'href="{reverse("marketplace:groups")}"' in content(browser, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["launch", "answers"])
 def test_pages_link_to_the_marketplace_while_hits_are_on_offer_here(rosa, batch, name):
     assert sends_people(rosa, name)
@@ -63,6 +64,7 @@ def test_pages_link_to_the_marketplace_while_hits_are_on_offer_here(rosa, batch,
     assert not sends_people(rosa, name)
 
 
+@pytest.mark.slow
 def test_the_rest_is_not_proposed_without_saying_that_the_pilot_is_not_in(rosa, batch):
     page = rosa.get(reverse("console:launch", args=["ratings"]))
     assert page.context["progress"].n_awaited == 2

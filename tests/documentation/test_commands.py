@@ -48,7 +48,7 @@ HELD = {
     "export_payouts": "tests/marketplace/test_operators.py",
     "export_user": "tests/accounts/test_erasure.py",
     "export_worker": "tests/marketplace/test_personal_data.py",
-    "fake_prolific": "it runs until it is ended; tests/marketplace/recruiting/test_fake_prolific.py",
+    "fake_prolific": "runs until stopped; tests/marketplace/recruiting/test_fake_prolific.py",
     "freeze_judgments": "tests/annotation/test_frozen_frames.py",
     "move_contents": "tests/work/test_contents.py",
     "geval_steps": "an endpoint of a language model; tests/metrics/test_judge_commands.py",

@@ -48,6 +48,7 @@ def appeal(http, worker, assignment_id, reason=REASON):
     return http.post(address, {"reason": reason})
 
 
+@pytest.mark.slow
 def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server, ann, bob):
     http, connection = Client(), rejection.hit.batch.connection
     assert appeal(Client(), bob, rejection.assignment_id).status_code == 404
@@ -69,6 +70,7 @@ def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server,
     assert all(text in page for text in (REASON, ANSWER))
 
 
+@pytest.mark.slow
 def test_appeals_come_by_themselves_though_nothing_else_is_awaited(rejection, ann, study):
     """A connection that does not answer holds up no other."""
     appeal(Client(), ann, rejection.assignment_id)
@@ -102,6 +104,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", LOSSES.values(), ids=LOSSES)
 def test_an_answer_that_was_lost_on_its_way_is_sent_until_it_arrives(
     rejection, study, settings, live_server, ann, how, monkeypatch
@@ -145,6 +148,7 @@ def test_an_answer_waits_while_the_key_is_refused(rejection, study, settings, li
     assert send_answers(study=study) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["nobody there", "another answer there"])
 def test_an_answer_that_was_not_taken_says_why_and_is_sent_again(
     rejection, study, settings, live_server, ann, what

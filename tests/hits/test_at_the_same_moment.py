@@ -42,6 +42,7 @@ def lab(transactional_db, keys):
     return client
 
 
+@pytest.mark.slow
 def test_a_batch_is_published_collected_and_paid_once_however_many_do_it(lab, ann, bob):
     batch = batch_of(rating_study(), reward_usd="1.00", max_assignments=2)
     at_once(lambda: publish_batch(batch=Batch.objects.get(), client=lab))

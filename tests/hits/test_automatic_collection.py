@@ -23,6 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"alpha": 70, "beta": 20}
 
 
+@pytest.mark.slow
 def test_answers_are_collected_while_any_are_awaited(batch, look, ann, bob):
     for worker in (ann, bob):
         hand_in(worker, hit_on(batch, "d0"), VALUES)
@@ -61,6 +62,7 @@ def look() -> Callable[[], list[str]]:
     return results
 
 
+@pytest.mark.slow
 def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, client, ann):
     hand_in(ann, hit_on(batch, "d0"), VALUES)
     close_batch(batch=batch, actor=None)

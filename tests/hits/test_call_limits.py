@@ -82,6 +82,7 @@ def test_an_answer_is_not_larger_than_it_may_be(connection, site, monkeypatch, i
         call(connection, is_requester_api)
 
 
+@pytest.mark.slow
 def test_a_slow_marketplace_is_left_for_later_and_reported(connection, site, monkeypatch):
     monkeypatch.setattr("hits.jobs.PERIODIC_CALL_SECONDS", 0.5)
     batch = add_batch(rating_study("slow"), n_published=3)

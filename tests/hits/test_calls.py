@@ -73,6 +73,7 @@ def lab(live_server, keys):
         yield proxy, connect(key=key, endpoint_url=f"{proxy.url}/requester")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_hits_published_at_once_are_published_once_though_answers_are_cut(lab, live_server, keys):
     proxy, client = lab

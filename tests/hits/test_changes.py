@@ -198,6 +198,7 @@ def test_what_is_changed_while_a_change_is_sent_is_sent_too(batch, client):
     assert all(expiry <= clock.now() for expiry in expiries())
 
 
+@pytest.mark.slow
 def test_rejected_and_expired_work_is_offered_again_until_the_overlap_is_reached(
     batch, client, ann, bob, make_worker
 ):

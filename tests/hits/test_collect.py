@@ -95,6 +95,7 @@ def test_what_was_not_ticked_is_judged_zero_and_the_justification_is_kept(client
     assert Submission.objects.get().justification == "Clogs are shoes."
 
 
+@pytest.mark.slow
 def test_every_page_of_a_hits_assignments_is_collected(client, make_worker):
     batch = published_batch(
         rating_study("one", n_items=1), client, reward_usd="0.01", max_assignments=104
@@ -192,6 +193,7 @@ def test_a_row_lost_from_a_decided_or_expired_hit_is_collected_again(
     assert study_values(study) == before
 
 
+@pytest.mark.slow
 def test_decisions_made_elsewhere_reach_the_study_and_rejections_make_results_outdated(
     study, client, wire, ann, bob
 ):
@@ -294,6 +296,7 @@ def test_a_lost_row_is_collected_again_the_same(study, client, ann, bob, model):
     assert Assignment.objects.count() == Submission.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_workers_are_strangers_to_the_study(study, client, ann, bob):
     batch = published_batch(study, client, max_assignments=2)
     for worker in (ann, bob):

@@ -75,6 +75,7 @@ def test_a_reward_and_a_number_of_workers_are_plain_numbers(capsys, words):
     assert all(word in errors for word in option.split("=", 1))
 
 
+@pytest.mark.slow
 def test_the_whole_loop_and_again_changes_nothing(study, site, client):
     cost = ["3", "6", "0.60", "0.00", "0.60"]
     assert numbers(publish(assignments=2))[-5:] == cost
@@ -175,6 +176,7 @@ def test_without_money_or_a_marketplace_nothing_is_published_or_kept(
     assert tables() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [{"reward": "0.20"}, {"assignments": 4}])
 def test_a_round_has_one_price(study, site, setting):
     command_output("publish_study", "ratings", reward=Decimal("0.10"), assignments=3)
@@ -208,6 +210,7 @@ def test_an_unknown_study_is_told(study, settings):
             command_output(command, "ratings")
 
 
+@pytest.mark.slow
 def test_a_crowd_lives_in_the_countries_that_a_batch_takes(study, site, client):
     publish(country=["DE", "AT"])
     assert numbers(replay(site, workers=2))[1:3] == ["2", "6"]
@@ -218,6 +221,7 @@ def test_a_crowd_lives_in_the_countries_that_a_batch_takes(study, site, client):
     assert "500" in numbers(replay(site, workers=1))
 
 
+@pytest.mark.slow
 def test_only_what_could_be_read_and_is_not_rejected_is_approved(study, site, client, bob):
     published_for_two(site, n_workers=1)
     submit(bob, Hit.objects.first().hit_id, answer="nonsense")
@@ -261,6 +265,7 @@ def values_of(slug: str):
     return sorted(frame[columns].itertuples(index=False, name=None))
 
 
+@pytest.mark.slow
 def test_a_recorded_batch_replayed_is_the_batch_imported(site, batch_results, client):
     layout = {"context": "said", "item": ["id"]}
     command_output("import_mturk_batch", batch_results, study="imported", **layout)

@@ -182,6 +182,7 @@ def test_what_was_published_at_amazon_says_that_it_has_closed(name):
         client_of(connection)
 
 
+@pytest.mark.slow
 def test_a_connection_that_cannot_be_made_is_not_stored(site, key, team, ada, settings):
     def connect(address, key=key):
         connect_marketplace(team=team, name="Lab", key=key, endpoint_url=address, actor=ada)

@@ -99,6 +99,7 @@ def task_of(item) -> dict:
 # At the worker site
 
 
+@pytest.mark.slow
 def test_every_worker_does_every_hit_once_and_a_second_run_does_nothing(live_server, study, client):
     batch = published_batch(study, client, max_assignments=3)
     assert simulate(batch, live_server).n_submitted == 6
@@ -112,6 +113,7 @@ def test_every_worker_does_every_hit_once_and_a_second_run_does_nothing(live_ser
     assert simulate(batch, live_server, n_workers=4).n_submitted == 0
 
 
+@pytest.mark.slow
 def test_a_worker_cannot_take_a_hit_again_by_its_address(live_server, study, client):
     batch = published_batch(study, client, max_assignments=3)
     hit = hit_on(batch, "d0")
@@ -129,6 +131,7 @@ def test_a_worker_cannot_take_a_hit_again_by_its_address(live_server, study, cli
     assert MarketplaceAssignment.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_recorded_answers_come_back_exactly(live_server, study, client):
     study.justification_min_length = 5
     study.save()
@@ -162,6 +165,7 @@ def test_recorded_answers_come_back_exactly(live_server, study, client):
     assert sorted(Submission.objects.values_list("is_simulated", flat=True)) == marks
 
 
+@pytest.mark.slow
 def test_a_hit_that_is_gone_is_passed_over(live_server, study, client, bob):
     batch = published_batch(study, client)
     client.update_expiration_for_hit(HITId=hit_on(batch, "d0").hit_id, ExpireAt=0)

@@ -69,6 +69,7 @@ def batch_with_work(study, client, ann):
     return batch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", EVERY_CUT)
 def test_a_study_is_published_collected_and_approved_once_whatever_is_cut(
     study, proxy, lab, client, ann, how
@@ -99,6 +100,7 @@ def test_a_study_is_published_collected_and_approved_once_whatever_is_cut(
     assert proxy.calls[LIST] - before == CALLS_A_HIT * 2
 
 
+@pytest.mark.slow
 def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy, lab):
     proxy.cut("GetHIT", cuts.half_a_body, 1)
     with pytest.raises(lab.exceptions.RequestError) as error:
@@ -112,6 +114,7 @@ def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy
     assert proxy.calls[LIST] == responses.MOST_ATTEMPTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_pressed_now", [False, True])
 def test_collecting_goes_on_where_it_stopped_unless_all_is_asked_for_now(
     batch_with_work, proxy, lab, is_pressed_now
@@ -130,6 +133,7 @@ def test_collecting_goes_on_where_it_stopped_unless_all_is_asked_for_now(
     assert collect_batch(batch=batch_with_work, client=lab).n_hits == N_ITEMS
 
 
+@pytest.mark.slow
 def test_what_was_looked_at_is_written_down_on_the_way(batch_with_work, lab, monkeypatch):
     """Who is killed every few seconds would look at the same HITs for ever. What was looked at long
     ago is looked at again, after the rest."""
@@ -150,6 +154,7 @@ def test_what_was_looked_at_is_written_down_on_the_way(batch_with_work, lab, mon
     assert written == list(range(N_ITEMS))
 
 
+@pytest.mark.slow
 def test_commands_come_through_a_line_that_cuts_one_answer_in_five(
     site, study, proxy, settings, ann
 ):

@@ -49,6 +49,7 @@ def numbers(study):
     }
 
 
+@pytest.mark.slow
 def test_agreement_labels_and_qrels_are_unchanged_to_the_last_digit(judged, client):
     study, batch = judged
     before = numbers(study)

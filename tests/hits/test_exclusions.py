@@ -32,6 +32,7 @@ pytestmark = pytest.mark.django_db
 CREATE_TYPE, GRANT = "CreateQualificationType", "AssociateQualificationWithWorker"
 
 
+@pytest.mark.slow
 def test_workers_of_an_earlier_round_and_who_reached_the_maximum_are_excluded(
     study, client, ann, bob
 ):

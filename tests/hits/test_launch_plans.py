@@ -214,6 +214,7 @@ def test_two_launches_at_once_do_not_share_the_last_of_a_budget():
     assert Batch.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_command_launches_a_sample_and_then_the_rest(site, client):
     rating_study("ratings", n_items=12, systems=["alpha"])

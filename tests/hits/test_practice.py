@@ -257,6 +257,7 @@ def test_who_fails_may_try_another_and_after_the_last_no_more(study, client, ann
     assert failed.earned.description
 
 
+@pytest.mark.slow
 def test_who_passed_in_an_earlier_batch_need_not_practise_again(study, client, ann):
     first = published(study, client)
     practise(ann, first, 0, 80, 0)
@@ -274,6 +275,7 @@ def test_who_passed_in_an_earlier_batch_need_not_practise_again(study, client, a
     assert changed.practice_type_id != first.practice_type_id
 
 
+@pytest.mark.slow
 def test_practice_ends_with_the_last_answer_to_the_batch_or_as_it_is_closed(
     study, client, ann, bob
 ):
@@ -300,6 +302,7 @@ def test_practice_ends_with_the_last_answer_to_the_batch_or_as_it_is_closed(
     assert sorted(committed()) == [Decimal("0.00"), Decimal("0.50")]
 
 
+@pytest.mark.slow
 def test_the_crowd_practises_before_it_works(study, client, live_server):
     batch = published(study, client)
     batch.refresh_from_db()

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOBODY_THERE = "http://127.0.0.1:9/requester"
 
 
+@pytest.mark.slow
 def test_a_launch_is_published_once_by_a_background_worker(batch, client):
     job = request_publication(batch=batch)
     assert request_publication(batch=batch) == job
@@ -58,6 +59,7 @@ def test_where_no_answer_comes_it_is_tried_again(batch, connection, client):
     assert len(hits_there(client)) == n_published(batch) == 4
 
 
+@pytest.mark.slow
 def test_without_the_money_or_an_open_connection_nothing_is_published(connection, client):
     study = rating_study(n_items=4, systems=["alpha"])
     batch = plan(study, connection, reward_usd=Decimal("2.51"))
@@ -114,6 +116,7 @@ def n_published(batch) -> int:
     return Hit.objects.of(batch).published().count()
 
 
+@pytest.mark.slow
 def test_a_wave_is_published_by_itself_once_the_one_before_is_in(connection, client, ann, bob):
     study = rating_study(n_items=1, systems=["alpha"])
     batch = plan(study, connection, max_assignments=2, wave_size=1)

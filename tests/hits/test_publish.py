@@ -172,6 +172,7 @@ def test_tokens_are_relied_on_for_twenty_hours_and_no_longer(
     assert_each_once(batch, client)
 
 
+@pytest.mark.slow
 def test_a_lost_hit_is_found_on_a_later_page_too(client):
     study = rating_study(n_items=103, systems=["alpha"])
     batch = published_batch(study, client, reward_usd="0.01")
@@ -300,6 +301,7 @@ def picture_queries(queries: CaptureQueriesContext) -> int:
     return sum('FROM "annotation_picture"' in query["sql"] for query in queries)
 
 
+@pytest.mark.slow
 def test_pages_and_pictures_are_in_memory_a_chunk_at_a_time(client):
     study = rating_study(n_items=2 * CHUNK + 1, systems=["alpha"])
     for number, candidate in enumerate(Candidate.objects.filter(item__study=study)):

@@ -123,6 +123,7 @@ def placed_on(batch):
     return sorted(rows.values_list("item__key", "number", "text", "expected", "compared__key"))
 
 
+@pytest.mark.slow
 def test_checks_are_placed_on_their_share_of_the_pages_and_stay_there(client):
     batch = published_batch(checked_study(*CHECKS, n_items=10), client)
     placed = placed_on(batch)
@@ -137,6 +138,7 @@ def test_checks_are_placed_on_their_share_of_the_pages_and_stay_there(client):
     assert placed_on(again) == placed  # the same version, the same pages
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_same_seed_draws_the_same_checks_and_another_seed_others():
     def keys(slug, seed):

@@ -307,6 +307,7 @@ def change(recruitment, action, ada, **values):
     return job
 
 
+@pytest.mark.slow
 def test_a_token_is_passed_on_and_kept_nowhere_here(connection, ada, fake):
     job = connect(connection, ada, fake)
     assert (job.state, job.arguments["encrypted_secret"]) == ("done", "")
@@ -323,6 +324,7 @@ def test_a_token_is_passed_on_and_kept_nowhere_here(connection, ada, fake):
     assert {"recruiter.connect", "recruiter.disconnect"} <= actions
 
 
+@pytest.mark.slow
 def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
     published, drafted, ada, fake, connection, monkeypatch
 ):
@@ -359,6 +361,7 @@ def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
     assert MarketplaceEntry.objects.filter(action="study.export_join").count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_approved", [False, True])
 def test_answers_that_were_taken_back_are_deleted_here_too(
     published, fake, batch, connection, is_approved
@@ -385,6 +388,7 @@ def test_answers_that_were_taken_back_are_deleted_here_too(
     assert Assignment.objects.count() == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("facts", "n_kept"),
     [
@@ -413,6 +417,7 @@ def test_an_answer_that_is_taken_back_stays_only_for_a_bonus_that_may_have_gone(
     assert details == ([] if n_kept else [{"n": 1} | unpaid])
 
 
+@pytest.mark.slow
 def test_answers_taken_back_while_they_are_read_or_paid_leave_nothing(
     published, fake, batch, connection, monkeypatch
 ):
@@ -443,6 +448,7 @@ def test_answers_taken_back_while_they_are_read_or_paid_leave_nothing(
     assert not Submission.objects.exists()
 
 
+@pytest.mark.slow
 def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     client = client_of(drafted.batch.connection)
     assert (drafted.state, drafted.quoted_places, drafted.quoted_cost) == ("draft", 2, 4)
@@ -467,6 +473,7 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     assert actions.values_list("action", flat=True).distinct().count() == 7
 
 
+@pytest.mark.slow
 def test_where_no_judgment_is_left_nobody_else_is_paid_for(
     published, drafted, fake, ada, batch, recruiter
 ):
@@ -483,6 +490,7 @@ def test_where_no_judgment_is_left_nobody_else_is_paid_for(
         request_draft(batch=batch, offer=offer(recruiter, places=1), actor=ada)
 
 
+@pytest.mark.slow
 def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
     facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
     request_change(action=PUBLISH, values={"confirmed": "4.00"}, **facts)
@@ -494,6 +502,7 @@ def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
     assert fake.calls.count("move_study") == 1
 
 
+@pytest.mark.slow
 def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, fake, connection):
     with refused_recruiting("open_already"):
         request_draft(batch=batch, offer=offer(recruiter), actor=ada)
@@ -512,6 +521,7 @@ def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, 
     assert Job.objects.of_kind("recruit_participants").count() == 0
 
 
+@pytest.mark.slow
 def test_what_the_recruiter_refuses_is_said_in_its_words(batch, recruiter, ada, fake):
     def draft(**changed):
         recruitment = request_draft(batch=batch, offer=offer(recruiter, **changed), actor=ada)
@@ -539,6 +549,7 @@ def failed_draft(batch, recruiter, ada, fake):
     return failed, Job.objects.of_kind(RECRUIT).get()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_followed_by_another", [False, True])
 def test_a_draft_that_failed_is_tried_again_only_if_no_other_is_drafted(
     batch, recruiter, ada, fake, is_followed_by_another
@@ -560,6 +571,7 @@ def test_a_draft_that_failed_is_tried_again_only_if_no_other_is_drafted(
         assert len(fake.world.studies) == 1
 
 
+@pytest.mark.slow
 def test_no_other_is_drafted_while_one_that_failed_is_tried_again(
     batch, recruiter, ada, fake, monkeypatch
 ):
@@ -582,6 +594,7 @@ def test_no_other_is_drafted_while_one_that_failed_is_tried_again(
     assert (len(fake.world.studies), batch.recruitments.count()) == (1, 1)
 
 
+@pytest.mark.slow
 def test_participants_are_followed_decided_on_and_paid_nowhere_here(
     published, drafted, fake, batch
 ):
@@ -607,6 +620,7 @@ def test_participants_are_followed_decided_on_and_paid_nowhere_here(
     assert (report.n_approved, report.spend.total_usd, report.difference_usd) == (6, 0, 0)
 
 
+@pytest.mark.slow
 def test_what_a_bonus_costs_is_asked_of_the_recruiter_and_pays_nothing(
     published, drafted, fake, ada
 ):
@@ -621,6 +635,7 @@ def test_what_a_bonus_costs_is_asked_of_the_recruiter_and_pays_nothing(
     assert (job.state, "A1NOBODY" in job.message) == ("failed", True)
 
 
+@pytest.mark.slow
 def test_an_uncertain_call_is_listed_and_settled(published, drafted, fake, ada):
     hand_in(fake, published)
     session = published.sessions.get()
@@ -655,6 +670,7 @@ def test_an_uncertain_call_is_listed_and_settled(published, drafted, fake, ada):
     assert drafted.charges["bonus"] == "0.6700"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("days", "is_kept"), [(29, True), (31, False)])
 def test_a_closed_batch_is_followed_and_its_calls_are_kept_for_thirty_days(
     drafted, connection, days, is_kept
@@ -676,6 +692,7 @@ def test_a_closed_batch_is_followed_and_its_calls_are_kept_for_thirty_days(
     assert RecruiterCall.objects.exists() is is_kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [29, 31])
 def test_no_submission_is_named_whose_participant_was_erased_unheard(
     published, drafted, fake, ada, batch, connection, days
@@ -698,6 +715,7 @@ def test_no_submission_is_named_whose_participant_was_erased_unheard(
     assert not RecruiterCall.objects.filter(submission_id=came.id).exists()
 
 
+@pytest.mark.slow
 def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch, connection):
     """The marketplace's own pages gave the links: no study of it is known here."""
     assert connections_to_follow() == []
@@ -724,6 +742,7 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
     assert connections_to_follow() == []
 
 
+@pytest.mark.slow
 def test_many_calls_of_one_study_hide_none_of_another(published, drafted, fake):
     enter_code_without_work(fake, published)
     run_job(request_job(kind="call_recruiters").pk)
@@ -749,6 +768,7 @@ def test_many_calls_of_one_study_hide_none_of_another(published, drafted, fake):
     assert oldest == sorted(oldest)
 
 
+@pytest.mark.slow
 def test_decisions_that_were_not_sent_from_here_are_heard_of(published, fake, batch):
     """A participant's other items, those decided at Prolific by hand, and what time approves."""
     by_item, by_time = (hand_in(fake, published) for _ in range(2))
@@ -778,6 +798,7 @@ def test_an_answer_that_names_no_time_ends_no_other_connections_looking(
         follow_decisions(connection)
 
 
+@pytest.mark.slow
 def test_how_participants_stand_is_known_until_their_work_is_decided(
     published, drafted, fake, batch
 ):
@@ -803,6 +824,7 @@ def test_how_participants_stand_is_known_until_their_work_is_decided(
     assert plain.status == "AWAITING REVIEW"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["Careful", "Quick"])
 def test_a_bonus_that_was_not_heard_is_paid_once_though_an_equal_one_was_refused_before(
     bonus, drafted, fake, ada, monkeypatch, batch, reason
@@ -819,6 +841,7 @@ def test_a_bonus_that_was_not_heard_is_paid_once_though_an_equal_one_was_refused
     assert len(fake.world.paid) == 1
 
 
+@pytest.mark.slow
 def test_a_bonus_of_who_came_by_an_earlier_study_is_paid_too(
     bonus, submitted, drafted, fake, ada, batch, recruiter
 ):
@@ -838,6 +861,7 @@ def test_a_bonus_of_who_came_by_an_earlier_study_is_paid_too(
     assert [(key, amount) for _kind, key, amount in fake.world.paid] == [(submitted.id, 100)]
 
 
+@pytest.mark.slow
 def test_trying_again_from_a_page_that_is_out_of_date_spends_nothing(
     published, drafted, fake, ada, batch
 ):
@@ -862,6 +886,7 @@ def test_trying_again_from_a_page_that_is_out_of_date_spends_nothing(
     assert (drafted.state, drafted.places, failed.state) == ("stopped", 2, "failed")
 
 
+@pytest.mark.slow
 def test_what_failed_is_tried_again_unless_it_was_done_all_the_same(drafted, fake, ada):
     """It is published there by hand; what is still to be done stays failed."""
     fake.fail_next("study", *["500"] * 4)
@@ -887,6 +912,7 @@ def test_what_failed_is_tried_again_unless_it_was_done_all_the_same(drafted, fak
     assert drafted.state == "stopped"
 
 
+@pytest.mark.slow
 def test_what_could_not_be_settled_has_not_failed_once_it_is_settled(
     submitted, drafted, fake, ada, monkeypatch
 ):
@@ -912,6 +938,7 @@ def test_what_could_not_be_settled_has_not_failed_once_it_is_settled(
     assert (job.state, len(tries), submission.status) == ("done", 2, "REJECTED"), job.message
 
 
+@pytest.mark.slow
 def test_a_bonus_that_was_refused_and_tried_again_is_paid_once(
     bonus, drafted, fake, ada, batch, monkeypatch
 ):
@@ -933,6 +960,7 @@ def test_a_bonus_that_was_refused_and_tried_again_is_paid_once(
     assert len(fake.world.paid) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_heard", [True, False])
 def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
     bonus, drafted, fake, ada, batch, monkeypatch, settings, is_heard
@@ -957,6 +985,7 @@ def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
     assert len(fake.world.paid) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_known_before", [True, False])
 def test_a_bonus_that_was_refused_unheard_is_not_said_to_be_paid_in_a_minute(
     bonus, drafted, fake, ada, batch, monkeypatch, is_known_before
@@ -978,6 +1007,7 @@ def test_a_bonus_that_was_refused_unheard_is_not_said_to_be_paid_in_a_minute(
     assert len(fake.world.paid) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
 @pytest.mark.django_db(transaction=True)
 def test_two_who_request_a_bonus_for_a_reason_at_one_moment_have_it_paid_once(
@@ -1012,6 +1042,7 @@ def test_two_who_request_a_bonus_for_a_reason_at_one_moment_have_it_paid_once(
     assert not Payment.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_first_at_desk", [True, False])
 def test_a_bonus_is_paid_once_for_a_reason_at_the_desk_or_on_the_batchs_page(
     bonus, drafted, fake, ada, pay_at_desk, is_first_at_desk
@@ -1032,6 +1063,7 @@ def test_a_bonus_is_paid_once_for_a_reason_at_the_desk_or_on_the_batchs_page(
     assert len(fake.world.paid) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_of_before", [False, True])
 def test_of_many_refused_bonuses_none_is_taken_for_paid(
     bonus, drafted, fake, ada, batch, pay_at_desk, monkeypatch, is_of_before
@@ -1071,6 +1103,7 @@ def test_of_many_refused_bonuses_none_is_taken_for_paid(
     assert len(fake.world.paid) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("amount", "cost"), [("0.75", 100), ("0.60", 80)])
 def test_a_bonus_of_the_desk_that_was_refused_can_be_asked_for_again_or_in_another_amount(
     fake, batch, pay_at_desk, monkeypatch, amount, cost
@@ -1091,6 +1124,7 @@ def test_a_bonus_of_the_desk_that_was_refused_can_be_asked_for_again_or_in_anoth
     assert [amount for _kind, _key, amount in fake.world.paid] == [cost]  # fees included
 
 
+@pytest.mark.slow
 def test_a_bonus_whose_request_is_repeated_while_it_is_at_work_is_written_once(
     bonus, drafted, fake, ada, monkeypatch
 ):
@@ -1118,6 +1152,7 @@ def test_a_bonus_whose_request_is_repeated_while_it_is_at_work_is_written_once(
     assert Intent.objects.filter(kind="bonus").count() == 1
 
 
+@pytest.mark.slow
 def test_a_refusal_takes_no_bonus_back_that_an_earlier_try_may_have_brought_about(
     bonus, drafted, fake, ada, batch, monkeypatch
 ):
@@ -1137,6 +1172,7 @@ def test_a_refusal_takes_no_bonus_back_that_an_earlier_try_may_have_brought_abou
     assert len(fake.world.paid) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "said"),
     [
@@ -1170,6 +1206,7 @@ def test_what_one_marketplace_says_keeps_no_other_from_being_followed(
     assert RecruiterCall.objects.count() == (0 if said else 1)
 
 
+@pytest.mark.slow
 def test_who_comes_twice_to_a_batch_is_told_apart_each_time(
     published, drafted, fake, ada, batch, recruiter
 ):
@@ -1203,6 +1240,7 @@ def test_who_comes_twice_to_a_batch_is_told_apart_each_time(
     assert ["place_returned" in each for each in codes] == [True, False, False]
 
 
+@pytest.mark.slow
 def test_nobody_is_warned_of_free_places_of_a_study_that_is_paused(published, drafted, ada, batch):
     client = client_of(batch.connection)
     for hit in MarketplaceHit.objects.all():
@@ -1215,6 +1253,7 @@ def test_nobody_is_warned_of_free_places_of_a_study_that_is_paused(published, dr
     assert list(places_in_vain([batch.study_id])) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error", [MarketplaceSlow("slow"), MarketplaceFault("wrong"), MarketplaceUnreachable("away")]
 )
@@ -1234,6 +1273,7 @@ def test_a_bonus_whose_request_was_not_heard_is_paid_once_however_often_it_is_pr
         change(drafted, BONUS, ada, **bonus)
 
 
+@pytest.mark.slow
 def test_a_refused_bonus_opens_the_way_to_that_one_alone(bonus, drafted, fake, ada):
     change(drafted, BONUS, ada, **bonus)
     minute()
@@ -1250,6 +1290,7 @@ def test_a_refused_bonus_opens_the_way_to_that_one_alone(bonus, drafted, fake, a
     assert len(fake.world.paid) == 2
 
 
+@pytest.mark.slow
 def test_a_bonus_that_was_not_heard_of_and_was_refused_is_said_to_be_refused_and_why(
     bonus, drafted, fake, ada, batch, monkeypatch
 ):
@@ -1272,6 +1313,7 @@ def test_a_bonus_that_was_not_heard_of_and_was_refused_is_said_to_be_refused_and
     assert sorted(one.is_refused for one in bonuses_of(batch)) == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_heard", [True, False])
 def test_a_bonus_is_followed_however_long_ago_its_batch_was_closed(
     bonus, drafted, fake, ada, batch, connection, monkeypatch, is_heard

@@ -32,6 +32,7 @@ from tests.hits.wire import Wire, answer_lost, refusal, unreachable
 from tests.hits.work import balance_of, hand_in, hit_on, published_batch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [unreachable, answer_lost])
 def test_what_a_lost_call_leaves_undone_is_made_good_and_paid_once(batch, wire, client, fault):
     approve(batch)

@@ -53,6 +53,7 @@ def report_of(command, *words, **options):
     return json.loads(command_output(command, "ratings", *words, json=True, **options))
 
 
+@pytest.mark.slow
 def test_submissions_are_rejected_with_their_reason_and_a_part(ids, client):
     options = {"assignment": [ids[0]], "reason": "Half is missing.", "part": Decimal("0.40")}
     before = tables()
@@ -74,6 +75,7 @@ def test_submissions_are_rejected_with_their_reason_and_a_part(ids, client):
     assert balance_of(client) == ("7.60", "2.00")
 
 
+@pytest.mark.slow
 def test_a_part_needs_no_more_budget_than_the_reward_that_it_stands_for(ids, study, client):
     # Three assignments of $1.00 are committed, and no cent is left.
     set_budget(study=study, cap_usd=Decimal("3.00"), actor=None)
@@ -87,6 +89,7 @@ def test_a_part_needs_no_more_budget_than_the_reward_that_it_stands_for(ids, stu
     command_output("pay_bonuses", "ratings", amount=Decimal("0.60"), **bonus)
 
 
+@pytest.mark.slow
 def test_bonuses_of_a_file_are_paid_once_however_often_it_is_given(ids, file, client):
     preview = command_output("pay_bonuses", "ratings", file, dry_run=True)
     assert ("$0.75" in preview, "$0.00" in preview) == (True, True)
@@ -103,6 +106,7 @@ def test_bonuses_of_a_file_are_paid_once_however_often_it_is_given(ids, file, cl
         command_output("pay_bonuses", "ratings", assignment=ids[0])
 
 
+@pytest.mark.slow
 def test_what_is_paid_elsewhere_is_typed_first_and_paid_once(elsewhere, file):
     for typed in (None, Decimal("0.50"), Decimal("75")):
         with refused_naming(PaymentRefused, "--spend 0.75"):
@@ -122,6 +126,7 @@ def elsewhere(ids):
     Connection.objects.update(marketplace="there.example.org")
 
 
+@pytest.mark.slow
 def test_a_part_and_an_override_elsewhere_are_typed_first(elsewhere, ids):
     options = {"assignment": [ids[0]], "reason": "Half is missing."}
     with refused_naming(PaymentRefused, "--spend 0.40"):
@@ -135,6 +140,7 @@ def test_a_part_and_an_override_elsewhere_are_typed_first(elsewhere, ids):
     assert statuses()[ids[0]] == "Approved"
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_paid_is_refused_whole(ids, tmp_path):
     path = tmp_path / "wrong.csv"
     for content, code, shown in (
@@ -149,6 +155,7 @@ def test_a_file_that_cannot_be_paid_is_refused_whole(ids, tmp_path):
     assert not BonusPayment.objects.exists()
 
 
+@pytest.mark.slow
 def test_rejections_are_overridden_and_paid(ids, client):
     two = [f"--assignment={one}" for one in ids[:2]]
     command_output("reject_submissions", "ratings", *two, "--reason=Too quick.")
@@ -160,6 +167,7 @@ def test_rejections_are_overridden_and_paid(ids, client):
     assert balance_of(client) == ("7.00", "1.00")
 
 
+@pytest.mark.slow
 def test_a_worker_is_blocked_and_unblocked(ids, ann):
     words = ("block_worker", "ratings", ann.worker_id)
     with pytest.raises(CommandError):

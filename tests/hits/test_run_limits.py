@@ -149,6 +149,7 @@ def runs(job):
     return messages
 
 
+@pytest.mark.slow
 def test_a_slow_publication_ends_with_a_reason_and_goes_on_once(slow, connection, settings):
     settings.MARKETPLACE_REQUESTS_AT_ONCE = 1
     batch = batch_at(connection, n_published=0)
@@ -159,6 +160,7 @@ def test_a_slow_publication_ends_with_a_reason_and_goes_on_once(slow, connection
     assert slow.subjects("CreateHITWithHITType", "UniqueRequestToken").total() == N
 
 
+@pytest.mark.slow
 def test_a_run_never_ends_in_the_middle_of_a_call(slow, connection, settings, monkeypatch):
     settings.MARKETPLACE_REQUESTS_AT_ONCE = 1
     monkeypatch.setattr(run_limits, "RUN_SECONDS", 0.3)
@@ -169,6 +171,7 @@ def test_a_run_never_ends_in_the_middle_of_a_call(slow, connection, settings, mo
     assert Hit.objects.of(batch).exclude(hit_id="").count() == 1
 
 
+@pytest.mark.slow
 def test_a_slow_review_ends_and_goes_on_and_pays_once(slow, reviewed):
     assert len(runs(request_study_job(study=reviewed.study, kind=REVIEW))) >= 2
     everyone = dict.fromkeys(
@@ -180,6 +183,7 @@ def test_a_slow_review_ends_and_goes_on_and_pays_once(slow, reviewed):
     assert Assignment.objects.of(reviewed).filter(status="Approved").count() == N
 
 
+@pytest.mark.slow
 def test_slow_changes_end_and_go_on_once(slow, connection):
     batch = batch_at(connection, n_published=N)
     Hit.objects.of(batch).update(max_assignments=4, confirmed_assignments=3)
@@ -190,6 +194,7 @@ def test_slow_changes_end_and_go_on_once(slow, connection):
     assert not Hit.objects.of(batch).awaiting_change().exists()
 
 
+@pytest.mark.slow
 def test_what_goes_on_at_a_fair_pace_is_not_ended(slow, reviewed, monkeypatch):
     monkeypatch.setattr(run_limits, "SECONDS_EACH", 0.5)
     assert runs(request_study_job(study=reviewed.study, kind=REVIEW)) == []

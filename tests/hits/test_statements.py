@@ -48,6 +48,7 @@ def test_a_batch_nobody_worked_on_has_spent_nothing_and_knows_no_wage(batch):
     assert report.seconds is report.hourly_usd is report.statement is report.difference_usd is None
 
 
+@pytest.mark.slow
 def test_our_record_and_the_marketplaces_agree_to_the_cent(batch_with_work, client):
     batch = batch_with_work
     fetch_statement(batch=batch)
@@ -67,6 +68,7 @@ def test_our_record_and_the_marketplaces_agree_to_the_cent(batch_with_work, clie
     assert batch_report(batch).difference_usd == 0
 
 
+@pytest.mark.slow
 def test_a_statement_that_payments_left_behind_is_fetched_anew(batch_with_work, client):
     fetch_statement(batch=batch_with_work)
     rows = Assignment.objects.of(batch_with_work).filter(status="Submitted")
@@ -77,6 +79,7 @@ def test_a_statement_that_payments_left_behind_is_fetched_anew(batch_with_work, 
     assert batch_report(batch_with_work).difference_usd == 0
 
 
+@pytest.mark.slow
 def test_the_wage_is_the_median_of_what_an_hour_of_each_assignment_paid(batch_with_work):
     for number, submission in enumerate(Submission.objects.order_by("pk"), start=1):
         Submission.objects.filter(pk=submission.pk).update(

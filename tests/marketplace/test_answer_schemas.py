@@ -62,6 +62,7 @@ schemas = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(schemas, values)
 @settings(max_examples=500)
 def test_schemas_are_read_as_the_reference_library_reads_them(schema, value):

@@ -121,6 +121,7 @@ def test_money_is_not_spent_twice_at_once(lab):
     assert lab.get_account_balance()["AvailableBalance"] == "20.00"
 
 
+@pytest.mark.slow
 def test_holding_and_paying_at_once_wait_for_each_other(workers, lab):
     for _ in range(3):
         hit_id = lab.create_hit(**HIT, MaxAssignments=3)["HIT"]["HITId"]
@@ -169,6 +170,7 @@ def test_what_may_be_requested_only_once_is_granted_once_to_all_tabs_of_a_worker
     assert QualificationRequest.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
     def ask_for_every_hit(worker):
         mine = Counter()
@@ -188,6 +190,7 @@ def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
     assert set(Hit.objects.values_list("status", flat=True)) == {"Unassignable"}
 
 
+@pytest.mark.slow
 def test_fifty_who_take_whatever_is_next_get_all_there_is(workers, hits):
     def take_what_is_next(worker):
         count = 0

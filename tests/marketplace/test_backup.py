@@ -95,6 +95,7 @@ def researcher_with_a_study(db):
     return rated_study()
 
 
+@pytest.mark.slow
 def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_path, keys):
     """Equal rows, a ledger that balances, keys that work; and numbers to the last digit."""
     file = tmp_path / "site.backup.zip"
@@ -122,6 +123,7 @@ def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_p
         run("restore", file)
 
 
+@pytest.mark.slow
 def test_no_row_is_written_where_one_is_not_what_the_manifest_says(used_site, tmp_path):
     file = tmp_path / "site.zip"
     run("backup", file)
@@ -159,6 +161,7 @@ def test_no_row_is_written_where_one_is_not_what_the_manifest_says(used_site, tm
     assert not LedgerEntry.objects.exists()
 
 
+@pytest.mark.slow
 def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeypatch):
     file = tmp_path / "site.zip"
     run("backup", file)
@@ -179,6 +182,7 @@ def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeyp
     assert not LedgerEntry.objects.exists()
 
 
+@pytest.mark.slow
 def test_other_keys_restore_nothing_and_a_rotated_key_restores(used_site, tmp_path, settings):
     file = tmp_path / "site.zip"
     run("backup", file)
@@ -193,6 +197,7 @@ def test_other_keys_restore_nothing_and_a_rotated_key_restores(used_site, tmp_pa
     assert len(secrets_of(AccessKey.objects.get())) == 1
 
 
+@pytest.mark.slow
 def test_a_backup_with_a_ledger_that_is_wrong_says_so(used_site, tmp_path):
     LedgerEntry.objects.filter(account__kind="available").update(balance_usd=Decimal(7))
     file = tmp_path / "site.zip"

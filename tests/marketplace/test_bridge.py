@@ -74,6 +74,7 @@ def plain_exchange(bridge, request: bytes) -> tuple[int, dict]:
 # Where it leads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", AMAZON_HOSTS)
 def test_a_program_with_amazons_address_works_unchanged(led_to_the_bridge, monkeypatch, host):
     client = amazon_client(host)
@@ -401,6 +402,7 @@ def start_command(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_prints_what_to_export_and_ends_cleanly(
     live_server, keys, tmp_path, monkeypatch, signal_number

@@ -337,6 +337,7 @@ def _pick(rows, pick, status):
     return pool[number % len(pool)] if pool else None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(0 if STORIES else 300)
 def test_the_money_is_right_whatever_happens(db, settings):
     done = Counter()
@@ -346,6 +347,7 @@ def test_the_money_is_right_whatever_happens(db, settings):
     assert min(done["CreateHIT"], done["accept"], done["submit"]) > 0
 
 
+@pytest.mark.slow
 def test_each_of_the_things_that_may_happen_can_happen(db, settings):
     done = Counter()
     story = Marketplace(done, settings)

@@ -269,6 +269,7 @@ def test_a_worker_is_made_and_named(db):
     assert user.worker_account.worker_id == worker_id
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)  # a command line closes its connections
 @pytest.mark.parametrize(
     "arguments",

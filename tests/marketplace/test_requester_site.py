@@ -144,6 +144,7 @@ def channel(requester, mturk):
     return open_study(requester=requester, hit_type=hit_type, values=values)
 
 
+@pytest.mark.slow
 def test_a_requesters_pages_are_nobody_elses(home, channel, keys, ada, settings, make_keys):
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     stranger = Client()

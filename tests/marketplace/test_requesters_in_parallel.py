@@ -81,6 +81,7 @@ def test_money_moves_while_another_requesters_transaction_is_open(labs, workers)
     assert ours.get_account_balance()["AvailableBalance"] == "103.48"
 
 
+@pytest.mark.slow
 @row_locks
 def test_money_of_one_requester_takes_turns(labs):
     with elsewhere() as call:
@@ -107,6 +108,7 @@ def test_both_accounts_of_a_requester_are_locked_whichever_is_used(labs, workers
     labs[0].approve_assignment(AssignmentId=assignment_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_everything_at_once_ends_without_a_deadlock(labs, workers, seed):
     """Each lab's two HITs are done by the same workers; then time approves one of them while

@@ -115,6 +115,7 @@ def test_every_action_needs_a_form_of_this_site(people, hit, person):
         assert answer.status_code in (403, 405), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("person", ["requester", "operator"])
 def test_who_is_no_worker_does_no_work(people, hit, person):
     assert allowed(people[person], WORKERS, hit, REFUSED) == {}
@@ -141,6 +142,7 @@ def test_another_workers_assignment_is_not_there(people, hit):
     assert Assignment.objects.get().worker.user.username == "ada"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("person", "names"), [("worker", WORKERS), ("requester", REQUESTERS), ("operator", OPERATORS)]
 )

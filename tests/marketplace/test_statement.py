@@ -54,6 +54,7 @@ def create_hit(client, annotation, **changes):
     return client.create_hit(**fields | changes)["HIT"]["HITId"]
 
 
+@pytest.mark.slow
 def test_money_and_assignments_are_summed_over_the_hits_of_a_prefix(connection):
     client = client_of(connection)
     hit = Hit.objects.get(public_id=create_hit(client, "assay:one:1"))

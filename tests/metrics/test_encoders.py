@@ -43,6 +43,7 @@ def bag_of_words(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_random_words_are_near_0_and_the_answers_are_not(scored, packaged):
     bias = encoder_bias(study=scored, scorer=packaged)
     assert abs(bias.bias) < 0.1

@@ -162,6 +162,7 @@ def test_a_number_that_makes_no_comparison_is_refused_before_anything_is_read(op
         command_output("compare_prompts", "golden", option)
 
 
+@pytest.mark.slow
 def test_variants_enter_no_correction():
     study = golden_study()
     score_study(study=study, scorer=build("length"))

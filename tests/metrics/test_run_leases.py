@@ -121,6 +121,7 @@ def test_a_run_is_left_to_its_process_until_its_lease_lapses():
     assert run.state == State.DONE
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_batch_that_is_silent_for_longer_than_the_lease_is_not_scored_twice(settings):
     settings.WORK_LEASE_SECONDS = 0.8

@@ -39,6 +39,7 @@ def score(tmp_path):
     return scored
 
 
+@pytest.mark.slow
 def test_a_file_is_scored_without_a_database(write, tmp_path):
     output = tmp_path / "out.csv"
     command = ["manage.py", "score", write(*ITEMS), "--metric=chrf", "--json", "--output", output]

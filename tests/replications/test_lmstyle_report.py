@@ -49,6 +49,7 @@ def report(folder):
     return study_report(study, SETTINGS)
 
 
+@pytest.mark.slow
 def test_the_report_holds_table_1_and_says_what_moves_it(report, folder):
     known = json.loads((folder / "table1.json").read_text())
     cells = [row for row in report.correlations if row.scope == "condition"]

@@ -46,6 +46,7 @@ def test_counting_undefined_items_as_zero_would_have_moved_chatgpt(folder):
     assert (dropped["kendall"], zeroed["kendall"]) == pytest.approx((20.15, 16.0), abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_table_2_has_the_eleven_complete_systems_as_published(folder, published):
     columns = [
@@ -79,6 +80,7 @@ def test_table_3_has_the_mean_ratings_as_published(folder, published):
     assert sum(cell["n"] for cell in cells) == 397 * 4 * 2
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize("table", [1, 2, 3])
 def test_each_table_is_one_command_away(table, folder, capsys):

@@ -196,6 +196,7 @@ def long_line(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("read", "line"),
     [
@@ -210,6 +211,7 @@ def test_a_line_that_fills_the_memory_is_refused_by_its_number(long_line, read, 
     assert megabytes < 150
 
 
+@pytest.mark.slow
 def test_a_record_of_many_lines_is_refused_where_it_begins(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("target\n" + '"\n",' * 4_500_000)
@@ -218,6 +220,7 @@ def test_a_record_of_many_lines_is_refused_where_it_begins(tmp_path):
     assert megabytes < 400
 
 
+@pytest.mark.slow
 def test_names_of_nothing_but_line_ends_are_refused_at_the_first_thousand(tmp_path):
     np.save(tmp_path / "v.npy", np.ones((2000, 2), np.float32))
     with (tmp_path / "v.ids").open("wb") as file:

@@ -168,6 +168,7 @@ def test_success_is_compared_by_mcnemars_exact_test(evaluate):
     assert pair["p"] == pytest.approx(mcnemar(table, exact=True).pvalue)
 
 
+@pytest.mark.slow
 def test_only_declared_primary_measures_are_corrected_together(evaluate):
     from statsmodels.stats.multitest import multipletests
 

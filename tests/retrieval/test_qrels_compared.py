@@ -203,6 +203,7 @@ def jg(labels: Labels) -> str:
     )
 
 
+@pytest.mark.slow
 def test_assessors_of_one_file_are_as_qrels_of_each(compare: Compare):
     labels, runs = collection()
     of_files, of_one = compare(labels, runs), compare({}, runs, assessors=jg(labels))
@@ -291,6 +292,7 @@ def test_topics_that_not_all_have_or_without_relevant_documents_are_left_out(com
     assert record["n_topics"] == len(kept) < 40
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_record(compare: Compare):
     labels, runs = collection()
     assert compare(labels, runs, "--seed", "3") == compare(labels, runs, "--seed", "3")

@@ -22,6 +22,7 @@ from simulation.recommenders import EmbeddingRecommender, RandomRecommender
 N_TARGETS = 8
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_what_the_crowd_accepted_is_what_simulated_users_accept(
     tmp_path: Path, live_server: Any, settings: Any

@@ -183,6 +183,7 @@ def test_means_of_any_ranks_are_possible() -> None:
         assert impossible_cells({"row": cells}, single_relevant=["row"]) == []
 
 
+@pytest.mark.slow
 def test_the_order_of_recommenders_under_every_choice(experiment: Experiment) -> None:
     small = replace(experiment, users=experiment.users[:1])
     rows = sensitivity(replace(small, settings=Settings(measures=(NDCG,))))

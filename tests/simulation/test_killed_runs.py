@@ -90,6 +90,7 @@ def rows_of(version):
     return rows
 
 
+@pytest.mark.slow
 def test_an_experiment_whose_worker_is_killed_comes_to_the_same():
     owner = User.objects.create_user("rosa")
     team = create_team(name="Lab", owner=owner)
@@ -107,6 +108,7 @@ def test_an_experiment_whose_worker_is_killed_comes_to_the_same():
     assert rows_of(version) == rows_of(uninterrupted)
 
 
+@pytest.mark.slow
 def test_training_that_is_killed_ends_with_the_same_recommender():
     owner = User.objects.create_user("rosa")
     team = create_team(name="Lab", owner=owner)

@@ -78,6 +78,7 @@ def approximately(value):
     return None if value is None else pytest.approx(value, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_pieces_come_to_the_same_rows_as_all_at_once(experiment, monkeypatch):
     monkeypatch.setattr("simulation.experiment_runs.MOST_USERS_A_PIECE", 2)
     version = run(experiment)
@@ -119,6 +120,7 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(experiment, monkeypatch):
     assert [note.text for note in version.notes.filter(is_fault=False)] == list(whole.notes)
 
 
+@pytest.mark.slow
 def test_rows_are_means_over_seeds_and_targets_and_switches_are_counted(experiment):
     version = run(experiment)
     of_seeds = version.seed_results.filter(turn=7, measure="nDCG@10", user__position=3)
@@ -147,6 +149,7 @@ def test_rows_are_means_over_seeds_and_targets_and_switches_are_counted(experime
     assert {row.n_left for row in counts.values()} == {0}
 
 
+@pytest.mark.slow
 def test_the_same_settings_are_one_version_and_others_another(experiment):
     first = run(experiment)
     again = request_run(experiment=experiment, rules=RULES, actor=None)
@@ -156,6 +159,7 @@ def test_the_same_settings_are_one_version_and_others_another(experiment):
     assert (other.number, other.fingerprint != first.fingerprint) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
     version = request_run(experiment=experiment, rules=RULES, actor=None)
     stop_run(version=version)
@@ -233,6 +237,7 @@ def test_an_item_that_the_catalogue_lacks_is_named(team):
     assert not StoredExperiment.objects.exists()
 
 
+@pytest.mark.slow
 def test_deleting_takes_all_of_it_and_the_log_says_who(experiment, owner):
     run(experiment)
     delete_experiment(experiment=experiment, actor=owner)
@@ -241,6 +246,7 @@ def test_deleting_takes_all_of_it_and_the_log_says_who(experiment, owner):
     assert AuditEntry.objects.order_by("pk").last().action == "experiment.delete"
 
 
+@pytest.mark.slow
 def test_a_team_that_is_deleted_takes_catalogues_and_experiments_along(experiment, team):
     run(experiment)
     team.delete()

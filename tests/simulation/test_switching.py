@@ -53,6 +53,7 @@ def averaged(logit: float) -> float:
     return float(expit(logit + draws).mean())
 
 
+@pytest.mark.slow
 def test_the_rule_of_a_simulated_crowd_is_recovered_with_intervals_that_cover() -> None:
     n_trials, held = 10, {"loss": 0, "turn": 0, "after loss": 0, "after gain": 0, "leaves": 0}
     after_loss, after_gain = averaged(1.0), averaged(-3.0)
@@ -74,6 +75,7 @@ def test_one_coefficient_decides_between_the_article_and_the_release() -> None:
     assert after_loss.ci_low > 0 > after_gain.ci_high
 
 
+@pytest.mark.slow
 def test_switchers_who_choose_at_random_take_the_nearest_by_chance() -> None:
     chance = switching_study(crowd(2, nearest=0.25, n_workers=80)).nearest_excess
     nearer = switching_study(crowd(2, nearest=0.6)).nearest_excess

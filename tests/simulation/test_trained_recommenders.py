@@ -71,6 +71,7 @@ def values(catalogue: Catalogue, recommender: Recommender, critic: Critic) -> Fl
     return np.asarray(result.values[0, 0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(EPOCHS))
 def test_a_trained_recommender_beats_chance_and_learns_over_turns(
     catalogue: Catalogue, critic: AttributeCritic, folder: Path, kind: str

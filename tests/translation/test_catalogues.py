@@ -48,6 +48,7 @@ def test_every_text_of_templates_is_marked():
     assert list(unmarked_texts(BASE_DIR / "templates")) == []
 
 
+@pytest.mark.slow
 def test_a_translation_survives_the_next_collection(tmp_path):
     path = tmp_path / "de" / "LC_MESSAGES" / "django.po"
     path.parent.mkdir(parents=True)
@@ -62,6 +63,7 @@ def test_a_translation_survives_the_next_collection(tmp_path):
     assert translations.gettext("Gone") == "Gone"
 
 
+@pytest.mark.slow
 def test_no_text_is_marked_within_an_f_string():
     """Only Python 3.12 and later find it there, so that the catalogue would lack it."""
     inside = [
@@ -77,6 +79,7 @@ def test_no_text_is_marked_within_an_f_string():
     assert inside == []
 
 
+@pytest.mark.slow
 def test_texts_of_templates_code_and_scorers_are_collected():
     messages = collected_messages()
     of_file = {location: message.id for message in messages for location, _ in message.locations}

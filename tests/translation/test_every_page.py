@@ -115,6 +115,7 @@ def worked_study(study):
     return study
 
 
+@pytest.mark.slow
 def test_the_consoles_pages(client, researcher, worked_study):
     client.force_login(researcher)
     for name in PRIVATE | PUBLIC:
@@ -126,6 +127,7 @@ def test_the_consoles_pages(client, researcher, worked_study):
     check(client.get("/nowhere/"), "404")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [rating_study, ticked_study])
 def test_the_consoles_pages_of_a_study_at_its_beginning(client, researcher, make):
     client.force_login(researcher)
@@ -136,6 +138,7 @@ def test_the_consoles_pages_of_a_study_at_its_beginning(client, researcher, make
             check(client.get(addresses(name, slug)), (name, slug))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["agreement", "validation"])
 def test_the_charts_of_the_console(client, researcher, worked_study, page):
     """Their texts come as JSON, and so pass by whoever reads the pages alone."""
@@ -149,6 +152,7 @@ def test_the_charts_of_the_console(client, researcher, worked_study, page):
         check(answer, where)
 
 
+@pytest.mark.slow
 def test_what_the_consoles_forms_refuse_and_confirm(client, researcher, worked_study):
     client.force_login(researcher)
     form = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"}
@@ -235,6 +239,7 @@ def places() -> Iterator[tuple[str, str]]:
             yield name, where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["nobody", "ada", "rita", "olga"])
 def test_the_marketplaces_pages(marketplace, settings, who):
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
@@ -245,6 +250,7 @@ def test_the_marketplaces_pages(marketplace, settings, who):
         check(client.get(where), (name, who))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["nobody", "ada", "rita", "olga"])
 def test_what_the_marketplaces_forms_refuse_and_confirm(marketplace, settings, who):
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
@@ -258,6 +264,7 @@ def test_what_the_marketplaces_forms_refuse_and_confirm(marketplace, settings, w
             check(client.post(where, form, follow=True), (name, who, form))
 
 
+@pytest.mark.slow
 def test_the_pages_of_collections(client, researcher):
     client.force_login(researcher)
     team = create_team(name="Lab", owner=researcher)
@@ -274,6 +281,7 @@ def test_the_pages_of_collections(client, researcher):
     check(client.get(reverse("console:collections")), "collections")
 
 
+@pytest.mark.slow
 def test_the_pages_of_accounts_and_teams(client, researcher):
     researcher.set_password(PASSWORD)
     researcher.save()

@@ -434,6 +434,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["auto", "perm_systems"])
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_undefined_has_a_reason_whatever_the_tables_are(odd, test):

@@ -134,6 +134,7 @@ def test_a_metric_without_a_value_is_in_no_top_group():
     assert groups == [["m1", "m0"]] * len(results.questions)
 
 
+@pytest.mark.slow
 def test_a_report_says_of_what_its_tests_are():
     results = TableResults("t", report_from_tables(*declared(), QUICK))
     text = family(results.all_inputs).removesuffix(".")

@@ -197,6 +197,7 @@ def test_disagreements_are_named_and_the_worst_candidates_come_first():
     assert first.residual < 0
 
 
+@pytest.mark.slow
 def test_the_content_repeats_itself_and_the_fingerprint_is_of_the_rows():
     human, scores = random_tables(gaps=0.2)
     first, again = (content_of(report_from_tables(human, scores)) for _ in range(2))

@@ -227,6 +227,7 @@ def test_what_other_policies_would_give_is_shown_and_signed(document):
 # What is undefined.
 
 
+@pytest.mark.slow
 def test_an_undefined_number_is_a_dash_with_its_reason(document, html):
     correlations = table(document, "correlations-item")
     constant = [row for row in correlations.rows if row[2] == "constant"]
@@ -436,6 +437,7 @@ def compiled(document, folder):
     return (folder / "report.pdf").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_latex_compiles_with_its_pictures(document, tmp_path):
     pdf = compiled(document, tmp_path)
     assert pdf.startswith(b"%PDF-")

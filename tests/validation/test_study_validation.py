@@ -189,6 +189,7 @@ def test_conditions_are_validated_together_and_each_by_itself():
     assert {row.by for row in table(calm)} == {""}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(study):
     first, again, *others = (
         correlations(study, n_resamples=20, seed=seed)["system", "kendall"]

@@ -346,6 +346,7 @@ def test_resuming_what_was_requested_anew_joins_that(kind, work_off):
     assert resume_job(job=new).state in (State.QUEUED, State.DONE)
 
 
+@pytest.mark.slow
 def test_progress_is_followed_from_elsewhere(kind, work_off, settings):
     settings.WORK_LEASE_SECONDS = 3
     seen = []

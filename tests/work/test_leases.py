@@ -34,6 +34,7 @@ def running(kind):
     return claim(request_job(kind="job").pk)
 
 
+@pytest.mark.slow
 def test_a_job_that_is_silent_for_longer_than_its_lease_is_not_doubled(kind, settings):
     settings.WORK_LEASE_SECONDS = 0.6
     runs = []
@@ -111,6 +112,7 @@ def test_nobody_takes_over_a_job_whose_holder_is_writing(running):
     assert Job.objects.get().state == State.QUEUED
 
 
+@pytest.mark.slow
 def test_the_heart_beats_while_its_job_writes(running, settings):
     """A transaction longer than the lease does not hold up the heartbeat that keeps it."""
     if connection.vendor != "postgresql":

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 CHILD = """
 import signal, threading, time
 from work.parent import end_with_parent
@@ -32,6 +34,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_ends_when_its_parent_was_killed():
     parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

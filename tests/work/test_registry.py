@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from django.conf import settings
 
 STARTED = """
@@ -15,6 +16,7 @@ print(sorted({kind.queue for kind in job_kinds().values()}))
 """
 
 
+@pytest.mark.slow
 def test_a_site_starts_without_the_statistics_and_has_the_jobs_of_every_queue() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", STARTED],

@@ -101,6 +101,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back(kind, backend):
     assert (job.state, job.attempts, job.message) == (State.DONE, 1, "Done.")
 
 
+@pytest.mark.slow
 def test_a_worker_outlives_a_database_that_fails_for_a_while(kind, backend, working):
     kind(lambda running: "")
     first = request_job(kind="job", arguments={"n": 1})

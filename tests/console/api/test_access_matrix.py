@@ -79,27 +79,32 @@ def test_every_operation_has_a_line():
     assert there == OF_ANYBODY | OF_UPLOADS | of_nouns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_may_what_it_may_on_the_pages(study, users, role):
     assert wrong_answers(browser(users[role]), ROLES[role]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_a_token_may_what_its_person_may(study, users, role):
     assert wrong_answers(program_of(users[role], *Scope), ROLES[role]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", Scope)
 def test_a_token_reaches_no_further_than_its_scopes(study, users, scope):
     allowed = SCOPES[scope] | SCOPES[Scope.READ]
     assert wrong_answers(program_of(users["owner"], scope), allowed) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [role for role in ROLES if role != Role.OWNER])
 def test_a_teams_token_may_what_its_role_may(study, users, team_program, role):
     assert wrong_answers(team_program(role, *Scope), ROLES[role]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("person", STRANGERS)
 def test_to_strangers_nothing_is_there(study, users, person):
     for client in (browser(users[person]), program_of(users[person], *Scope)):
@@ -107,6 +112,7 @@ def test_to_strangers_nothing_is_there(study, users, person):
         assert set(statuses.values()) == {404}, statuses
 
 
+@pytest.mark.slow
 def test_nobody_gets_in_without_a_token_or_a_session(study):
     for client in (browser(None), Client(headers={"authorization": "Bearer assay_x"})):
         for name, method, where, _ in lines():
@@ -131,6 +137,7 @@ def teams_file(study, users) -> None:
     assert program_of(users["owner"], *Scope).post(address("uploads"), sent).status_code == 201
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("teams_file")
 @pytest.mark.parametrize("role", Role)
 def test_a_teams_file_is_for_those_who_may_import_into_its_studies(users, role):
@@ -142,6 +149,7 @@ def test_a_teams_file_is_for_those_who_may_import_into_its_studies(users, role):
             assert statuses == {404}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("teams_file")
 def test_a_file_is_for_no_token_that_may_not_write_and_no_stranger(users):
     for scope in Scope:
@@ -152,11 +160,13 @@ def test_a_file_is_for_no_token_that_may_not_write_and_no_stranger(users):
     assert statuses_of_a_file(browser(None)) == {401}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["analyst", "adjudicator", "auditor"])
 def test_no_answer_names_a_worker_to_who_may_not_know(study, users, role):
     require_no_worker(browser(users[role]))
 
 
+@pytest.mark.slow
 def test_no_answer_names_a_worker_to_a_token_without_that_scope(study, users):
     require_no_worker(program_of(users["owner"], *(set(Scope) - {Scope.IDENTITIES})))
 

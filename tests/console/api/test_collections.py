@@ -43,6 +43,7 @@ def status_of(client: Client, where: str, method: str) -> int:
     return int(getattr(client, method)(where, body, content_type="application/json").status_code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_result_is_listed_and_read(reader, tracks, kind):
     content = reader.get(f"{TRACKS}{kind}/").json()
@@ -181,10 +182,12 @@ def test_a_measure_that_is_none_is_refused_with_its_name(reader, tracks):
     assert "nCDG" in answer.json()["detail"]
 
 
+@pytest.mark.slow
 def test_a_role_may_what_it_may_on_the_pages(tracks, users):
     assert_roles_may(users, addresses, status_of)
 
 
+@pytest.mark.slow
 def test_scopes_strangers_and_nobody(tracks, users):
     assert_scopes_may(users, addresses, status_of)
     stranger = program_of(users["other_team"], *Scope)

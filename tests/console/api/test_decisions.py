@@ -57,6 +57,7 @@ def send(program, digest, key="once"):
     )
 
 
+@pytest.mark.slow
 def test_the_list_names_workers_and_prices_to_who_may_know_them(program, reviewer):
     [row] = program.send("get", address("assignments") + "?show=approved").json()["results"]
     assert (row["worker_id"], row["assignment_id"]) == (WORKER_ID, ASSIGNMENT_ID)

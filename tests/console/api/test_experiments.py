@@ -30,6 +30,7 @@ def rows_of(reader: Any, where: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_a_finished_run_says_what_its_page_says(reader, rosa, shoes):
     [row] = reader.get(f"{SHOES}runs/").json()["results"]
     one = reader.get(f"{SHOES}runs/1/").json()
@@ -106,14 +107,17 @@ def status_of(client: Client, where: str, method: str) -> int:
     return int(client.post(where, SHORT, content_type="application/json").status_code)
 
 
+@pytest.mark.slow
 def test_a_role_may_what_it_may_on_the_pages(shoes, users):
     assert_roles_may(users, addresses, status_of)
 
 
+@pytest.mark.slow
 def test_scopes_strangers_and_nobody(shoes, users):
     assert_scopes_may(users, addresses, status_of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["experiments", "catalogues", "recommenders"])
 def test_lists_hold_what_ones_teams_have(shoes, users, name):
     for person in users:

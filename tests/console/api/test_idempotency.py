@@ -23,6 +23,7 @@ def renames():
     return AuditEntry.objects.filter(action="study.rename").count()
 
 
+@pytest.mark.slow
 def test_the_first_answer_is_kept_and_given_again(study, program):
     first = program.send("patch", WHERE, {"title": "One"}, **KEY)
     Study.objects.update(title="Changed meanwhile")

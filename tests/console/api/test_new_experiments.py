@@ -28,6 +28,7 @@ def alternatives(team, users) -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_an_experiment_is_made_of_labels_of_a_round_or_of_qrels(reader, team, users, alternatives):
     filled_collection(team, users["owner"])
     of = [
@@ -54,6 +55,7 @@ def test_an_experiment_is_made_of_labels_of_a_round_or_of_qrels(reader, team, us
     assert StoredCatalogue.objects.filter(kind="stand-in").count() == 2
 
 
+@pytest.mark.slow
 def test_the_same_key_makes_one_experiment_and_the_same_settings_one_run(reader, alternatives):
     body = {"name": "Pools", "study": "pools"}
     answers = [reader.send("post", ALL, body, **{"Idempotency-Key": "k"}) for _ in range(2)]
@@ -64,6 +66,7 @@ def test_the_same_key_makes_one_experiment_and_the_same_settings_one_run(reader,
     assert AuditEntry.objects.filter(action="experiment.run").count() == 1
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_as_the_page_begins(reader, alternatives):
     reader.send("post", ALL, {"name": "Pools", "study": "pools"})
     reader.send("post", f"{ALL}pools/runs/", {})
@@ -79,6 +82,7 @@ def test_what_is_left_out_is_as_the_page_begins(reader, alternatives):
     assert ExperimentVersion.objects.get().rules == form.rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "field", "said"),
     [
@@ -102,6 +106,7 @@ def test_judgments_that_are_not_there_are_refused_by_field(reader, alternatives,
     assert not StoredExperiment.objects.exists()
 
 
+@pytest.mark.slow
 def test_only_who_may_analyse_makes_an_experiment_and_on_no_other_teams_catalogue(
     alternatives, team, users
 ):

@@ -28,6 +28,7 @@ def everything(program, where):
     return rows
 
 
+@pytest.mark.slow
 def test_long_tables_are_read_stretch_by_stretch(study, program):
     for limit in (1, 7, 1000):
         rows = everything(program, f"{MINE}judgments/?limit={limit}")
@@ -77,6 +78,7 @@ def test_scores_and_labels_are_read(study, program):
     assert len(rows) == labels["n_labels"]
 
 
+@pytest.mark.slow
 def test_files_are_listed_with_links_that_a_token_opens(study, program, users):
     files = program.get(f"{MINE}files/").json()
     names = {file["name"] for file in files}
@@ -101,6 +103,7 @@ def test_no_secret_of_a_marketplace_is_answered(study, program):
     assert not {"access_key_id", "encrypted_secret", "secret"} & row.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(name for name, method in OF_A_STUDY if method == "get"))
 def test_a_read_costs_a_bounded_number_of_statements(study, program, name):
     where = address(name, "mine")
@@ -117,6 +120,7 @@ def test_a_read_costs_a_bounded_number_of_statements(study, program, name):
     assert not [sql for sql, n in Counter(statements).items() if n > MOST_REPEATS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["items", "submissions", "judgments", "adjudications"])
 def test_a_long_list_costs_as_much_as_a_short_one(study, researcher, program, name):
     large = rating_study("large", owner=researcher, n_items=40)

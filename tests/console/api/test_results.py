@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 MINE = "/api/v1/studies/mine/"
 
 
+@pytest.mark.slow
 def test_results_are_those_of_the_page(study, program, rosa):
     content = program.get(f"{MINE}results/").json()
     version = HumanResults.objects.get()
@@ -30,6 +31,7 @@ def test_results_are_those_of_the_page(study, program, rosa):
     assert set(view.verdict.sentences) <= set(question["advice"])
 
 
+@pytest.mark.slow
 def test_results_are_stored_once_and_not_computed_by_a_read(study, program):
     for _ in range(3):
         assert program.get(f"{MINE}results/").status_code == 200
@@ -58,6 +60,7 @@ def test_a_study_without_judgments_has_no_results(study, program):
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
+@pytest.mark.slow
 def test_the_best_metrics_are_those_of_the_page(study, program, rosa):
     add_scores(study, "other")
     content = program.get(f"{MINE}validation/best/").json()

@@ -122,6 +122,7 @@ def first_fault(operation: Any, mode: GenerationMode, headers: dict[str, str]) -
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_every_answer_is_one_that_the_schema_has(headers, mode):
     faults = [first_fault(operation, mode, headers) for operation in operations()]

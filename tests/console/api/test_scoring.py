@@ -64,6 +64,7 @@ def confirm(program: Any, row: Any, key: str = "score") -> Any:
     return program.send("post", where, **{"Idempotency-Key": key})
 
 
+@pytest.mark.slow
 def test_a_metric_is_scored_with_its_settings_once_confirmed(study, program):
     row = done(ask(program, "distinct_n", n=3), 202)
     assert (row["parameters"], row["confirmed_at"]) == ({"n": 3}, None)
@@ -85,6 +86,7 @@ def test_metrics_are_listed_with_their_settings(study, program, users):
     assert not names & {"judge", "geval"}
 
 
+@pytest.mark.slow
 def test_a_judge_is_asked_once_it_is_confirmed_and_once_for_a_key(program, judge, connection):
     row = done(ask_judge(program, connection), 202)
     assert Decimal(row["estimate"]["estimate"]["usd"]) > 0
@@ -105,6 +107,7 @@ def test_a_confirmation_needs_a_key(program, connection):
     assert list(answer.json()["errors"]) == ["Idempotency-Key"]
 
 
+@pytest.mark.slow
 def test_the_cap_stops_a_judge_also_when_it_is_resumed(program, judge, connection, settings):
     settings.JUDGE = {"JUDGE_CONCURRENCY": "1"}
     free = {"usd_per_million_input": 0, "usd_per_million_output": 0, "max_usd": None}
@@ -115,6 +118,7 @@ def test_the_cap_stops_a_judge_also_when_it_is_resumed(program, judge, connectio
     assert len(judge.bodies) == 3
 
 
+@pytest.mark.slow
 def test_what_a_judge_may_cost_is_said_to_who_may_see_money_alone(program, users, connection):
     row = done(ask_judge(program, connection, max_usd="0.07"), 202)
     job = done(confirm(program, row), 202)["job"]
@@ -129,6 +133,7 @@ def test_what_a_judge_may_cost_is_said_to_who_may_see_money_alone(program, users
             assert cap not in program_of(user, *scopes).get(where).content.decode(), where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "field"),
     [
@@ -148,6 +153,7 @@ def test_what_is_wrong_with_a_judge_is_said_at_its_setting(program, connection, 
     assert not ScoringRequest.objects.exclude(connection=None).exists()
 
 
+@pytest.mark.slow
 def test_who_may_not_spend_neither_asks_sees_nor_resumes_a_judge(users, program, connection):
     row = done(ask_judge(program, connection), 202)
     for small in (

@@ -101,6 +101,7 @@ def test_a_token_that_expired_or_of_a_closed_account_opens_nothing(researcher, s
     assert Program(new.text).get(ME).status_code == 401
 
 
+@pytest.mark.slow
 def test_a_token_shrinks_with_the_role_of_its_person(study, users):
     new = create_personal_token(user=users["researcher"], name="x", scopes=Scope.values, days=7)
     where = reverse("console:api:study", args=["mine"])
@@ -144,6 +145,7 @@ def test_no_teams_token_is_an_owner_or_more_than_its_maker(study, users):
         create_team_token(role=Role.ANALYST, created_by=users["researcher"], **values)
 
 
+@pytest.mark.slow
 def test_there_is_an_end_to_tokens_and_to_their_time(researcher):
     with pytest.raises(InvalidToken):
         create_personal_token(user=researcher, name="x", scopes=[], days=5000)

@@ -35,6 +35,7 @@ def scores_of(study):
     return "\n".join(["item,system,bleurt", *rows]).encode()
 
 
+@pytest.mark.slow
 def test_labels_collected_elsewhere_make_a_study(study, program):
     upload = send_labels(program)
     assert (upload["content"], upload["n_rows"]) == ("labels", 4)
@@ -88,6 +89,7 @@ def test_what_keeps_labels_from_being_imported_is_said(study, program):
     assert Study.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_scores_are_sent_mapped_and_imported(study, users):
     program = program_of(users["analyst"], "write")
     sent = send(program, scores_of(study), "scores.csv", content="scores", study="mine")

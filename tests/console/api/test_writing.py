@@ -32,6 +32,7 @@ def done(answer, status=200):
     return answer.json() if answer.content else None
 
 
+@pytest.mark.slow
 def test_a_study_begins_with_a_template(study, program):
     body = {"title": "New one", "template": "preference", "team": "lab"}
     answer = program.send("post", STUDIES, body)
@@ -189,6 +190,7 @@ def test_a_protocol_is_taken_away_as_a_file_checked_and_brought_back(study, prog
     assert yaml.safe_load(kept) == yaml.safe_load(text)
 
 
+@pytest.mark.slow
 def test_results_scores_and_labels_are_jobs(study, program):
     Job.objects.all().delete()
     question = study.questions.get().name

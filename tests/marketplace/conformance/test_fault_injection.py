@@ -142,6 +142,7 @@ def test_the_clock_is_set_and_time_does_its_work(fault_injection):
 # Faults
 
 
+@pytest.mark.slow
 def test_the_next_calls_of_an_operation_are_throttled_and_boto3_tries_again(fault_injection):
     client, url = fault_injection
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="throttle", times=2)

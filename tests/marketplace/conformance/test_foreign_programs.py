@@ -110,6 +110,7 @@ def test_dallinger_creates_extends_lists_and_expires_hits(service, dallinger_hit
     assert service.account_balance() == 100.0
 
 
+@pytest.mark.slow
 def test_dallinger_approves_and_pays_a_bonus(dallinger, service, mturk, worker):
     assignment_id = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
     assignment = service.get_assignment(assignment_id)
@@ -199,6 +200,7 @@ def psiturk_hit(**changes):
     } | changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sandbox", "live"])
 def test_psiturk_runs_a_study(psiturk, make_worker, mode):
     services = psiturk(mode)

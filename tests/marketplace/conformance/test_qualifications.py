@@ -282,6 +282,7 @@ def test_requirements_come_back_as_they_were_sent(mturk, chess):
     assert stored["ActionsGuarded"] == "PreviewAndAccept"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("comparator", "integers", "value", "is_met"),
     [

@@ -26,6 +26,7 @@ def facts(fake, posted):
     }
 
 
+@pytest.mark.slow
 def test_a_bonus_in_pounds_is_paid_once_however_often_it_is_said(ask, facts, fake):
     movements = LedgerTransaction.objects.count()
     first = ask("/bonus", **facts)
@@ -40,6 +41,7 @@ def test_a_bonus_in_pounds_is_paid_once_however_often_it_is_said(ask, facts, fak
     assert (status, answer["code"]) == (400, "token_used")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "code"),
     [

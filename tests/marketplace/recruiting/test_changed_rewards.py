@@ -2,6 +2,8 @@
 
 from decimal import Decimal
 
+import pytest
+
 from marketplace.models import RecruitedStudy, RecruiterCharge
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.standing import studies_of
@@ -13,6 +15,7 @@ def sum_of(*kinds):
     return tuple(sum(one.amount for one in rows.filter(kind=kind)) for kind in kinds)
 
 
+@pytest.mark.slow
 def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, fake, connection):
     """More is set aside for each place, and whoever was approved before is paid the rest."""
     there = fake.world.studies[posted.external_id]
@@ -31,6 +34,7 @@ def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, 
     assert told["charges"] == {"study": "24.0000", "reward": "12.0000"}
 
 
+@pytest.mark.slow
 def test_a_reward_that_is_changed_back_there_sets_nothing_more_aside(posted, fake):
     there = fake.world.studies[posted.external_id]
     for pence, charged in [(450, 24), (300, 16), (150, 8), (450, 24)]:
@@ -39,6 +43,7 @@ def test_a_reward_that_is_changed_back_there_sets_nothing_more_aside(posted, fak
         assert sum_of("study") == (charged,)
 
 
+@pytest.mark.slow
 def test_who_was_paid_a_raised_reward_keeps_it(posted, mturk, fake):
     there, submission = fake.world.studies[posted.external_id], hand_in(fake, posted)
     approve(mturk, submission)

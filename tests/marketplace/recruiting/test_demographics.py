@@ -56,6 +56,7 @@ def test_they_are_kept_encrypted_and_exported_by_worker_id(fake, posted, asked, 
     assert Job.objects.filter(kind="fetch_demographics").exists()
 
 
+@pytest.mark.slow
 def test_asked_again_they_are_the_same_and_gone_with_the_participant(fake, posted, asked):
     fetch_demographics(study=posted)
     worker = WorkerAccount.objects.get()
@@ -67,6 +68,7 @@ def test_asked_again_they_are_the_same_and_gone_with_the_participant(fake, poste
     assert not SessionDemographics.objects.exists()
 
 
+@pytest.mark.slow
 def test_none_are_kept_of_who_did_not_consent_left_or_sent_nothing(fake, posted, asked):
     left, _browser = begun(fake, posted)
     stopped, _browser = begun(fake, posted)

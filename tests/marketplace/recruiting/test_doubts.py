@@ -67,6 +67,7 @@ def claimed(fake, posted, *, opens=True, n_done=0):
     return submission
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_left", [False, True])
 @pytest.mark.parametrize(("opens", "n_done"), [(True, 0), (True, 1), (False, 0)])
 def test_a_code_without_the_work_is_put_before_a_person_once(
@@ -96,6 +97,7 @@ def test_a_code_without_the_work_is_put_before_a_person_once(
     assert paid(fake, "reward") == [200]
 
 
+@pytest.mark.slow
 def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake, posted):
     submission, _browser = begun(fake, posted)
     fake.world.leave(submission, "TIMED-OUT")
@@ -112,6 +114,7 @@ def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake,
     assert not open_doubts().exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("is_left", "there"), [(True, "APPROVED"), (False, "REJECTED")], ids=["left", "rejected"]
 )
@@ -134,6 +137,7 @@ def test_one_approved_hit_pays_no_participation(fake, posted, mturk, code, is_le
     assert first.status == "Approved"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_approved", [True, False])
 def test_who_finishes_after_all_is_doubted_no_more(fake, posted, mturk, is_approved):
     """An approval of the first page waits for the rest."""
@@ -164,6 +168,7 @@ def test_who_was_asked_back_has_a_day_to_return_the_place(fake, posted):
     assert doubt.basis == {"category": "NO_DATA"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_place", [True, False])
 def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, mturk, has_place):
     approve(mturk, hand_in(fake, posted))
@@ -183,6 +188,7 @@ def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, 
     assert "submissions" not in fake.calls
 
 
+@pytest.mark.slow
 def test_who_withdraws_after_an_approval_and_claims_the_work_is_doubted(fake, posted, mturk):
     submission, browser = begun(fake, posted)
     approve_submitted(mturk)
@@ -194,6 +200,7 @@ def test_who_withdraws_after_an_approval_and_claims_the_work_is_doubted(fake, po
     assert (submission.status, paid(fake, "reward")) == ("REJECTED", [])
 
 
+@pytest.mark.slow
 def test_a_rejection_taken_back_of_part_of_the_work_is_put_before_a_person(fake, posted, mturk):
     submission, _browser = begun(fake, posted)
     first = Assignment.objects.get(status="Submitted")
@@ -208,6 +215,7 @@ def test_a_rejection_taken_back_of_part_of_the_work_is_put_before_a_person(fake,
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
 
+@pytest.mark.slow
 def test_a_submission_that_is_gone_there_holds_up_no_other(fake, posted, mturk):
     gone, other = hand_in(fake, posted), hand_in(fake, posted)
     approve(mturk, gone)
@@ -259,6 +267,7 @@ def test_work_that_came_since_it_was_listed_is_not_rejected(fake, posted, mturk)
     assert not open_doubts().exists()
 
 
+@pytest.mark.slow
 def test_a_refused_approval_after_a_withdrawal_is_charged_to_nobody(fake, posted, mturk):
     submission, browser = begun(fake, posted)
     approve_submitted(mturk)
@@ -272,6 +281,7 @@ def test_a_refused_approval_after_a_withdrawal_is_charged_to_nobody(fake, posted
     assert not RecruiterCharge.objects.filter(kind="reward").exists()
 
 
+@pytest.mark.slow
 def test_a_rejection_of_work_in_the_minutes_of_grace_waits_for_its_late_code(fake, posted, mturk):
     fake.world.now = clock.now()
     submission, browser, _answer = arrive(fake, posted)
@@ -301,6 +311,7 @@ def test_a_stopped_study_is_not_over_while_a_place_has_a_word_that_is_not_known(
     assert open_doubts().count() == 1
 
 
+@pytest.mark.slow
 def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fake, posted, mturk):
     submission, _browser = begun(fake, posted)
     first = Assignment.objects.get(status="Submitted")
@@ -318,6 +329,7 @@ def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fa
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
 
+@pytest.mark.slow
 def test_an_approval_that_was_refused_once_can_be_made_again(fake, mturk, handed_in):
     one, two = assignments(handed_in)
     fake.fail_next("move_submission", "400")  # for want of money, say
@@ -329,6 +341,7 @@ def test_an_approval_that_was_refused_once_can_be_made_again(fake, mturk, handed
     assert (handed_in.status, Session.objects.get().state) == ("APPROVED", "approved")
 
 
+@pytest.mark.slow
 def test_a_rejection_taken_back_before_it_was_sent_is_not_sent(fake, posted, mturk, monkeypatch):
     done, move = [], operations.move_submission
 
@@ -344,6 +357,7 @@ def test_a_rejection_taken_back_before_it_was_sent_is_not_sent(fake, posted, mtu
     assert (done, submission.status) == (["APPROVE"], "APPROVED")
 
 
+@pytest.mark.slow
 def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, mturk, handed_in):
     fake.fail_next("move_submission", "400")  # for want of money, say
     approve(mturk, handed_in)
@@ -371,6 +385,7 @@ def test_an_approval_during_a_look_has_the_study_looked_at_again(fake, posted, m
     assert RecruitedStudy.objects.get().n_payable_there is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_returned", [True, False])
 def test_a_held_place_delays_an_erasure_for_thirty_days_at_most(fake, posted, is_returned):
     submission, browser, _answer = arrive(fake, posted)

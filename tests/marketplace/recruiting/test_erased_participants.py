@@ -78,6 +78,7 @@ def test_what_their_recruiter_lists_brings_nobody_back(fake, posted, erased):
     assert nobody_is_known()
 
 
+@pytest.mark.slow
 def test_who_was_erased_before_time_paid_them_is_charged_for_once(fake, posted, erased):
     call_recruiters()
     assert not RecruiterCharge.objects.filter(kind="reward").exists()
@@ -89,6 +90,7 @@ def test_who_was_erased_before_time_paid_them_is_charged_for_once(fake, posted, 
     assert nobody_is_known()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "n_paid"), [("left", 0), ("approved by time", 1)])
 def test_whose_approval_was_not_sent_is_charged_for_if_paid(
     fake, posted, mturk, how, n_paid, handed_in
@@ -118,6 +120,7 @@ def test_who_left_and_was_erased_holds_no_place(fake, posted, how):
     assert free_and_needed(posted) == before
 
 
+@pytest.mark.slow
 def test_erased_work_holds_a_place_if_paid_and_none_if_rejected(fake, posted, erased):
     call_recruiters()
     free, _needed = free_and_needed(posted)
@@ -130,12 +133,14 @@ def test_erased_work_holds_a_place_if_paid_and_none_if_rejected(fake, posted, er
     assert free_and_needed(posted)[0] == free
 
 
+@pytest.mark.slow
 def test_the_link_of_an_erased_participation_is_refused(fake, posted, erased):
     answer = join(posted, erased)
     assert (answer.status_code, answer.context["code"]) == (400, "erased")
     assert nobody_is_known()
 
 
+@pytest.mark.slow
 def test_nothing_that_is_kept_says_which_submission_it_was(fake, posted, erased, settings):
     assert ErasedSubmission.objects.get().seal != erased.id
     assert RecruiterEvent.objects.get().submission_id == ""
@@ -144,6 +149,7 @@ def test_nothing_that_is_kept_says_which_submission_it_was(fake, posted, erased,
     assert nobody_is_known()  # recognised by the earlier key, too
 
 
+@pytest.mark.slow
 def test_somebody_else_who_waits_there_is_still_put_before_a_person(fake, posted, erased):
     other = fake.world.arrive(fake.world.studies[posted.external_id])
     fake.world.enter(other, completion_code(posted))
@@ -151,6 +157,7 @@ def test_somebody_else_who_waits_there_is_still_put_before_a_person(fake, posted
     assert Intent.objects.get().session.submission_id == other.id
 
 
+@pytest.mark.slow
 def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, posted, handed_in):
     fake.world.approve(handed_in)
     call_recruiters()
@@ -166,6 +173,7 @@ def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, post
     assert (after.amount, after.external_id) == (charge.amount, f"erased:{charge.pk}")
 
 
+@pytest.mark.slow
 def test_pay_before_an_erasure_is_charged_once_its_price_is_known(fake, posted, monkeypatch):
     fake.world.approve(hand_in(fake, posted))
     with monkeypatch.context() as unheard:
@@ -181,6 +189,7 @@ def test_pay_before_an_erasure_is_charged_once_its_price_is_known(fake, posted, 
     assert paid(fake, "reward") == [200]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["written", "sent", "uncertain"])
 def test_erasure_waits_for_a_decision_that_is_not_settled_there(state, handed_in):
     Assignment.objects.update(status="Approved")
@@ -200,6 +209,7 @@ def test_erasure_waits_for_a_decision_that_is_not_settled_there(state, handed_in
     assert nobody_is_known()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ["approve", "reject"])

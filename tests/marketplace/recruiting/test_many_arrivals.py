@@ -29,6 +29,7 @@ def study(transactional_db, make_keys):
     assert_ledger_balances()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_as_many_arrivals_as_twice_the_places(study):
     def arrive(number):
@@ -51,6 +52,7 @@ def test_as_many_arrivals_as_twice_the_places(study):
         assert hit.accepted_count == MAX_ASSIGNMENTS
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_one_submission_in_fifty_tabs_is_one_session(study):
     def arrive(_number):

@@ -118,6 +118,7 @@ def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_typ
     assert places_for(hit_type, 100) == 2  # as many as one HIT wants judgments
 
 
+@pytest.mark.slow
 def test_no_more_places_are_sold_than_judgments_need(hit_type, fake, connection, mturk):
     def too_many(expected, act):
         with refused(InvalidParameter, "too_many_places") as found:
@@ -159,6 +160,7 @@ def test_a_place_that_was_given_back_is_not_bought_again(fake, posted):
     assert numbers(found.value)[-1] == "4"
 
 
+@pytest.mark.slow
 def test_every_place_that_is_paid_for_has_work(hit_type, fake, connection):
     study = publish(connection, hit_type, items_per_session=3)
     assert study.places == 3
@@ -239,6 +241,7 @@ def test_places_at_a_reward_that_was_raised_there_are_charged_as_there(posted, m
     assert charges() == [8, 16, 6]  # four raised, one more
 
 
+@pytest.mark.slow
 def test_made_up_arrivals_turn_nobody_away(fake, posted, monkeypatch):
     real, asked = operations.submission, []
 
@@ -281,6 +284,7 @@ def pressed(act):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "change_study", "study"])
 def test_one_study_results_whatever_is_lost(connection, hit_type, fake, mturk, operation, fault):
@@ -350,6 +354,7 @@ def test_whoever_has_begun_comes_back_though_prolific_is_away(fake, posted):
     assert Session.objects.get().items.count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operation", "fault"),
     [
@@ -371,6 +376,7 @@ def test_an_approval_is_paid_once_there_and_nothing_here(fake, mturk, operation,
     assert store_audit().n_problems == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_done", [1, 2])
 def test_an_approval_waits_until_the_participant_has_come_back(fake, mturk, posted, n_done):
     submission, browser, _answer = arrive(fake, posted)
@@ -389,6 +395,7 @@ def test_an_approval_waits_until_the_participant_has_come_back(fake, mturk, post
     assert paid(fake, "reward") == [200]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, status, is_first):
@@ -485,6 +492,7 @@ def test_a_rejection_taken_back_is_none_though_it_was_found_there(fake, mturk, h
     assert (set(statuses()), handed_in.status) == ({"Approved"}, "APPROVED")
 
 
+@pytest.mark.slow
 def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(
     fake, mturk, posted, handed_in
 ):
@@ -505,6 +513,7 @@ def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(
     assert paid(fake, "reward") == [200]
 
 
+@pytest.mark.slow
 def test_who_is_rejected_here_and_ran_out_of_time_there_holds_no_place(fake, mturk, posted):
     before = free_and_needed(posted)[0]
     submission, _browser = begun(fake, posted, 2)
@@ -568,6 +577,7 @@ def test_a_refusal_names_no_participant(bonus, earner):
 BEFORE_PAYING = ("submission", "prepare_bonuses", "submissions", "balance")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operation", "fault", "n"),
     [
@@ -584,6 +594,7 @@ def test_a_bonus_is_paid_once_though_answers_are_lost(fake, bonus, operation, fa
     assert (Intent.objects.get().state, charges("bonus")) == ("done", [2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["lose", "429", "500"])
 def test_a_bonus_that_does_not_show_is_uncertain(fake, mturk, connection, bonus, earner, fault):
     pay_in_pounds(mturk, connection, earner, amount="0.75", token="t2")

@@ -99,6 +99,7 @@ def decided(mturk, connection, good, bad, late):
     mturk.create_worker_block(WorkerId=session_of(bad).worker.worker_id, Reason="Careless")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", CALLED)
 def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, operation):
     fake.fail_next(operation, "drop")

@@ -392,6 +392,7 @@ def test_a_reload_brings_the_same_items_and_the_same_code(three):
     assert Session.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_who_knows_the_ids_in_a_link_reads_and_deletes_nothing(three, worker):
     """SONA's code of a participant is a short number: whoever walks them comes in, and no more."""
     mine = came(three, PID, "X1")
@@ -703,6 +704,7 @@ def test_late_work_is_kept_and_no_item_over_assigned(three, is_returned):
         assert Assignment.objects.live().filter(hit=hit).count() <= hit.max_assignments
 
 
+@pytest.mark.slow
 def test_erasing_a_participant_drops_the_join_and_keeps_the_work(three):
     work(came(three, "p1", "x1"), times=3)
     Assignment.objects.update(status="Approved")

@@ -130,6 +130,7 @@ def test_what_is_sent_is_followed_before_the_next_minute(fake, arrived, sends):
     assert follow_all_events() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fates",
     [
@@ -225,6 +226,7 @@ def test_one_event_is_one_whatever_id_it_is_sent_again_under(fake, connection):
     assert RecruiterEvent.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_what_is_forged_has_the_secret_asked_for_once_in_a_while(fake, connection, posted):
     def calls():
         before = len(fake.calls)

@@ -129,6 +129,7 @@ def row_of(made, study):
     return dict(zip(header, row, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [
@@ -178,6 +179,7 @@ def test_a_draft_with_no_readable_reward_waits(fake, connection, hit_type, monke
     assert (reload(study).state, connection.problem) == ("draft", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [None, [], "x", {}, {"id": 1}, {"results": {}}, [{}]])
 @pytest.mark.parametrize("of", ["submissions", "submission", "study"])
 def test_an_answer_that_cannot_be_read_is_of_one_study_alone(
@@ -201,6 +203,7 @@ def test_an_answer_that_cannot_be_read_is_of_one_study_alone(
     assert charges.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", [0, -5, "abc", None, 10**20, "NaN", [1], True])
 def test_a_price_that_cannot_be_is_nobodys_charge(mturk, monkeypatch, cost, handed_in):
     approve(mturk, handed_in)
@@ -219,6 +222,7 @@ def test_who_arrives_on_an_unreadable_answer_tries_again(fake, posted, monkeypat
     assert (answer.status_code, answer.context["code"]) == (400, "not_asked")
 
 
+@pytest.mark.slow
 def test_a_study_that_always_fails_and_a_slow_account_hold_up_no_decision(
     fake, mturk, connection, hit_type, posted, monkeypatch
 ):
@@ -239,6 +243,7 @@ def test_a_study_that_always_fails_and_a_slow_account_hold_up_no_decision(
     assert other.status == "APPROVED"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["send_message", "prepare_bonuses"])
 def test_a_failing_call_holds_up_no_decision(mturk, connection, monkeypatch, what, handed_in):
     if what == "send_message":
@@ -306,6 +311,7 @@ def approve_by_time():
     approve_overdue()
 
 
+@pytest.mark.slow
 def test_late_work_that_time_approves_is_approved_there(fake, posted):
     fake.world.now = clock.now()
     one, _browser, _answer = arrive(fake, posted)
@@ -362,6 +368,7 @@ def test_withdrawn_work_and_decisions_are_listed_after_an_erasure(panel, mturk, 
     assert {one["assignment_id"] for one in listed} == set(decided)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
 def test_who_stops_after_a_page_was_decided_on_has_that_deleted_too(fake, mturk, posted, decision):
     submission, browser = begun(fake, posted)
@@ -385,6 +392,7 @@ def test_who_stops_after_a_page_was_decided_on_has_that_deleted_too(fake, mturk,
     assert fake.world.paid == []
 
 
+@pytest.mark.slow
 def test_a_place_that_lapsed_is_free_and_holds_up_no_erasure(fake, posted):
     """Somebody does not consent, and lets the place run out instead of returning it."""
     fake.world.now = clock.now()
@@ -420,6 +428,7 @@ def test_places_of_another_study_of_the_hits_are_not_sold_again(fake, connection
     assert row["needed"] == 3
 
 
+@pytest.mark.slow
 def test_many_studies_cost_as_many_queries_as_one(fake, mturk, connection, hit_type, posted):
     """Each has its own places that are free and needed, of the same HITs and of parts of them."""
 
@@ -450,6 +459,7 @@ def test_who_holds_a_place_of_a_paused_study_tries_again_later(fake, posted, fau
     assert join(posted, one).context["code"] == "not_asked"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operation", "n_paid"), [("submissions", 0), ("bonus_pay", 1)])
 def test_nothing_more_is_paid_after_a_disconnection(
     fake, mturk, posted, connection, monkeypatch, operation, n_paid
@@ -472,6 +482,7 @@ def test_nothing_more_is_paid_after_a_disconnection(
     assert waiting.count() == 3 - n_paid
 
 
+@pytest.mark.slow
 def test_who_comes_after_an_erasure_is_excluded_later(
     fake, mturk, connection, hit_type, posted, handed_in
 ):
@@ -486,6 +497,7 @@ def test_who_comes_after_an_erasure_is_excluded_later(
     assert second.participant in fake.world.groups[posted.external_group_id]
 
 
+@pytest.mark.slow
 def test_a_bonus_that_shows_late_is_not_paid_again(fake, mturk, connection, handed_in):
     """No answer came, and a person said too soon that it was not done."""
     pay_in_pounds(mturk, connection, handed_in)
@@ -539,6 +551,7 @@ def test_places_of_another_size_are_held_against_judgments(mturk, connection, hi
     publish(connection, hit_type, items_per_session=1, places=4)
 
 
+@pytest.mark.slow
 def test_a_bonus_that_shows_late_is_no_other_bonus(fake, mturk, connection, posted, monkeypatch):
     """The first is paid, and shows some minutes later; the second never gets there at first."""
     hidden = []
@@ -573,6 +586,7 @@ def connect_again(fake, connection):
     RecruiterConnection.objects.update(settings=usd)
 
 
+@pytest.mark.slow
 def test_a_bonus_at_a_disconnected_account_is_refused(fake, mturk, connection, posted, handed_in):
     """One that waited is paid once it is requested again."""
     pay_in_pounds(mturk, connection, handed_in)
@@ -598,6 +612,7 @@ def test_a_bonus_at_a_disconnected_account_is_refused(fake, mturk, connection, p
     assert len(paid(fake, "bonus")) == 1
 
 
+@pytest.mark.slow
 def test_a_bonus_written_at_a_disconnection_is_refused(fake, mturk, connection, handed_in):
     approve(mturk, handed_in)
     minutes()
@@ -610,6 +625,7 @@ def test_a_bonus_written_at_a_disconnection_is_refused(fake, mturk, connection, 
     assert not erasure_obstacles(Session.objects.get().worker)
 
 
+@pytest.mark.slow
 def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connection, handed_in):
     pay_in_pounds(mturk, connection, handed_in)
     fake.fail_next("pay_bonuses", "500")
@@ -627,6 +643,7 @@ def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connectio
     assert (bonus.state, paid(fake, "bonus")) == ("uncertain", [])
 
 
+@pytest.mark.slow
 def test_a_new_token_of_a_connected_account_holds_up_no_bonus(fake, mturk, connection, posted):
     pay_in_pounds(mturk, connection, hand_in(fake, posted))
     connect_again(fake, connection)
@@ -653,6 +670,7 @@ def test_a_hit_type_that_always_fails_holds_up_no_other_of_its_rule(fake, mturk,
     assert "KeyError" in first.problem
 
 
+@pytest.mark.slow
 def test_a_rejection_taken_back_is_not_sent_again(fake, mturk, posted, monkeypatch):
     one, sent, real = hand_in(fake, posted), [], Transport._call
 
@@ -721,6 +739,7 @@ def test_ids_with_dashes_are_ids(fake, connection, hit_type, monkeypatch):
     assert (study.external_id, study.state) == (key, "active")
 
 
+@pytest.mark.slow
 def test_an_unknown_member_spoils_no_group(fake, mturk, connection, hit_type, posted, monkeypatch):
     another_study(connection, hit_type, mturk, excluded=(posted,))
     came = [hand_in(fake, posted) for _ in range(3)]
@@ -733,6 +752,7 @@ def test_an_unknown_member_spoils_no_group(fake, mturk, connection, hit_type, po
     assert RecruiterConnection.objects.get().problem == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 50])
 def test_a_refusing_group_is_retried(fake, mturk, connection, hit_type, posted, monkeypatch, most):
     another_study(connection, hit_type, mturk, excluded=(posted,))
@@ -747,6 +767,7 @@ def test_a_refusing_group_is_retried(fake, mturk, connection, hit_type, posted, 
     assert {one.participant for one in came} <= fake.world.groups[posted.external_group_id]
 
 
+@pytest.mark.slow
 def test_a_refused_rejection_leaves_the_place_as_it_is_there(mturk, posted, monkeypatch, handed_in):
     broken(monkeypatch, "move_submission", status=400)
     reject(mturk, handed_in)
@@ -773,6 +794,7 @@ def test_files_of_a_disconnected_recruiter_sum_paid_bonuses(mturk, posted, conne
     assert row_of(participants_file, posted)["bonus"] == "1.50"
 
 
+@pytest.mark.slow
 def test_an_approval_sent_again_takes_no_unknown_rejection_back(fake, mturk, handed_in):
     approve(mturk, handed_in)
     fake.fail_next("move_submission", "400")  # as for want of money
@@ -817,6 +839,7 @@ def test_from_a_list_that_lacks_somebody_nothing_follows_of_them(fake, posted, m
     assert Intent.objects.filter(kind="doubt", state="uncertain").count() == 1
 
 
+@pytest.mark.slow
 def test_a_stopped_study_with_an_unreadable_row_is_followed(fake, mturk, posted, monkeypatch):
     """The row is of a stranger, who enters a code that was passed on."""
     approve(mturk, hand_in(fake, posted))
@@ -863,6 +886,7 @@ def test_to_connect_again_forgets_no_setting_of_the_connection(fake, requester, 
     assert RecruiterConnection.objects.get().settings == facts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["\ud800", "\x00"])
 def test_a_refusal_is_written_down_whatever_its_text_is(fake, mturk, monkeypatch, text, handed_in):
     approve(mturk, handed_in)
@@ -878,6 +902,7 @@ def test_a_refusal_is_written_down_whatever_its_text_is(fake, mturk, monkeypatch
     assert (approval.state, "Too little" in approval.problem) == ("refused", True)
 
 
+@pytest.mark.slow
 def test_a_token_of_a_refused_bonus_pays_nobody_else(fake, mturk, connection, posted):
     one, other = hand_in(fake, posted), hand_in(fake, posted)
     pay_in_pounds(mturk, connection, one, token="t1")
@@ -920,6 +945,7 @@ def test_a_group_may_have_unknown_members(fake, mturk, connection, hit_type, pos
     assert another_study(connection, hit_type, mturk, excluded=(posted,)).state == "active"
 
 
+@pytest.mark.slow
 def test_a_blocked_worker_is_left_out_though_others_are_gone(fake, mturk, posted, monkeypatch):
     came = [hand_in(fake, posted) for _ in range(3)]
     workers = [session_of(one).worker.worker_id for one in came]
@@ -935,6 +961,7 @@ def test_a_blocked_worker_is_left_out_though_others_are_gone(fake, mturk, posted
     assert RecruiterConnection.objects.get().problem == ""
 
 
+@pytest.mark.slow
 def test_a_deleted_group_of_blocked_workers_is_remade(fake, mturk, hit_type, posted, handed_in):
     fake.world.groups.clear()  # somebody tidies up: it is empty
     worker = Session.objects.get().worker.worker_id
@@ -953,6 +980,7 @@ def test_a_deleted_group_of_blocked_workers_is_remade(fake, mturk, hit_type, pos
     assert RecruiterConnection.objects.get().problem == ""
 
 
+@pytest.mark.slow
 def test_a_group_that_was_deleted_there_is_missed_though_nobody_is_added(fake, mturk, posted):
     """That of blocked workers may be empty, and is named by each study all the same."""
     minutes(2)
@@ -977,6 +1005,7 @@ def test_a_group_whose_making_anew_failed_is_made_anew_a_minute_later(fake, mtur
     assert list(fake.world.groups.values()) == [{handed_in.participant}]
 
 
+@pytest.mark.slow
 def test_a_group_that_is_never_found_is_made_anew_once_a_day(fake, mturk, posted, monkeypatch):
     hand_in(fake, posted)
     broken(monkeypatch, "add_to_group", status=404)
@@ -986,6 +1015,7 @@ def test_a_group_that_is_never_found_is_made_anew_once_a_day(fake, mturk, posted
     assert len(fake.world.groups) == 2
 
 
+@pytest.mark.slow
 def test_a_deleted_group_of_participants_is_remade(
     fake, mturk, connection, hit_type, posted, handed_in
 ):

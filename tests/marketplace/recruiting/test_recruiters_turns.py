@@ -140,6 +140,7 @@ def test_a_rule_stops_what_it_did_not_hear_was_published(fake, mturk, created):
     assert (there.status, RecruitedStudy.objects.get().state) == ("COMPLETED", "stopped")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_by_arrival", [True, False])
 def test_a_stopped_study_is_open_again_as_it_is_there(
     fake, posted, mturk, is_by_arrival, handed_in
@@ -164,6 +165,7 @@ def test_a_stopped_study_is_open_again_as_it_is_there(
     assert charges() == [*before, Decimal(2)]
 
 
+@pytest.mark.slow
 def test_unconfirmed_places_of_a_stopped_study_are_found(fake, posted, mturk, hit_type):
     stop_study(study=posted)
     call_recruiters()
@@ -179,6 +181,7 @@ def test_unconfirmed_places_of_a_stopped_study_are_found(fake, posted, mturk, hi
     assert charges()[-1] == 2 * Decimal(2)
 
 
+@pytest.mark.slow
 def test_a_rule_counts_places_added_before_a_crash(fake, mturk, ruled, monkeypatch):
     there, real = fake.world.studies[ruled.external_id], posting.follow_study
     for _ in range(4):
@@ -200,6 +203,7 @@ def test_a_rule_counts_places_added_before_a_crash(fake, mturk, ruled, monkeypat
     assert sum(charges()) == Decimal(there.places) * 2 <= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 400, 500])
 def test_a_study_that_cannot_be_read_holds_up_no_other(
     fake, posted, mturk, connection, hit_type, monkeypatch, status
@@ -214,6 +218,7 @@ def test_a_study_that_cannot_be_read_holds_up_no_other(
     assert good.status == "APPROVED"
 
 
+@pytest.mark.slow
 def test_a_submission_that_cannot_be_read_holds_up_no_other(
     fake, posted, mturk, connection, monkeypatch
 ):
@@ -250,6 +255,7 @@ def test_who_holds_a_place_of_a_study_that_was_closed_since_is_let_in(fake, post
     assert session_of(place).items.count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 500])
 def test_unreadable_rows_stop_nothing(
     fake, posted, mturk, connection, hit_type, monkeypatch, status
@@ -267,6 +273,7 @@ def test_unreadable_rows_stop_nothing(
     assert (good.status, called.n_waiting) == ("APPROVED", 4)
 
 
+@pytest.mark.slow
 def test_five_failed_rounds_are_followed_by_a_pause(fake, posted, mturk, monkeypatch):
     asked, bad = [], hand_in(fake, posted)
     real = operations.submission
@@ -287,6 +294,7 @@ def test_five_failed_rounds_are_followed_by_a_pause(fake, posted, mturk, monkeyp
     assert bad.status == "APPROVED"
 
 
+@pytest.mark.slow
 def test_who_finishes_before_a_rejection_is_sent_is_not_rejected(fake, posted, mturk):
     submission, browser = begun(fake, posted)
     fake.world.enter(submission, completion_code(posted))
@@ -300,6 +308,7 @@ def test_who_finishes_before_a_rejection_is_sent_is_not_rejected(fake, posted, m
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
 
 
+@pytest.mark.slow
 def test_an_unknown_price_delays_no_charge(fake, posted, mturk, connection, hit_type, monkeypatch):
     ask_for_more(mturk, hit_type, n=2)
     second, cost = draft(connection, hit_type, reward=Decimal("1.75"))

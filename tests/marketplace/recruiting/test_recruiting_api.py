@@ -149,6 +149,7 @@ def test_only_the_hits_of_the_batch_are_reserved(fake, published):
     assert annotations == {"assay:one:0", "assay:one:1", "assay:one:2"}
 
 
+@pytest.mark.slow
 def test_more_places_are_priced_and_then_paid_for_once(ask, fake, published, mturk):
     token = published.token
     act(ask, token, "price", places=5)
@@ -201,6 +202,7 @@ def test_what_was_done_under_a_token_is_not_done_again(ask, fake, drafted):
     assert fake.calls.count("move_study") == 1
 
 
+@pytest.mark.slow
 def test_decisions_show_in_the_status_and_move_nothing(ask, fake, drafted, mturk, hit_type):
     status, _answer = ask("/hand-over", hit_type_id=hit_type)
     assert status == 200
@@ -268,6 +270,7 @@ def test_a_call_that_nobody_answered_is_settled_by_a_person(ask, fake, published
     assert ask("/settle", call=intent.pk, was_done=False)[0] == 400
 
 
+@pytest.mark.slow
 def test_owners_see_submissions_and_uncertain_calls_first(ask, fake, published, requester):
     session = session_of(hand_in(fake, published))
     facts = {"connection": session.connection, "session": session, "kind": "message"}
@@ -295,6 +298,7 @@ def test_owners_see_submissions_and_uncertain_calls_first(ask, fake, published, 
     assert colleague("", **HITS)[1]["calls"][0]["submission_id"] == session.submission_id
 
 
+@pytest.mark.slow
 def test_an_owners_key_erases_a_participant(ask, fake, published, requester, mturk):
     done = hand_in(fake, published)
     worker = session_of(done).worker
@@ -312,6 +316,7 @@ def test_an_owners_key_erases_a_participant(ask, fake, published, requester, mtu
     assert reason(ask("/erase", **stranger)) == (400, "unknown_participant")
 
 
+@pytest.mark.slow
 def test_a_later_round_excludes_earlier_participants(ask, fake, drafted, connected, hit_type):
     act(ask, drafted, "publish", confirmed="6.00")
     first = hand_in(fake, RecruitedStudy.objects.get())
@@ -352,6 +357,7 @@ def test_what_cannot_be_is_refused(ask, path, content, code):
     assert reason(ask(path, **content)) == (400, code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "code"),
     [

@@ -77,6 +77,7 @@ def over_budget(expected):
     return [Decimal(number) for number in found] == [Decimal(number) for number in expected]
 
 
+@pytest.mark.slow
 def test_what_matches_is_recruited_without_the_programs_doing(fake, mturk, created):
     """Nothing is held, and a study is published once the program has made all of its HITs."""
     assert created.paid_by == "recruiter"
@@ -132,6 +133,7 @@ def test_a_study_is_stopped_when_the_program_expires_its_hits(fake, mturk, study
     assert attached.problem == ""
 
 
+@pytest.mark.slow
 def test_what_all_studies_of_a_rule_cost_is_held_against_its_amount(fake, mturk, study):
     """Four participants of the first were paid 8.00 with fees, of 30."""
     for submission in [hand_in(fake, study) for _ in range(4)]:
@@ -144,6 +146,7 @@ def test_what_all_studies_of_a_rule_cost_is_held_against_its_amount(fake, mturk,
     assert over_budget([24, 22, 30])
 
 
+@pytest.mark.slow
 def test_hits_that_come_as_others_expire_are_done(fake, mturk, study):
     """A program that has some open at any time: its new ones are not taken for the old."""
     for _ in range(4):
@@ -154,6 +157,7 @@ def test_hits_that_come_as_others_expire_are_done(fake, mturk, study):
     assert studies_there(fake) == [("ACTIVE", 6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["a code without the work", "no consent"])
 def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, study, how):
     """The one may be rejected, and the other, who was asked back, return."""
@@ -248,6 +252,7 @@ def test_what_another_hit_type_is_about_to_spend_is_not_spent_again(mturk, creat
     assert over_budget([8, 7, 30])
 
 
+@pytest.mark.slow
 def test_money_that_came_back_is_the_rules_again(fake, mturk, study):
     """Nobody comes to four studies of 8.00, of 30."""
     for _round in range(3):
@@ -259,6 +264,7 @@ def test_money_that_came_back_is_the_rules_again(fake, mturk, study):
     assert studies_there(fake) == [("COMPLETED", 4)] * 3 + [("ACTIVE", 4)]
 
 
+@pytest.mark.slow
 def test_who_ran_out_of_time_holds_a_share_of_a_stopped_study_and_not_all_of_it(fake, mturk, study):
     """Of four places of 2.00 one is paid, another's time ran out, and nobody came to the others:
     a late code may have 2.00 more paid, of 30."""
@@ -294,6 +300,7 @@ def test_of_two_rules_the_one_that_is_connected_has_what_comes(fake, mturk, conn
     assert AttachedHitType.objects.get().rule.connection == connection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_left", [True, False])
 def test_a_place_in_doubt_is_bought_again_if_time_pays_it(fake, mturk, rule, is_left):
     """Of four participants one does not consent, and enters the code all the same. The answer to
@@ -356,6 +363,7 @@ def test_who_entered_a_code_after_the_time_holds_the_place(fake, study):
     assert free_and_needed(study) == (3, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "calculate_cost", "study"])
 @pytest.mark.parametrize("fault", ["drop", "lose", "500"])
 def test_one_study_comes_of_it_whatever_is_lost(fake, created, operation, fault):

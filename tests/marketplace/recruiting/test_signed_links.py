@@ -281,6 +281,7 @@ def open_link(study, submission, token):
     return join(study, submission, prolific_token=token).status_code
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_signed_link_lets_in_though_the_api_is_away(fake, posted, arrived, token_of):
     fake.faults["submission"] = ["500"] * 9
@@ -298,6 +299,7 @@ def test_a_signed_link_lets_in_though_the_api_is_away(fake, posted, arrived, tok
     assert "submission" not in fake.calls
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_expired_link_is_asked_of_the_recruiter(fake, posted, arrived, token_of):
     fake.faults["submission"] = ["500"]
