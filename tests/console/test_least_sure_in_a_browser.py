@@ -13,7 +13,6 @@ from tests.console.test_launch_in_a_browser import (
     TELEPHONE,
     assert_in_order,
     background_worker,
-    save_picture,
 )
 from tests.console.test_least_sure import answer_all, launch, site, study
 
@@ -34,7 +33,6 @@ def test_a_sample_where_the_judge_is_least_sure_is_launched_at_its_price(
         page.goto(f"/studies/{study.slug}/validation/")
         page.locator("#estimated-mean summary").click()
         assert_in_order(page)
-        save_picture(page, "estimated-mean")
         page.locator("#estimated-mean a[href$='?where=unsure']").click()
         with background_worker():
             expect(page.locator("[name=how][value=unsure]")).to_be_checked()
@@ -42,7 +40,6 @@ def test_a_sample_where_the_judge_is_least_sure_is_launched_at_its_price(
             # 7 HITs of one assignment at 0.12, without a fee here
             expect(page.locator("#price-unsure")).to_have_text("$0.84")
             assert_in_order(page)
-            save_picture(page, "least-sure")
             page.locator("button[form=launch-form].btn-primary").click()
             expect(page.locator("td a[href*='/batches/']")).to_have_count(2)
     batch = Batch.objects.latest("pk")
