@@ -60,6 +60,7 @@ def run(tmp_path_factory):
     return ask
 
 
+@pytest.mark.slow
 def test_json_lines_name_the_request_and_the_study(run):
     request_id, printed = run(LOG_FORMAT="json")
     request, later, failure = [json.loads(line) for line in printed.splitlines()]
@@ -79,6 +80,7 @@ def test_json_lines_name_the_request_and_the_study(run):
     assert "OSError: no room" in failure["exception"]
 
 
+@pytest.mark.slow
 def test_plain_lines_are_for_people(run):
     request_id, printed = run()
     assert f"request_id={request_id}" in printed
@@ -87,6 +89,7 @@ def test_plain_lines_are_for_people(run):
     assert "a secret in" not in printed
 
 
+@pytest.mark.slow
 def test_an_id_is_taken_from_ones_own_proxy_only(run):
     headers = {"x-request-id": "from-the-proxy-7"}
     assert run(proxies=1, headers=headers)[0] == "from-the-proxy-7"
@@ -95,6 +98,7 @@ def test_an_id_is_taken_from_ones_own_proxy_only(run):
     assert run(proxies=1, headers=forged)[0] != "a b"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log_format", ["json", "plain"])
 def test_no_line_holds_what_an_address_opens(run, log_format):
     printed = run(
@@ -107,6 +111,7 @@ def test_no_line_holds_what_an_address_opens(run, log_format):
     assert "Opens" not in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log_format", ["json", "plain"])
 def test_a_host_that_is_not_the_sites_is_one_short_warning(run, log_format):
     host = f"{'stranger.' * 100}example.org"
@@ -136,6 +141,7 @@ def test_a_log_format_there_is_not_is_refused_in_words(run):
     assert "LOG_FORMAT is 'xml'; it must be one of plain, json." in run(LOG_FORMAT="xml")[1]
 
 
+@pytest.mark.slow
 def test_importing_settings_writes_nothing_and_warns_of_nothing(tmp_path):
     """As in a container whose file system is read-only."""
     program = (

@@ -203,6 +203,7 @@ def start(request, tmp_path, upstream):
         process.wait(timeout=20)
 
 
+@pytest.mark.slow
 def test_the_site_is_reached_by_https_alone(start):
     proxy = start()
     answer = requests.get(
@@ -219,6 +220,7 @@ def test_the_site_is_reached_by_https_alone(start):
     assert "Secure" in page.headers["Set-Cookie"]
 
 
+@pytest.mark.slow
 def test_clients_are_limited_by_the_address_they_come_from_not_one_they_claim(start, upstream):
     proxy = start()
     with closing(sqlite3.connect(upstream.database)) as database, database:
@@ -265,6 +267,7 @@ def test_the_requester_api_is_at_the_root_of_its_name(start):
     assert "__type" in answer.json()
 
 
+@pytest.mark.slow
 def test_a_large_upload_goes_through_and_a_larger_one_does_not(start):
     proxy = start()
     form = proxy.form_headers(SITE)

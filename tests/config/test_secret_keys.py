@@ -44,11 +44,13 @@ def start(*arguments, **environment):
     )
 
 
+@pytest.mark.slow
 def test_a_server_with_keys_of_its_own_passes_the_deployment_check():
     ended = start(*CHECK)
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [CHECK, ("manage.py", "migrate", "--plan")])
 @pytest.mark.parametrize(
     ("environment", "message"),
@@ -73,6 +75,7 @@ def test_a_server_without_a_secret_key_serves_nothing():
     assert "ImproperlyConfigured: SECRET_KEY is not set" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_machine_of_ones_own_starts_without_keys_but_passes_no_deployment_check():
     environment = {"SITE_URL": "http://127.0.0.1:8000", "SECRET_KEY": "", "ENCRYPTION_KEYS": ""}
     assert start("manage.py", "check", **environment).returncode == 0
@@ -144,6 +147,7 @@ def test_former_keys_are_listed_after_the_present_one():
     assert encryption_keys(other, own_machine=True)[0] == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [

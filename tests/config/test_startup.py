@@ -27,6 +27,7 @@ def heavy_libraries() -> set[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [SETUP, REQUEST])
 def test_a_process_starts_without_heavy_libraries(code):
     done = subprocess.run(

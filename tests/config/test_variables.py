@@ -52,6 +52,7 @@ def start(**environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value", "remedy"), WRONG)
 def test_a_wrong_value_is_refused_in_a_line_that_names_it_and_the_remedy(name, value, remedy):
     ended = start(**{name: value})
@@ -62,6 +63,7 @@ def test_a_wrong_value_is_refused_in_a_line_that_names_it_and_the_remedy(name, v
     assert "hidden-word" not in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["true", "True", "1", "yes", "on", "false", "0", "no", "off", ""])
 def test_usual_words_for_true_and_false_are_taken(value):
     assert start(MARKETPLACE_TESTING=value).returncode == 0

@@ -16,6 +16,7 @@ from tests.documentation.pages import DOCS
 pytestmark = pytest.mark.once
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_committed_table_is_what_the_data_gives(shared_data):
     computed = gallery(shared_data)

@@ -135,6 +135,7 @@ def rare_crowd(seed, n_items=500):
     return columns, truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_model_that_loses_to_the_majority_on_a_rare_class_says_that_it_contradicts_it(seed):
     columns, truth = rare_crowd(seed)
@@ -171,6 +172,7 @@ def test_glad_recovers_planted_orders_by_a_gradient_that_is_that_of_its_loss():
     assert error < 1e-4
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10_000), method=st.sampled_from(CATEGORICAL))
 def test_neither_the_order_of_rows_nor_names_matter(seed, method):

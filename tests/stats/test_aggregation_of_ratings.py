@@ -145,6 +145,7 @@ def test_the_likelihood_of_bias_and_precision_is_the_joint_normals_and_never_fal
     assert result.iterations == 3
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     seed=st.integers(0, 10_000),
@@ -211,6 +212,7 @@ def test_strengths_maximise_the_likelihood(smoothing):
     assert result.labels["label"].to_numpy() == pytest.approx(expected - expected.mean(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_experiments_and_not_less_for_judgments_said_twice():
     rng = np.random.default_rng(1)
     strength = np.array([-1.0, -0.3, 0.3, 1.0])
@@ -348,6 +350,7 @@ def test_neither_the_unit_of_weights_nor_an_idle_annotator_matters():
     assert more["se"].to_numpy() == pytest.approx(once["se"].to_numpy())
 
 
+@pytest.mark.slow
 def test_intervals_for_new_items_and_annotators_hold_where_items_have_a_taste_of_their_own():
     rng, n_studies, n_items, n_annotators = np.random.default_rng(11), 200, 20, 5
     item, annotator = np.indices((n_items, n_annotators)).reshape(2, -1)
@@ -378,6 +381,7 @@ def test_of_one_annotator_intervals_are_for_new_items_alone():
     assert alone["se"].to_numpy() == pytest.approx(plain.to_numpy() * np.sqrt(60 / 59))
 
 
+@pytest.mark.slow
 def test_of_several_systems_the_one_that_annotators_differ_on_has_an_interval_for_new_annotators():
     rng, n_studies, n_items, n_annotators, n_systems = np.random.default_rng(13), 120, 30, 5, 4
     first, second = np.triu_indices(n_systems, 1)

@@ -32,6 +32,7 @@ def in_order(table):
     return table.sort_index().sort_index(axis=1).to_numpy()
 
 
+@pytest.mark.slow
 def test_the_majority_dawid_skene_and_one_coin_equal_crowd_kits(crowd, theirs):
     from crowdkit.aggregation import DawidSkene, MajorityVote, OneCoinDawidSkene
 
@@ -71,6 +72,7 @@ def test_mace_is_the_variational_bayes_of_its_authors():
     assert ranks == np.argsort(expected["knowing_exp_digamma"]).tolist()
 
 
+@pytest.mark.slow
 def test_mace_em_and_glad_come_near_crowd_kits(crowd, theirs):
     from crowdkit.aggregation import GLAD, MACE
 

@@ -177,6 +177,7 @@ def test_perfect_agreement_is_not_certain():
     assert "no_spread" in codes_of(alpha.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kappa", "margins", "n"),
     [(0.8, (0.5, 0.5), 10), (0.8, (0.1, 0.9), 20), (0.8, (0.2,) * 5, 20), (0.4, (0.5, 0.5), 40)],

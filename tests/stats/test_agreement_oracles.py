@@ -140,6 +140,7 @@ def test_one_way_icc_of_rotating_annotators_is_that_of_the_random_effects():
     assert icc.value == pytest.approx(between / (between + model.scale), abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("n_annotators", [2, 5])
@@ -207,6 +208,7 @@ def same(before: dict[str, Agreement], after: dict[str, Agreement], names=NAMES)
         assert after[name].reason is before[name].reason, name
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(crowds, st.integers(0, 2**32 - 1), st.sampled_from(LEVELS))
 def test_neither_the_order_of_rows_nor_names_matter(frame, seed, level):

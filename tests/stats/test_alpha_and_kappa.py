@@ -76,6 +76,7 @@ def test_its_standard_error_is_that_of_deleting_units_one_by_one(level, by):
     assert alpha(frame, level=level, clusters=clusters).se == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_its_ordinal_standard_error_barely_changes_where_values_are_binned():
     frame = random_crowd(np.random.default_rng(4), n_items=110, n_annotators=10)
     frame = frame.assign(value=frame["value"] + np.random.default_rng(5).random(len(frame)))

@@ -83,6 +83,7 @@ def test_one_grouping_agrees_with_the_integrated_likelihood() -> None:
     assert model.log_likelihood == pytest.approx(-best.fun, abs=0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_near_the_estimates_is_likelier(seed: int) -> None:
     """The search stopped short of the maximum where the likelihood was too rough to be climbed."""
@@ -116,6 +117,7 @@ def marginal() -> float:
     return float(share)
 
 
+@pytest.mark.slow
 def test_estimates_of_a_few_studies_are_near_the_truth(marginal: float) -> None:
     for seed in range(3):
         model = mixed_logistic(*study(seed, n_workers=30, n_each=15))

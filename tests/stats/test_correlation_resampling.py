@@ -259,6 +259,7 @@ def test_pearsons_influences_give_its_delta_variance():
     assert variance == pytest.approx((1 - found.value**2) ** 2 / 4000, rel=0.1)
 
 
+@pytest.mark.slow
 def test_many_cells_are_covered_where_items_are_shared():
     """Fisher's z over cells covers .73 here: 430 items of 12 systems, an effect of each item."""
     rng = np.random.default_rng(2)

@@ -155,6 +155,7 @@ def rejections(resample, n_systems, trials=120):
     return rejected / trials
 
 
+@pytest.mark.slow
 def test_metrics_with_favourites_of_their_own_differ_on_these_systems_but_not_on_new_ones():
     assert rejections("items", 8) > 0.2
     assert rejections("both", 8) <= 0.08

@@ -123,6 +123,7 @@ def test_nothing_is_told_from_zero_by_no_chance_or_one_item():
 N_STUDIES = 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_annotators", [4, 5])
 def test_ten_equal_systems_are_told_apart_in_few_studies(n_annotators):
     rng = np.random.default_rng(n_annotators)

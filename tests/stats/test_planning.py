@@ -182,6 +182,7 @@ def curve(frame: pd.DataFrame, **options) -> pd.DataFrame:
     return sample_size_curve(frame["human"], frame["a"], frame["b"], **arguments)
 
 
+@pytest.mark.slow
 def test_the_spread_is_that_of_studies_of_that_size():
     row = curve(pilot(10_000), n_items=[40], n_studies=500).iloc[0]
     deltas = []

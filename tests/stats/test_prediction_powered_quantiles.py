@@ -49,6 +49,7 @@ def test_an_untuned_quantile_is_that_of_the_published_algorithm(q):
     assert result.ci_high == values[np.searchsorted(values, high) + 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_rated", "q"), [(20, 0.5), (60, 0.9)])
 def test_quantiles_are_covered_as_often_as_said_and_narrower_than_peoples(n_rated, q):
     rng = np.random.default_rng(n_rated)

@@ -109,6 +109,7 @@ def study_of_batches(rng, sizes):
         yield np.where(np.isnan(batch), np.nan, truth), judge, batch.copy(), chance.copy()
 
 
+@pytest.mark.slow
 def test_intervals_of_all_looks_together_hold_the_mean_where_chances_follow_earlier_ratings():
     rng, n_trials, sizes = np.random.default_rng(6), 400, (30, 30, 40)
     held, alone, errors = 0, 0, []
@@ -179,6 +180,7 @@ def test_one_look_is_no_look_at_all_and_others_are_refused():
             confidence_at_look(look, looks)
 
 
+@pytest.mark.slow
 def test_looking_five_times_without_spending_misses_too_often_and_with_it_does_not():
     rng = np.random.default_rng(2)
     missed = {"spent": 0, "ignored": 0}

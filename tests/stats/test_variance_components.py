@@ -109,6 +109,7 @@ def test_annotators_of_one_item_each_cannot_be_told_from_the_residual():
         variance_components([1, 2, 3], ["a", "a", "a"], [1, 2, 3])
 
 
+@pytest.mark.slow
 def test_likelihood_estimates_do_not_hang_on_the_order_of_the_ratings():
     """The restricted likelihood is flat near its maximum: by differences in place of its slopes,
     the component of annotators came out .04 % off, and another one for each order and machine."""

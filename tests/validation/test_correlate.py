@@ -143,6 +143,7 @@ def test_metrics_are_compared_and_items_swapped_where_asked(tmp_path):
     assert comparisons[-1]["p"] == expected["p"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [
@@ -294,6 +295,7 @@ def test_clusters_of_items_widen_the_intervals(tmp_path):
         assert widths[0] > 1.2 * widths[1]
 
 
+@pytest.mark.slow
 def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: Write):
     path = write("item,system,human,a", "1,x,'bad',1")
     done = subprocess.run(

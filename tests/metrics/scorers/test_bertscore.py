@@ -65,6 +65,7 @@ def bert(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", [1, 2])
 def test_it_equals_the_authors_package(bert, layer):
     expected = oracle(bert, layer, PAIRS)

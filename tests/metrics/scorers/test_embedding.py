@@ -43,6 +43,7 @@ def packaged() -> Embedding:
     return Embedding()
 
 
+@pytest.mark.slow
 def test_batches_and_order_change_nothing(packaged):
     one_by_one = [value for pair in PAIRS for value in values(packaged, [pair])]
     assert values(packaged, PAIRS) == pytest.approx(one_by_one, abs=1e-5)

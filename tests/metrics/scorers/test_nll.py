@@ -78,6 +78,7 @@ def nats(scorer: Nll, examples: list[Example]) -> list[float]:
     return [scores["nll"].value for scores in scorer.score(examples)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def ours(response: str, reference: str, tokenizer: str = "google") -> dict[str, 
     }
 
 
+@pytest.mark.slow
 def test_rouge_equals_rouge_score_bit_for_bit_on_lmstyle_also_stemmed(lmstyle_pairs):
     for response, reference in lmstyle_pairs:
         assert ours(response, reference) == ORACLE.score(reference, response)
@@ -70,6 +71,7 @@ def test_rouge_equals_rouge_score_on_any_tokens(response, reference):
     assert ours(*texts) == ORACLE.score(texts[1], texts[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.text(), st.text())
 def test_rouge_equals_rouge_score_on_any_text(response, reference):

@@ -35,6 +35,7 @@ def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_it_is_the_cosine_of_what_the_saved_model_says_or_undefined(letters):
     pairs = [("abba", "ab"), ("abc", "xyz"), ("aab", "abb"), *[("ab" * n, "b") for n in range(99)]]
     scores = UniversalSentenceEncoder(model=letters).score(examples(pairs))

@@ -25,6 +25,7 @@ HELLO = [{"role": "user", "content": "Hello."}]
 SECRET = "sk-not-to-be-told"
 
 
+@pytest.mark.slow
 def test_an_answer_comes_with_its_model_and_usage(foreign):
     foreign.says(chat("Hi.", usage={"prompt_tokens": 9, "completion_tokens": 2}))
     answer = foreign.client().chat(HELLO, max_tokens=7, temperature=0.5, seed=None)
@@ -106,6 +107,7 @@ def test_what_is_no_answer_is_asked_for_again(foreign, garbage):
     assert len(foreign.bodies) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 400])
 def test_an_answer_that_never_ends_is_given_up(foreign, status):
     foreign.says(Says((b" " for _ in iter(partial(sleep, 0.01), True)), status))

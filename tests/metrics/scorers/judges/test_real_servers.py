@@ -59,6 +59,7 @@ def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_the_probe_finds_what_transformers_ignores(without_logprobs):
     seen = probe(without_logprobs)
     assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 0, False)
