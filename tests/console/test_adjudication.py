@@ -67,7 +67,7 @@ def test_the_candidate_with_least_agreement_comes_first_and_can_be_skipped(rosa,
     assert "Ann 10 – – Bob 90 – –" in words_of(page.content.decode())
     page = look(study, skip=1)
     assert "d0</a>" in page
-    assert "d1" not in page
+    assert "d1</a>" not in page
     assert "all_skipped" in codes_on(look(study, skip=2))
 
 

@@ -323,7 +323,7 @@ def answers_to(item: Item, faults: dict[str, str] | None = None) -> list[Answer]
 
 
 @pytest.fixture
-def item() -> Item:
+def item(db: None) -> Item:
     study = rating_study(n_items=1, systems=("a", "b", "c"), questions=())
     study.items.get().candidates.filter(key="b").update(text=study.items.get().reference)
     return item_of(study, read_document(EVERY_KIND))
@@ -355,6 +355,7 @@ def test_words_fit_what_is_judged_responses_or_products(item: Item) -> None:
     assert SimulatedAnswers(item.study, seed=3).reasons == REASONS_OF_PRODUCTS
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("name", template_names())
 @pytest.mark.parametrize("fault", ["", "random", "straight_line", "copy_paste", "machine_like"])
 def test_the_templates_are_answered_with_consent_and_reasons_by_good_and_bad(name, fault):
@@ -374,7 +375,7 @@ SEED = 3
 
 
 @pytest.fixture
-def pages():
+def pages(db):
     """The study, and the tasks of its pages with their checks."""
     batch = batch_of(checked_study(*CHECKS, n_items=10))
     return batch.study, [
