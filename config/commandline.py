@@ -11,7 +11,7 @@ from django.core.management import execute_from_command_line
 from django.db.utils import DatabaseError
 from redis.exceptions import RedisError
 
-from error_codes import CodedError
+from error_codes import CodedError, InvalidValue
 from presentation.text_tables import printable
 from work.parent import end_with_supervisor
 
@@ -51,7 +51,8 @@ def main(argv: list[str]) -> int:
                 f"A disk is full: {error}. Make room where the command writes (the folder of "
                 "OBJECTS_URL, or `output`), and run it again."
             )
-        if not isinstance(error, CodedError):
+        # A value that a function cannot use and no command explained is a fault of the code.
+        if not isinstance(error, CodedError) or isinstance(error, InvalidValue):
             raise
         return _refuse(_error_text(error, as_json="--json" in argv))
     return 0
