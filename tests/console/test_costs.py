@@ -122,7 +122,10 @@ def test_a_studys_first_page_with_every_result_costs_no_more(rosa, studies):
     address = reverse("console:study", args=[study.slug])
     rosa.get(address)
     assert len(statements(rosa, address)) <= MOST_STATEMENTS
-    assert rosa.get(address).status_code == 200
+    shown = {one.url for one in rosa.get(address).context["figures"]}
+    assert {
+        reverse(f"console:{name}", args=[study.slug]) for name in ("results", "agreement")
+    } <= shown
 
 
 def test_these_tests_know_every_address():
