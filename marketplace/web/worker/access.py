@@ -193,6 +193,10 @@ def explain(
     **more: object,
 ) -> HttpResponse:
     """A page that says what happened and what to do."""
-    status = error.status if isinstance(error, WorkRefused) else 404
-    context = {"explanation": str(error), "code": error.code, "worker": worker_of(request)} | more
+    if isinstance(error, Missing):
+        # The error's own text is for programs, and not translated.
+        status, text = 404, _("This task does not exist, or you cannot see it.")
+    else:
+        status, text = error.status, str(error)
+    context = {"explanation": text, "code": error.code, "worker": worker_of(request)} | more
     return render(request, template, context, status=status)
