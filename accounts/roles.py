@@ -3,7 +3,6 @@
 One table, so that pages, API, commands and documentation answer from the same place.
 """
 
-from collections.abc import Container
 from enum import StrEnum
 
 from django.db.models import TextChoices
@@ -14,7 +13,9 @@ class Permission(StrEnum):
     """What somebody may do."""
 
     VIEW = "view"
-    """Read items, judgments under pseudonyms, and results; their charts with the data drawn."""
+    """Read items, and judgments under pseudonyms."""
+    VIEW_SYSTEMS = "view_systems"
+    """See which system a candidate is of, and read results; their charts with the data drawn."""
     VIEW_WORKERS = "view_workers"
     """See who a worker is: ids, comments, histories."""
     VIEW_MONEY = "view_money"
@@ -47,7 +48,9 @@ class Role(TextChoices):
 
 
 _ALL = frozenset(Permission)
-_OF_ANALYSTS = frozenset({Permission.VIEW, Permission.ANALYSE, Permission.EXPORT})
+_OF_ANALYSTS = frozenset(
+    {Permission.VIEW, Permission.VIEW_SYSTEMS, Permission.ANALYSE, Permission.EXPORT}
+)
 
 PERMISSIONS: dict[Role, frozenset[Permission]] = {
     Role.OWNER: _ALL,
@@ -55,7 +58,12 @@ PERMISSIONS: dict[Role, frozenset[Permission]] = {
     Role.RESEARCHER: _ALL - {Permission.OWN, Permission.MANAGE, Permission.VIEW_AUDIT_LOG},
     Role.ADJUDICATOR: frozenset({Permission.VIEW, Permission.ADJUDICATE}),
     Role.ANALYST: _OF_ANALYSTS,
-    Role.AUDITOR: frozenset({Permission.VIEW, Permission.VIEW_MONEY, Permission.VIEW_AUDIT_LOG}),
+    Role.AUDITOR: frozenset(
+        {
+            *(Permission.VIEW, Permission.VIEW_SYSTEMS),
+            *(Permission.VIEW_MONEY, Permission.VIEW_AUDIT_LOG),
+        }
+    ),
 }
 
 
@@ -72,7 +80,7 @@ class Scope(TextChoices):
 
 
 SCOPES: dict[Scope, frozenset[Permission]] = {
-    Scope.READ: frozenset({Permission.VIEW, Permission.EXPORT}),
+    Scope.READ: frozenset({Permission.VIEW, Permission.VIEW_SYSTEMS, Permission.EXPORT}),
     Scope.IDENTITIES: frozenset({Permission.VIEW_WORKERS}),
     Scope.MONEY: frozenset({Permission.VIEW_MONEY}),
     Scope.WRITE: frozenset({Permission.EDIT, Permission.ANALYSE, Permission.ADJUDICATE}),
@@ -92,15 +100,4 @@ def permissions_in_scopes(*scopes: str) -> frozenset[Permission]:
     return frozenset().union(*(SCOPES[Scope(scope)] for scope in scopes))
 
 
-def is_blind(permissions: Container[str]) -> bool:
-    """Whether somebody adjudicates and does nothing else: they are not to learn which system a
-    candidate is of."""
-    return Permission.ADJUDICATE in permissions and Permission.ANALYSE not in permissions
-
-
-# Those who may see and are not blind: a page that says which system did what is for them.
-SIGHTED_READERS = [
-    role
-    for role, permissions in PERMISSIONS.items()
-    if Permission.VIEW in permissions and not is_blind(permissions)
-]
+SYSTEM_VIEWERS = [role for role in Role if Permission.VIEW_SYSTEMS in PERMISSIONS[role]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.roles import Permission
 from annotation.agreement_versions import agreement_fingerprint
 from annotation.models import AgreementCoefficient, Study
 from console.result_figures import MOST_QUESTIONS, leader_figures, top_group_figures
 from console.results import current_version
+from console.stages import NEEDED
 from console.templatetags.numbers import coefficient, interval, words
 from hits.progress import StudyProgress
 from validation.rows import StoredResults
@@ -33,11 +35,15 @@ class Figure:
     url: str
 
 
-def figures_of(study: CountedStudy, progress: StudyProgress, kind: str) -> list[Figure]:
-    """Sizes, progress, and the results that are stored; nothing is computed here."""
+def figures_of(
+    study: CountedStudy, progress: StudyProgress, kind: str, permissions: Container[str]
+) -> list[Figure]:
+    """Sizes, progress, and the results that are stored and that somebody with these permissions may
+    see; nothing is computed here."""
     return [
         Figure(label, value, rests_on, reverse(f"console:{page}", args=[study.slug]))
         for label, value, rests_on, page in (*_sizes(study, progress, kind), *_results(study))
+        if NEEDED.get(page, Permission.VIEW) in permissions
     ]
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.roles import Permission, is_blind
+from accounts.roles import Permission
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Protocol, Study
 from console.models import ValidationOutcome
 from console.results import AGREEMENT, RESULTS, VALIDATION
@@ -81,7 +81,13 @@ def stage_facts(study: Study, **also: Any) -> StageFacts:
 
 
 # What somebody must be allowed to whom a stage leads, where not all who see the study may.
-NEEDED = {"review": Permission.REVIEW, "downloads": Permission.EXPORT}
+NEEDED = {
+    "review": Permission.REVIEW,
+    "results": Permission.VIEW_SYSTEMS,
+    "validation": Permission.VIEW_SYSTEMS,
+    "dialogues": Permission.VIEW_SYSTEMS,
+    "downloads": Permission.EXPORT,
+}
 
 
 def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
@@ -101,7 +107,7 @@ def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
         ("adjudication", _("Adjudication"), *_adjudication(standing)),
         ("labels", _("Labels"), *_labels(standing)),
         ("validation", _("Metrics"), *_result(has_both, standing[VALIDATION])),
-        *([] if is_blind(permissions) else _dialogues(study, standing)),
+        *_dialogues(study, standing),
         ("downloads", _("Downloads"), DONE if study.n_judgments else LATER, ""),
     ]
     return [

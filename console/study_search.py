@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet
 
-from accounts.roles import Permission, is_blind
+from accounts.roles import Permission
 from annotation.models import Annotator, Candidate, Item, Study
 from hits.models import Assignment
 
@@ -33,8 +33,8 @@ class Matches:
 class StudySearch:
     """What a study holds of these words, as far as the role may know; each kind is one query.
 
-    Who adjudicates and does nothing else learns of no system, nor of the keys of candidates,
-    which often are their systems' names. Who a worker is, only those know who may view workers.
+    Who may not view systems finds no system, and no key of a candidate, which often is its
+    system's name. Who a worker is, only those know who may view workers.
     """
 
     study: Study
@@ -42,8 +42,8 @@ class StudySearch:
     permissions: frozenset[Permission]
 
     @property
-    def is_blind(self) -> bool:
-        return is_blind(self.permissions)
+    def sees_systems(self) -> bool:
+        return Permission.VIEW_SYSTEMS in self.permissions
 
     @property
     def sees_workers(self) -> bool:
@@ -61,7 +61,7 @@ class StudySearch:
 
     def candidates(self) -> Matches:
         """By text, and by key for those who may know it."""
-        names = ("text",) if self.is_blind else ("text", "key")
+        names = ("text", "key") if self.sees_systems else ("text",)
         matching = _any([f"{name}__icontains" for name in names], self.words)
         rows = Candidate.objects.filter(matching, item__study=self.study)
         only = ("key", "blind_key", "system", "text", "item__key")
@@ -72,7 +72,7 @@ class StudySearch:
         rows = Candidate.objects.filter(
             item__study=self.study, system__icontains=self.words
         ).exclude(system="")
-        if self.is_blind:
+        if not self.sees_systems:
             rows = rows.none()
         counts = rows.order_by().values("system").annotate(n=Count("pk")).order_by("system")
         return Matches.of(counts)

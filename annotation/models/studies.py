@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from accounts.roles import Permission
 from annotation.cannot_judge import first_that_says_nothing
 from annotation.counts import counted
 from annotation.exceptions import QuestionUnknown, StudyUnknown
@@ -19,6 +20,8 @@ from error_codes import CodedText
 from work.contents.field import ContentField
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 
@@ -277,3 +280,11 @@ class Candidate(models.Model):
         if not self.system:
             return self.key
         return gettext("response {key}").format(key=self.blind_key[:4])
+
+    def name_for(self, permissions: Container[str]) -> str:
+        """Its key, or its blind name for somebody who may not see systems."""
+        return self.key if Permission.VIEW_SYSTEMS in permissions else self.blind_name
+
+    def system_for(self, permissions: Container[str]) -> str | None:
+        """Its system; None for somebody who may not see systems."""
+        return self.system if Permission.VIEW_SYSTEMS in permissions else None

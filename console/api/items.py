@@ -12,15 +12,18 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.models import Candidate, Item
+from console.api.candidates import CandidateName, SystemName
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import reads, stretches
 from console.api.pagination import stretch
 
 
 class CandidateSerializer(serializers.ModelSerializer[Candidate]):
-    system = serializers.SerializerMethodField(
-        help_text="Null for who may not export: who adjudicates is not told."
+    key = CandidateName(
+        source="*", help_text="For who may not view systems, a name that does not tell the system."
     )
+    system = SystemName(source="*", allow_null=True, help_text="Null for who may not view systems.")
+    position = serializers.SerializerMethodField(help_text="Null for who may not view systems.")
     picture = serializers.CharField(
         source="picture.sha256", default=None, allow_null=True, help_text="At /pictures/…"
     )
@@ -29,9 +32,9 @@ class CandidateSerializer(serializers.ModelSerializer[Candidate]):
         model = Candidate
         fields = ["id", "key", "system", "text", "picture", "position"]
 
-    def get_system(self, row: Candidate) -> str | None:
+    def get_position(self, row: Candidate) -> int | None:
         permissions = self.context["request"]._request.permissions
-        return row.system if Permission.EXPORT in permissions else None
+        return row.position if Permission.VIEW_SYSTEMS in permissions else None
 
 
 class ItemSerializer(serializers.ModelSerializer[Item]):
@@ -62,7 +65,8 @@ class Items(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        rows = _items().filter(study=self.study(slug))
+        study = self.study(slug)
+        rows = _items(self.permissions).filter(study=study)
         filters: dict[str, Any] = self.filters(ItemFilters)
         if words := filters.pop("q", ""):
             rows = rows.filter(Q(key__icontains=words) | Q(context__icontains=words))
@@ -76,12 +80,16 @@ class OneItem(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        row = get_object_or_404(_items(), study=self.study(slug), pk=item_id)
+        study = self.study(slug)
+        row = get_object_or_404(_items(self.permissions), study=study, pk=item_id)
         return Response(ItemSerializer(row, context={"request": request}).data)
 
 
-def _items() -> Any:
-    """With all that is answered, in as many statements for a thousand as for one."""
+def _items(permissions: frozenset[Permission]) -> Any:
+    """With all that is answered, in as many statements for a thousand as for one. The order of
+    candidates tells no system to who may not view systems."""
+    order = "position" if Permission.VIEW_SYSTEMS in permissions else "blind_key"
     candidates = Candidate.objects.defer("picture__content").select_related("picture")
+    candidates = candidates.order_by("item", order, "pk")
     rows = Item.objects.defer("picture__content").select_related("picture").counted()
     return rows.prefetch_related(Prefetch("candidates", queryset=candidates))

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.flags import LONGEST_REASON, flag_submissions, unflag_submissions
 from annotation.models import Annotator, Judgment, Study, Submission
+from console.api.candidates import CandidateName, SystemName
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.operations import reads, stretches, writes
 from console.api.pagination import stretch
@@ -152,10 +153,8 @@ class JudgmentSerializer(serializers.Serializer[Any]):
     round = serializers.IntegerField(source="submission.round")
     item = serializers.CharField(source="submission.item.key")
     condition = serializers.CharField(source="submission.item.condition")
-    candidate = serializers.CharField(
-        source="candidate.key", default=None, allow_null=True, help_text="Null: of the whole item."
-    )
-    system = serializers.CharField(source="candidate.system", default=None, allow_null=True)
+    candidate = CandidateName(allow_null=True, help_text="Null: of the whole item.")
+    system = SystemName(source="candidate", allow_null=True)
     question = serializers.CharField(source="question.name")
     annotator = serializers.CharField(source="submission.annotator.pseudonym")
     status = serializers.CharField(source="submission.status")

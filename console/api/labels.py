@@ -17,6 +17,7 @@ from annotation.label_sets import METHODS, METHODS_AT_LEVEL
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
 from annotation.simulated_answers import has_simulated
 from annotation.study_jobs import LABEL, request_study_job
+from console.api.candidates import CandidateName, SystemName
 from console.api.endpoint import Endpoint, Input
 from console.api.human_results import SIMULATED
 from console.api.jobs import JobSerializer, accepted
@@ -44,8 +45,8 @@ class LabelSetSerializer(serializers.ModelSerializer[LabelSet]):
 
 class LabelSerializer(serializers.ModelSerializer[Label]):
     item = serializers.CharField(source="candidate.item.key")
-    candidate = serializers.CharField(source="candidate.key")
-    system = serializers.CharField(source="candidate.system")
+    candidate = CandidateName()
+    system = SystemName(source="candidate")
 
     class Meta:
         model = Label

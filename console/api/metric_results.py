@@ -9,6 +9,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.roles import Permission
 from annotation.models import Study
 from annotation.simulated_answers import has_simulated
 from console.api.endpoint import Endpoint, Filters
@@ -16,7 +17,6 @@ from console.api.human_results import SIMULATED
 from console.api.operations import being_computed, reads
 from console.api.results import CorrelationSerializer, is_pending
 from console.best_metrics import BestMetrics
-from console.pages.study import require_sight
 from console.results import VALIDATION, outcome_of
 from console.validation_view import ValidationView
 from validation.analysis.records import plain
@@ -71,9 +71,9 @@ class BestMetricsEndpoint(Endpoint):
     def get(self, request: Request, slug: str) -> Response:
         """Which metrics agree with people best, beside the ceiling; 404 while there is none.
 
-        Access: whoever has a role in the study.
+        Access: those who may view systems.
         """
-        study, filters = self.study(slug), self.filters(MetricFilters)
+        study, filters = self.study(slug, Permission.VIEW_SYSTEMS), self.filters(MetricFilters)
         if is_pending(self, study, VALIDATION):
             return being_computed()
         results = StoredResults(_version(study), with_variants=False)
@@ -133,11 +133,10 @@ class ValidationRows(Endpoint):
         """Comparisons of metrics, ceilings, systems, disagreements, worst candidates, sensitivity
         or plans, as they are stored; 404 while there is no validation.
 
-        Access: whoever has a role in the study; worst candidates, not who adjudicates blind.
+        Access: those who may view systems.
         """
-        study, filters = self.study(slug), self.filters(ValidationRowsFilters)
-        if kind == "worst":
-            require_sight(self.plain_request)
+        study = self.study(slug, Permission.VIEW_SYSTEMS)
+        filters = self.filters(ValidationRowsFilters)
         if kind not in ROWS:
             raise NotFound(f"There are no rows of {kind}; there are {', '.join(ROWS)}.")
         if is_pending(self, study, VALIDATION):

@@ -122,7 +122,9 @@ class DisputeSerializer(serializers.Serializer[Any]):
     item_id = serializers.IntegerField()
     item = serializers.CharField()
     candidate_id = serializers.IntegerField()
-    candidate = serializers.CharField()
+    candidate = serializers.SerializerMethodField(
+        help_text="Its key; the blind name for who may not view systems."
+    )
     blind_name = serializers.CharField(
         help_text="A product's key; of a system's response, a name that does not tell the system."
     )
@@ -133,6 +135,10 @@ class DisputeSerializer(serializers.Serializer[Any]):
     )
     opinions = OpinionSerializer(many=True)
     decision = DecisionSerializer(allow_null=True)
+
+    def get_candidate(self, row: dict[str, Any]) -> str:
+        permissions = self.context["request"]._request.permissions
+        return str(row["candidate" if Permission.VIEW_SYSTEMS in permissions else "blind_name"])
 
 
 class QueueSerializer(serializers.Serializer[Any]):
@@ -187,9 +193,9 @@ class Validation(Endpoint):
     def get(self, request: Request, slug: str) -> Response:
         """Every metric against every question, at every level; 404 while there is none.
 
-        Access: whoever has a role in the study.
+        Access: those who may view systems.
         """
-        study = self.study(slug)
+        study = self.study(slug, Permission.VIEW_SYSTEMS)
         outcome = None if is_pending(self, study, VALIDATION) else outcome_of(study, VALIDATION)
         if outcome is None:
             return being_computed()
@@ -219,7 +225,8 @@ class Disputes(Endpoint):
             skip=selection.skip,
         )
         content = queue.record(selection.question, selection.round)
-        return Response(QueueSerializer(content | {"simulated": has_simulated(study)}).data)
+        content |= {"simulated": has_simulated(study)}
+        return Response(QueueSerializer(content, context={"request": request}).data)
 
 
 def is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:
@@ -240,9 +247,12 @@ class Results(Endpoint):
         """What people's judgments say by themselves: systems' means, what tells them apart, how
         values are spread, the lowest rated; 404 while nothing is judged.
 
-        Access: whoever has a role in the study; prices in its advice, those who may see money.
+        Access: those who may view systems; prices in its advice, those who may see money.
         """
-        study, filters = self.study(slug), self.filters(HumanResultsFilters)
+        study, filters = (
+            self.study(slug, Permission.VIEW_SYSTEMS),
+            self.filters(HumanResultsFilters),
+        )
         if not study.n_judgments:
             raise NotFound(_("Nothing is judged yet."))
         version = None if is_pending(self, study, RESULTS) else current_human_results(study)

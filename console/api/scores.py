@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.study_jobs import SCORE, request_study_job
+from console.api.candidates import CandidateName, SystemName
 from console.api.endpoint import Endpoint, Input
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, stretches, writes
@@ -48,8 +49,8 @@ class ScoreSerializer(serializers.ModelSerializer[Score]):
     """A metric's value for a candidate; null where undefined, and then with a reason."""
 
     item = serializers.CharField(source="candidate.item.key")
-    candidate = serializers.CharField(source="candidate.key")
-    system = serializers.CharField(source="candidate.system")
+    candidate = CandidateName()
+    system = SystemName(source="candidate")
 
     class Meta:
         model = Score

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from accounts.models import Team
-from accounts.roles import PERMISSIONS, SIGHTED_READERS, Permission
+from accounts.roles import PERMISSIONS, SYSTEM_VIEWERS, Permission
 from annotation.models import LabelSet, Study, Submission
 from retrieval.collection_files import files_on_disk
 from retrieval.exports.qrels import judgment_source, label_source, pairs_of
@@ -28,7 +28,7 @@ MAJORITY = "majority"
 
 def teams_that_may_simulate(user: User) -> list[Team]:
     """The teams in which a user may compute, and see which recommender did what."""
-    roles = [role for role in SIGHTED_READERS if Permission.ANALYSE in PERMISSIONS[role]]
+    roles = [role for role in SYSTEM_VIEWERS if Permission.ANALYSE in PERMISSIONS[role]]
     rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
     return list(rows.order_by("name"))
 

@@ -17,7 +17,7 @@ from console.annotator_work import DeskWork, desk_work
 from console.charts import CHARTS
 from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import may, person, study_for, study_page
+from console.pages.study import may, page_permissions, person, study_for, study_page
 from console.results import AGREEMENT
 from console.sections import of_version
 from console.tables import page_of, search_words, sort_key
@@ -79,7 +79,9 @@ def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
     study, view = _study_and_view(request, slug)
     words = search_words(request)
     key = sort_key(request, [*UNIT_COLUMNS], "agreement")
-    page = page_of(request, units_of(view, words).order_by(*order_of(key)))
+    permissions = page_permissions(request)
+    units = units_of(view, words, permissions=permissions)
+    page = page_of(request, units.order_by(*order_of(key, permissions)))
     context = {"view": view, "page": page, "sort": key, "words": words, "section": AGREEMENT}
     return study_page(request, study, "disagreement", context)
 

@@ -25,7 +25,7 @@ from console.dialogues.tables import tables_of
 from console.dialogues.view import ReportView
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
-from console.pages.study import may, person, require_sight, study_for, study_page
+from console.pages.study import may, person, study_for, study_page
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.spreadsheets import frame_csv
 from simulation.exceptions import SimulationError
@@ -67,12 +67,11 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 
 
 def dialogues_for(
-    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
+    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW_SYSTEMS
 ) -> tuple[CountedStudy, DialogueStudy]:
-    """The study and where it comes from, which names recommenders: 403 for who is not to see whose
-    a candidate is; 404 where it is of no dialogues."""
+    """The study and where it comes from, which names recommenders: 403 for who may not view
+    systems; 404 where it is of no dialogues."""
     study = study_for(request, slug, permission)
-    require_sight(request)
     rows = DialogueStudy.objects.select_related("experiment", "version")
     dialogues = get_object_or_404(rows, study=study.pk)
     dialogues.study = study
@@ -82,10 +81,11 @@ def dialogues_for(
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def dialogues(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study, but for who adjudicates blind; those who may analyse
-    have a report computed."""
+    """Access: those who may view systems; those who may analyse have a report computed."""
     is_post = request.method == "POST"
-    study, row = dialogues_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
+    study, row = dialogues_for(
+        request, slug, Permission.ANALYSE if is_post else Permission.VIEW_SYSTEMS
+    )
     reports = list(row.reports.order_by("-number"))
     report = report_in(request, row, reports)
     form = None

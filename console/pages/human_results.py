@@ -22,8 +22,8 @@ from validation.models import HumanResults
 
 @require_safe
 def results(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
-    study = study_for(request, slug)
+    """Access: those who may view systems."""
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     context: dict[str, Any] = {}
     if study.n_judgments:
         current = current_human_results(study)

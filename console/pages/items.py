@@ -14,7 +14,7 @@ from annotation.models import Item, Submission
 from annotation.models.judgments import SubmissionQuerySet
 from console.forms import FlagForm, problems_of
 from console.judgments import candidates_with_judgments
-from console.pages.study import person, study_for, study_page
+from console.pages.study import may, person, study_for, study_page
 from console.tables import search_words, sort_key, stretch_of
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
@@ -39,7 +39,9 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
     row = get_object_or_404(Item.objects.select_related("picture"), study=study, pk=item_id)
     submissions = row.submissions.select_related("annotator", "assignment")
     beside = Item.objects.filter(study=study)
-    candidates = list(row.candidates.select_related("picture"))
+    # The order that they were imported in is that of the systems.
+    order = "position" if may(request, Permission.VIEW_SYSTEMS) else "blind_key"
+    candidates = list(row.candidates.select_related("picture").order_by(order, "pk"))
     context = {
         "section": "items",
         "item": row,

@@ -70,7 +70,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "kind": kind,
         "progress": progress,
         "decisions": decisions_of(row, progress, jobs, page_permissions(request)),
-        "figures": figures_of(row, progress, kind),
+        "figures": figures_of(row, progress, kind, page_permissions(request)),
         "jobs": jobs,
         "simulated": simulation_notice(row) if row.n_judgments else "",
     }

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
 from accounts.models import ApiToken, User
-from accounts.roles import Permission, Role, is_blind, permissions_of
+from accounts.roles import Permission, Role, permissions_of
 from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
 from annotation.simulated_answers import simulation_notice
@@ -100,18 +100,9 @@ def study_page(
     context = context or {}
     may = may_of(request)
     beside = {"study": study, "stage": stage, "stages": stages_of(study, may), "may": may}
-    beside["is_blind"] = is_blind(may)
     if stage in MADE_OF_ANSWERS and study.n_judgments:
         beside["simulated"] = simulation_notice(study)
     return render(request, f"console/{stage}.html", beside | context)
-
-
-def require_sight(request: HttpRequest) -> None:
-    """403 for whoever is not to learn which system a candidate is of."""
-    if is_blind(may_of(request)):
-        raise PermissionDenied(
-            _("This says which system wrote what, and who adjudicates is not to know it.")
-        )
 
 
 def page_permissions(request: HttpRequest) -> frozenset[Permission]:

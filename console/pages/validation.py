@@ -18,7 +18,7 @@ from console.datasheet_files import DATASHEETS, datasheet_file
 from console.models import ValidationOutcome
 from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import may, person, require_sight, study_for, study_page
+from console.pages.study import may, person, study_for, study_page
 from console.protocol_validations import protocol_validations
 from console.report_files import ABOUT, type_of
 from console.results import REPORT, VALIDATION, outcome_of
@@ -36,8 +36,8 @@ from validation.rows import StoredResults
 
 @require_safe
 def validation(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
-    study = study_for(request, slug)
+    """Access: those who may view systems."""
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     runs = ScoringRun.objects.of(study).counted()
     context: dict[str, Any] = {
         "runs": runs,
@@ -129,11 +129,8 @@ def _section(study: Study, request: HttpRequest) -> ValidationView:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
-    """Access: whoever has a role in the study; a chart of candidates, not who adjudicates blind. A
-    chart as specification, data or file."""
-    study = study_for(request, slug)
-    if chart == "scatter":
-        require_sight(request)
+    """Access: those who may view systems. A chart as specification, data or file."""
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     view = _section(study, request)
 
     def draw() -> HttpResponse:
@@ -153,11 +150,8 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 
 @require_safe
 def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Access: whoever has a role in the study; a table of candidates, not who adjudicates blind. A
-    table of the page, as a part or by itself."""
-    study = study_for(request, slug)
-    if name == "worst":
-        require_sight(request)
+    """Access: those who may view systems. A table of the page, as a part or by itself."""
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     view = _section(study, request)
     if name not in TABLES:
         raise Http404(f"There is no table {name}.")
@@ -174,8 +168,8 @@ def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 @require_safe
 def report(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study. The report's files, made in the background."""
-    study = study_for(request, slug)
+    """Access: those who may view systems. The report's files, made in the background."""
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     context: dict[str, Any] = {"section": "validation", "datasheets": list(DATASHEETS.items())}
     if study.n_judgments:
         context["job"] = job_of(request, study, REPORT)
@@ -187,13 +181,11 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Access: whoever has a role in the study; the report, which lists candidates, not who
-    adjudicates blind."""
-    study = study_for(request, slug)
+    """Access: those who may view systems."""
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     if name in DATASHEETS:
         content = datasheet_file(study, name, with_money=may(request, Permission.VIEW_MONEY))
         return _attached(study, name, content)
-    require_sight(request)
     file = _files(outcome_of(study, REPORT)).filter(name=name).first()
     if file is None:
         raise Http404(f"There is no file {name}; the report's page makes it.")

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
 
 from accounts.models import Membership, Team
-from accounts.roles import SIGHTED_READERS, Role
+from accounts.roles import SYSTEM_VIEWERS, Role
 from annotation.models import Study
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """Those of the user's teams in which their role may see collections."""
         if user.is_superuser:
             return self
-        teams = Membership.objects.filter(user=user.pk, role__in=SIGHTED_READERS).values("team")
+        teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
         return self.filter(team__in=teams)
 
     def with_role_of(self, user: User) -> CollectionQuerySet:

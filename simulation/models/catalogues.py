@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.models import Membership, Team
-from accounts.roles import SIGHTED_READERS
+from accounts.roles import SYSTEM_VIEWERS
 from work.contents.field import ContentField
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class StoredCatalogueQuerySet(models.QuerySet["StoredCatalogue"]):
         """Those of the user's teams in which their role may see which recommender did what."""
         if user.is_superuser:
             return self
-        teams = Membership.objects.filter(user=user.pk, role__in=SIGHTED_READERS).values("team")
+        teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
         return self.filter(team__in=teams)
 
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry, User
-from accounts.roles import PERMISSIONS, Permission, Role, is_blind
+from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, set_role
 from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document
@@ -368,13 +368,13 @@ def test_each_role_opens_what_it_may_and_nothing_else(team, reported, researcher
         client, permissions = browser(user), PERMISSIONS[Role(role)]
         for name, permission in PAGES_OF_DIALOGUES.items():
             status = client.get(address_of_dialogues(name)).status_code
-            may_open = permission in permissions and not is_blind(permissions)
+            may_open = permission in permissions and Permission.VIEW_SYSTEMS in permissions
             assert status == (200 if may_open else 403), (role, name)
         status = client.post(address_of_dialogues("dialogues"), REPORT).status_code
-        may_compute = Permission.ANALYSE in permissions and not is_blind(permissions)
+        may_compute = Permission.ANALYSE in permissions and Permission.VIEW_SYSTEMS in permissions
         assert status == (302 if may_compute else 403), role
         choices = browser(user).get(NEW).context["form"].experiments
-        may_make = Permission.EDIT in permissions and not is_blind(permissions)
+        may_make = Permission.EDIT in permissions and Permission.VIEW_SYSTEMS in permissions
         assert bool(choices) == may_make, role
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import Membership, Team, User
-from accounts.roles import PERMISSIONS, SIGHTED_READERS, Permission, Role
+from accounts.roles import PERMISSIONS, SYSTEM_VIEWERS, Permission, Role
 from console.experiments.forms import CATALOGUE_FILES
 from console.experiments.sources import teams_that_may_simulate
 from console.pages.study import person, require_permission
@@ -115,7 +115,7 @@ def _roles(user: User) -> Mapping[int, Role]:
     """The user's role in each team whose catalogues they see; a superuser owns every team's."""
     if user.is_superuser:
         return dict.fromkeys(Team.objects.values_list("pk", flat=True), Role.OWNER)
-    memberships = Membership.objects.filter(user=user.pk, role__in=SIGHTED_READERS)
+    memberships = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS)
     return {team: Role(role) for team, role in memberships.values_list("team", "role")}
 
 

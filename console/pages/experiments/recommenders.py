@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import Membership
-from accounts.roles import SIGHTED_READERS, Permission, Role
+from accounts.roles import SYSTEM_VIEWERS, Permission, Role
 from console.experiments.catalogues import DRAWN, STORED
 from console.experiments.sources import teams_that_may_simulate
 from console.experiments.standing import standing_of_training
@@ -42,7 +42,7 @@ def recommender_for(
     row = get_object_or_404(rows.defer("checkpoint"), pk=key)
     user = person(request)
     memberships = Membership.objects.filter(team=row.catalogue.team_id, user=user.pk)
-    role = memberships.filter(role__in=SIGHTED_READERS).values_list("role", flat=True).first()
+    role = memberships.filter(role__in=SYSTEM_VIEWERS).values_list("role", flat=True).first()
     roles = [Role.OWNER] if user.is_superuser else [Role(role)] if role else []
     if not roles:
         get_object_or_404(StoredRecommender.objects.none())

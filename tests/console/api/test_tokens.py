@@ -108,7 +108,12 @@ def test_a_token_shrinks_with_the_role_of_its_person(study, users):
     assert "edit" in Program(new.text).get(where).json()["may"]
     team, owner = study.team, users["owner"]
     set_role(team=team, user=users["researcher"], role=Role.ANALYST, actor=owner)
-    assert Program(new.text).get(where).json()["may"] == ["analyse", "export", "view"]
+    assert Program(new.text).get(where).json()["may"] == [
+        "analyse",
+        "export",
+        "view",
+        "view_systems",
+    ]
 
 
 def test_a_teams_token_outlives_who_made_it(study, users):
@@ -129,7 +134,8 @@ def test_a_team_makes_and_revokes_a_token_on_its_page(study, users, signed_in):
     text = token_on(browser.post(page, form, follow=True).content.decode())
     assert token_on(browser.get(page).content.decode()) == ""
     answer = Program(text).get(reverse("console:api:study", args=["mine"]))
-    assert answer.json()["may"] == ["adjudicate", "analyse", "edit", "export", "spend", "view"]
+    may = ["adjudicate", "analyse", "edit", "export", "spend", "view", "view_systems"]
+    assert answer.json()["may"] == may
     team = browser.get(reverse("console:team", args=["lab"])).content.decode()
     assert "lab-token-" not in team
     token = ApiToken.objects.get()
