@@ -151,6 +151,7 @@ def pooled_pearson(x: Floats, y: Floats, item: Integers, n_items: int) -> Replic
 
     def replicate(weights: Floats) -> Floats:
         n, sum_x, sum_y, square_x, square_y, product = (weights @ sums).T
+        n = np.where(n > 0, n, np.nan)
         spread_x = square_x / n - np.square(sum_x / n)
         spread_y = square_y / n - np.square(sum_y / n)
         # the columns have variance 1, so what is left below this is rounding

@@ -73,7 +73,7 @@ def complete_cells(
         metric=y[complete],
         item=None if item is None else item[complete],
         system=None if system is None else system[complete],
-        n_groups=0 if item is None or not len(item) else int(item.max()) + 1,
+        n_groups=0 if item is None else int(item.max(initial=-1)) + 1,
         n_missing=int((~complete).sum()),
         cluster=_clusters(clusters, item, complete),
     )

@@ -105,24 +105,27 @@ def by_item(cells: Cells, plan: Plan) -> Estimate:
     n_defined = np.count_nonzero(~np.isnan(point.policy_values))
     if not plan.n_resamples or n_defined < 2:
         return point.estimate(TOO_FEW if plan.n_resamples and n_defined else NO_INTERVAL)
+    item, n_items = cells.numbered(cells.item)
+    values = np.empty(n_items)
+    values[item] = point.policy_values[cells.item]
+    of_item, n_units = _item_units(cells, item, n_items)
     if plan.resample == "items":
-        mean, of_item, n_units = bootstrap.mean_of_defined(point.policy_values), *_item_units(cells)
+        mean = bootstrap.mean_of_defined(values)
         if n_units < 2:
             return point.estimate(TOO_FEW)
         replicate = mean if of_item is None else _spread(mean, of_item)
-        interval = _resampled(replicate, (n_units,), cells.n_groups, plan)
-        return point.estimate(_of_few(interval, _mean_limits(point.policy_values, of_item, plan)))
+        interval = _resampled(replicate, (n_units,), n_items, plan)
+        return point.estimate(_of_few(interval, _mean_limits(values, of_item, plan)))
     if cells.system is None:
         return point.estimate()
     system, n_systems = cells.numbered(cells.system)
-    shape = (n_systems, cells.n_groups)
-    x, y = (spa.table(side, cells.item, system, shape) for side in (cells.human, cells.metric))
+    shape = (n_systems, n_items)
+    x, y = (spa.table(side, item, system, shape) for side in (cells.human, cells.metric))
     replicate = bootstrap_systems.of_items(
         x, y, plan.of_rows, point.threshold or 0.0, plan.undefined
     )
     if plan.resample == "systems":
         return point.estimate(_resampled(replicate, (n_systems,), x.size, plan))
-    of_item, n_units = _item_units(cells)
     drawn = replicate if of_item is None else _spread(replicate, of_item)
     return point.estimate(_resampled(drawn, (n_units, n_systems), x.size, plan))
 
@@ -135,14 +138,13 @@ def _mean_limits(values: Floats, of_item: Integers | None, plan: Plan) -> Interv
     return replace(scaled, low=(1 + scaled.low) / 2, high=(1 + scaled.high) / 2)
 
 
-def _item_units(cells: Cells) -> tuple[Integers | None, int]:
-    """The cluster of each item, where there are any, and how many units are drawn from."""
-    assert cells.item is not None
+def _item_units(cells: Cells, item: Integers, n_items: int) -> tuple[Integers | None, int]:
+    """The cluster of each numbered item, where there are any, and how many units are drawn from."""
     if cells.cluster is None:
-        return None, cells.n_groups
+        return None, n_items
     code, n_clusters = cells.numbered(cells.cluster)
-    of_item = np.zeros(cells.n_groups, dtype=np.intp)
-    of_item[cells.item] = code
+    of_item = np.zeros(n_items, dtype=np.intp)
+    of_item[item] = code
     return of_item, n_clusters
 
 
@@ -208,9 +210,9 @@ def _soft(cells: Cells, plan: Plan) -> Estimate:
     reason = np.array([Reason.TOO_FEW if np.isnan(value[0]) else None], dtype=object)
     point = _PointEstimate(GroupValues(value, reason), value, float(value[0]), None)
     replicate = bootstrap_systems.of_soft_pairs(x, y, p_human, p_metric)[plan.resample]
-    of_item, n_units = _item_units(cells)
+    of_item, n_units = _item_units(cells, item, n_items)
     if of_item is not None and plan.resample != "systems":
-        replicate = _spread(replicate, of_item[np.unique(cells.item)])
+        replicate = _spread(replicate, of_item)
     sizes = {"items": (n_units,), "systems": (n_systems,), "both": (n_units, n_systems)}
     width = n_systems * n_systems
     return point.estimate(_if_possible(replicate, sizes[plan.resample], point, plan, width))

@@ -207,6 +207,7 @@ def _result(estimate: Estimate, cells: Cells, level: Level, plan: Plan) -> Corre
         n_systems=_distinct(cells.system),
         n_rows=cells.n_rows,
         n_missing=cells.n_missing,
+        n_empty_items=cells.n_groups - (_distinct(cells.item) or 0),
         reason=_why_undefined(estimate, level),
         ci_low=interval.low,
         ci_high=interval.high,

@@ -116,6 +116,8 @@ class Correlation:
         Complete cells.
     n_missing : int
         Cells dropped because the human or the metric value is missing.
+    n_empty_items : int
+        Items left out because none of their cells is complete.
     threshold : float or None
         With ``"acc_star"``, how far apart two scores may be (at the system level, two means of
         scores) and count as tied; otherwise None.
@@ -163,11 +165,17 @@ class Correlation:
     seed: int | None = None
     n_units: int | None = None
     ci_reason: NoInterval | None = None
+    n_empty_items: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to say beside the interval where the sample is too small for what it says."""
-        return small_sample_notes(str(self.ci_method), self.n_units, self.n_systems)
+        """Which items are left out, and why the interval of a small sample is a rough guide."""
+        notes = small_sample_notes(str(self.ci_method), self.n_units, self.n_systems)
+        if not self.n_empty_items:
+            return notes
+        items = "1 item has" if self.n_empty_items == 1 else f"{self.n_empty_items:,} items have"
+        text = f"{items} no system with both a human and a metric value: left out"
+        return (CodedText(text, code="empty_items"), *notes)
 
     @property
     def n_undefined(self) -> int:

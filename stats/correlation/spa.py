@@ -64,9 +64,9 @@ def soft_pairwise_accuracy(
     cells = complete_cells(human, metric, items, systems)
     assert cells.item is not None
     assert cells.system is not None
-    system, n_systems = renumbered(cells.system)
-    shape = (n_systems, int(cells.item.max(initial=-1)) + 1)
-    x, y = (table(column, cells.item, system, shape) for column in (cells.human, cells.metric))
+    (system, n_systems), (item, n_items) = renumbered(cells.system), renumbered(cells.item)
+    shape = (n_systems, n_items)
+    x, y = (table(column, item, system, shape) for column in (cells.human, cells.metric))
     flips = sign_flips(n_permutations, shape[1], np.random.default_rng(rng))
     shared = pair_shares(x)
     p_human, p_metric = (p_by_flips(pair_differences(side), flips) for side in (x, y))

@@ -14,6 +14,7 @@ from stats.correlation.influence import (
     z_t_limits,
 )
 from stats.correlation.spa import table
+from tests.codes import codes_of
 from tests.stats.test_correlation import COEFFICIENTS, at_level, plainly, study
 from tests.stats.worked_examples import worked_example
 
@@ -279,3 +280,73 @@ def test_many_cells_are_covered_where_items_are_shared():
         covered += found.ci_low <= 0 <= found.ci_high
         assert found.ci_method == "cluster-z-t-items"
     assert covered / trials >= 0.88
+
+
+def with_empty_items(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same cells after, between and before items without a complete cell."""
+    scored, judged = frame.assign(human=np.nan), frame.assign(metric=np.nan)
+    half = len(frame) // 2
+    parts = [
+        scored.head(5).assign(item=-1),
+        frame.iloc[half:],
+        judged.iloc[half : half + 5].assign(item=-2),
+        frame.iloc[:half],
+    ]
+    return pd.concat(parts, ignore_index=True).drop_duplicates(["item", "system"])
+
+
+@pytest.mark.parametrize("resample", list(METHODS))
+@pytest.mark.parametrize("is_clustered", [False, True])
+def test_an_item_without_a_complete_cell_is_counted_and_changes_nothing_else(
+    resample, is_clustered
+):
+    frame = with_empty_items(complete_study(3))
+    without = frame[frame["item"] >= 0].reset_index(drop=True)
+    measures = [(level, name) for level in ("item", "system", "pooled") for name in ALL]
+    for level, coefficient in [*measures, ("system", "spa")]:
+        options = {"resample": resample, "n_resamples": 40}
+        rows = [
+            at_level(
+                cells,
+                level,
+                coefficient,
+                **options,
+                **({"clusters": cells["item"] // 3} if is_clustered else {}),
+            )
+            for cells in (frame, without)
+        ]
+        assert [row.n_empty_items for row in rows] == [2, 0]
+        assert "empty_items" in codes_of(rows[0].notes)
+        values = [
+            (row.value, row.ci_low, row.ci_high, row.ci_method, row.n_units, row.n_items)
+            for row in rows
+        ]
+        assert values[0] == pytest.approx(values[1], nan_ok=True)
+
+
+@pytest.mark.parametrize("coefficient", [*ALL, "spa"])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [(0, 0), (1, 1), (2, 2), (3, 3)],
+        [(0, 0), (0, 1), (0, 2)],
+        [(0, 0), (1, 0), (2, 0)],
+        [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)],
+        [(0, 0)],
+        [],
+    ],
+    ids=["one cell a system", "one item", "one system", "two systems", "one cell", "nothing"],
+)
+@pytest.mark.filterwarnings("error")
+def test_almost_nothing_has_a_value_or_a_reason(cells, coefficient):
+    item, system = np.indices((4, 4)).reshape(2, -1)
+    is_kept = [cell in cells for cell in zip(item, system, strict=True)]
+    rng = np.random.default_rng(7)
+    for human in (rng.integers(1, 6, 16).astype(float), np.full(16, 3.0)):
+        columns = {"item": item, "system": system, "human": human}
+        frame = pd.DataFrame(columns | {"metric": np.where(is_kept, rng.normal(size=16), np.nan)})
+        for level in ("item", "system", "pooled") if coefficient != "spa" else ("system",):
+            for resample in METHODS:
+                row = at_level(frame, level, coefficient, resample=resample, n_resamples=9)
+                assert np.isnan(row.value) == (row.reason is not None)
+                assert row.n_empty_items == 4 - len({item for item, _ in cells})

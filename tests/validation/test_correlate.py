@@ -200,6 +200,29 @@ def test_missing_cells_are_counted_and_undefined_numbers_have_a_reason(write: Wr
     assert [(row["value"], row["undefined"]) for row in zeroed] == [(0, "zero")] * 3
 
 
+@pytest.mark.parametrize("resample", ["items", "systems", "both"])
+@pytest.mark.parametrize("column", ["human", "a"])
+def test_an_item_without_a_value_is_left_out_with_a_note(write: Write, column, resample):
+    rows = table(n_items=4, n_systems=3)
+    gap = [row | {column: ""} if row["item"] == 3 else row for row in rows]
+    lines = [",".join(str(row[name]) for name in ("item", "system", "human", "a")) for row in gap]
+    path = write("item,system,human,a", *lines)
+    options = (f"--resample={resample}", "--compare")
+    records = correlated(path, *options)["correlations"]
+    text = command_output("correlate", path, *NAMED, *options)
+    assert {(row["n_empty_items"], row["n_items"], row["n_missing"]) for row in records} == {
+        (1, 3, 3)
+    }
+    whole = correlated(write("item,system,human,a", *lines[:9]), *options)["correlations"]
+    numbers = ("coefficient", "value", "ci_low", "ci_high", "n_units")
+    assert [[row[name] for name in numbers] for row in records] == [
+        [row[name] for name in numbers] for row in whole
+    ]
+    notes = set(records[0]["notes"]) - set(whole[0]["notes"])
+    assert len(notes) == 1
+    assert notes.pop() in text
+
+
 def test_without_json_there_is_a_table_to_read(write: Write):
     path = write("item,system,human,a,b", "1,x,2,7,1", "1,y,1,7,0", "2,x,1,7,2", "2,y,3,7,4")
     options = ("--metric=b", "--level=sample", "--coefficient=kendall", "--compare")

@@ -78,6 +78,7 @@ class MetricAgreement:
         texts = {"ci_method": str(estimate.ci_method), "reason": reason}
         texts["ci_reason"] = None if estimate.ci_reason is None else str(estimate.ci_reason)
         values = asdict(estimate) | texts | {"n_undefined": estimate.n_undefined}
+        del values["n_empty_items"]  # coverage counts candidates without a score
         values |= asdict(self.coverage) | self.of_new_systems() | beside
         return CorrelationRecord(**named, **plain_values(values))
 
