@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from marketplace.documents.json_schema import TooManySteps, check_schema, errors_of
+from marketplace.documents.json_schema import Budget, TooManySteps, check_schema, errors_of
 from marketplace.exceptions import InvalidQuestion
 
 # Attributes are bounded, so that many scripts without an end are not each read to the end.
@@ -47,10 +47,11 @@ def _scripts(html: str) -> Iterator[tuple[str, str]]:
 def answer_errors(html: str, fields: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """What of these form fields the page's own schemas forbid; nothing without schemas."""
     values = dict(fields)
+    budget = Budget()
     return [
         error
         for name, schema in answer_schemas(html).items()
-        for error in _field_errors(name, values.get(name, []), schema)
+        for error in _field_errors(name, values.get(name, []), schema, budget)
     ]
 
 
@@ -70,13 +71,13 @@ def _schema(text: str) -> Any:
     return schema
 
 
-def _field_errors(name: str, values: Sequence[str], schema: Any) -> list[str]:
+def _field_errors(name: str, values: Sequence[str], schema: Any, budget: Budget) -> list[str]:
     if len(values) != 1:
         return [f"the field “{name}” is missing, or there twice"]
     if len(values[0]) > LARGEST_ANSWER:
         return [f"“{name}” has more than {LARGEST_ANSWER:,} characters"]
     try:
-        return errors_of(json.loads(values[0], parse_constant=_refuse), schema)
+        return errors_of(json.loads(values[0], parse_constant=_refuse), schema, budget)
     except TooManySteps:
         return [f"“{name}” is too large to be checked"]
     except (ValueError, RecursionError):

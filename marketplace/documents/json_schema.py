@@ -1,12 +1,13 @@
 """JSON Schema, as much of draft 2020-12 as an answer needs and can be checked at a bounded cost.
 
-There are no regular expressions, no references and no recursion, so that a schema can take no
-more steps than its size times the answer's; whoever passes `MOST_STEPS` is refused. Comparing
-two values takes a step for each of their parts.
+There are no regular expressions, no references and no recursion. Every loop over a schema or an
+answer counts its steps, and the checks of one submission share a `Budget` of steps and of time:
+an answer that exceeds it is refused.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import gt, lt
@@ -17,6 +18,9 @@ from marketplace.exceptions import InvalidQuestion
 MOST_NODES = 3_000
 DEEPEST = 20
 MOST_STEPS = 200_000
+# Some steps cost more than others: keys can be long, and hashes of numbers can collide.
+MOST_SECONDS = 1.0
+STEPS_BETWEEN_CLOCKS = 100
 MOST_ERRORS = 5
 ANNOTATIONS = {"$schema", "$comment", "title", "description"}
 SUBSCHEMA = {"items", "contains", "not", "if", "then", "else", "additionalProperties"}
@@ -97,24 +101,43 @@ def _subschemas(schema: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]
             raise InvalidQuestion(f"The answer's schema has no schemas in “{keyword}” at {path}.")
 
 
-def errors_of(value: Any, schema: Any) -> list[str]:
+@dataclass
+class Budget:
+    """The work that the checks of one submission may take together."""
+
+    steps_left: int = MOST_STEPS
+    steps_to_clock: int = STEPS_BETWEEN_CLOCKS
+    # Of this thread alone: other requests of the same process do not count.
+    ends_at: float = field(default_factory=lambda: time.thread_time() + MOST_SECONDS)
+
+    def spend(self, steps: int) -> None:
+        """Count the steps of a loop before it runs; TooManySteps if the budget is exceeded."""
+        self.steps_left -= steps
+        self.steps_to_clock -= steps
+        if self.steps_left < 0:
+            raise TooManySteps
+        if self.steps_to_clock <= 0:
+            self.steps_to_clock = STEPS_BETWEEN_CLOCKS
+            if time.thread_time() > self.ends_at:
+                raise TooManySteps
+
+
+def errors_of(value: Any, schema: Any, budget: Budget | None = None) -> list[str]:
     """What of the value the schema forbids, at most a few; nothing if all is right."""
-    check = _Check()
+    check = _Check(budget or Budget())
     check.run(value, schema, "")
     return check.errors
 
 
 @dataclass
 class _Check:
-    """One pass over a value; counts its steps."""
+    """One pass over a value."""
 
-    steps: int = 0
+    budget: Budget
     errors: list[str] = field(default_factory=list)
 
-    def step(self) -> None:
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            raise TooManySteps
+    def step(self, steps: int = 1) -> None:
+        self.budget.spend(steps)
 
     def canonical(self, value: Any) -> Any:
         """What is equal for equal JSON values alone: true is not 1, and 1.0 is."""
@@ -171,6 +194,7 @@ def _itself(value: Any) -> Any:
 
 def _type(run: _Check, value: Any, schema: Any, path: str) -> bool:
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    run.step(len(names))
     return any(TYPES[name](value) for name in names) or run.fail(
         path, f"is not of type {' or '.join(names)}"
     )
@@ -188,13 +212,17 @@ def _const(run: _Check, value: Any, schema: Any, path: str) -> bool:
 
 
 def _required(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    missing = [key for key in schema["required"] if isinstance(value, dict) and key not in value]
+    if not isinstance(value, dict):
+        return True
+    run.step(len(schema["required"]))
+    missing = [key for key in schema["required"] if key not in value]
     return not missing or run.fail(path, f"lacks {', '.join(map(str, missing))}")
 
 
 def _properties(run: _Check, value: Any, schema: Any, path: str) -> bool:
     if not isinstance(value, dict):
         return True
+    run.step(len(schema["properties"]))
     known = [(key, each) for key, each in schema["properties"].items() if key in value]
     return all(run.run(value[key], each, f"{path}.{key}".lstrip(".")) for key, each in known)
 
@@ -202,6 +230,7 @@ def _properties(run: _Check, value: Any, schema: Any, path: str) -> bool:
 def _additional(run: _Check, value: Any, schema: Any, path: str) -> bool:
     if not isinstance(value, dict):
         return True
+    run.step(len(value))
     others = [key for key in value if key not in schema.get("properties", {})]
     rest = schema["additionalProperties"]
     return all(run.run(value[key], rest, f"{path}.{key}".lstrip(".")) for key in others)

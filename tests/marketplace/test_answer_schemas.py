@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from marketplace.documents import json_schema
 from marketplace.documents.answer_schemas import answer_errors, answer_schemas
-from marketplace.documents.json_schema import TooManySteps, check_schema, errors_of
+from marketplace.documents.json_schema import Budget, TooManySteps, check_schema, errors_of
 from marketplace.exceptions import InvalidQuestion
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit
@@ -76,6 +76,61 @@ def test_comparing_takes_a_step_for_each_part():
     for schema in ({"const": []}, {"enum": [[]]}, {"uniqueItems": True}):
         with pytest.raises(TooManySteps):
             errors_of(large, {"anyOf": [schema] * 400})
+
+
+NAMES = [f"n{number}" for number in range(2_500)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "part"),
+    [
+        ({"required": NAMES}, {}),
+        ({"type": ["string"] * len(NAMES)}, {}),
+        ({"properties": dict.fromkeys(NAMES, True)}, {}),
+        ({"properties": {"n0": True}, "additionalProperties": True}, dict.fromkeys(NAMES)),
+        ({"prefixItems": [True] * len(NAMES)}, NAMES),
+        ({"uniqueItems": True}, NAMES),
+        ({"enum": NAMES}, {}),
+        ({"const": NAMES}, {}),
+        ({"const": {}}, NAMES),
+    ],
+)
+def test_each_loop_over_a_schema_or_an_answer_counts_its_steps(schema, part):
+    schema = {"contains": schema}
+    check_schema(schema)
+    budget = Budget()
+    with pytest.raises(TooManySteps):
+        errors_of([part] * 1_000, schema, budget)
+    assert -len(NAMES) - 1 <= budget.steps_left < 0
+
+
+def test_an_answer_of_many_records_is_checked():
+    record = {"at": 1.5, "kind": "key", "n": 2, "is_last": False, "path": [1]}
+    parts = {"at": "number", "kind": "string", "n": "integer", "is_last": "boolean"}
+    schema = {
+        "type": "object", "required": [*record], "additionalProperties": False,
+        "properties": {name: {"type": kind} for name, kind in parts.items()}
+        | {"path": {"type": "array", "items": {"type": "integer"}}},
+    }  # fmt: skip
+    assert errors_of([record] * 5_000, {"items": schema}) == []
+
+
+def test_costly_steps_end_with_their_time():
+    # Multiples of this prime have the same hash, so that a set compares each with all others.
+    colliding = [(2**61 - 1) * number for number in range(20_000)]
+    began = time.thread_time()
+    with pytest.raises(TooManySteps):
+        errors_of(colliding, {"uniqueItems": True})
+    assert time.thread_time() - began < 3 * json_schema.MOST_SECONDS
+
+
+def test_all_fields_of_a_submission_share_one_budget():
+    schema = json.dumps({"uniqueItems": True})
+    fields = [f"field{number}" for number in range(5)]
+    html = "".join(SCRIPT.format(schema).replace('"answer"', f'"{field}"') for field in fields)
+    answer = json.dumps(list(range(json_schema.MOST_STEPS // 4)))
+    assert answer_errors(html, [(field, ["[]"]) for field in fields]) == []
+    assert len(answer_errors(html, [(field, [answer]) for field in fields])) == 2
 
 
 def test_an_integer_of_any_length_is_compared():
