@@ -1,18 +1,30 @@
 """What a worker's own words must be: their length, their range, their form."""
 
+import re
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from xml.etree.ElementTree import Element
 
 import regex  # type: ignore[import-untyped]
 from django.utils.translation import gettext as _
 
 from error_codes import CodedText
-from marketplace.documents.xml import Children, whole_number
+from marketplace.documents.xml import Children, name_of, whole_number
 from marketplace.exceptions import InvalidQuestion
 
 # A pattern is the requester's and the text the worker's: neither may keep the server busy.
 PATTERN_TIMEOUT_SECONDS = 0.2
+MOST_PATTERN_SECONDS = 0.5  # for all patterns of a submission
+MOST_PATTERNS = 100
+# Of all patterns of a form, in states; a state takes about half a kilobyte once compiled.
+MOST_STATES = 50_000
+# The library writes out the least count of a repetition: `(ab){1000}` becomes 1,000 copies.
+LEAST_COUNT = re.compile(r"(.?)\{([0-9]+)", re.DOTALL)
+# In this mode, of which JavaScript has none, a count may contain spaces and comments.
+VERBOSE = re.compile(r"\(\?[a-zA-Z0-9-]*x")
 MOST_LINES = 100
 
 
@@ -29,7 +41,7 @@ class FreeText:
     greatest: Decimal | None = None
     patterns: tuple["Pattern", ...] = ()
 
-    def complaint(self, text: str) -> CodedText | None:
+    def complaint(self, text: str, budget: "PatternBudget") -> CodedText | None:
         """What is wrong with this answer, in a sentence for the worker; None if nothing."""
         if len(text) < self.minimum_length:
             sentence = _("Write at least %(minimum_length)s characters; there are %(n_text)s.")
@@ -41,7 +53,7 @@ class FreeText:
             return CodedText(sentence % values, "too_long")
         if self.is_numeric and (complaint := self._numeric_complaint(text)):
             return complaint
-        failed = (pattern for pattern in self.patterns if not pattern.matches(text))
+        failed = (pattern for pattern in self.patterns if not pattern.matches(text, budget))
         return next((pattern.complaint for pattern in failed), None)
 
     def _numeric_complaint(self, text: str) -> CodedText | None:
@@ -57,6 +69,13 @@ class FreeText:
         return None
 
 
+@dataclass
+class PatternBudget:
+    """The CPU time that the patterns of one submission may still take."""
+
+    seconds: float = MOST_PATTERN_SECONDS
+
+
 @dataclass(frozen=True)
 class Pattern:
     """A regular expression to be found in the answer, as JavaScript would."""
@@ -65,26 +84,73 @@ class Pattern:
     complaint: CodedText
     ignores_case: bool
 
-    def matches(self, text: str) -> bool:
-        """Whether it is found. A pattern that takes too long refuses no answer."""
+    def matches(self, text: str, budget: PatternBudget) -> bool:
+        """Whether it is found. A pattern without time left, or that takes too long, refuses no
+        answer."""
+        if budget.seconds <= 0:
+            return True
+        began = time.thread_time()
         try:
-            match = self._compiled().search(text, timeout=PATTERN_TIMEOUT_SECONDS)
+            timeout = min(PATTERN_TIMEOUT_SECONDS, budget.seconds)
+            return self.compiled.search(text, timeout=timeout) is not None
         except TimeoutError:
             return True
-        return match is not None
+        finally:
+            budget.seconds -= time.thread_time() - began
 
     def check(self) -> None:
         """Refuse what is not a regular expression, or too deeply nested a one."""
         try:
-            self._compiled()
-        except (regex.error, RecursionError) as error:
+            _ = self.compiled
+        except (regex.error, ValueError, RecursionError) as error:
             raise InvalidQuestion(
                 f"The regular expression {self.expression[:80]!r} can't be read: {error}.",
                 code="invalid_regex",
             ) from error
 
-    def _compiled(self) -> regex.Pattern[str]:
-        return regex.compile(self.expression, regex.IGNORECASE if self.ignores_case else 0)
+    @cached_property
+    def compiled(self) -> regex.Pattern[str]:
+        """The expression, compiled; the library's own cache would keep hundreds of large ones."""
+        flags = regex.IGNORECASE if self.ignores_case else 0
+        return regex.compile(self.expression, flags, cache_pattern=False)
+
+
+def check_patterns(elements: Iterable[Element]) -> None:
+    """Refuse a form whose patterns are too many, or too large once compiled."""
+    patterns = [each.get("regex", "") for each in elements if name_of(each) == "AnswerFormatRegex"]
+    if len(patterns) > MOST_PATTERNS:
+        raise InvalidQuestion(
+            f"A QuestionForm has at most {MOST_PATTERNS} regular expressions, not {len(patterns)}.",
+            code="too_many_patterns",
+        )
+    if any(map(VERBOSE.search, patterns)):
+        raise InvalidQuestion(
+            "A regular expression can't have the flag x here; write it without it.",
+            code="verbose_pattern",
+        )
+    if sum(map(count_states, patterns)) > MOST_STATES:
+        raise InvalidQuestion(
+            f"The regular expressions of a QuestionForm have more than {MOST_STATES:,} states once "
+            "their repetitions are written out. Use smaller counts, or a Length constraint.",
+            code="patterns_too_large",
+        )
+
+
+def count_states(expression: str) -> int:
+    """An upper bound of an expression's states once the library has written out its repetitions.
+
+    It does not rely on reading the expression as the library does: a count after a group applies
+    to all of the expression, one after a set to a set as long as the expression.
+    """
+    length, copies = len(expression), 1
+    for before, digits in LEAST_COUNT.findall(expression):
+        # int() refuses thousands of digits; nine are too many already.
+        count = max(int(digits.lstrip("0")[:9] or 0), 1)
+        if before in ")}?*+":  # the end of a group, of a \p{…}, or of another repetition
+            copies *= count
+        else:
+            length += count * (len(expression) if before == "]" else 1)
+    return length * copies
 
 
 def read_free_text(element: Element) -> FreeText:

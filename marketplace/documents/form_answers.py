@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from error_codes import CodedText
 from marketplace.documents.answers import document, escaped
-from marketplace.documents.constraints import FreeText
+from marketplace.documents.constraints import FreeText, PatternBudget
 from marketplace.documents.question_forms import FormQuestion, Overview, QuestionForm, Selection
 
 OTHER = "other"
@@ -67,32 +67,37 @@ def blank(form: QuestionForm) -> FilledForm:
 
 def fill_in(form: QuestionForm, values_of: ValuesOf) -> FilledForm:
     """The form with what came in for it; `values_of` gives all values under a field's name."""
+    budget = PatternBudget()
     return FilledForm(
-        form, {question.number: _fill(question, values_of) for question in form.questions}
+        form, {question.number: _fill(question, values_of, budget) for question in form.questions}
     )
 
 
-def _fill(question: FormQuestion, values_of: ValuesOf) -> Filled:
+def _fill(question: FormQuestion, values_of: ValuesOf, budget: PatternBudget) -> Filled:
     answer_type = question.answer
     if isinstance(answer_type, Selection):
-        return _choose(question, answer_type, values_of)
+        return _choose(question, answer_type, values_of, budget)
     # Browsers send line breaks as CR LF, whatever the worker typed.
     text = "".join(values_of(question.name)[:1]).replace("\r\n", "\n")
-    complaint = _text_complaint(answer_type, text, is_required=question.is_required)
+    complaint = _text_complaint(answer_type, text, budget, is_required=question.is_required)
     return Filled(question, text=text, complaint=complaint)
 
 
-def _text_complaint(answer_type: FreeText, text: str, *, is_required: bool) -> CodedText | None:
+def _text_complaint(
+    answer_type: FreeText, text: str, budget: PatternBudget, *, is_required: bool
+) -> CodedText | None:
     if not text.strip():
         return _unanswered() if is_required else None
-    return answer_type.complaint(text)
+    return answer_type.complaint(text, budget)
 
 
 def _unanswered() -> CodedText:
     return CodedText(_("This question needs an answer."), "unanswered")
 
 
-def _choose(question: FormQuestion, selection: Selection, values_of: ValuesOf) -> Filled:
+def _choose(
+    question: FormQuestion, selection: Selection, values_of: ValuesOf, budget: PatternBudget
+) -> Filled:
     values = values_of(question.name)
     keys = {str(index): index for index in range(len(selection.options))}
     chosen = frozenset(keys[value] for value in values if value in keys)
@@ -100,7 +105,7 @@ def _choose(question: FormQuestion, selection: Selection, values_of: ValuesOf) -
     is_other = bool(selection.other) and (OTHER in values or bool(words))
     complaint = _choice_complaint(question, selection, len(chosen) + is_other)
     if complaint is None and is_other and selection.other:
-        complaint = _text_complaint(selection.other, words, is_required=True)
+        complaint = _text_complaint(selection.other, words, budget, is_required=True)
     return Filled(question, text=words, chosen=chosen, is_other=is_other, complaint=complaint)
 
 

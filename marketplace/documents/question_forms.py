@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from django.utils.translation import gettext as _
 
-from marketplace.documents.constraints import FreeText, read_free_text
+from marketplace.documents.constraints import FreeText, check_patterns, read_free_text
 from marketplace.documents.contents import Content, read_content, read_contents
 from marketplace.documents.xml import SCHEMAS, Children, name_of, read_xml
 from marketplace.exceptions import InvalidQuestion, NotOffered
@@ -147,6 +147,7 @@ def parse_question_form(xml: str) -> QuestionForm:
 def read_question_form(root: Element) -> QuestionForm:
     """The QuestionForm under this root element, checked."""
     _check_namespaces(root)
+    check_patterns(root.iter())
     numbers = count(1)
     form = QuestionForm(tuple(_part(element, numbers) for element in root))
     if not form.questions:
