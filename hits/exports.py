@@ -3,6 +3,7 @@ judgments, which are a table of their own."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -32,6 +33,7 @@ COLUMNS = {
     "protocol": "protocol__number",
     "consented_at": "consented_at",
     "simulated": "is_simulated",
+    "shown_order": "shown_order",
 }
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(COLUMNS, "text"),
@@ -69,10 +71,11 @@ def public_submission_rows(study: Study) -> RowFile:
 
 
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
-    flag_reason = list(COLUMNS).index("flag_reason")
+    flag_reason, order = (list(COLUMNS).index(name) for name in ("flag_reason", "shown_order"))
     for items in item_stretches(study):
         rows = Submission.objects.filter(item__in=items).order_by(
             "item__position", "item_id", "round", "annotator__pseudonym"
         )
         for values in rows.values_list(*COLUMNS.values()):
-            yield (*values, bool(values[flag_reason]))
+            keys = json.dumps(values[order], ensure_ascii=False)
+            yield (*values[:order], keys, *values[order + 1 :], bool(values[flag_reason]))

@@ -142,7 +142,8 @@ def _create_hits(client: MTurkClient, batch: Batch, keys: list[int]) -> Iterator
     """The batch's HITs of these keys with the ids that the marketplace gave them."""
     document = batch.document
     pages = (
-        (hit, html_question(hit.item, document, checks_on(hit))) for hit in _in_chunks(batch, keys)
+        (hit, html_question(hit.item, document, checks_on(hit), first_slot=hit.first_slot))
+        for hit in _in_chunks(batch, keys)
     )
 
     def create(page: tuple[Hit, str]) -> str:

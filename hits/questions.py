@@ -19,6 +19,7 @@ from annotation.protocols.versions import current_document
 from error_codes import InvalidValue
 from hits.answer_values import ShownCandidate
 from hits.exceptions import QuestionTooLarge
+from hits.orders import LATIN_SQUARE, order_rows
 from hits.page_contexts import page_context, task_of
 from hits.page_rendering import page_html
 
@@ -39,9 +40,14 @@ def html_question(
     document: ProtocolDocument | None = None,
     checks: Sequence[PlacedCheck] = (),
     practice: Mapping[str, Any] | None = None,
+    *,
+    first_slot: int = 0,
 ) -> str:
-    """The item's page with its quality checks as an HTMLQuestion, or QuestionTooLarge."""
-    question = question_of(task_page(item, document, checks, practice))
+    """The item's page with its quality checks as an HTMLQuestion, or QuestionTooLarge.
+
+    `first_slot` counts the assignments of the item's HITs before this one.
+    """
+    question = question_of(task_page(item, document, checks, practice, first_slot=first_slot))
     size = len(question.encode())
     if size > MAX_QUESTION_BYTES:
         raise QuestionTooLarge(
@@ -64,6 +70,8 @@ def task_page(
     document: ProtocolDocument | None = None,
     checks: Sequence[PlacedCheck] = (),
     practice: Mapping[str, Any] | None = None,
+    *,
+    first_slot: int = 0,
 ) -> str:
     """The whole page of one item, with its pictures inside it wherever the question then fits.
 
@@ -76,10 +84,10 @@ def task_page(
     owners: list[Item | Candidate | PlacedCheck] = [item, *item.candidates.all(), *checks]
     pictures = [owner.picture for owner in owners if owner.picture]
     if sum(len(picture.content) for picture in pictures) < MAX_QUESTION_BYTES:
-        page = _render_page(item, document, checks, data_address, practice)
+        page = _render_page(item, document, checks, data_address, practice, first_slot)
         if not pictures or len(question_of(page).encode()) <= MAX_QUESTION_BYTES:
             return page
-    return _render_page(item, document, checks, web_address, practice)
+    return _render_page(item, document, checks, web_address, practice, first_slot)
 
 
 def data_address(picture: Picture) -> str:
@@ -124,10 +132,11 @@ def _render_page(
     checks: Sequence[PlacedCheck],
     address: Address,
     practice: Mapping[str, Any] | None,
+    first_slot: int,
 ) -> str:
     study = item.study
     candidates = _shuffle(item, checks)
-    task = _task(item, [candidate for _, candidate in candidates], document)
+    task = _task(item, [candidate for _, candidate in candidates], document, first_slot)
     context = page_context(document, item) | {
         "study": study,
         "item": item,
@@ -176,12 +185,17 @@ def _candidate_context(candidate: ShownCandidate, index: int, address: Address) 
 
 
 def _task(
-    item: Item, candidates: list[ShownCandidate], document: ProtocolDocument
+    item: Item, candidates: list[ShownCandidate], document: ProtocolDocument, first_slot: int
 ) -> dict[str, Any]:
     """The item's own part of the task, beside the protocol's."""
-    return {
+    task = task_of(document) | {
         "version": 1,
         "item": str(item.pk),
         "kind": item.study.kind,
         "candidates": [candidate.blind_key for candidate in candidates],
-    } | task_of(document)
+    }
+    if document.order.policy == LATIN_SQUARE:
+        is_check = [isinstance(each, PlacedCheck) for each in candidates]
+        seed = f"{document.order.seed}\n{item.key}"
+        task["order"]["rows"] = order_rows(is_check, seed, first_slot)
+    return task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -12,12 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.counts import counted
-from annotation.models import Submission
+from annotation.models import Candidate, Submission
 from annotation.models.judgments import PLAUSIBLY_TIMED
 from hits.exceptions import MarketplaceFault
 from hits.expenses import Spend, spend_of
 from hits.foreign_records import amount_usd, count
 from hits.models import Appeal, Assignment, Batch, Hit, Statement
+from hits.orders import LATIN_SQUARE, is_even
 from hits.requester_api import post
 
 if TYPE_CHECKING:
@@ -43,11 +45,19 @@ class Quartiles:
 
 
 @dataclass(frozen=True)
+class OrderBalance:
+    """How many items have submissions, and how many of them have uneven orders."""
+
+    n_items: int
+    n_uneven: int
+
+
+@dataclass(frozen=True)
 class BatchReport:
     """A batch in numbers. `seconds` and `hourly_usd` are None where nobody's time is known, the
     latter of participants too, whose pay is their recruiter's, and where no time may be a person's:
     `n_implausible` are those it is not made of. `statement` is None where the marketplace has none,
-    as Amazon's."""
+    as Amazon's. `orders` is None unless the protocol balances the order of candidates."""
 
     n_published: int
     n_collected: int
@@ -62,6 +72,7 @@ class BatchReport:
     n_implausible: int
     spend: Spend
     statement: Statement | None
+    orders: OrderBalance | None
 
     @property
     def difference_usd(self) -> Decimal | None:
@@ -108,7 +119,21 @@ def batch_report(batch: Batch) -> BatchReport:
         n_implausible=len(seconds) - len(paid_seconds),
         spend=spend_of(batch),
         statement=Statement.objects.filter(batch=batch).first(),
+        orders=_order_balance(batch),
     )
+
+
+def _order_balance(batch: Batch) -> OrderBalance | None:
+    """Of submissions that are not rejected. Quality checks are left out of their orders."""
+    if batch.document.order.policy != LATIN_SQUARE:
+        return None
+    items = Hit.objects.of(batch).values("item")
+    keys = set(Candidate.objects.filter(item__in=items).values_list("item", "key"))
+    orders: defaultdict[int, list[list[str]]] = defaultdict(list)
+    rows = Submission.objects.filter(assignment__hit__batch=batch).accepted()
+    for item, order in rows.order_by().values_list("item", "shown_order").iterator():
+        orders[item].append([key for key in order if (item, key) in keys])
+    return OrderBalance(len(orders), sum(not is_even(each) for each in orders.values()))
 
 
 def spend_there(statement: Statement) -> Spend:

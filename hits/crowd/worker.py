@@ -18,6 +18,7 @@ import requests
 
 from hits.crowd.pages import Form, Page
 from hits.exceptions import CrowdStuck
+from hits.orders import SLOT, shown_order
 
 # Not for this worker, such as practice that was passed; or not there.
 GONE = (403, 404, 409, 410)
@@ -29,7 +30,7 @@ BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE
 
 @dataclass(frozen=True)
 class Task:
-    """One accepted assignment, and what its page says is to be judged."""
+    """One accepted assignment, and its page's task with the candidates as the page shows them."""
 
     assignment_id: str
     hit_id: str
@@ -113,12 +114,14 @@ class CrowdWorker:
             raise CrowdStuck(
                 f"The task at {address} is not one of Assay's own pages.", code="foreign_page"
             )
-        query = parse_qs(urlsplit(address).query)
+        query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+        assignment_id, slot, page = query["assignmentId"], query.get(SLOT), json.loads(task)
+        order = shown_order(page, assignment_id, None if slot is None else int(slot))
         return Task(
-            assignment_id=query["assignmentId"][0],
-            hit_id=query["hitId"][0],
-            submit_url=query["turkSubmitTo"][0].rstrip("/") + "/mturk/externalSubmit",
-            page=json.loads(task),
+            assignment_id=assignment_id,
+            hit_id=query["hitId"],
+            submit_url=query["turkSubmitTo"].rstrip("/") + "/mturk/externalSubmit",
+            page=page | {"candidates": order},
         )
 
     def take_test(self, type_id: str, choices: Sequence[int]) -> None:

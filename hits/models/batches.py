@@ -374,6 +374,11 @@ class Hit(models.Model):
         return self.max_assignments or self.batch.max_assignments
 
     @property
+    def first_slot(self) -> int:
+        """How many assignments the batch's earlier waves have of the same item."""
+        return (self.wave - 1) * self.batch.wave_assignments(1)
+
+    @property
     def unique_request_token(self) -> str:
         """The same for every attempt to publish this HIT, so that none makes a second one."""
         return hashlib.sha256(self.requester_annotation.encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import count
 
 from django.db import transaction
 from django.db.models import Q
@@ -210,6 +211,7 @@ def create_assignment(
     assignment = Assignment.objects.create(
         hit=hit,
         worker=worker,
+        slot=_lowest_free_slot(hit),
         reward_usd=promised_usd,
         fee_usd=fee_usd,
         paid_by=worker.paid_by,
@@ -221,6 +223,13 @@ def create_assignment(
     # What was held for a free assignment is now held for this one.
     lifecycle.refresh(hit, now=now, tally=tally, is_hold_right=True)
     return assignment
+
+
+def _lowest_free_slot(hit: Hit) -> int:
+    """Of a locked HIT. A page may give each slot an order of its own: a worker who comes after one
+    who returned a HIT then has that order."""
+    held = set(Assignment.objects.on(hit).holding_slots().values_list("slot", flat=True))
+    return next(slot for slot in count() if slot not in held)
 
 
 def hand_in_locked(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) -> None:

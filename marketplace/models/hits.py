@@ -200,6 +200,10 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         """Those that count towards `max_assignments`."""
         return self.exclude(status__in=Assignment.GIVEN_UP_STATUSES)
 
+    def holding_slots(self) -> Self:
+        """Those whose slots no new assignment gets: live, and not rejected."""
+        return self.live().exclude(status=Assignment.Status.REJECTED)
+
     def handed_in(self) -> Self:
         """Those a requester can see."""
         return self.filter(status__in=Assignment.HANDED_IN_STATUSES)
@@ -224,6 +228,9 @@ class Assignment(models.Model):
     worker = models.ForeignKey(WorkerAccount, on_delete=models.PROTECT, related_name="assignments")
     public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
     status = models.CharField(max_length=9, choices=Status, default=Status.ACCEPTED)
+    # The lowest number from 0 that no other assignment of the HIT held when this one was accepted,
+    # those returned, abandoned or rejected not counted. Null if accepted before there were slots.
+    slot = models.PositiveIntegerField(null=True)
     # What was promised when it was accepted: a HIT's type may change while it is worked on.
     reward_usd = models.DecimalField(max_digits=12, decimal_places=2)
     fee_usd = models.DecimalField(max_digits=12, decimal_places=2)

@@ -35,13 +35,13 @@ function shuffled(list, seed) {
 
 // Order
 
-// As they came; at random; or turned by a number of places, so that each is as often at each.
+// As they came; at random; or by a row of the table that the page was published with, which
+// the slot picks that the marketplace gives the assignment, or else a hash.
 function ordered(list) {
-  const { policy, seed } = task.order, drawn = hash((seed || "") + assignment);
+  const { policy, seed, rows } = task.order, drawn = hash((seed || "") + assignment) >>> 0;
   if (policy === "fixed") return list;
-  if (policy !== "latin_square") return shuffled(list, drawn);
-  const turn = (drawn >>> 0) % list.length;
-  return list.slice(turn).concat(list.slice(0, turn));
+  if (!rows) return shuffled(list, drawn);
+  return rows[(query.get("assaySlot") ?? drawn) % rows.length].map((index) => list[index]);
 }
 const cards = ordered(all("[data-candidate]"));
 const order = cards.map((card) => card.dataset.candidate);

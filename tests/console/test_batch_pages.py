@@ -1,5 +1,6 @@
 """A batch's page and its changes, as people of different roles meet them."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -12,8 +13,12 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.models import Submission
+from annotation.protocols.records import Order
+from annotation.protocols.studies import document_of_rows
+from annotation.protocols.versions import freeze, save_draft
 from hits.models import Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rating_study
+from tests.codes import codes_on
 from tests.console.filled import add_assignment, add_batch
 from work.models import Job
 
@@ -162,3 +167,17 @@ def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study,
 
 def home_decisions(browser):
     return browser.get(reverse("console:studies")).context["decisions"]
+
+
+def test_the_page_of_a_balanced_batch_reports_uneven_orders(rosa, study):
+    document = document_of_rows(study, study.questions.all())
+    save_draft(study=study, document=replace(document, order=Order(policy="latin_square")))
+    batch = add_batch(study, n_published=3)
+    Batch.objects.filter(pk=batch.pk).update(protocol=freeze(study=study))
+    for person, orders in (("Ann", ("alpha", "beta")), ("Bob", ("beta", "alpha"))):
+        assignment = add_assignment(batch.hits.first(), person)
+        assignment.submission = rate(study, person, "d0", dict.fromkeys(orders, 50))
+        assignment.save()
+    assert "even_orders" in codes_on(rosa.get(page(batch)).text)
+    Submission.objects.update(shown_order=["alpha", "beta"])
+    assert "uneven_orders" in codes_on(rosa.get(page(batch)).text)

@@ -56,6 +56,7 @@ def test_a_record_holds_all_but_the_judgments_and_names_no_worker(submissions_of
         "protocol": 1,
         "consented_at": None,
         "simulated": False,
+        "shown_order": '["alpha", "beta"]',
     }
     assert (silent["status"], silent["comment"], silent["flagged"]) == ("rejected", "", False)
     assert (silent["active_seconds"], silent["pasted"]) == (None, False)

@@ -122,6 +122,7 @@ def test_a_preview_shows_the_page_without_an_assignment(ada, hit):
         "hitId": [hit.public_id],
         "turkSubmitTo": ["http://testserver"],
         "assayPage": ["1"],
+        "assaySlot": ["0"],
     }
     assert f'action="/worker/hits/{hit.public_id}/accept/"' in text_of(response)
     assert not Assignment.objects.exists()
@@ -158,6 +159,7 @@ def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, 
         "workerId": [worker.worker_id],
         "turkSubmitTo": ["http://testserver"],
         "assayPage": ["1"],
+        "assaySlot": ["0"],
     }
     assert frame["sandbox"] == SANDBOX.removeprefix("sandbox ")
     assert frame["height"] == "450"

@@ -51,7 +51,10 @@ def frame_for(
     )
     storage = f"{worker.worker_id}:{hit.hit_type.requester.public_id}"
     # Says which messages the page around the frame understands (docs/marketplace.md).
-    source = f"{path}?{urlencode(parameters | {'assayPage': '1'})}"
+    parameters["assayPage"] = "1"
+    if assignment is not None and assignment.slot is not None:
+        parameters["assaySlot"] = str(assignment.slot)
+    source = f"{path}?{urlencode(parameters)}"
     return Frame(source, SANDBOX, question.frame_height, storage)
 
 

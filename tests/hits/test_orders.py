@@ -1,0 +1,269 @@
+"""Orders of candidates: balanced by slots, the same in Python and in the browser."""
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.models import Annotator, Candidate, Submission
+from annotation.protocols.records import Order
+from annotation.protocols.studies import document_of_rows
+from annotation.protocols.versions import save_draft
+from hits.checked_pages import checks_on
+from hits.collect import collect_batch
+from hits.exports import submission_rows
+from hits.models import Hit
+from hits.orders import balanced_orders, is_even, order_rows, shown_order
+from hits.questions import task_page
+from hits.statements import OrderBalance, batch_report
+from marketplace.documents.questions import parse_question
+from marketplace.hits.assignments import accept_hit, return_assignment, submit_assignment
+from marketplace.hits.late_answers import give_up
+from marketplace.models import Assignment as Taken
+from marketplace.models import Hit as MarketplaceHit
+from presentation.row_files import row_jsonl
+from tests.annotation.studies import rating_study
+from tests.hits.frames import frame_of
+from tests.hits.test_crowd import simulate
+from tests.hits.test_quality_checks import CHECKS, checked_study
+from tests.hits.test_questions import task_of
+from tests.hits.test_worker_pages import displayed_order
+from tests.hits.work import answer_to, batch_of, hand_in, hit_on, published_batch
+from tests.marketplace.conftest import submit
+
+SYSTEMS = ("alpha", "beta", "gamma", "delta", "epsilon")
+
+
+def ordered_study(n_candidates: int = 2, policy: str = "latin_square", **fields):
+    study = rating_study(systems=SYSTEMS[:n_candidates], **fields)
+    document = document_of_rows(study, study.questions.all())
+    save_draft(study=study, document=replace(document, order=Order(policy=policy, seed=5)))
+    return study
+
+
+def task_on(hit: Hit) -> dict:
+    """The task on the page that the marketplace has of a HIT."""
+    question = MarketplaceHit.objects.get(public_id=hit.hit_id).question
+    return task_of(parse_question(question, allow_http=True).content)
+
+
+def places(orders) -> Counter:
+    """How often each candidate has each place."""
+    return Counter((place, key) for order in orders for place, key in enumerate(order))
+
+
+# The design
+
+
+@pytest.mark.parametrize("n", range(1, 10))
+def test_each_block_of_a_design_is_a_latin_square_and_neighbors_are_balanced(n):
+    rows = balanced_orders(n)
+    assert len(rows) == (n if n % 2 == 0 else 2 * n)
+    for start in range(0, len(rows), n):
+        assert places(rows[start : start + n]) == Counter(
+            {(place, key): 1 for place in range(n) for key in range(n)}
+        )
+    follows = Counter(pair for row in rows for pair in pairwise(row))
+    assert len(follows) == n * (n - 1)
+    assert len(set(follows.values())) <= 1
+    before = Counter((a, b) for row in rows for i, a in enumerate(row) for b in row[i + 1 :])
+    assert set(before.values()) <= {len(rows) / 2}
+
+
+def test_a_design_of_four_is_that_of_williams():
+    assert balanced_orders(4) == [[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]]
+
+
+def test_checks_keep_their_places_and_later_slots_continue_the_design():
+    is_check = [False, True, False, False, False]
+    rows = order_rows(is_check, "seed")
+    assert {row[1] for row in rows} == {1}
+    assert set(places(rows).values()) == {1, 4}
+    assert order_rows(is_check, "seed", 7) == rows[3:] + rows[:3]
+    assert {tuple(order_rows(is_check, str(seed))[0]) for seed in range(40)} == set(
+        map(tuple, rows)
+    )
+
+
+def test_places_that_differ_by_more_than_one_are_uneven():
+    assert is_even([])
+    assert is_even(["ab", "ba", "ab"])
+    assert not is_even(["ab", "ab"])
+    assert not is_even(["abcd", "badc", "abcd", "badc"])
+
+
+# At the marketplace
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("n_candidates", "n_workers"), [(2, 2), (2, 4), (4, 4), (4, 8), (3, 6), (5, 5)]
+)
+def test_orders_of_an_item_are_balanced_after_returns_and_expirations(
+    client, make_worker, n_candidates, n_workers
+):
+    study = ordered_study(n_candidates, n_items=2)
+    batch = published_batch(study, client, reward_usd="0.01", max_assignments=n_workers)
+    chance, workers = random.Random(7), [make_worker(f"w{n}") for n in range(10)]
+    for hit in Hit.objects.of(batch):
+        take_up(hit, workers, chance, n_workers)
+        task, taken = task_on(hit), Taken.objects.filter(hit__public_id=hit.hit_id)
+        submitted = taken.filter(status="Submitted")
+        orders = [shown_order(task, each.public_id, each.slot) for each in submitted]
+        assert len(orders) == n_workers
+        assert len(places(orders)) == n_candidates**2
+        assert set(places(orders).values()) == {n_workers // n_candidates}
+    assert Taken.objects.filter(status__in=["Returned", "Abandoned"]).count() >= 2
+
+
+def take_up(hit: Hit, workers, chance: random.Random, n_wanted: int) -> None:
+    """Let workers accept the HIT, and return, abandon or submit it, until all are submitted."""
+    there = MarketplaceHit.objects.get(public_id=hit.hit_id)
+    values = {each.key: 50 for each in hit.item.candidates.all()}
+    free, open_work = list(workers), []
+    n_submitted = 0
+    while n_submitted < n_wanted:
+        if free and len(open_work) + n_submitted < n_wanted and chance.random() < 0.6:
+            open_work.append(accept_hit(worker=free.pop(0), hit=there))
+            continue
+        if not open_work:
+            continue
+        work = open_work.pop(chance.randrange(len(open_work)))
+        event = chance.choice(("return", "abandon", "submit"))
+        if event == "return":
+            return_assignment(assignment=work)
+        elif event == "abandon":
+            give_up(public_id=work.public_id, status="Abandoned")
+        else:
+            answer = json.dumps(answer_to(hit, values))
+            submit_assignment(public_id=work.public_id, fields=[("answer", [answer])])
+            n_submitted += 1
+            continue
+        free.append(work.worker)
+
+
+@pytest.mark.django_db
+def test_a_replacement_of_rejected_work_shows_its_order(client, make_worker):
+    batch = published_batch(ordered_study(n_items=1), client, max_assignments=2)
+    hit = hit_on(batch, "d0")
+    ann, bob, cat, dan = map(make_worker, ("ann", "bob", "cat", "dan"))
+    first, _ = (submit(worker, hit.hit_id, answer="{}") for worker in (ann, bob))
+    client.reject_assignment(AssignmentId=first, RequesterFeedback="Not read.")
+    client.create_additional_assignments_for_hit(
+        HITId=hit.hit_id, NumberOfAdditionalAssignments=2, UniqueRequestToken="more"
+    )
+    for worker in (cat, dan):
+        submit(worker, hit.hit_id, answer="{}")
+    slots = Taken.objects.order_by("pk").values_list("worker__user__username", "slot")
+    assert dict(slots) == {"ann": 0, "bob": 1, "cat": 0, "dan": 2}
+
+
+@pytest.mark.django_db
+def test_waves_of_an_item_share_one_design():
+    study = ordered_study(4, n_items=1)
+    batch = batch_of(study, max_assignments=8, wave_size=3)
+    orders = []
+    for hit in Hit.objects.of(batch).order_by("wave"):
+        task = task_of(task_page(hit.item, batch.document, first_slot=hit.first_slot))
+        n = batch.wave_assignments(hit.wave)
+        orders += [shown_order(task, "3X", slot) for slot in range(n)]
+    assert len(orders) == 8
+    assert set(places(orders).values()) == {2}
+
+
+@pytest.mark.django_db
+def test_quality_checks_do_not_disturb_the_balance():
+    batch = batch_of(checked_study(*CHECKS, n_items=10, order=Order(policy="latin_square")))
+    n_checked = 0
+    for hit in Hit.objects.of(batch):
+        checks = checks_on(hit)
+        task = task_of(task_page(hit.item, batch.document, checks))
+        orders = [shown_order(task, "3X", slot) for slot in range(2)]
+        own = {each.blind_key for each in hit.item.candidates.all()}
+        counts = places(orders)
+        assert {n for (_, key), n in counts.items() if key in own} == {1}
+        assert {n for (_, key), n in counts.items() if key not in own} <= {2}
+        n_checked += bool(checks)
+    assert n_checked
+
+
+# In Python and in the browser
+
+
+@pytest.mark.browser
+@pytest.mark.django_db
+@pytest.mark.parametrize(("policy", "n"), [("fixed", 3), ("random", 5), ("latin_square", 3)])
+def test_the_page_shows_the_order_that_python_computes(open_page, policy, n):
+    item = ordered_study(n, policy, n_items=1).items.get()
+    html = task_page(item)
+    orders = set()
+    with frame_of(html) as frame:
+        for number, slot in enumerate((None, 0, 1, 2, 3, 4, 5, 7)):
+            assignment = f"3ASSIGN{number}Ä😀"
+            suffix = "" if slot is None else f"&assaySlot={slot}"
+            page = open_page(frame.address("task", assignment) + suffix)
+            expect(page.locator("#progress")).not_to_be_empty()
+            shown = displayed_order(page)
+            assert shown == shown_order(task_of(html), assignment, slot)
+            orders.add(tuple(shown))
+            page.close()
+    assert len(orders) == {"fixed": 1}.get(policy, len(orders))
+    assert len(orders) > 4 or policy == "fixed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["random", "latin_square"])
+def test_simulated_workers_have_the_orders_of_the_protocol(live_server, client, policy):
+    study = ordered_study(2, policy, n_items=2)
+    batch = published_batch(study, client, max_assignments=6)
+    assert simulate(batch, live_server, n_workers=6).n_submitted == 12
+    collect_batch(batch=batch, client=client)
+    tasks = {hit.hit_id: task_on(hit) for hit in Hit.objects.of(batch)}
+    blind = dict(Candidate.objects.values_list("blind_key", "key"))
+    for taken in Taken.objects.select_related("hit"):
+        order = shown_order(tasks[taken.hit.public_id], taken.public_id, taken.slot)
+        submission = Submission.objects.get(assignment__assignment_id=taken.public_id)
+        item_key = submission.item.key
+        assert submission.shown_order == [blind[key] for key in order], item_key
+    for item in study.items.all():
+        orders = list(item.submissions.values_list("shown_order", flat=True))
+        assert len(set(map(tuple, orders))) == 2
+        if policy == "latin_square":
+            assert set(places(orders).values()) == {3}
+
+
+# Reports
+
+
+@pytest.mark.django_db
+def test_uneven_orders_are_counted_per_item_without_checks_and_rejected_work(
+    client, ann, bob, make_worker
+):
+    study = ordered_study(2, n_items=3)
+    batch = published_batch(study, client, max_assignments=3)
+    assert batch_report(batch).orders == OrderBalance(0, 0)
+    straight, turned = ["alpha", "beta"], ["beta", "alpha"]
+    shown = {"d0": [straight, straight], "d1": [straight, turned], "d2": [straight]}
+    for item, orders in shown.items():
+        for worker, order in zip((ann, bob), orders, strict=False):
+            hand_in(worker, hit_on(batch, item), {"alpha": 1, "beta": 2}, order=order)
+    collect_batch(batch=batch, client=client)
+    assert batch_report(batch).orders == OrderBalance(3, 1)
+    Submission.objects.filter(item__key="d1").update(shown_order=["alpha", "check 1: gold", "beta"])
+    assert batch_report(batch).orders == OrderBalance(3, 2)
+    Submission.objects.filter(item__key="d1", annotator=Annotator.objects.first()).update(
+        status="rejected"
+    )
+    assert batch_report(batch).orders == OrderBalance(3, 1)
+    orders = [json.loads(row)["shown_order"] for row in row_jsonl(submission_rows(study))]
+    assert orders[0] == '["alpha", "beta"]'
+
+
+@pytest.mark.django_db
+def test_only_balanced_protocols_have_a_report_of_orders(client):
+    study = ordered_study(2, "random", n_items=1)
+    assert batch_report(batch_of(study)).orders is None
