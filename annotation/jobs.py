@@ -5,6 +5,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.exceptions import AnnotationError
 from annotation.label_uploads import import_labels, read_labels
 from annotation.models import Upload
+from annotation.unexpected_errors import fail_with_fault
 from annotation.uploads import (
     IMPORT_UPLOAD,
     JOBS,
@@ -18,19 +19,17 @@ from work.registry import INTERACTIVE, MARKETPLACE, register
 
 REFUSALS = (AnnotationError,)
 
-register(READ_UPLOAD, label=gettext_lazy("Reading the file"), queue=INTERACTIVE, refusals=REFUSALS)(
-    read_upload
-)
-register(IMPORT_UPLOAD, label=gettext_lazy("Importing"), queue=INTERACTIVE, refusals=REFUSALS)(
-    import_upload
-)
 READ_LABELS, IMPORT_LABELS = JOBS[Upload.Content.LABELS]
-register(READ_LABELS, label=gettext_lazy("Reading the file"), queue=INTERACTIVE, refusals=REFUSALS)(
-    read_labels
-)
-register(IMPORT_LABELS, label=gettext_lazy("Importing"), queue=INTERACTIVE, refusals=REFUSALS)(
-    import_labels
-)
+
+for name, label, handler in (
+    (READ_UPLOAD, gettext_lazy("Reading the file"), read_upload),
+    (IMPORT_UPLOAD, gettext_lazy("Importing"), import_upload),
+    (READ_LABELS, gettext_lazy("Reading the file"), read_labels),
+    (IMPORT_LABELS, gettext_lazy("Importing"), import_labels),
+):
+    register(name, label=label, queue=INTERACTIVE, refusals=REFUSALS)(
+        fail_with_fault(*REFUSALS)(handler)
+    )
 
 
 @register(

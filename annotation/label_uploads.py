@@ -239,9 +239,8 @@ def _read_entries(export: OpenExport, chosen: LabelSettings, faults: Faults) -> 
     read = read_export(source, entries, chosen.question_settings().among(names))
     for fault in sorted(source.faults.faults, key=lambda fault: fault.line or 0):
         faults.add(fault)
-    if not names and not faults.n:
-        sentences = [_("nobody answered anything in it"), *source.left_out.sentences()]
-        faults.add(ImportRefused(export.path, "; ".join(sentences) + ".", code="no_answers"))
+    if not faults.n and (refused := read.refusal()) is not None:
+        faults.add(refused)
     return read
 
 

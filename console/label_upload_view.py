@@ -118,7 +118,7 @@ def sentence_of(summary: dict[str, Any]) -> str:
     items = ngettext("%(n)s item", "%(n)s items", n) % {"n": f"{n:,}"}
     n = summary["n_annotators"]
     people = ngettext("%(n)s annotator", "%(n)s annotators", n) % {"n": f"{n:,}"}
-    n = len(summary["questions"])
+    n = sum(question["is_read"] for question in summary["questions"])
     questions = ngettext("%(n)s question", "%(n)s questions", n) % {"n": f"{n:,}"}
     n = summary["n_answers"]
     answers = ngettext("%(n)s answer", "%(n)s answers", n) % {"n": f"{n:,}"}

@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy
 from annotation.exceptions import AnnotationError
 from annotation.models import Upload
 from annotation.study_jobs import PLAN_SCORE, SCORE, study_of
+from annotation.unexpected_errors import fail_with_fault
 from annotation.uploads import JOBS
 from metrics.exceptions import MetricsError, NotScored, RunBusy
 from metrics.models_here import lacks_model
@@ -19,10 +20,10 @@ from work.registry import INTERACTIVE, SCORING, register
 REFUSALS = (AnnotationError, MetricsError)
 READ_SCORES, IMPORT_SCORES = JOBS[Upload.Content.SCORES]
 register(READ_SCORES, label=gettext_lazy("Reading the file"), queue=INTERACTIVE, refusals=REFUSALS)(
-    read_scores_upload
+    fail_with_fault(*REFUSALS)(read_scores_upload)
 )
 register(IMPORT_SCORES, label=gettext_lazy("Importing"), queue=INTERACTIVE, refusals=REFUSALS)(
-    import_scores_upload
+    fail_with_fault(*REFUSALS)(import_scores_upload)
 )
 
 

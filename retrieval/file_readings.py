@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from django.utils.translation import gettext as _
 from annotation.bulk import batched
 from annotation.exceptions import ImportRefused
 from annotation.readers.rows import storable
+from annotation.unexpected_errors import PASSING, unexpected_problem
 from annotation.uploads import AT_ONCE_BYTES
 from retrieval.collection_files import files_on_disk, free_name, is_packed, require_bearable
 from retrieval.exceptions import CollectionUnfit, FileFaults, TrecFileFaults
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from stats.arguments import Integers
     from work.execution import RunningJob
 
+logger = logging.getLogger(__name__)
 READ_FILES = "read_collection_files"
 FAULTS_KEPT, LONGEST_FAULT = 200, 500
 ROWS_AT_ONCE = 5000
@@ -81,6 +84,11 @@ def read_file(file: CollectionFile) -> None:
         _note_faults(file, refused.faults)
     except ImportRefused as refused:
         _note_faults(file, [(refused.line, refused.problem)])
+    except PASSING:
+        raise
+    except Exception as error:
+        logger.exception("reading '%s' broke off", file)
+        _note_faults(file, [(None, unexpected_problem(error))])
     else:
         _note_facts(file, facts, topics)
 

@@ -95,12 +95,15 @@ def _add(export: Export, entry: Entry, answer: Row, displayed: Row) -> None:
     candidate = entry.candidates[0].key
     if _is_ranking(value):
         _add_ranking(entry, answer, displayed)
-    elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+    elif isinstance(value, list) and all(isinstance(one, str) and one for one in value):
         entry.answers.append(Answer(question, "categories", value, field, candidate))
-    elif isinstance(value, list):
+    elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
         export.left_out.add("spans")
+    elif isinstance(value, list):
+        raise answer.refuse("expected a list of texts.", "value", code="not_texts")
     elif isinstance(value, str):
-        entry.answers.append(Answer(question, "categories", [value], field, candidate))
+        labels = [value] if value else []
+        entry.answers.append(Answer(question, "categories", labels, field, candidate))
     else:
         number = answer.number("value")
         entry.answers.append(Answer(question, "points", number, field, candidate))

@@ -96,7 +96,7 @@ def _add_result(export: Export, entry: Entry, result: Row) -> None:
             question, "categories", _strings(value, "choices"), value.called("choices"), candidate
         )
     elif kind == "textarea":
-        text = "\n".join(_strings(value, "text"))
+        text = "\n".join(_strings(value, "text", may_be_empty=True))
         answer = Answer(question, "written", text, value.called("text"), candidate)
     else:
         number = value.number(kind)
@@ -107,11 +107,13 @@ def _add_result(export: Export, entry: Entry, result: Row) -> None:
     entry.answers.append(answer)
 
 
-def _strings(value: Row, name: str) -> list[str]:
+def _strings(value: Row, name: str, *, may_be_empty: bool = False) -> list[str]:
     """A list of texts; one text alone stands for a list of it."""
     strings = value.fields.get(name)
     strings = [strings] if isinstance(strings, str) else strings
-    if not isinstance(strings, list) or not all(isinstance(one, str) and one for one in strings):
+    if not isinstance(strings, list) or not all(
+        isinstance(one, str) and (one or may_be_empty) for one in strings
+    ):
         raise value.refuse("expected a list of texts.", name, code="not_texts")
     return strings
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import CandidateDraft
+from annotation.readers.json_rows import fit_row
 from annotation.readers.mturk_batch import STATUSES, time_of
 from annotation.readers.rows import Row
 from annotation.readers.tool_exports.entries import (
@@ -44,7 +45,7 @@ def read_mturk(export: Export, pattern: str = "") -> list[Entry]:
             fields = _in_full(fields, row)
             require_fields(row, (*COLUMNS, *named_texts(fields), *fields.values))
         with export.faults.noting():
-            entries.append(_entry(row, fields, matcher))
+            entries.append(_entry(export, row, fields, matcher))
     return entries
 
 
@@ -81,7 +82,7 @@ def _in_full(fields: FieldNames, row: Row) -> FieldNames:
     )
 
 
-def _entry(row: Row, fields: FieldNames, matcher: re.Pattern[str] | None) -> Entry:
+def _entry(export: Export, row: Row, fields: FieldNames, matcher: re.Pattern[str] | None) -> Entry:
     status = row.required("AssignmentStatus")
     if status not in STATUSES:
         raise row.refuse(
@@ -101,7 +102,7 @@ def _entry(row: Row, fields: FieldNames, matcher: re.Pattern[str] | None) -> Ent
         seconds=number_of(row, "WorkTimeInSeconds"),
         **about,
     )
-    for name, column, kind, value in _values(row, fields):
+    for name, column, kind, value in _values(export, row, fields):
         question, system = _question(row, name, matcher)
         candidate = system or entry.candidates[0].key
         entry.answers.append(Answer(question, kind, value, column, candidate))  # type: ignore[arg-type]
@@ -150,7 +151,7 @@ def _question(row: Row, name: str, matcher: re.Pattern[str] | None) -> tuple[str
     return question, system
 
 
-def _values(row: Row, fields: FieldNames) -> Iterator[tuple[str, str, str, Any]]:
+def _values(export: Export, row: Row, fields: FieldNames) -> Iterator[tuple[str, str, str, Any]]:
     """Name, column, kind and value of all that a row answers."""
     columns = fields.values or tuple(
         name for name, value in row.fields.items() if name.startswith(ANSWER) and value != ""
@@ -159,7 +160,7 @@ def _values(row: Row, fields: FieldNames) -> Iterator[tuple[str, str, str, Any]]
     for column in columns:
         text = row.text(column).strip()
         if column == FORM:
-            yield from _form(row, text)
+            yield from _form(export, row, text)
         elif text.lower() in BOOLEANS and "." in (name := column.removeprefix(ANSWER)):
             group, _, option = name.rpartition(".")
             boxes.setdefault(group, {})[option] = BOOLEANS[text.lower()]
@@ -173,17 +174,22 @@ def _ticked(options: dict[str, bool]) -> list[str]:
     return [name for name, is_ticked in options.items() if is_ticked]
 
 
-def _form(row: Row, text: str) -> Iterator[tuple[str, str, str, Any]]:
+def _form(export: Export, row: Row, text: str) -> Iterator[tuple[str, str, str, Any]]:
     """The one object in the list that `Answer.taskAnswers` holds."""
     try:
         [form] = json.loads(text)
-        answers = dict(form)
     except (ValueError, TypeError, RecursionError):
-        raise row.refuse("expected a JSON list of one object.", FORM, code="not_form") from None
-    for name, value in answers.items():
+        form = None
+    if not isinstance(form, dict):
+        raise row.refuse("expected a JSON list of one object.", FORM, code="not_form")
+    answers = fit_row(Row(row.path, row.line, form, inside=FORM), ())
+    for name, value in answers.fields.items():
         if isinstance(value, dict) and all(isinstance(one, bool) for one in value.values()):
             yield name, FORM, "categories", _ticked(value)
         elif isinstance(value, bool):
             yield name, FORM, "categories", ["yes" if value else "no"]
-        elif isinstance(value, str | int | float) and value != "":
-            yield name, FORM, "plain", str(value)
+        elif isinstance(value, str | int | float):
+            if value != "":
+                yield name, FORM, "plain", str(value)
+        elif value is not None:
+            export.left_out.add(f"lists and objects in answers to '{name[:LONGEST_QUESTION]}'")

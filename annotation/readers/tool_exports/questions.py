@@ -1,6 +1,7 @@
 """Which questions an export's answers are to, on which scales, and what each answer counts as."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -76,7 +77,7 @@ def columns_of(
     entries: Iterable[Entry], settings: QuestionSettings, faults: Faults
 ) -> dict[str, Column]:
     """A column for each question, in the order of the file's columns; of those that share one, in
-    the order in which the file first answers them."""
+    the order in which the file first answers them. A question without any category has none."""
     answered: dict[str, list[tuple[Entry, Answer]]] = {}
     for entry in entries:
         for answer in entry.answers:
@@ -85,8 +86,27 @@ def columns_of(
     columns: dict[str, Column] = {}
     for name, answers in sorted(answered.items(), key=lambda pair: _position(*pair[1][0])):
         with faults.noting():
-            columns[name] = _column(name, answers, settings, faults)
+            if (column := _column(name, answers, settings, faults)) is not None:
+                columns[name] = column
     return columns
+
+
+def unmarked_answers(entries: Iterable[Entry], columns: Mapping[str, Column]) -> list[str]:
+    """Sentences that count the answers to each question that name no category."""
+    counts = Counter(
+        answer.question
+        for entry in entries
+        for answer in entry.answers
+        if answer.kind == "categories" and not answer.value
+    )
+    sentences = []
+    for name, n in counts.items():
+        answers = "1 answer" if n == 1 else f"{n:,} answers"
+        if (column := columns.get(name)) is None:
+            sentences.append(f"question '{name}' left out: no category in {answers} to it")
+        elif not column.is_written:
+            sentences.append(f"{answers} to '{name}' without a category read as no to each")
+    return sentences
 
 
 def _position(entry: Entry, answer: Answer) -> int:
@@ -99,7 +119,9 @@ def _position(entry: Entry, answer: Answer) -> int:
 Answers = list[tuple[Entry, Answer]]
 
 
-def _column(name: str, answers: Answers, settings: QuestionSettings, faults: Faults) -> Column:
+def _column(
+    name: str, answers: Answers, settings: QuestionSettings, faults: Faults
+) -> Column | None:
     if name in settings.written or answers[0][1].kind == "written":
         return Column(drafts=(), is_written=True)
     kind = answers[0][1].kind
@@ -198,11 +220,14 @@ def _labels(name: str, answers: Answers, settings: QuestionSettings) -> Column:
     return Column(drafts=(draft,), codes={label: float(code) for code, label in enumerate(labels)})
 
 
-def _categories(name: str, answers: Answers, settings: QuestionSettings) -> Column:
-    """One question where everyone chose one; else one of yes and no for each category."""
-    if max(len(answer.value) for _, answer in answers) <= 1:
+def _categories(name: str, answers: Answers, settings: QuestionSettings) -> Column | None:
+    """One question if everyone chose one; else one of yes and no for each category, so that an
+    answer without a category counts. None without any category."""
+    if all(len(answer.value) == 1 for _, answer in answers):
         return _labels(name, answers, settings)
     labels = sorted({label for _, answer in answers for label in answer.value})
+    if not labels:
+        return None
     wording = settings.wordings.get(name, name)
     return Column(drafts=tuple(_parts(name, wording, labels, answers)))
 

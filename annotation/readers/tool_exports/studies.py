@@ -30,6 +30,7 @@ from annotation.readers.tool_exports.questions import (
     QuestionSettings,
     columns_of,
     labels_of,
+    unmarked_answers,
 )
 from annotation.readers.tool_exports.recognition import MTURK, POOLS
 
@@ -55,13 +56,19 @@ class ReadExport:
     columns: dict[str, Column]
     repairs: tuple[str, ...]
 
+    def refusal(self) -> ImportRefused | None:
+        """The error of an export in which nobody answered a question that can be read."""
+        if self.columns and any(entry.answers for group in self.passes.values() for entry in group):
+            return None
+        problem = "; ".join(["nobody answered anything in it", *self.repairs])
+        return ImportRefused(self.export.path, f"{problem}.", code="no_answers")
+
     def draft(self, *, keep_names: bool) -> StudyDraft:
         """The study that it makes, or FileFaults with all that is wrong."""
         self.export.faults.require_none()
+        if (refused := self.refusal()) is not None:
+            raise refused
         submissions = _submissions(self.passes, self.columns, keep_names)
-        if not submissions:
-            sentences = ["nobody answered anything in it", *self.export.left_out.sentences()]
-            raise ImportRefused(self.export.path, "; ".join(sentences) + ".", code="no_answers")
         return StudyDraft(
             kind="rating",
             items=self.items,
@@ -124,7 +131,8 @@ def read_export(export: Export, entries: list[Entry], settings: QuestionSettings
     passes = _passes(entries)
     for group in passes.values():
         _note_repeats(export, group)
-    return ReadExport(export, items, passes, columns, (*repairs, *export.left_out.sentences()))
+    repairs += [*unmarked_answers(entries, columns), *export.left_out.sentences()]
+    return ReadExport(export, items, passes, columns, tuple(repairs))
 
 
 def _passes(entries: list[Entry]) -> dict[Pass, list[Entry]]:

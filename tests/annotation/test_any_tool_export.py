@@ -1,0 +1,345 @@
+"""Exports of annotation tools with any value anywhere: they are imported, or refused with a code.
+
+Answers without a mark count, and whatever else is left out is counted.
+"""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation.exceptions import AnnotationError, FileFaults
+from annotation.imports import import_study
+from annotation.models import Judgment, Study, Submission
+from annotation.readers.drafts import StudyDraft
+from annotation.readers.tool_exports.entries import FieldNames
+from annotation.readers.tool_exports.questions import QuestionSettings
+from annotation.readers.tool_exports.studies import read_tool_export
+from tests.codes import refused
+
+pytestmark = pytest.mark.django_db
+
+ARGILLA = [
+    {
+        "id": f"r{n}",
+        "fields": {"prompt": "p", "response": "x"},
+        "metadata": {"group": "a"},
+        "responses": {
+            "rating": [{"value": 1, "user_id": "u1"}, {"value": 2, "user_id": "u2"}],
+            "label": [{"value": ["a", "b"], "user_id": "u1"}, {"value": [], "user_id": "u2"}],
+            "one": [{"value": "a", "user_id": "u1"}, {"value": "b", "user_id": "u2"}],
+            "order": [{"value": [{"value": "x", "rank": 1}, {"value": "y", "rank": 2}],
+                       "user_id": "u1"}],
+            "spans": [{"value": [{"start": 0, "end": 1, "label": "l"}], "user_id": "u1"}],
+        },
+        "status": "completed",
+    }
+    for n in range(2)
+]  # fmt: skip
+ARGILLA_API = [
+    {"id": "r0", "fields": {"response": "x"},
+     "responses": [{"user_id": "u1", "status": "submitted",
+                    "values": {"label": {"value": ["a"]}, "rating": {"value": 2}}}]}
+]  # fmt: skip
+LABEL_STUDIO = [
+    {"id": 0, "data": {"text": "t"}, "annotations": [
+        {"id": 1, "completed_by": who, "lead_time": 3.5, "created_at": "2026-01-02T03:04:05Z",
+         "result": [
+            {"from_name": "s", "to_name": "t", "type": "choices", "value": {"choices": ["a"]}},
+            {"from_name": "r", "to_name": "t", "type": "rating", "value": {"rating": 3}},
+            {"from_name": "n", "to_name": "t", "type": "number", "value": {"number": 3}},
+            {"from_name": "w", "to_name": "t", "type": "textarea", "value": {"text": ["ok"]}},
+            {"from_name": "l", "to_name": "t", "type": "labels", "value": {"labels": ["x"]}},
+         ]} for who in (1, {"id": 2})]},
+    {"id": 1, "data": {"text": "t"}, "annotations": [
+        {"id": 1, "completed_by": 1, "result": [
+            {"from_name": "p", "to_name": "a,b", "type": "pairwise",
+             "value": {"selected": "left"}}]}]},
+]  # fmt: skip
+DOCCANO = [{"id": n, "text": "t", "label": ["a", "b"][: n + 1]} for n in range(2)]
+DOCCANO_BY_USER = [
+    {"id": 1, "text": "t", "annotations": [{"label": 3, "user": 1}, {"label": 4, "user": 2}]}
+]
+FORM = [{"scale": {"1": False, "2": True}, "agreed": True, "why": "good", "n": 3}]
+BATCH: dict[str, Any] = {
+    "HITId": "H1", "WorkerId": "W1", "AssignmentStatus": "Approved", "AcceptTime": "",
+    "WorkTimeInSeconds": "3", "Input.text": "t", "Answer.tone": "2", "Answer.fit.no": "false",
+    "Answer.fit.yes": "true", "Answer.taskAnswers": FORM,
+}  # fmt: skip
+TABLE: dict[str, Any] = {"item": "i", "system": "s", "who": "w", "round": "1", "value": "2"}
+PLAIN = FieldNames(item=("item",), annotator="who", system="system", values=("value",))
+JSON_EXPORTS = {
+    "argilla": ("argilla", ARGILLA, FieldNames()),
+    "argilla-api": ("argilla", ARGILLA_API, FieldNames()),
+    "label-studio": ("label-studio", LABEL_STUDIO, FieldNames()),
+    "doccano": ("doccano", DOCCANO, FieldNames()),
+    "doccano-by-user": ("doccano", DOCCANO_BY_USER, FieldNames()),
+    "csv": ("csv", [TABLE, TABLE | {"item": "j"}], PLAIN),
+}
+EMPTY = [[], {}, "", None, [""], [None], [[]], [{}], 0, False]
+TEXTS = st.text(max_size=8) | st.sampled_from(["\x00", "\ud800", "nan", "1e999", "_", "=1", "#"])
+NUMBERS = st.integers() | st.floats() | st.just(10**400)
+VALUES = st.sampled_from(EMPTY) | st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+QUICK = settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The keys that lead to each part of a JSON value."""
+    if place:
+        yield place
+    if isinstance(value, list | dict):
+        for key, part in dict_of(value).items():
+            yield from places(part, (*place, key))
+
+
+def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+    """A copy of a JSON value with something else at a place; a slice is all of a list."""
+    if not place:
+        return new
+    key, rest = place[0], place[1:]
+    if isinstance(key, slice):
+        return [changed(each, rest, new) if has(each, rest) else each for each in value]
+    copy = list(value) if isinstance(value, list) else dict(value)
+    copy[key] = changed(value[key], rest, new)
+    return copy
+
+
+def has(value: Any, place: tuple[Any, ...]) -> bool:
+    """Whether there is something at a place."""
+    if not place:
+        return True
+    key, rest = place[0], place[1:]
+    if isinstance(key, slice):
+        return isinstance(value, list)
+    return isinstance(value, list | dict) and key in dict_of(value) and has(value[key], rest)
+
+
+def dict_of(value: Any) -> dict[Any, Any]:
+    return value if isinstance(value, dict) else dict(enumerate(value))
+
+
+@st.composite
+def altered(draw: st.DrawFn, value: Any, *, most: int = 2) -> Any:
+    """A JSON value with others at one or two places, of this element of lists or of all."""
+    for _ in range(draw(st.integers(1, most))):
+        place = draw(st.sampled_from(sorted(places(value), key=repr) or [()]))
+        if draw(st.booleans()):
+            place = tuple(slice(None) if isinstance(key, int) else key for key in place)
+        value = changed(value, place, draw(VALUES))
+    return value
+
+
+def read(path: Path, tool: str, fields: FieldNames, **options: Any) -> StudyDraft | None:
+    """What an export is read and imported as; None if it is refused, which needs a code."""
+    try:
+        with transaction.atomic():
+            draft = read_tool_export(
+                path, tool, fields=fields, settings=QuestionSettings(**options)
+            )
+            import_study(draft=draft, path=path, slug="s", title="S", owner=None)
+            transaction.set_rollback(True)
+    except AnnotationError as refusal:
+        faults = refusal.faults if isinstance(refusal, FileFaults) else [refusal]
+        assert all(fault.code and str(fault) for fault in faults)
+        return None
+    return draft
+
+
+@pytest.mark.parametrize("name", JSON_EXPORTS)
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+def test_every_example_is_imported(tmp_path: Path, name: str, suffix: str) -> None:
+    tool, records, fields = JSON_EXPORTS[name]
+    path = tmp_path / f"export{suffix}"
+    lines = json.dumps(records) if suffix == ".json" else "\n".join(map(json.dumps, records))
+    path.write_text(lines)
+    draft = read(path, tool, fields)
+    assert draft is not None
+    assert draft.submissions
+
+
+@QUICK
+@pytest.mark.parametrize("name", JSON_EXPORTS)
+@given(data=st.data())
+def test_any_value_anywhere_is_imported_or_refused(
+    tmp_path: Path, name: str, data: st.DataObject
+) -> None:
+    tool, records, fields = JSON_EXPORTS[name]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(data.draw(altered(records))))
+    read(path, tool, fields)
+
+
+@QUICK
+@given(data=st.data())
+def test_any_cell_of_a_batch_or_table_is_imported_or_refused(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    form = data.draw(altered(FORM))
+    batch = BATCH | {"Answer.taskAnswers": json.dumps(form)}
+    tool, row, fields = data.draw(
+        st.sampled_from([("mturk", batch, FieldNames()), ("csv", TABLE, PLAIN)])
+    )
+    cells = st.sampled_from(["", "[]", "{}", "null", "[[1, 2]]", "[[[1, 2]]]", "[{}]"]) | TEXTS
+    rows = [row | data.draw(st.dictionaries(st.sampled_from(sorted(row)), cells, max_size=3))
+            for _ in range(data.draw(st.integers(1, 3)))]  # fmt: skip
+    content = io.StringIO()
+    writer = csv.DictWriter(content, list(row))
+    writer.writeheader()
+    writer.writerows(rows)
+    path = tmp_path / "export.csv"
+    path.write_text(content.getvalue(), errors="surrogatepass")
+    read(path, tool, fields)
+
+
+def packed(content: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ann.jsonl", content)
+        archive.writestr("bob.csv", content)
+    return file.getvalue()
+
+
+@QUICK
+@pytest.mark.parametrize("tool", ["label-studio", "argilla", "doccano", "mturk", "csv"])
+@given(data=st.data())
+def test_any_bytes_are_imported_or_refused(tmp_path: Path, tool: str, data: st.DataObject) -> None:
+    lines = "\n".join(map(json.dumps, DOCCANO)).encode()
+    whole = data.draw(st.sampled_from([lines, packed(lines), json.dumps(ARGILLA).encode(), b""]))
+    start, n = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
+    content = whole[:start] + data.draw(st.binary(max_size=20)) + whole[start + n :]
+    suffix = data.draw(st.sampled_from([".json", ".jsonl", ".csv", ".tsv", ".zip", ".json.gz"]))
+    path = tmp_path / f"export{suffix}"
+    path.write_bytes(content)
+    read(path, tool, PLAIN if tool == "csv" else FieldNames())
+
+
+def argilla(*values: Any, question: str = "label") -> list[dict[str, Any]]:
+    """A record that each user answers by one of the values, and rates."""
+    users = [f"u{n}" for n in range(len(values))]
+    answers = [{"value": value, "user_id": user} for value, user in zip(values, users, strict=True)]
+    ratings = [{"value": n + 1, "user_id": user} for n, user in enumerate(users)]
+    responses = {"rating": ratings, question: answers}
+    return [{"id": "r0", "fields": {"text": "t"}, "responses": responses}]
+
+
+def label_studio(*values: Any) -> list[dict[str, Any]]:
+    """A task that each user answers by one of the lists of choices, and rates."""
+    annotations = [
+        {"completed_by": n, "result": [
+            {"from_name": "rating", "to_name": "t", "type": "rating", "value": {"rating": n + 1}},
+            {"from_name": "label", "to_name": "t", "type": "choices", "value": {"choices": value}},
+        ]} for n, value in enumerate(values)
+    ]  # fmt: skip
+    return [{"id": "r0", "data": {"text": "t"}, "annotations": annotations}]
+
+
+EXPORTS: dict[str, Callable[..., list[dict[str, Any]]]] = {
+    "argilla": argilla,
+    "label-studio": label_studio,
+}
+
+
+def drafted(tmp_path: Path, tool: str, records: list[dict[str, Any]], **options: Any) -> StudyDraft:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(records))
+    draft = read(path, tool, FieldNames(), **options)
+    assert draft is not None
+    import_study(draft=draft, path=path, slug="s", title="S", owner=None)
+    return draft
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_a_question_without_any_category_is_left_out_and_counted(tmp_path: Path, tool: str) -> None:
+    draft = drafted(tmp_path, tool, EXPORTS[tool]([], []))
+    assert [question.name for question in draft.questions] == ["rating"]
+    [repair] = draft.repairs
+    assert "'label'" in repair
+    assert "2 answers" in repair
+    # what annotators answered is kept as it is
+    raws = [json.loads(submission.raw) for submission in draft.submissions]
+    assert [each["value"] for raw in raws for each in raw if each["question"] == "label"] == [
+        [],
+        [],
+    ]
+    assert sorted(Judgment.objects.values_list("value", flat=True)) == [1, 2]
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_an_answer_without_a_category_is_an_answer(tmp_path: Path, tool: str) -> None:
+    draft = drafted(tmp_path, tool, EXPORTS[tool](["a"], [], ["b"]))
+    assert [question.name for question in draft.questions] == ["rating", "label:a", "label:b"]
+    [repair] = draft.repairs
+    assert "1 answer" in repair
+    values = {
+        name: [
+            judgment.value
+            for submission in draft.submissions
+            for judgment in submission.judgments
+            if judgment.question == f"label:{name}"
+        ]
+        for name in "ab"
+    }
+    assert values == {"a": [1, 0, 0], "b": [0, 0, 1]}
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_a_file_of_empty_answers_only_is_refused(tmp_path: Path, tool: str) -> None:
+    def without_rating(value: Any) -> Any:
+        if isinstance(value, list):
+            return [
+                without_rating(each)
+                for each in value
+                if not (isinstance(each, dict) and each.get("from_name") == "rating")
+            ]
+        if isinstance(value, dict):
+            return {k: without_rating(each) for k, each in value.items() if k != "rating"}
+        return value
+
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(without_rating(EXPORTS[tool]([], []))))
+    with refused(AnnotationError, "no_answers"):
+        read_tool_export(path, tool, fields=FieldNames(), settings=QuestionSettings())
+
+
+def test_one_without_spans_and_others_with_spans_keep_the_other_questions(tmp_path: Path) -> None:
+    spans = [{"start": 0, "end": 1, "label": "x"}]
+    draft = drafted(tmp_path, "argilla", argilla(spans, [], spans, question="ents"))
+    assert [question.name for question in draft.questions] == ["rating"]
+    assert len(draft.repairs) == 2
+    assert Submission.objects.count() == 3
+
+
+def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path: Path) -> None:
+    draft = drafted(tmp_path, "argilla", argilla("", "a"))
+    assert [question.name for question in draft.questions] == ["rating", "label:a"]
+    Study.objects.all().delete()
+    draft = drafted(tmp_path, "argilla", argilla("", "a"), written=frozenset({"label"}))
+    written = [each.text for submission in draft.submissions for each in submission.written]
+    assert written == ["", "a"]
+
+
+def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    form = [{"category": [{"label": "pos"}], "none": {}, "rating": 2}]
+    path = tmp_path / "export.jsonl"
+    path.write_text(json.dumps(BATCH | {"Answer.taskAnswers": json.dumps(form)}))
+    draft = read(path, "mturk", FieldNames())
+    assert draft is not None
+    assert {question.name for question in draft.questions} == {"tone", "rating", "fit"}
+    assert any("'category'" in repair for repair in draft.repairs)
+    assert any("'none'" in repair for repair in draft.repairs)

@@ -1,0 +1,110 @@
+"""Errors of the program during an import: the job ends, and the page of the file shows why."""
+
+import json
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from annotation.exceptions import AnnotationError
+from annotation.models import Study, Upload
+from annotation.unexpected_errors import fail_with_fault
+from annotation.uploads import JOBS
+from error_codes import InvalidValue
+from tests.codes import codes_on
+from tests.console.test_label_uploads import TABLE, page_of, said_of, send, to
+from work import registry
+from work.execution import RunningJob, run_job
+from work.models import Job
+from work.registry import INTERACTIVE, job_kind, register
+from work.request import request_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def upload(rosa: Client) -> Upload:
+    return send(rosa, TABLE, "labels.csv")
+
+
+def failed_with(upload: Upload, error: Exception, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A job on the upload whose handler raises this error, after it was run once."""
+    monkeypatch.setattr(registry, "_kinds", dict(registry.job_kinds()))
+
+    def handler(running: RunningJob) -> str:
+        raise error
+
+    register("raising", label="A job", queue=INTERACTIVE, refusals=(AnnotationError,))(
+        fail_with_fault(AnnotationError)(handler)
+    )
+    arguments = {"upload": upload.pk}
+    job = request_job(kind="raising", subject=f"upload:{upload.pk}", arguments=arguments)
+    run_job(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("a list"), KeyError("x"), InvalidValue("no", code="n"), RecursionError()]
+)
+def test_an_error_of_the_program_fails_the_job_at_once_and_is_shown(
+    rosa: Client, upload: Upload, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    job = failed_with(upload, error, monkeypatch)
+    assert (job.state, job.attempts) == (Job.State.FAILED, 1)
+    page = page_of(rosa, upload)
+    assert [fault["code"] for fault in upload.faults] == ["unexpected_error"]
+    assert "unexpected_error" in codes_on(page.content.decode())
+    assert page.context["job"] == job
+    assert type(error).__name__ in job.message
+
+
+def test_a_database_that_is_away_is_tried_again_and_the_page_shows_the_last_attempt(
+    rosa: Client, upload: Upload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = failed_with(upload, OperationalError("away"), monkeypatch)
+    assert (job.state, job.attempts) == (Job.State.QUEUED, 1)
+    page = page_of(rosa, upload).content.decode()
+    assert upload.faults == []
+    assert job.message
+    assert job.message in page
+    assert job.message in rosa.get(to("upload-progress", upload)).content.decode()
+
+
+def test_every_job_on_an_upload_ends_so() -> None:
+    for name in [name for names in JOBS.values() for name in names]:
+        assert hasattr(job_kind(name).handler, "__wrapped__"), name
+
+
+ARGILLA = [
+    {
+        "id": "r0",
+        "fields": {"text": "t"},
+        "responses": {
+            "rating": [{"value": 1, "user_id": "u1"}, {"value": 2, "user_id": "u2"}],
+            "label": [{"value": [], "user_id": "u1"}, {"value": [], "user_id": "u2"}],
+        },
+    }
+]
+
+
+def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa: Client) -> None:
+    upload = send(rosa, json.dumps(ARGILLA), "argilla.json")
+    [repair] = upload.summary["repairs"]
+    assert "'label'" in repair
+    assert [(q["name"], q["is_read"]) for q in upload.summary["questions"]] == [
+        ("rating", True),
+        ("label", False),
+    ]
+    page_of(rosa, upload)
+    rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
+    assert list(Study.objects.get().questions.values_list("name", flat=True)) == ["rating"]
+
+
+def test_an_export_of_empty_answers_only_is_refused_on_its_page(rosa: Client) -> None:
+    responses = {"label": ARGILLA[0]["responses"]["label"]}  # type: ignore[index]
+    upload = send(rosa, json.dumps([ARGILLA[0] | {"responses": responses}]), "argilla.json")
+    page = page_of(rosa, upload)
+    assert "no_answers" in codes_on(page.content.decode())
+    rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
+    assert not Study.objects.exists()
