@@ -1,8 +1,9 @@
 """Scoring a plain file of responses, without a database."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +17,9 @@ from metrics.score_files import (
     write_scores_file,
 )
 from metrics.score_plans import Plan, estimated
-from metrics.scorers.scorer import Example, Score, Scorer
+from metrics.scorers.scorer import Example, Score, Scorer, Scores
 from metrics.stored_scores import finite
-from metrics.study_judges import prepare
+from metrics.study_judges import count_replies_in, prepare, unread_text
 from metrics.study_scores import measured, signature_of
 from presentation.counts import count_of
 from presentation.progress import Reporter, without_bars
@@ -73,11 +74,14 @@ class OutputScored:
 
 @dataclass(frozen=True)
 class FileScored:
-    """What a file of scores holds of the responses asked for."""
+    """What a file of scores holds of the responses asked for; of judges, how many replies were
+    read now and how many of them have no score, by the reason's code."""
 
     output: Path
     n_responses: int
     outputs: tuple[OutputScored, ...]
+    n_replies: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """As plain values for JSON."""
@@ -87,15 +91,19 @@ class FileScored:
             "n_scored": sum(output.n_scored for output in self.outputs),
             "n_undefined": sum(output.n_undefined for output in self.outputs),
             "n_computed": sum(output.n_computed for output in self.outputs),
+            "n_replies": self.n_replies,
+            "unread": dict(self.unread),
             "metrics": [output.record() for output in self.outputs],
         }
 
     def __str__(self) -> str:
         counts = self.record()
+        unread = unread_text(self.n_replies, self.unread)
         return (
             f"{self.output}: {count_of(counts['n_scored'], 'score')} of "
             f"{count_of(self.n_responses, 'response')}"
             f" ({counts['n_undefined']} undefined, {counts['n_computed']} computed now)."
+            f"{f' {unread}.' if unread else ''}"
         )
 
 
@@ -123,7 +131,8 @@ def score_file(
                 pass
         sheet.put_in_order(jobs)
     outputs = (_output_scored(sheet, job, name) for job in jobs for name in job.scorer.outputs)
-    return FileScored(output, len(examples), tuple(outputs))
+    unread = dict(sheet.unread.most_common())
+    return FileScored(output, len(examples), tuple(outputs), sheet.n_replies, unread)
 
 
 def plan_file(
@@ -171,6 +180,7 @@ class _Sheet:
         self.examples = examples
         self.contents = [content_of(example) for example in examples]
         self.computed: set[ScoreKey] = set()
+        self.n_replies, self.unread = 0, Counter[str]()
         self.rows = self._still_true(read_scores(path))
 
     def forget_undefined(self, jobs: Sequence[_Job]) -> None:
@@ -196,6 +206,12 @@ class _Sheet:
         fresh = {_key_of(row): row for row in rows}
         self.rows |= fresh
         self.computed |= fresh.keys()
+
+    def count_replies(self, scores: Sequence[Scores]) -> None:
+        records = (score.raw for outputs in scores for score in outputs.values() if score.raw)
+        counts = count_replies_in(records)
+        self.n_replies += counts["n_replies"]
+        self.unread.update(counts["unread"])
 
     def put_in_order(self, jobs: Sequence[_Job]) -> None:
         """By metric and then as the responses came; other scores follow as they were."""
@@ -225,6 +241,7 @@ def _score(sheet: _Sheet, job: _Job) -> Iterator[int]:
     """Score what is missing, each content once, and yield the number of each example scored."""
     for batch in chunks(grouped(sheet.waiting(job)), job.scorer.batch_size):
         scores = measured(job.scorer, [sheet.examples[numbers[0]] for _, numbers in batch])
+        sheet.count_replies(scores)
         rows = [
             _row(key, outputs[key.metric], content)
             for (content, numbers), outputs in zip(batch, scores, strict=True)

@@ -82,6 +82,14 @@ class ScoringRun(Leased):
     def __str__(self) -> str:
         return self.metric
 
+    @property
+    def unread_replies(self) -> str:
+        """A sentence on a judge's replies without a score, as counted when scoring ended."""
+        from metrics.study_judges import unread_text
+
+        judge: dict[str, Any] = self.judge or {}
+        return unread_text(judge.get("n_replies", 0), judge.get("unread", {}))
+
 
 class Score(models.Model):
     """A metric's value for one candidate; without a value, the reason is said."""

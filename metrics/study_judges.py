@@ -1,11 +1,14 @@
 """Judges in scoring runs: probed first, held to a common cap, and recorded with the run."""
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from annotation.models import Study
 from metrics.exceptions import ModelUnfit, ParameterRefused, get_code
@@ -96,6 +99,40 @@ def ways_obtained(run: ScoringRun) -> dict[str, int]:
     return {way: count for way, count in counts.items() if count}
 
 
+def count_replies(run: ScoringRun) -> dict[str, Any]:
+    """How many replies a judge's scores rest on, and how many have no score, by reason's code."""
+    rows = Score.objects.filter(run=run).exclude(raw="").values_list("raw", flat=True)
+    return count_replies_in(rows.iterator(chunk_size=500))
+
+
+def count_replies_in(records: Iterable[str]) -> dict[str, Any]:
+    """The same of raw records; older ones, which have no counts, are left out."""
+    n_replies, unread = 0, Counter[str]()
+    for raw in records:
+        record = json.loads(raw)
+        if "unread" in record:
+            n_replies += len(record["replies"])
+            unread.update(record["unread"])
+    return {"n_replies": n_replies, "unread": dict(unread.most_common())}
+
+
+def unread_text(n_replies: int, unread: Mapping[str, int]) -> str:
+    """A sentence on replies without a score; "" if all were read."""
+    if not unread:
+        return ""
+    names = {
+        "ambiguous": gettext("ambiguous"),
+        "no_number": gettext("without a number"),
+        "no_score": gettext("without a score"),
+        "off_scale": gettext("off the scale"),
+        "other_scale": gettext("on another scale"),
+    }
+    parts = [f"{n:,} {names.get(code, code)}" for code, n in unread.items()]
+    return gettext("{n} of {total} replies could not be read: {parts}").format(
+        n=f"{sum(unread.values()):,}", total=f"{n_replies:,}", parts=", ".join(parts)
+    )
+
+
 def probe_anew(client: Client) -> Capabilities:
     """What the endpoint does now, kept instead of what was found before."""
     try:
@@ -112,6 +149,7 @@ def study_judges(study: Study) -> dict[str, list[dict[str, Any]]]:
         "settings": list(JudgeVersion.objects.of(study).values(*fields)),
         "runs": [
             {"metric": run.metric, "signature": run.signature, "obtained": ways_obtained(run)}
+            | count_replies(run)
             | (run.judge or {})
             for run in runs
         ],

@@ -1,7 +1,8 @@
 """Scoring a study: each text once per signature, batch by batch, so that it can be resumed."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -20,7 +21,14 @@ from metrics.scorers.errors import ScorerError
 from metrics.scorers.registry import SCORERS, build
 from metrics.scorers.scorer import Example, Scorer, Scores
 from metrics.stored_scores import score_of
-from metrics.study_judges import is_judge, judge_record, judges_client, prepare
+from metrics.study_judges import (
+    count_replies,
+    is_judge,
+    judge_record,
+    judges_client,
+    prepare,
+    unread_text,
+)
 from presentation.progress import Progress, silently
 
 LOOKED_UP_AT_ONCE = 500
@@ -32,7 +40,8 @@ Group = tuple[Content, list[int]]
 @dataclass(frozen=True)
 class Scored:
     """What one scoring run wrote, how much of it others had computed, what it found done, and how
-    many of all are undefined, most often for this reason."""
+    many of all are undefined, most often for this reason; and, of a judge, how many replies the
+    scores rest on, and how many of them have no score, by the reason's code."""
 
     metric: str
     signature: str
@@ -41,6 +50,8 @@ class Scored:
     n_reused: int = 0
     n_undefined: int = 0
     reason: str = ""
+    n_replies: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         scored = ngettext("{n:,} candidate scored", "{n:,} candidates scored", self.n_scored)
@@ -58,6 +69,8 @@ class Scored:
                 "{n:,} is undefined: {reason}", "{n:,} are undefined: {reason}", self.n_undefined
             )
             parts.append(text.format(n=self.n_undefined, reason=self.reason))
+        if unread := unread_text(self.n_replies, self.unread):
+            parts.append(unread)
         return f"{self.metric}: {', '.join(parts)} ({self.signature})."
 
 
@@ -105,9 +118,16 @@ def score_study(
         n_waiting = sum(len(keys) for _, keys in groups)
         steps = progress(_score(groups, scorer, runs, lease), n_waiting)
         n_reused = sum(was_reused for was_reused in steps)
-    undefined = _undefined(runs[0])
+    n_undefined, reason = _undefined(runs[0])
     return Scored(
-        *(scorer.name, runs[0].signature, n_waiting, total - n_waiting, n_reused), *undefined
+        metric=scorer.name,
+        signature=runs[0].signature,
+        n_scored=n_waiting,
+        n_known=total - n_waiting,
+        n_reused=n_reused,
+        n_undefined=n_undefined,
+        reason=reason,
+        **_counted_replies(runs[0]),
     )
 
 
@@ -116,6 +136,16 @@ def _undefined(run: ScoringRun) -> tuple[int, str]:
     rows = Score.objects.filter(run=run, value=None).order_by().values_list("reason")
     counts = list(rows.annotate(n=Count("pk")).order_by("-n", "reason"))
     return (sum(n for _reason, n in counts), counts[0][0]) if counts else (0, "")
+
+
+def _counted_replies(run: ScoringRun) -> dict[str, Any]:
+    """The replies of a judge's run, counted and kept with it; nothing of another metric."""
+    if run.judge is None:
+        return {}
+    counts = count_replies(run)
+    run.judge |= counts
+    run.save(update_fields=["judge"])
+    return counts
 
 
 def signature_of(scorer: Scorer, output: str = "") -> str:

@@ -155,6 +155,25 @@ def test_replies_are_kept_with_the_scores_and_the_endpoint_with_the_run(study, e
     assert run.judge["base_url"] == endpoint.base_url
 
 
+def test_replies_that_were_not_read_are_counted_and_shown(study, endpoint):
+    says = iter(["2", "between 1 and 2", "Tone (1-3): 3", "Fine."] * 4)
+
+    def answer(number: int, body: dict) -> Says:
+        is_form = "Evaluation form" in body.get("messages", [{"content": ""}])[0]["content"]
+        return chat(next(says)) if is_form else one_reply(number, body)
+
+    endpoint.answer = answer
+    message = score_tone()
+    run = ScoringRun.objects.get()
+    assert run.judge["n_replies"] == 16
+    assert run.judge["unread"] == {"ambiguous": 4, "no_number": 4}
+    assert run.unread_replies
+    assert run.unread_replies in message
+    assert run.unread_replies in command_output("study_judges", "ratings")
+    listed = json.loads(command_output("study_judges", "ratings", "--json"))
+    assert listed["runs"][0]["unread"] == run.judge["unread"]
+
+
 def test_a_study_lists_its_judges_and_no_other_metrics(study):
     score_tone()
     command_output("score_study", "ratings", "--metric=rouge1")
@@ -163,6 +182,7 @@ def test_a_study_lists_its_judges_and_no_other_metrics(study):
     assert all(name in output[1] for name in ("geval", "foreign", "(geval|model:foreign|"))
     listed = json.loads(command_output("study_judges", "ratings", "--json"))
     assert [run["obtained"] for run in listed["runs"]] == [{"n calls": 4}]
+    assert [(run["n_replies"], run["unread"]) for run in listed["runs"]] == [(16, {})]
     assert listed["settings"][0]["content"]["aspect"] == "Tone"
 
 

@@ -386,7 +386,9 @@ def test_the_interval_of_a_mean_of_conditions_is_narrower_than_those_it_is_made_
     assert mean == pytest.approx(width_of_all, rel=0.25)
 
 
-@pytest.mark.parametrize("reply", ["no number", "7 of 5", "two"])
+@pytest.mark.parametrize(
+    "reply", ["no number", "7 of 5", "two", "4 or 5", "8/10", "Style (1-5):", "it has 3 errors"]
+)
 def test_what_a_judge_says_of_an_unreadable_reply_is_known(reply):
     reading = read_rating(reply, "style", 1, 5)
     scores = score_table([[1, math.nan]], reason="")

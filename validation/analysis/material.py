@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What judges say of replies that hold no grade, or one that is not on the scale.
-UNREAD = re.compile(r"unparsed|no (number|rating) in|not on the scale", re.IGNORECASE)
+# Reasons of judges for replies that have no grade, or none on the scale.
+UNREAD = re.compile(
+    r"unparsed|no (number|rating|score) in|not on the scale|is ambiguous|on another scale", re.I
+)
 JUDGED = {"question": "", "condition": "", "round": 1, "accepted": True}
 SCORES = {"reason": "", "higher_is_better": True, "is_primary": True}
 

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from metrics.study_judges import study_judges
+from metrics.study_judges import study_judges, unread_text
 
 
 class Command(BaseCommand):
@@ -32,4 +32,6 @@ def _version(version: dict[str, Any]) -> str:
 def _run(run: dict[str, Any]) -> str:
     ways = ", ".join(f"{count} by {way}" for way, count in run["obtained"].items()) or "no scores"
     state = "probed" if run["capabilities"] else "not probed"
-    return f"{run['metric']} by {run['model']} ({state}): {ways} ({run['signature']})"
+    unread = unread_text(run["n_replies"], run["unread"])
+    counts = "; ".join(part for part in (ways, unread) if part)
+    return f"{run['metric']} by {run['model']} ({state}): {counts} ({run['signature']})"

@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from error_codes import InvalidValue
 from metrics.scorers.judges.replies import Token
+from metrics.scorers.judges.score_mentions import find_score
 
 
 class Distribution(NamedTuple):
@@ -86,8 +88,8 @@ def from_samples(values: Sequence[float]) -> Distribution:
     return Distribution(dict(sorted(counts.items())), counts.total() / len(values))
 
 
-def from_tokens(tokens: Sequence[Token], levels: Sequence[int]) -> Distribution:
-    """Read the distribution from the alternatives to the first token that is a level.
+def from_tokens(tokens: Sequence[Token], levels: Sequence[int], aspect: str = "") -> Distribution:
+    """Read the distribution from the alternatives to the token that is the score.
 
     A level and the same level with a space before it are one.
 
@@ -97,11 +99,13 @@ def from_tokens(tokens: Sequence[Token], levels: Sequence[int]) -> Distribution:
         Of one reply, with their alternatives.
     levels : sequence of int
         Those of the scale, each of one digit, so that a token can be a whole level.
+    aspect : str
+        What is rated, as the form names it.
 
     Returns
     -------
     Distribution
-        Empty, with mass 0, where no token of the reply is a level.
+        Empty, with mass 0, if the reply has no score or its token is not a level.
 
     Raises
     ------
@@ -124,8 +128,8 @@ def from_tokens(tokens: Sequence[Token], levels: Sequence[int]) -> Distribution:
             f"levels must have one digit each, got {list(levels)}", code="levels_of_two_digits"
         )
     names = {str(level): float(level) for level in levels}
-    token_of_score = next((token for token in tokens if token.text.strip() in names), None)
-    if token_of_score is None:
+    token_of_score = _token_of_score(tokens, levels, aspect)
+    if token_of_score is None or token_of_score.text.strip() not in names:
         return Distribution({}, 0.0)
     logprobs = dict(token_of_score.alternatives) | {token_of_score.text: token_of_score.logprob}
     masses: dict[float, float] = {}
@@ -137,3 +141,12 @@ def from_tokens(tokens: Sequence[Token], levels: Sequence[int]) -> Distribution:
     if mass == 0:
         return Distribution({}, 0.0)
     return Distribution(dict(sorted(masses.items())), mass)
+
+
+def _token_of_score(tokens: Sequence[Token], levels: Sequence[int], aspect: str) -> Token | None:
+    """The token in which the score begins; the scale of the form has levels as tokens too."""
+    found = find_score("".join(token.text for token in tokens), min(levels), max(levels), aspect)
+    if found.value is None or found.value not in levels:
+        return None
+    ends = accumulate(len(token.text) for token in tokens)
+    return next(token for token, end in zip(tokens, ends, strict=True) if end > found.start)

@@ -1,6 +1,7 @@
 """G-Eval: a form filled in many times, or once with its probabilities, and the mean of that."""
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -10,7 +11,12 @@ from metrics.scorers.judges.distributions import Distribution, from_samples, fro
 from metrics.scorers.judges.geval_settings import FORM_FIELDS, GEvalSettings
 from metrics.scorers.judges.judge import EndpointJudge
 from metrics.scorers.judges.presets import PRESETS
-from metrics.scorers.judges.readings import Reading, read_rating, read_rating_as_released
+from metrics.scorers.judges.readings import (
+    Reading,
+    count_unread,
+    read_rating,
+    read_rating_as_released,
+)
 from metrics.scorers.judges.samples import Sample, Sampling
 from metrics.scorers.judges.templates import chat, check_template, fill, needed
 from metrics.scorers.scorer import Example, Score, sign
@@ -76,7 +82,7 @@ class GEval(EndpointJudge):
             settings=settings.fingerprint,
             least_mass=f"{settings.least_mass:g}",
             reading="released" if settings.released else "labelled",
-            version=1,
+            version=1 if settings.released else 2,
         )
 
     @cached_property
@@ -90,13 +96,18 @@ class GEval(EndpointJudge):
 
     def read(self, sample: Sample) -> Score:
         """Weight the levels by their probabilities; see `EndpointJudge`."""
-        weighted = self._distribution(sample)
+        readings = [self._reading(reply.text) for reply in sample.replies]
+        weighted = self._distribution(sample, readings)
+        unread = count_unread(readings)
         raw = sample.record(
             probabilities={f"{level:g}": share for level, share in weighted.probabilities.items()},
             mass=weighted.mass,
+            unread=unread,
         )
         if not weighted.weights:
+            codes = ", ".join(f"{code}: {n}" for code, n in unread.items())
             problem = f"no rating in {_counted(len(sample.replies))}"
+            problem += f" ({codes})" if codes else ""
             return Score(math.nan, CodedText(problem, code="no_rating"), raw)
         if weighted.mass < self.settings.least_mass:
             problem = f"the scale holds {weighted.mass:.3g} of the distribution, under "
@@ -104,12 +115,12 @@ class GEval(EndpointJudge):
             return Score(math.nan, CodedText(problem, code="too_little_mass"), raw)
         return Score(weighted.expectation, None, raw)
 
-    def _distribution(self, sample: Sample) -> Distribution:
+    def _distribution(self, sample: Sample, readings: Sequence[Reading]) -> Distribution:
         settings = self.settings
         if settings.distribution == "logprobs":
             levels = range(settings.low, settings.high + 1)
-            return from_tokens(sample.replies[0].tokens, levels)
-        return from_samples([self._reading(reply.text).value for reply in sample.replies])
+            return from_tokens(sample.replies[0].tokens, levels, settings.aspect)
+        return from_samples([reading.value for reading in readings])
 
     def _reading(self, text: str) -> Reading:
         settings = self.settings

@@ -1,12 +1,13 @@
 """The grade from 0 to 100 of LMStyle, for any model, prompt and quality."""
 
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from error_codes import InvalidValue
 from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.judge import EndpointJudge
-from metrics.scorers.judges.readings import read_grade, read_grade_as_released
+from metrics.scorers.judges.readings import count_unread, read_grade, read_grade_as_released
 from metrics.scorers.judges.samples import Sample, Sampling
 from metrics.scorers.judges.settings import JudgeSettings
 from metrics.scorers.judges.templates import (
@@ -67,13 +68,26 @@ class GradeSettings(JudgeSettings):
         Sampling(temperature=self.temperature, max_tokens=self.max_tokens)
 
     @property
+    def quality(self) -> str:
+        """What is graded, as the last line of the prompt names it; "" if it does not.
+
+        Examples
+        --------
+        >>> GradeSettings().quality
+        'Appropriateness'
+        """
+        last = self.user.rstrip().rpartition("\n")[2]
+        named = re.fullmatch(r"([^:$\d]{1,60}?)(?:\s+(?:score|rating|grade))?\s*:", last, re.I)
+        return named.group(1).strip(" *_-") if named else ""
+
+    @property
     def fingerprint(self) -> str:
         """A hash of all of them."""
         return digest(asdict(self))
 
 
 class Grade(EndpointJudge):
-    """A grade from 0 to 100 by a language model: the first integer of its reply.
+    """A grade from 0 to 100 by a language model.
 
     Parameters
     ----------
@@ -116,8 +130,8 @@ class Grade(EndpointJudge):
             temperature=f"{settings.temperature:g}",
             max_tokens=settings.max_tokens,
             settings=settings.fingerprint,
-            reading="lmstyle_released" if settings.lmstyle_released else "first integer",
-            version=1,
+            reading="lmstyle_released" if settings.lmstyle_released else "labelled",
+            version=1 if settings.lmstyle_released else 2,
         )
 
     @property
@@ -132,9 +146,11 @@ class Grade(EndpointJudge):
     def read(self, sample: Sample) -> Score:
         """Read the grade; see `EndpointJudge`."""
         text = sample.replies[0].text
-        released = self.settings.lmstyle_released
-        grade = read_grade_as_released(text) if released else read_grade(text)
-        return Score(grade.value, grade.reason, sample.record())
+        if self.settings.lmstyle_released:
+            grade = read_grade_as_released(text)
+        else:
+            grade = read_grade(text, aspect=self.settings.quality)
+        return Score(grade.value, grade.reason, sample.record(unread=count_unread([grade])))
 
 
 def read_settings(path: str) -> GradeSettings:

@@ -6,14 +6,20 @@ where a reply holds none, G-Eval's takes 0, and neither looks at the scale.
 
 import math
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from error_codes import CodedText
+from metrics.scorers.judges.score_mentions import Found, find_score
 
 RELEASED_GRADE = 50
-INTEGER = re.compile(r"(?<![\d.])-?\d+")
-NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?"
-LIST_NUMBER = re.compile(r"^\s*\d+[.)]\s+(?=.*\d)", re.DOTALL)
+REASONS = {
+    "no_number": "no number in the reply",
+    "no_score": "no score in the reply: its numbers are of something else",
+    "ambiguous": "the reply is ambiguous: several numbers may be the score",
+    "other_scale": "the reply is on another scale than the one asked for",
+}
 
 
 class Reading(NamedTuple):
@@ -23,14 +29,16 @@ class Reading(NamedTuple):
     reason: str | None = None
 
 
-def read_grade(text: str, low: float = 0, high: float = 100) -> Reading:
-    """Read a grade: the first integer of a reply.
+def read_grade(text: str, low: float = 0, high: float = 100, *, aspect: str = "") -> Reading:
+    """Read a grade.
 
     Parameters
     ----------
     text : str
     low, high : float
         The ends of the scale; both are legal.
+    aspect : str
+        What is graded, if the prompt names it.
 
     Returns
     -------
@@ -38,13 +46,33 @@ def read_grade(text: str, low: float = 0, high: float = 100) -> Reading:
 
     Examples
     --------
-    >>> read_grade("I would give it 85 out of 100.")
+    >>> read_grade("On a scale of 0-100, I would give 85.")
     Reading(value=85.0, reason=None)
     >>> read_grade("Very appropriate!").reason
     'no number in the reply'
     """
-    match = INTEGER.search(text)
-    return _on_scale(float(match.group()) if match else math.nan, low, high)
+    return _on_scale(find_score(text, low, high, aspect), low, high)
+
+
+def count_unread(readings: Iterable[Reading]) -> dict[str, int]:
+    """Count readings without a value by the code of their reason, the most frequent first.
+
+    Parameters
+    ----------
+    readings : iterable of Reading
+
+    Returns
+    -------
+    dict of str to int
+
+    Examples
+    --------
+    >>> count_unread([read_grade("80 or 90"), read_grade("85"), read_grade("Good")])
+    {'ambiguous': 1, 'no_number': 1}
+    """
+    reasons = (reading.reason for reading in readings)
+    codes = (reason.code for reason in reasons if isinstance(reason, CodedText))
+    return dict(Counter(codes).most_common())
 
 
 def read_grade_as_released(text: str) -> Reading:
@@ -74,10 +102,7 @@ def read_grade_as_released(text: str) -> Reading:
 
 
 def read_rating(text: str, aspect: str, low: float, high: float) -> Reading:
-    """Read a rating on a short scale.
-
-    The number after the last mention of the aspect, or of a score or rating, counts before the
-    first number of the reply; the number of a list ("1. Coherence: 3") does not count.
+    """Read a rating of one aspect.
 
     Parameters
     ----------
@@ -93,17 +118,12 @@ def read_rating(text: str, aspect: str, low: float, high: float) -> Reading:
 
     Examples
     --------
-    >>> read_rating("1. Coherence: 3", "coherence", 1, 3).value
+    >>> read_rating("1. Coherence (1-3): 3", "coherence", 1, 3).value
     3.0
     >>> read_rating("4", "coherence", 1, 3).reason
     '4 is not on the scale from 1 to 3'
     """
-    names = "|".join([re.escape(aspect), "score", "rating"])
-    labelled = rf"(?:{names})\b(?:[*_\"')\s]|is|of|[:=])*({NUMBER})"
-    marks = re.findall(labelled, text, flags=re.IGNORECASE)
-    if not marks:
-        marks = re.findall(NUMBER, LIST_NUMBER.sub("", text))[:1]
-    return _on_scale(float(marks[-1]) if marks else math.nan, low, high)
+    return _on_scale(find_score(text, low, high, aspect), low, high)
 
 
 def read_rating_as_released(text: str) -> Reading:
@@ -133,10 +153,11 @@ def read_rating_as_released(text: str) -> Reading:
     return Reading(float(match.group()) if match else 0.0)
 
 
-def _on_scale(value: float, low: float, high: float) -> Reading:
-    if math.isnan(value):
-        return Reading(math.nan, CodedText("no number in the reply", code="no_number"))
-    if not low <= value <= high:
-        problem = f"{value:g} is not on the scale from {low:g} to {high:g}"
+def _on_scale(found: Found, low: float, high: float) -> Reading:
+    if found.value is None:
+        code = found.problem or "no_score"
+        return Reading(math.nan, CodedText(REASONS[code], code=code))
+    if not low <= found.value <= high:
+        problem = f"{found.value:g} is not on the scale from {low:g} to {high:g}"
         return Reading(math.nan, CodedText(problem, code="off_scale"))
-    return Reading(value)
+    return Reading(found.value)

@@ -117,10 +117,36 @@ def test_samples_that_cannot_be_read_are_left_out_and_kept(foreign):
     assert record["replies"] == ["3", "1", "3", "Good"]
     assert record["probabilities"] == {"1": pytest.approx(1 / 3), "3": pytest.approx(2 / 3)}
     assert record["mass"] == 0.75
+    assert record["unread"] == {"no_number": 1}
     foreign.says(chat("Good", "Fair", "4", ""))
     (scores,) = GEval(TONE, client=foreign.client()).score([TURN])
     assert scores["geval"].reason.code == "no_rating"
     assert raw(scores["geval"])["replies"] == ["Good", "Fair", "4", ""]
+    assert raw(scores["geval"])["unread"] == {"no_number": 3, "off_scale": 1}
+
+
+def test_ambiguous_replies_are_counted_and_no_number_of_the_scale_is_a_score(foreign):
+    foreign.says(chat("Tone (1-3): 2", "between 2 and 3", "Tone (1-3):", "**Tone (1-3):** 3"))
+    (scores,) = GEval(TONE, client=foreign.client()).score([TURN])
+    assert scores["geval"].value == 2.5
+    assert raw(scores["geval"])["unread"] == {"ambiguous": 1, "no_score": 1}
+    foreign.says(chat("On a scale of 0-100, I would give 80 or 90."))
+    (scores,) = Grade(client=foreign.client()).score([TURN])
+    assert scores["judge"].reason.code == "ambiguous"
+    assert raw(scores["judge"])["unread"] == {"ambiguous": 1}
+
+
+@pytest.mark.parametrize(
+    ("user", "quality"),
+    [
+        ("$response\nPoliteness rating:", "Politeness"),
+        ("$response\n- Tone:", "Tone"),
+        ("Grade: $response", ""),
+        ("$response", ""),
+    ],
+)
+def test_a_grade_is_of_the_quality_that_the_prompt_ends_with(user, quality):
+    assert GradeSettings(user=user).quality == quality
 
 
 def test_an_endpoint_that_ignores_n_is_asked_for_n_once_and_with_different_seeds(foreign):

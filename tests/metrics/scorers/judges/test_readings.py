@@ -1,4 +1,7 @@
+import json
 import math
+from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -16,54 +19,52 @@ from metrics.scorers.judges.replies import Token
 from tests.codes import refused
 from tests.metrics.scorers.judges.foreign import chat
 
+CORPUS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "replies.jsonl").read_text(encoding="utf-8").splitlines()
+]
+"""Shapes of replies: what is asked for, the scale, and the value or the code of the reason."""
 
-def coherence(reply):
-    return read_rating(reply, "coherence", 1, 3)
+
+def test_the_corpus_has_at_least_200_shapes_and_every_reason():
+    shapes = {(row["reply"], row["label"], row["low"], row["high"]) for row in CORPUS}
+    assert len(shapes) == len(CORPUS) >= 500
+    reasons = {row["expected"] for row in CORPUS if isinstance(row["expected"], str)}
+    assert reasons == {"no_number", "no_score", "ambiguous", "other_scale", "off_scale"}
 
 
-@pytest.mark.parametrize(
-    ("read", "reply", "expected"),
-    [
-        (read_grade, "85", 85),
-        (read_grade, "Appropriateness Score: [90]", 90),
-        (read_grade, "0", 0),
-        (read_grade, "100.", 100),
-        (read_grade, "I'd say 72 out of 100", 72),
-        (read_grade, "85.5", 85),
-        (coherence, "3", 3),
-        (coherence, "- Coherence: 2", 2),
-        (coherence, "1. Coherence: 3", 3),
-        (coherence, "2. The response is loosely coherent.", 2),
-        (coherence, "2.5", 2.5),
-        (coherence, "Coherence:\n2", 2),
-        (coherence, "**Coherence**: 2", 2),
-        (coherence, "The score is 3.", 3),
-        (coherence, "It has 7 turns, so I hesitate. Therefore, the coherence score is 1.", 1),
-        (coherence, "The response is somewhat coherent (2).", 2),
-        (coherence, "3/3", 3),
-        (lambda reply: read_rating(reply, "coherence", 0, 3), "Coherence: 0", 0),
-    ],
-)
-def test_a_grade_is_the_first_integer_and_a_rating_has_the_forms_models_give(read, reply, expected):
-    assert read(reply) == (expected, None)
+@pytest.mark.parametrize("kind", sorted({row["kind"] for row in CORPUS}))
+def test_a_reply_is_its_score_or_a_reason(kind):
+    wrong = []
+    for row in (row for row in CORPUS if row["kind"] == kind):
+        reply, label, scale = row["reply"], row["label"], (row["low"], row["high"])
+        if kind == "grade":
+            reading = read_grade(reply, *scale, aspect=label)
+        else:
+            reading = read_rating(reply, label, *scale)
+        found = reading.value if reading.reason is None else reading.reason.code
+        assert math.isnan(reading.value) == (reading.reason is not None)
+        if found != row["expected"]:
+            wrong.append((reply, row["expected"], found))
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
-    ("read", "reply", "code"),
+    "reply",
     [
-        (read_grade, "Quite good.", "no_number"),
-        (read_grade, "", "no_number"),
-        (read_grade, "150", "off_scale"),
-        (read_grade, "-5", "off_scale"),
-        (coherence, "N/A", "no_number"),
-        (coherence, "Coherence: 0", "off_scale"),
-        (coherence, "4", "off_scale"),
+        "Score:" + " " * 50_000 + "x", "1 " * 10_000, "1" * 20_000, "(" * 20_000, "1-1" * 7_000,
+        "scale " + "a" * 20_000, "1. a " * 4_000, "<think>" * 3_000, '"' * 20_000, "4 of " * 4_000,
     ],
-)
-def test_a_reply_without_a_value_on_the_scale_is_nan_with_a_reason_and_never_50(read, reply, code):
-    found = read(reply)
-    assert math.isnan(found.value)
-    assert found.reason.code == code
+    ids=lambda reply: reply[:12],
+)  # fmt: skip
+def test_a_long_reply_takes_no_long_time(reply):
+    started = process_time()
+    read_rating(reply, "coherence", 1, 5)
+    assert process_time() - started < 3
+
+
+def test_of_a_long_reply_the_end_is_read():
+    assert read_rating("x" * 30_000 + "\nRating: 4", "tone", 1, 5) == (4, None)
 
 
 def test_released_readings_are_the_first_digits_or_a_default():
@@ -89,6 +90,26 @@ def test_distributions_are_of_samples_that_were_read():
 
 def token(text: str, *alternatives: tuple[str, float]) -> Token:
     return Token(text, math.log(0.5), tuple((name, math.log(p)) for name, p in alternatives))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["Tone", " (", "1", "-", "5", "):", " 4"], 4),
+        (["On", " a scale of ", "1", " to ", "5", ", I rate it ", "2", "."], 2),
+        (["Based on the ", "4", " criteria, ", "2"], 2),
+        (["<think>", "3", "?</think>", "4"], 4),
+        (["4", "/", "5"], 4),
+        (["Tone (", "1", "-", "5", "):"], None),
+        (["between ", "3", " and ", "4"], None),
+        (["2", ".", "5"], None),
+        (["7"], None),
+    ],
+)
+def test_the_token_of_the_score_is_no_number_of_the_scale_or_an_explanation(texts, expected):
+    tokens = [token(text, (text, 1.0)) for text in texts]
+    found = from_tokens(tokens, range(1, 6), "tone")
+    assert list(found.weights) == ([] if expected is None else [expected])
 
 
 def test_distributions_of_tokens_are_of_the_first_level_chosen():
