@@ -71,7 +71,7 @@ def question_values(data: Data, prefix: str) -> dict[str, Any]:
     values |= {name: _number(data, f"{prefix}{name}") for name in NUMBERS}
     values |= {name: _integer(data, f"{prefix}{name}") for name in WHOLE_NUMBERS}
     values |= {name: f"{prefix}{name}" in data for name in BOXES}
-    values |= {name: _lines(data, f"{prefix}{name}") for name in LINES}
+    values |= {name: _answers(data, f"{prefix}{name}") for name in LINES}
     values["when"] = _condition(data, prefix)
     return {name: value for name, value in values.items() if name in allowed and value is not None}
 
@@ -141,6 +141,12 @@ def _boxes(data: Data, name: str, boxes: tuple[str, ...]) -> dict[str, Any]:
 def _text(data: Data, name: str) -> str:
     """A browser sends line ends of its own."""
     return data.get(name, "").replace("\r\n", "\n")
+
+
+def _answers(data: Data, name: str) -> list[str]:
+    """A label per line. Empty lines stay, since each may be meant as an answer: a fault says so."""
+    text = _text(data, name)
+    return [line.strip() for line in text.removesuffix("\n").split("\n")] if text.strip() else []
 
 
 def _lines(data: Data, name: str) -> list[str]:

@@ -117,6 +117,8 @@ def faults_of(error: ValidationError) -> list[Fault]:
         return _option_faults(error, path)
     if error.validator == "pattern" and not error.instance:
         return []  # which its least length says
+    if error.validator == "uniqueItems" and not _repeated(instance):
+        return []  # of empty texts, which their least length says
     code = VALIDATOR_CODES.get(str(error.validator), "invalid")
     return [Fault(path, _message(error), code=code)]
 
@@ -176,7 +178,7 @@ def _message(error: ValidationError) -> str:
         "type": lambda: _must_be(_type_of(expected), instance),
         "enum": lambda: _not_among(instance, expected),
         "const": lambda: _must_be(expected, instance),
-        "minLength": lambda: _("is empty. Write something, or leave it out."),
+        "minLength": lambda: _empty(error),
         "maxLength": lambda: (
             _("has %(n)s characters; %(most)s fit.")
             % {"n": f"{len(instance):,}", "most": f"{expected:,}"}
@@ -229,8 +231,21 @@ def _not_among(instance: Any, expected: list[Any]) -> str:
     return _("is %(value)s; it can be %(names)s.") % names
 
 
+def _empty(error: ValidationError) -> str:
+    *_parents, name, index = (None, *error.absolute_path)
+    if name == "points":
+        text = _("point %(n)s is empty. Write its label, or its number.")
+        return text % {"n": int(str(index)) + 1}
+    if name == "categories":
+        text = _("category %(n)s is empty. Write its label, or remove the line.")
+        return text % {"n": int(str(index)) + 1}
+    return _("is empty. Write something, or leave it out.")
+
+
 def _repeated(instance: list[Any]) -> str:
-    return repr(next(each for n, each in enumerate(instance) if each in instance[:n]))[:60]
+    """The first value that occurs twice; empty if only empty texts do."""
+    values = [each for n, each in enumerate(instance) if each in instance[:n] and each != ""]
+    return repr(values[0])[:60] if values else ""
 
 
 def _misformed(error: ValidationError) -> str:

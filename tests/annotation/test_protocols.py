@@ -294,3 +294,22 @@ def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db: None) ->
     freeze(study=other)
     rows = list(other.questions.values_list("name", "level", "categories"))
     assert rows == [(name, "nominal", ["no", "yes"]) for name in ("tone:kind", "tone:rude")]
+
+
+@pytest.mark.parametrize("field", ["points", "categories"])
+def test_every_empty_answer_of_a_list_is_a_fault_and_none_is_dropped(field: str) -> None:
+    kind = {"points": "likert", "categories": "category"}[field]
+    question = f"- {{name: q, kind: {kind}, wording: W, {field}: [low, '', '', null, 4, low]}}"
+    parsed = parse_yaml(f"assay_protocol: 1\ntitle: T\nquestions:\n{question}\n")
+    faults = [(f.path[3:], f.code) for f in parsed.faults if f.path[2:3] == (field,)]
+    assert faults == [
+        ((), "repeated"),
+        ((1,), "empty"),
+        ((2,), "empty"),
+        ((3,), "wrong_type"),
+        ((4,), "wrong_type"),
+    ]
+    only_empty = parse_yaml(
+        f"assay_protocol: 1\nquestions:\n- {{kind: {kind}, {field}: ['', '']}}\n"
+    )
+    assert [f.code for f in only_empty.faults if f.path[2:3] == (field,)] == ["empty", "empty"]

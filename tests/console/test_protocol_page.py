@@ -15,7 +15,7 @@ from django.utils.html import escape
 
 from accounts.models import User
 from annotation.models import Candidate, PlacedCheck, Study
-from annotation.protocols.documents import read_document
+from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.records import (
     Check,
@@ -31,6 +31,7 @@ from annotation.protocols.records import (
     QualificationTest,
 )
 from annotation.protocols.templates import read_protocol, template_names
+from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import current_document, newest_version, save_draft
 from annotation.protocols.yaml_files import write_yaml
 from console.check_view import title_of
@@ -384,6 +385,36 @@ def test_a_fault_is_said_in_the_words_of_the_form(rosa, study):
     assert faults.keys() == {"language", "q0-low_label"}
     assert "'?'" in faults["language"]
     assert faults["q0-low_label"].startswith(place_of(("questions", 0, "low_label")))
+
+
+@pytest.mark.parametrize(("kind", "field"), [("likert", "points"), ("category", "categories")])
+@pytest.mark.parametrize(
+    ("typed", "read", "empty"),
+    [
+        ("low\r\n\r\n\r\n\r\nhigh", ("low", "", "", "", "high"), [1, 2, 3]),
+        ("\r\nlow\r\nhigh\r\n", ("", "low", "high"), [0]),
+        ("low\r\nhigh\r\n \r\n", ("low", "high", ""), [2]),
+        ("low\n2\n3\n4\nhigh\n", ("low", "2", "3", "4", "high"), []),
+        (" \r\n\r\n", (), []),
+    ],
+)
+def test_an_empty_line_among_answers_is_a_fault_and_stays(
+    rosa, study, kind, field, typed, read, empty
+):
+    form = {name: value for name, value in FORM.items() if not name.startswith("q1-")}
+    form |= {"n_questions": "1", "q0-kind": kind, f"q0-{field}": typed}
+    rosa.post(address("protocol-save", study), form)
+    document = current_document(study)
+    assert getattr(document.questions[0], field) == read
+    faults = [f for f in document_faults(plain_document(document)) if f.path[2:3] == (field,)]
+    if read:
+        assert [(fault.path[3], fault.code) for fault in faults] == [(n, "empty") for n in empty]
+    page = show(rosa, study)
+    assert (f"q0-{field}" in faults_on(page)) == bool(empty or not read)
+    # the form shows every line again, so saving it once more changes nothing
+    [area] = tree(page).xpath(f"//textarea[@name='q0-{field}']")
+    rosa.post(address("protocol-save", study), form | {f"q0-{field}": area.text.removeprefix("\n")})
+    assert current_document(study) == document
 
 
 TESTED = FORM | {
