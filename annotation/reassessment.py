@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,8 +11,10 @@ from annotation.agreement import rounds_of
 from annotation.frames import judgment_frame
 from annotation.models import Question, Study
 from annotation.units import Level, categories_of
+from error_codes import CodedText
 from presentation.records import plain_values
 from stats.agreement import Agreement, coefficients_at_level
+from stats.label_sampling import compare_labeled, label_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +69,7 @@ def _across(
     question: Question, judgments: pd.DataFrame, earlier: int, later: int
 ) -> Iterator[RoundAgreement]:
     pairs = _crossed(judgments, earlier, later)
+    warnings = _sampling_warnings(question, judgments, earlier, later)
     same = pairs["annotator_earlier"] == pairs["annotator_later"]
     parts: list[tuple[By, pd.DataFrame]] = [
         ("same annotator", pairs[same]),
@@ -74,10 +77,40 @@ def _across(
     ]
     for by, part in parts:
         if len(part):
-            coefficients = _coefficients(question, part)
+            coefficients = tuple(
+                replace(one, warnings=one.warnings + warnings) if one.is_defined else one
+                for one in _coefficients(question, part)
+            )
             yield RoundAgreement(
                 question.name, question.level, earlier, later, by, len(part), coefficients
             )
+
+
+def _sampling_warnings(
+    question: Question, judgments: pd.DataFrame, earlier: int, later: int
+) -> tuple[CodedText, ...]:
+    """A warning if what was judged again had other values in the earlier round than the rest."""
+    import pandas as pd
+
+    first, second = (judgments[judgments["round"] == round] for round in (earlier, later))
+    units, again = (
+        pd.MultiIndex.from_frame(part[["item", "candidate"]].astype(str))
+        for part in (first, second)
+    )
+    is_again = units.isin(again)
+    if is_again.all():
+        return ()
+    codes, values = pd.factorize(first["value"], sort=True)
+    columns = label_columns(codes, list(values), has_order=question.level != "nominal")
+    sampling = compare_labeled(is_again, columns, cluster=pd.factorize(first["item"])[0])
+    if sampling.is_random:
+        return ()
+    text = (
+        f"what round {later} judged again differs from the rest of round {earlier} in "
+        f"{sampling.column} ({sampling.p_text}), unlike a random sample: agreement may be "
+        "different on the rest"
+    )
+    return (CodedText(text, code="overlap_not_random"),)
 
 
 def _crossed(judgments: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:

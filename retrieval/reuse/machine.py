@@ -103,7 +103,11 @@ def compare_machine(
         n_topics_both=int(labels.some.sum()),
         estimates=tuple(estimates),
         biases=tuple(each for each in biases if each is not None),
-        notes=(*_notes(labels, sample, is_shared), *_notes_of_few(estimates, sample)),
+        notes=(
+            *_notes(labels, sample, is_shared),
+            *_notes_of_few(estimates, sample),
+            *_notes_of_sampling(estimates),
+        ),
     )
 
 
@@ -281,6 +285,18 @@ def _notes_of_few(estimates: Sequence[CalibratedMean], sample: Sample) -> Iterat
             f"{row.measure.name} of {row.run}: {most} {judged} have the same "
             "value, which makes its calibrated interval a rough guide",
             code="few_other_values",
+        )
+
+
+def _notes_of_sampling(estimates: Sequence[CalibratedMean]) -> Iterator[str]:
+    """How many estimates are of labels that look like no random sample."""
+    known = [row.powered for row in estimates if row.powered is not None]
+    n = sum(any(note.code == "labels_not_random" for note in one.notes) for one in known)
+    if n:
+        yield CodedText(
+            f"{n} of {count_of(len(known), 'calibrated mean')}: the machine's values of what "
+            "people judged differ from its other values, unlike a random sample",
+            code="labels_not_random",
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from error_codes import CodedText
 from stats.agreement.chance_corrected import (
     MAX_WEIGHTED_CATEGORIES,
     brennan_prediger,
@@ -23,6 +24,7 @@ from stats.agreement.kappa import Weights
 from stats.agreement.krippendorff import LevelOfMeasurement, krippendorff_alpha_of_design
 from stats.agreement.result import Agreement, Reason
 from stats.arguments import Column
+from stats.label_sampling import compare_labeled, label_columns
 
 MAX_CATEGORIES = 20
 """Numbers with more distinct values are measured, and rarely equal."""
@@ -71,6 +73,7 @@ def coefficients_at_level(
         with its reason: Cohen's and Scott's need exactly two annotators, the weighted ones
         order, the ICC numbers (interval or ratio level) and, two-way, a complete design. At
         the interval and ratio levels what counts equality needs 20 categories or fewer.
+        With a warning where items with several labels have other labels than items with one.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def coefficients_at_level(
         items, annotators, values, level=level, clusters=clusters, categories=categories
     )
     guessed = categories is None
-    return (
+    found = (
         _by_equality(percent_agreement, design, request),
         _cohen(design, request, None, guessed=False),
         _cohen(design, request, "linear", guessed=guessed),
@@ -111,6 +114,27 @@ def coefficients_at_level(
         _by_equality(brennan_prediger, design, request),
         *(_icc(design, request, model) for model in MODELS),
     )
+    notes = _sampling_warnings(design)
+    return tuple(
+        replace(one, warnings=one.warnings + notes) if one.is_defined else one for one in found
+    )
+
+
+def _sampling_warnings(design: Design) -> tuple[CodedText, ...]:
+    """A warning if items with several labels have other labels than items with one."""
+    has_several = design.size[design.labels.item] > 1
+    if design.level == "set" or has_several.all():
+        return ()
+    columns = label_columns(design.value, design.domain, has_order=design.level != "nominal")
+    cluster = design.cluster if design.clustered else np.arange(design.labels.n_items)
+    sampling = compare_labeled(has_several, columns, cluster=cluster[design.labels.item])
+    if sampling.is_random:
+        return ()
+    text = (
+        f"items with several labels differ from items with one in {sampling.column} "
+        f"({sampling.p_text}), unlike a random sample: agreement may be different on the others"
+    )
+    return (CodedText(text, code="overlap_not_random"),)
 
 
 def _by_equality(coefficient: Coefficient, design: Design, request: Request) -> Agreement:

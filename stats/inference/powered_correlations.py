@@ -10,7 +10,13 @@ from error_codes import InvalidValue
 from stats.arguments import Column, Floats, complete_numbers, require_one_of, require_same_length
 from stats.correlation.item_limits import INFLUENCES
 from stats.inference.powered_moments import Rules, checked_columns, moments_of
-from stats.inference.powered_result import Estimate, PredictionPowered, Withheld, result_of
+from stats.inference.powered_result import (
+    Estimate,
+    PredictionPowered,
+    Withheld,
+    check_sampling,
+    result_of,
+)
 
 PoweredCoefficient = Literal["pearson", "spearman", "kendall"]
 LEAST_FOR_A_CORRELATION = 10
@@ -38,7 +44,7 @@ def prediction_powered_correlation(
         The human rating of each item, NaN for an item without one. Which items have one must be
         random.
     judge : array-like of float, shape (n_items,)
-        A judge's score of each item, on any scale: what stands in for people.
+        A judge's score of each item, in any unit: what stands in for people.
     other : array-like of float, shape (n_items,)
         What people are correlated with, a metric or a length; not the judge itself.
     coefficient : {"pearson", "spearman", "kendall"}
@@ -56,7 +62,9 @@ def prediction_powered_correlation(
     -------
     PredictionPowered
         `se` is that of Fisher's z. Without an interval, and with `reason`, where fewer than 10
-        items (or clusters) are rated or the correlation is perfect.
+        items (or clusters) are rated or the correlation is perfect. Without any value where the
+        judge's scores, or `other`, of rated items and of the others do not overlap; with a note
+        where they differ.
 
     Raises
     ------
@@ -119,9 +127,12 @@ def prediction_powered_correlation(
     if own.undefined:
         nothing = Estimate(value=own.value, ci_low=nan, ci_high=nan, se=nan)
         reason = result.reason if few else own.undefined
-        return replace(result, **vars(nothing), people_only=nothing, reason=reason)
-    people = _from_fishers_scale(result.people_only)
-    return replace(result, **vars(_from_fishers_scale(result)), people_only=people)
+        result = replace(result, **vars(nothing), people_only=nothing, reason=reason)
+    else:
+        people = _from_fishers_scale(result.people_only)
+        result = replace(result, **vars(_from_fishers_scale(result)), people_only=people)
+    columns = {"the judge's score": f, "the other column": x}
+    return check_sampling(result, labelled, columns, cluster=cluster)
 
 
 @dataclass(frozen=True)

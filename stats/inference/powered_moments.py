@@ -21,6 +21,8 @@ from stats.arguments import (
 from stats.groups import sum_by
 
 Flags: TypeAlias = NDArray[np.bool_]
+ROUNDING = 1e-9
+"""Scores whose range is a smaller share of their size are all equal."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,14 @@ class Rules:
 
 @dataclass(frozen=True)
 class Moments:
-    """A mean by prediction-powered inference and by people alone, with their variances."""
+    """A mean by prediction-powered inference and by people alone, with their variances.
+
+    `power` is lambda in the judge's units, below 0 if lower scores go with higher ratings, and
+    `judge_spread` is the judge's standard deviation over people's: the product has no unit.
+    """
 
     power: float
+    judge_spread: float
     value: float
     variance: float
     freedom: float
@@ -101,10 +108,23 @@ def moments_of(y: Floats, f: Floats, cluster: Integers | None, rules: Rules) -> 
     >>> moments_of(y, f, None, Rules(1.0, False, 0.95)).value
     4.5
     """
-    labelled = ~np.isnan(y)
+    labelled, f = ~np.isnan(y), centered_scores(f)
     if cluster is None:
         return _of_items(y[labelled], f[labelled], f[~labelled], rules)
     return _of_clusters(y, f, cluster, labelled, rules)
+
+
+def centered_scores(f: Floats) -> Floats:
+    """A judge's scores less their mean; zeros if they are equal up to rounding.
+
+    Examples
+    --------
+    >>> centered_scores(np.array([0.1, 0.1, 0.1])).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    if not len(f) or np.ptp(f) <= ROUNDING * np.abs(f).max():
+        return np.zeros(len(f))
+    return np.asarray(f - f.mean(), dtype=np.float64)
 
 
 def _of_items(y: Floats, f: Floats, rest: Floats, rules: Rules) -> Moments:
@@ -115,7 +135,7 @@ def _of_items(y: Floats, f: Floats, rest: Floats, rules: Rules) -> Moments:
     if not n_rest:
         power = 0.0
     residual = y - power * f
-    spare = _spare_labels(n, rules, tuned=power > 0)
+    spare = _spare_labels(n, rules, tuned=power != 0)
     variance = float(np.square(residual - residual.mean()).sum()) / spare / n if n else nan
     value = float(residual.mean()) if n else nan
     if n_rest and power:
@@ -127,9 +147,10 @@ def _of_items(y: Floats, f: Floats, rest: Floats, rules: Rules) -> Moments:
     people_variance = float(np.square(y - y.mean()).sum()) / max(people_spare, 1) / n if n else nan
     return Moments(
         power=power,
+        judge_spread=float(f.std() / y.std()) if n and y.std() > 0 else 0.0,
         value=value,
         variance=variance,
-        freedom=_degrees_of_freedom(n, rules, tuned=power > 0),
+        freedom=_degrees_of_freedom(n, rules, tuned=power != 0),
         people=float(y.mean()) if n else nan,
         people_variance=people_variance,
         people_freedom=_degrees_of_freedom(n, rules, tuned=False),
@@ -138,13 +159,17 @@ def _of_items(y: Floats, f: Floats, rest: Floats, rules: Rules) -> Moments:
 
 
 def _tuned_power(y: Floats, f: Floats, rest: Floats) -> float:
-    """The lambda of least variance, between 0 and 1."""
+    """The lambda of least variance.
+
+    The authors limit it to 0 to 1. In the judge's units that would make the result depend on them;
+    after a regression of `y` on `f` it is ``1 / (1 + n / n_rest)``, which needs no limit.
+    """
     n, n_rest = len(y), len(rest)
     if n < 2 or not n_rest:
         return 0.0
     covariance = float(((y - y.mean()) * (f - f.mean())).mean())
     spread = float(np.concatenate([f, rest]).var(ddof=1))
-    return float(np.clip(covariance / ((1 + n / n_rest) * spread), 0, 1)) if spread > 0 else 0.0
+    return covariance / ((1 + n / n_rest) * spread) if spread > 0 else 0.0
 
 
 def _spare_labels(n: int, rules: Rules, *, tuned: bool) -> int:
@@ -169,8 +194,7 @@ def _of_clusters(y: Floats, f: Floats, cluster: Integers, labelled: Flags, rules
     gap = moved_f - moved_rest
     power = rules.power
     if power is None and mixed:
-        squares = float(gap @ gap)
-        power = float(np.clip(moved_y @ gap / squares, 0, 1)) if squares > 0 else 0.0
+        power = _limited(float(moved_y @ gap), float(gap @ gap), moved_y, moved_f)
     elif power is None:
         # each cluster's value in a mean of clusters: its own mean, where all are of one size
         power = _tuned_power(
@@ -179,7 +203,7 @@ def _of_clusters(y: Floats, f: Floats, cluster: Integers, labelled: Flags, rules
             means[1] + count_rest * moved_rest[~has_labels],
         )
     power = power if (~labelled).any() else 0.0
-    spare = _spare_labels(count, rules, tuned=power > 0)
+    spare = _spare_labels(count, rules, tuned=power != 0)
     if mixed:
         variance = float(np.square(moved_y - power * gap).sum()) * count / spare
     else:
@@ -192,16 +216,27 @@ def _of_clusters(y: Floats, f: Floats, cluster: Integers, labelled: Flags, rules
         variance += power**2 * of_rest
     people = float(y[labelled].mean()) if labelled.any() else nan
     people_spare = max(count - rules.small_sample, 1)
+    spread_y = float(moved_y @ moved_y)
     return Moments(
         power=power,
+        judge_spread=float(np.sqrt(moved_f @ moved_f / spread_y)) if spread_y > 0 else 0.0,
         value=people + (power * (means[1] - means[0]) if power else 0.0),
         variance=variance,
-        freedom=_degrees_of_freedom(count, rules, tuned=power > 0),
+        freedom=_degrees_of_freedom(count, rules, tuned=power != 0),
         people=people,
         people_variance=float(np.square(moved_y).sum()) * count / people_spare,
         people_freedom=_degrees_of_freedom(count, rules, tuned=False),
         count=count,
     )
+
+
+def _limited(product: float, squares: float, moved_y: Floats, moved_f: Floats) -> float:
+    """Their ratio, between 0 and the slope of people's ratings on the judge's scores."""
+    own = float(moved_f @ moved_f)
+    if not squares > 0 or not own > 0:
+        return 0.0
+    slope = float(moved_y @ moved_f) / own
+    return float(np.clip(product / squares, min(slope, 0.0), max(slope, 0.0)))
 
 
 def _moves(values: Floats, chosen: Flags, cluster: Integers, n_clusters: int) -> Floats:

@@ -8,12 +8,25 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers
-from stats.inference.powered_moments import Moments, Rules, checked_columns, moments_of
-from stats.inference.powered_result import Estimate, PredictionPowered, Withheld, result_of
+from stats.inference.powered_moments import (
+    Moments,
+    Rules,
+    centered_scores,
+    checked_columns,
+    moments_of,
+)
+from stats.inference.powered_result import (
+    Estimate,
+    PredictionPowered,
+    Withheld,
+    check_sampling,
+    result_of,
+)
 
 LEAST_BEYOND = 5
 """Human ratings to be expected on the rarer side of the quantile."""
 MOST_OF_THE_JUDGE = 500
+DECIMALS = 9
 
 
 def prediction_powered_quantile(
@@ -34,8 +47,9 @@ def prediction_powered_quantile(
         The human rating of each item, NaN for an item without one. Which items have one must be
         random.
     judge : array-like of float, shape (n_items,)
-        The judge's score of each item, on the scale of the human ratings: on another it is no
-        help, and lambda falls to 0. Rounded where all human ratings are whole numbers.
+        The judge's score of each item, in any unit; lower scores may go with higher ratings. It
+        is brought to the mean and standard deviation of the human ratings of the same items, and
+        rounded where all human ratings are whole numbers.
     quantile : float
         Which one, between 0 and 1: .5 is the median, the least rating that at least half the
         items do not exceed.
@@ -46,7 +60,7 @@ def prediction_powered_quantile(
     small_sample : bool
         Student's t, and where the people's share below a rating is farther from the middle than
         `quantile` the variance it would have if the quantile were there; otherwise normal with
-        population variances, as the authors' library has it.
+        population variances and the judge's scores as they are, as the authors' library has it.
     confidence : float
         Confidence level of the intervals.
 
@@ -56,6 +70,8 @@ def prediction_powered_quantile(
         `power` and `effective_n` are those at the rating nearest to the quantile; `se` is NaN,
         since the interval need not be symmetric. Without an interval, and with `reason`, where
         fewer than 5 human ratings (or clusters with one) are expected on a side of the quantile.
+        Without any value where the judge's scores of rated items and of the others do not
+        overlap; with a note where they differ.
 
     Raises
     ------
@@ -95,14 +111,31 @@ def prediction_powered_quantile(
         )
     rules = Rules(power, small_sample, confidence)
     y, f, cluster = checked_columns(human, judge, clusters, rules)
-    known = y[~np.isnan(y)]
+    known, scores = y[~np.isnan(y)], f
+    if small_sample:
+        f = _on_scale_of_people(y, f)
     if len(known) and np.array_equal(known, np.round(known)):
         f = np.round(f)
     steps = _candidates(known, f)
     if not len(steps):
         return result_of(moments_of(y, f, cluster, rules), y, f, rules)
     shares = [_share_up_to(value, y, f, cluster, rules) for value in steps]
-    return _result(_Shares(steps, shares, quantile, len(known)), y, f, rules)
+    result = _result(_Shares(steps, shares, quantile, len(known)), y, f, rules)
+    return check_sampling(result, ~np.isnan(y), {"the judge's score": scores}, cluster=cluster)
+
+
+def _on_scale_of_people(y: Floats, f: Floats) -> Floats:
+    """The judge's scores with the mean and standard deviation of people's ratings of its items."""
+    known = ~np.isnan(y)
+    if not known.any():
+        return f
+    own, people = centered_scores(f)[known], y[known]
+    product = float((own - own.mean()) @ (people - people.mean()))
+    if not product:
+        return np.full(len(f), people.mean())
+    scaled = (f - f[known].mean()) * (float(np.sign(product)) * people.std() / own.std())
+    # so that another unit of the judge moves no score over a rating or a half
+    return np.asarray(np.round(people.mean() + scaled, DECIMALS), dtype=np.float64)
 
 
 def _candidates(known: Floats, f: Floats) -> Floats:
@@ -120,7 +153,7 @@ def _share_up_to(
     value: float, y: Floats, f: Floats, cluster: Integers | None, rules: Rules
 ) -> Moments:
     below = np.where(np.isnan(y), np.nan, y <= value)
-    return moments_of(below, (f <= value).astype(np.float64), cluster, rules)
+    return moments_of(below, (f <= value + 10.0**-DECIMALS).astype(np.float64), cluster, rules)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Prediction-powered least squares: what human ratings rise by with covariates of all items."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import nan
@@ -9,14 +11,15 @@ import numpy as np
 from error_codes import CodedText, InvalidValue
 from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length
 from stats.groups import sum_by
-from stats.inference.powered_moments import Flags, Rules, checked_columns
+from stats.inference.powered_moments import Flags, Rules, centered_scores, checked_columns
 from stats.inference.powered_result import (
     FEW_LABELS,
     LEAST_OF_A_CLASS,
-    NO_GAIN,
     Estimate,
     Withheld,
+    adds_nothing,
 )
+from stats.label_sampling import compare_labeled
 
 LABELS_FOR_EACH = 5
 """Rated items (or clusters) that each coefficient asks for, and as many more."""
@@ -33,7 +36,11 @@ class Coefficient(Estimate):
 
 @dataclass(frozen=True, kw_only=True)
 class PoweredRegression:
-    """Coefficients, the intercept first; `power` is lambda, and `reason` says why no interval."""
+    """Coefficients, the intercept first; `reason` says why there is no interval.
+
+    `power` is how much the judge's scores count, from 0 to 1: lambda for scores with the standard
+    deviation of the human ratings, covariates held fixed.
+    """
 
     coefficients: tuple[Coefficient, ...]
     power: float
@@ -41,7 +48,7 @@ class PoweredRegression:
     n: int
     freedom: float
     reason: Withheld | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[CodedText, ...] = ()
 
 
 def prediction_powered_regression(
@@ -62,17 +69,18 @@ def prediction_powered_regression(
         The human rating of each item, NaN for an item without one. Which items have one must be
         random.
     judge : array-like of float, shape (n_items,)
-        The judge's score of each item, on any scale.
+        The judge's score of each item, in any unit; lower scores may go with higher ratings.
     covariates : mapping of str to array-like of float, shape (n_items,)
         Columns known of every item; an intercept is added.
     clusters : array-like, shape (n_items,), optional
         The cluster of each item, where items are not independent.
     power : float, optional
-        Lambda between 0 and 1, one for all coefficients; without it, tuned to the least sum of
-        their variances.
+        Lambda between 0 and 1, one for all coefficients, for a judge on the scale of the human
+        ratings; without it, tuned to the least sum of their variances.
     small_sample : bool
-        Student's t, and residuals of rated items divided by 1 less their leverage; otherwise
-        normal, as the authors' library has it.
+        Student's t, residuals of rated items divided by 1 less their leverage, and lambda tuned
+        for the judge's scores after a regression of the ratings on them; otherwise normal and
+        tuned for the scores as they are, as the authors' library has it.
     confidence : float
         Confidence level of the intervals.
 
@@ -80,7 +88,9 @@ def prediction_powered_regression(
     -------
     PoweredRegression
         Without intervals, and with `reason`, where fewer than 5 items (or clusters) are rated
-        for each coefficient and 5 more, or covariates do not vary apart among them.
+        for each coefficient and 5 more, covariates do not vary apart among them, or the judge's
+        scores or a covariate of rated items and of the others do not overlap; with a note where
+        they differ.
 
     Raises
     ------
@@ -126,11 +136,17 @@ def prediction_powered_regression(
         np.stack(columns, axis=1), y, f, np.arange(len(y)) if cluster is None else cluster
     )
     names = ["intercept", *covariates]
-    reason = design.withheld()
+    known = dict(zip(covariates, columns[1:], strict=True))
+    sampling = compare_labeled(design.labelled, {"the judge's score": f} | known, cluster=cluster)
+    reason = Withheld.LABELS_APART if sampling.is_apart else design.withheld()
     if reason is not None:
-        return _nothing(names, design, reason)
+        return replace(_nothing(names, design, reason), notes=sampling.notes)
+    strength = 1.0
+    if power is None and small_sample:
+        design, strength = design.scaled()
     chosen = design.tuned() if power is None else power
-    return _result(names, design, chosen if design.others_suffice() else 0.0, rules)
+    result = _result(names, design, chosen if design.others_suffice() else 0.0, rules, strength)
+    return replace(result, notes=(*result.notes, *sampling.notes))
 
 
 @dataclass(frozen=True)
@@ -164,6 +180,20 @@ class _Design:
         """Whether the unrated items have a regression of their own, with residuals."""
         x = self.x[~self.labelled]
         return bool(len(x) > x.shape[1] and np.linalg.matrix_rank(x) == x.shape[1])
+
+    def scaled(self) -> tuple[_Design, float]:
+        """With the ratings' regression on covariates and judge for a judge, so that its units do
+        not matter, and the size of the partial correlation of ratings and judge."""
+        rated = self.labelled
+        f = centered_scores(self.f)
+        wide = np.column_stack([self.x, f / (f.std() or 1.0)])
+        fitted = wide @ _least_squares(wide[rated], self.y[rated])
+        without = self.x[rated] @ _least_squares(self.x[rated], self.y[rated])
+        left, total = (
+            float(np.square(self.y[rated] - part).sum()) for part in (fitted[rated], without)
+        )
+        r = float(np.sqrt(max(1 - left / total, 0.0))) if total > 0 else 0.0
+        return replace(self, f=fitted), r
 
     def coefficients(self, power: float) -> Floats:
         is_rated = self.labelled
@@ -250,7 +280,9 @@ def _least_squares(x: Floats, y: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0], dtype=np.float64)
 
 
-def _result(names: list[str], design: _Design, power: float, rules: Rules) -> PoweredRegression:
+def _result(
+    names: list[str], design: _Design, power: float, rules: Rules, strength: float
+) -> PoweredRegression:
     from scipy import stats
 
     freedom = float(design.count - len(names) - (power > 0)) if rules.small_sample else np.inf
@@ -269,9 +301,9 @@ def _result(names: list[str], design: _Design, power: float, rules: Rules) -> Po
     return replace(
         empty,
         coefficients=coefficients,
-        power=power,
+        power=power * strength,
         freedom=freedom,
-        notes=tuple(_notes(design, power)),
+        notes=tuple(_notes(design, power * strength)),
     )
 
 
@@ -288,10 +320,11 @@ def _estimates(design: _Design, power: float, freedom: float, rules: Rules) -> l
     ]
 
 
-def _notes(design: _Design, power: float) -> list[str]:
-    notes: list[str] = []
+def _notes(design: _Design, power: float) -> list[CodedText]:
+    notes: list[CodedText] = []
     n_rest = int((~design.labelled).sum())
-    if design.others_suffice() and power * len(design.y) / n_rest < NO_GAIN:
+    spare = design.count - design.x.shape[1] + 1
+    if design.others_suffice() and adds_nothing(power * len(design.y) / n_rest, spare):
         notes.append(
             CodedText(
                 "the judge adds nothing: its scores do not go with the human ratings",

@@ -1,5 +1,7 @@
 """Prediction-powered means: a number from few human ratings and a judge's scores of all items."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from error_codes import InvalidValue
@@ -11,7 +13,13 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.inference.powered_moments import Moments, Rules, checked_columns, moments_of
-from stats.inference.powered_result import PredictionPowered, Withheld, result_of
+from stats.inference.powered_result import (
+    PredictionPowered,
+    Withheld,
+    check_sampling,
+    notes_of_skewness,
+    result_of,
+)
 
 LEAST_IN_A_STRATUM = 10
 
@@ -34,14 +42,14 @@ def prediction_powered_mean(
         The human rating of each item, NaN for an item without one. Which items have one must be
         random, or random within `strata`.
     judge : array-like of float, shape (n_items,)
-        The judge's score of each item, on any scale.
+        The judge's score of each item, in any unit; lower scores may go with higher ratings.
     clusters : array-like, shape (n_items,), optional
         The cluster of each item, where items are not independent.
     strata : array-like, shape (n_items,), optional
         Strata that were labelled at rates of their own; each counts as its share of all items.
     power : float, optional
-        Lambda between 0 and 1: 0 is people alone, 1 is plain prediction-powered inference.
-        Without it, tuned to the least variance.
+        Lambda between 0 and 1, for a judge on the scale of the human ratings: 0 is people alone,
+        1 is plain prediction-powered inference. Without it, tuned to the least variance.
     small_sample : bool
         Student's t with two degrees of freedom fewer than labelled items (or clusters) and a
         variance that pays for the tuning; otherwise normal with population variances, as the
@@ -54,7 +62,9 @@ def prediction_powered_mean(
     PredictionPowered
         Without an interval, and with `reason`, where there are fewer than 5 human ratings (or
         clusters with one),
-        fewer than 5 of the rarer of two values, or fewer than 10 in a stratum.
+        fewer than 5 of the rarer of two values, or fewer than 10 in a stratum. Without any value
+        where the judge's scores of labelled items and of the others do not overlap; with a note
+        where they differ, or where ratings are few and skewed.
 
     Raises
     ------
@@ -66,8 +76,9 @@ def prediction_powered_mean(
     -----
     ``value = lambda mean(judge, unlabelled) + mean(human - lambda judge, labelled)``, with
     ``lambda = cov(human, judge) / ((1 + n / N) var(judge))`` of n labelled and N unlabelled
-    items, clipped to 0 to 1. Clusters enter by sums of linearised residuals. Where a cluster is
-    labelled in part, its residuals of both parts are summed together. The judge must not have
+    items. The authors limit lambda to 0 to 1, and so the result would depend on the judge's unit
+    and sign; here it has no limit. Clusters enter by sums of linearised residuals. Where a cluster
+    is labelled in part, its residuals of both parts are summed together. The judge must not have
     been tuned on the labelled items.
 
     References
@@ -95,8 +106,13 @@ def prediction_powered_mean(
                 "clusters and strata cannot both be given", code="clusters_and_strata"
             )
         require_same_length(human=human, strata=strata)
-        return _stratified(y, f, coded(strata, "strata")[0], rules)
-    return result_of(moments_of(y, f, cluster, rules), y, f, rules)
+        stratum = coded(strata, "strata")[0]
+        result = _stratified(y, f, stratum, rules)
+        return check_sampling(result, ~np.isnan(y), {"the judge's score": f}, stratum=stratum)
+    moments = moments_of(y, f, cluster, rules)
+    result = result_of(moments, y, f, rules)
+    result = replace(result, notes=(*result.notes, *notes_of_skewness(moments, y, f)))
+    return check_sampling(result, ~np.isnan(y), {"the judge's score": f}, cluster=cluster)
 
 
 def _stratified(y: Floats, f: Floats, stratum: Integers, rules: Rules) -> PredictionPowered:
@@ -105,7 +121,10 @@ def _stratified(y: Floats, f: Floats, stratum: Integers, rules: Rules) -> Predic
     parts = [moments_of(y[stratum == k], f[stratum == k], None, rules) for k in range(n_strata)]
     least = min(int((~np.isnan(y[stratum == k])).sum()) for k in range(n_strata))
     combined = Moments(
-        power=float(sum(w * part.power for w, part in zip(shares, parts, strict=True))),
+        power=float(
+            sum(w * abs(p.power) * p.judge_spread for w, p in zip(shares, parts, strict=True))
+        ),
+        judge_spread=1.0,
         value=float(sum(w * part.value for w, part in zip(shares, parts, strict=True))),
         variance=float(sum(w**2 * p.variance for w, p in zip(shares, parts, strict=True))),
         freedom=_satterthwaite(shares, [(p.variance, p.freedom) for p in parts]),

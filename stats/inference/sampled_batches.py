@@ -7,8 +7,19 @@ import numpy as np
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, numbers, require_same_length
 from stats.groups import sum_by
-from stats.inference.powered_moments import Flags, Moments, Rules, checked_columns
-from stats.inference.powered_result import PredictionPowered, Withheld, result_of
+from stats.inference.powered_moments import (
+    Flags,
+    Moments,
+    Rules,
+    centered_scores,
+    checked_columns,
+)
+from stats.inference.powered_result import (
+    PredictionPowered,
+    Withheld,
+    notes_of_skewness,
+    result_of,
+)
 
 
 def batch_weights(human: Column, batch: Column, probability: Column) -> Floats:
@@ -128,10 +139,16 @@ class _Weighted:
     all_f: Floats
 
     def slope(self) -> float:
-        """Of ratings on scores, by weighted least squares; none where it falls."""
+        """Of ratings on scores, by weighted least squares."""
         f = self.f - self.weight @ self.f
         spread = float(self.weight @ np.square(f))
-        return max(float(self.weight @ (f * self.y)) / spread, 0.0) if spread > 0 else 0.0
+        return float(self.weight @ (f * self.y)) / spread if spread > 0 else 0.0
+
+    def judge_spread(self) -> float:
+        """The judge's standard deviation over people's."""
+        f, y = (side - self.weight @ side for side in (self.f, self.y))
+        spread = float(self.weight @ np.square(y))
+        return float(np.sqrt(self.weight @ np.square(f) / spread)) if spread > 0 else 0.0
 
 
 def sampled_mean(
@@ -150,7 +167,7 @@ def sampled_mean(
     human, batch, probability : array-like of float, shape (n_items,)
         As of `batch_weights`.
     judge : array-like of float, shape (n_items,)
-        The judge's score of each item, on any scale.
+        The judge's score of each item, in any unit; lower scores may go with higher ratings.
     clusters : array-like, shape (n_items,), optional
         The cluster of each item, where items are not independent.
     confidence : float
@@ -172,7 +189,7 @@ def sampled_mean(
     Notes
     -----
     ``value = b mean(judge) + sum(w (human - b judge))`` with the weights w of `batch_weights`
-    and b the weighted least-squares slope, not below 0. Its variance is the sum of squares, by
+    and b the weighted least-squares slope. Its variance is the sum of squares, by
     cluster, of ``b (judge - mean) / N + w (residual - its mean)``, which holds for new items of
     the same kind. The residuals' part is divided by (k - 2) / k for k = 1 / sum(w^2) ratings' worth
     of weights; Student's t has k - 2 degrees of freedom. Drawn at random at once, the value and its
@@ -201,8 +218,10 @@ def sampled_mean(
         reason = Withheld.NO_PROBABILITIES if known.any() else Withheld.NO_LABELS
         return replace(result_of(_nothing(), y, f, rules), reason=reason)
     codes = np.arange(len(y)) if cluster is None else cluster
+    f = centered_scores(f)
     moments = _moments(_Weighted(y[counted], f[counted], weight[counted], f), counted, codes)
-    return result_of(moments, y, f, rules)
+    result = result_of(moments, y, f, rules)
+    return replace(result, notes=(*result.notes, *notes_of_skewness(moments, y, f)))
 
 
 def _moments(one: _Weighted, counted: Flags, cluster: Integers) -> Moments:
@@ -215,7 +234,8 @@ def _moments(one: _Weighted, counted: Flags, cluster: Integers) -> Moments:
     people, people_variance = _part(one, 0.0, nothing, counted, cluster, worth - 1)
     share = n / (n - len(one.y)) if n > len(one.y) else 1.0
     return Moments(
-        power=min(1.0, slope / share),
+        power=slope / share,
+        judge_spread=one.judge_spread(),
         value=value,
         variance=variance,
         freedom=worth - (2 if slope else 1),
@@ -253,4 +273,4 @@ def _part(
 
 def _nothing() -> Moments:
     nan = float("nan")
-    return Moments(nan, nan, nan, nan, nan, nan, nan, 0)
+    return Moments(nan, nan, nan, nan, nan, nan, nan, nan, 0)

@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import isnan
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from accounts.models import User
@@ -15,7 +16,7 @@ from annotation.frames import judgment_frame
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, Judgment, Question, Study, Submission
 from annotation.protocols.validation import document_faults
-from annotation.reassessment import round_agreement
+from annotation.reassessment import _across, round_agreement
 from annotation.units import judged_units
 from presentation.records import plain_records
 from stats.agreement import CiMethod, Reason
@@ -28,6 +29,7 @@ from tests.annotation.studies import (
     tick,
     ticked_study,
 )
+from tests.codes import codes_of
 
 pytestmark = pytest.mark.django_db
 
@@ -314,6 +316,18 @@ def test_several_or_other_annotators_are_distinguished_from_the_same():
     [row] = round_agreement(study)
     assert row.n_pairs == 6
     assert of(row, "percent_agreement").value == 1
+
+
+@pytest.mark.parametrize("is_picked", [True, False])
+def test_a_second_round_of_what_was_picked_by_its_rating_is_warned_of(is_picked):
+    question = Question(name="style", scale_min=1, scale_max=5)
+    values = [1 + n % 5 for n in range(200)]
+    again = [n for n in range(200) if (values[n] == 1 if is_picked else n // 5 % 5 == 2)]
+    rows = [("q", 1, f"d{n}", "c", "Ann", values[n]) for n in range(200)]
+    rows += [("q", 2, f"d{n}", "c", "Ann", min(values[n] + n % 2, 5)) for n in again]
+    names = ["question", "round", "item", "candidate", "annotator", "value"]
+    [row] = _across(question, pd.DataFrame(rows, columns=names), 1, 2)
+    assert ("overlap_not_random" in codes_of(of(row, "percent_agreement").warnings)) == is_picked
 
 
 def test_every_two_rounds_and_every_question_are_reported_unless_judged_once():

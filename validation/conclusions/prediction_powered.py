@@ -312,7 +312,7 @@ def _sentence(one: PredictionPowered) -> str:
 def _difference_sentence(row: dict[str, Any]) -> str:
     a, b = row["a"], row["b"]
     if row["p"] is None:
-        return f"{a} and {b}: too little data to say: {str(row['reason']).replace('_', ' ')}."
+        return f"{a} and {b}: undetermined: {str(row['reason']).replace('_', ' ')}."
     limits = f"{row['value']:.4g} [{row['ci_low']:.4g}, {row['ci_high']:.4g}]"
     if row["p_adjusted"] < 0.05:
         better, worse = (a, b) if row["value"] > 0 else (b, a)
