@@ -8,7 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import AuditEntry, User
-from accounts.teams import create_team
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
 from annotation.models import Item, Protocol, Study, Submission
 from annotation.protocols.versions import freeze
 from annotation.study_jobs import SCORE
@@ -74,6 +75,20 @@ def test_a_study_is_deleted_once_its_name_is_typed(
     assert set(left) <= {"hits.Worker", "hits.Connection", "annotation.Picture"}
     entry = AuditEntry.objects.get(action="study.delete")
     assert (entry.subject, entry.details["items"]) == ("mine", n_items)
+
+
+def test_the_audit_log_shows_the_deletion(
+    rosa: Client, colleague: User, signed_in: Any, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deletion, "unfinished_work", lambda _study: [])
+    assert study.team
+    set_role(team=study.team, user=colleague, role=Role.AUDITOR, actor=None)
+    post(rosa, "delete", name="mine")
+    for browser in (rosa, signed_in(colleague)):
+        page = browser.get(reverse("console:audit-log", args=["lab"]))
+        (entry,) = [one for one in page.context["page"] if one.action == "study.delete"]
+        page_text = page.content.decode()
+        assert all(f"{name}: {n}" in page_text for name, n in entry.details.items() if n)
 
 
 def test_a_study_with_open_work_is_not_deleted(rosa: Client, researcher: User) -> None:
