@@ -83,6 +83,11 @@ class Team(models.Model):
         validators=[MinValueValidator(Decimal(0))],
         help_text=_("Pages warn where work is estimated or measured to pay less an hour."),
     )
+    can_connect_this_site = models.BooleanField(
+        default=False,
+        help_text="Whether an operator created it, so that its managers may connect it to this "
+        "site's marketplace although the site is not open to all requesters.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TeamQuerySet.as_manager()

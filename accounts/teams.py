@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
@@ -29,9 +30,31 @@ def appointable_roles(permissions: frozenset[Permission]) -> list[Role]:
     return [role for role in Role if role != Role.OWNER or Permission.OWN in permissions]
 
 
+def may_create_teams(user: User) -> bool:
+    """Whether a user may create teams: everyone if the site's setting says so, else operators."""
+    return bool(settings.MARKETPLACE_REQUESTER_SIGN_UP) or _is_operator(user)
+
+
+def may_connect_this_site(team: Team, user: User) -> bool:
+    """Whether the site lets a manager connect a team to its marketplace, as a requester."""
+    return team.can_connect_this_site or may_create_teams(user)
+
+
+def _is_operator(user: User) -> bool:
+    return user.is_staff or user.is_superuser
+
+
+def create_own_team(*, name: str, owner: User) -> Team:
+    """A team that its owner creates; RoleTooSmall if the site does not allow it."""
+    if not may_create_teams(owner):
+        text = _("Only operators of this site create teams. Ask one of them for a team.")
+        raise RoleTooSmall(text, code="operators_only")
+    return create_team(name=name, owner=owner, can_connect_this_site=_is_operator(owner))
+
+
 @transaction.atomic
-def create_team(*, name: str, owner: User) -> Team:
-    """A team of one, its owner."""
+def create_team(*, name: str, owner: User, can_connect_this_site: bool = True) -> Team:
+    """A team of one, its owner, for commands. Pages and the API call `create_own_team`."""
     try:
         require_visible(name.strip())
     except ValidationError as error:
@@ -41,7 +64,9 @@ def create_team(*, name: str, owner: User) -> Team:
         raise InvalidTeam(_("A team's name needs a letter or a digit."), code="no_letters")
     try:
         with transaction.atomic():
-            team = Team.objects.create(name=name.strip(), slug=slug)
+            team = Team.objects.create(
+                name=name.strip(), slug=slug, can_connect_this_site=can_connect_this_site
+            )
     except IntegrityError as error:
         text = _("There is a team named “{name}” already.").format(name=name)
         raise InvalidTeam(text, code="taken") from error

@@ -407,7 +407,11 @@ MARKETPLACE_TEST_FUNDS = variables.boolean("MARKETPLACE_TEST_FUNDS", default=OWN
 SIMULATED_CROWD = variables.boolean("SIMULATED_CROWD", default=OWN_MACHINE)
 MARKETPLACE_FEE_SCHEDULE = env.str("MARKETPLACE_FEE_SCHEDULE", default="none")
 variables.require_choice("MARKETPLACE_FEE_SCHEDULE", MARKETPLACE_FEE_SCHEDULE, ("none", "mturk"))
-MARKETPLACE_REQUESTER_SIGN_UP = variables.boolean("MARKETPLACE_REQUESTER_SIGN_UP", default=False)
+# Whether everyone may become a requester: sign up as one, create teams, and connect them to this
+# site's marketplace. Otherwise only people whom operators let in (docs/teams.md).
+MARKETPLACE_REQUESTER_SIGN_UP = variables.boolean(
+    "MARKETPLACE_REQUESTER_SIGN_UP", default=OWN_MACHINE
+)
 # How workers can be paid, each method with what its details are; and on which day of the month.
 MARKETPLACE_PAYOUT_METHODS = variables.details_by_name(
     env.str(

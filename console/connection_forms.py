@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import Membership, Team
 from accounts.roles import PERMISSIONS, Permission
+from accounts.teams import may_create_teams
 from console.amount_fields import UsdField
 from hits.models import Connection
 from work.models import Job
@@ -26,7 +27,7 @@ MAY_EDIT = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT
 
 
 class StudyTeamForm(forms.Form):
-    """One of a person's teams, or the name of a new one."""
+    """One of a person's teams, or the name of a new one if they may create teams."""
 
     team = forms.ModelChoiceField(
         Team.objects.none(),
@@ -45,6 +46,10 @@ class StudyTeamForm(forms.Form):
         rows = Team.objects.filter(pk__in=teams)
         self.fields["team"].queryset = rows  # type: ignore[attr-defined]
         self.fields["team"].initial = rows.first()
+        if not may_create_teams(user):
+            del self.fields["name"]
+            self.fields["team"].required = True
+            self.fields["team"].empty_label = None  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data

@@ -12,7 +12,11 @@ from django.utils.translation import gettext as _
 from accounts.models import Team, User
 from annotation.study_jobs import CONNECT, CONNECT_RECRUITER
 from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
-from hits.connections import connect_marketplace, connect_this_site
+from hits.connections import (
+    connect_marketplace,
+    connect_this_site,
+    require_may_connect_this_site,
+)
 from hits.endpoints import AccessKey
 from hits.exceptions import ConnectionUnfit, HitsError
 from hits.models import Connection
@@ -34,8 +38,10 @@ def connection_jobs(team: Team) -> JobQuerySet:
 def request_this_site(*, team: Team, name: str, with_test_funds: bool, actor: User) -> Job:
     """Request that a team become a requester at this site's own marketplace.
 
-    After one that was closed it has another name, and no test funds a second time.
+    After one that was closed it has another name, and no test funds a second time. Raises
+    ConnectionUnfit if the actor may not request it.
     """
+    require_may_connect_this_site(team, actor)
     earlier = Connection.objects.of(team).filter(marketplace=THIS_SITE)
     n_earlier = earlier.filter(closed_at__isnull=False).count()
     has_funds = with_test_funds and settings.MARKETPLACE_TEST_FUNDS and not earlier.exists()

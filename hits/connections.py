@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from accounts.teams import may_connect_this_site
 from encryption import UndecryptableSecret, decrypt, encrypt
 from hits.addresses import require_outside
 from hits.endpoints import AccessKey, connect, local_key, translated_errors
@@ -123,11 +124,12 @@ def connect_marketplace(
 def connect_this_site(
     *, team: Team, name: str, actor: User, test_funds_usd: Decimal | None = None
 ) -> Connection:
-    """Make the team a requester at this site's own marketplace.
+    """Make the team a requester at this site's own marketplace, for an actor who may do so.
 
     Its requester account bears the team's name, which participants read, and its short name,
     which no other team has.
     """
+    require_may_connect_this_site(team, actor)
     key = enrol_requester(
         site_url=settings.SITE_URL,
         name=f"{team.name} ({team.slug})",
@@ -135,6 +137,16 @@ def connect_this_site(
         test_funds_usd=test_funds_usd,
     )
     return connect_marketplace(team=team, name=name, key=key, actor=actor)
+
+
+def require_may_connect_this_site(team: Team, actor: User) -> None:
+    """ConnectionUnfit if the site does not let this user make the team a requester."""
+    if not may_connect_this_site(team, actor):
+        text = _(
+            "Only operators of this site connect this team to its marketplace. "
+            "Ask one of them to do so."
+        )
+        raise ConnectionUnfit(text, code="operators_only")
 
 
 @transaction.atomic

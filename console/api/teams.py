@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from accounts.models import AuditEntry, Team
 from accounts.roles import Permission
-from accounts.teams import create_team, set_wage_floor
+from accounts.teams import create_own_team, set_wage_floor
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.operations import lists, reads, writes
 from console.api.pagination import page
@@ -53,11 +53,11 @@ class Teams(Endpoint):
     def post(self, request: Request) -> Response:
         """Make a team; who makes it owns it.
 
-        Access: signed in; no team's token.
+        Access: signed in, if the site lets everyone create teams; operators; no team's token.
         """
         self.require_scope(Permission.MANAGE)
         self.require_person()
-        team = create_team(name=self.input(TeamInput)["name"], owner=self.person)
+        team = create_own_team(name=self.input(TeamInput)["name"], owner=self.person)
         return Response(TeamSerializer(team).data, status=HTTPStatus.CREATED)
 
 

@@ -7,7 +7,6 @@ from decimal import Decimal
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -15,11 +14,12 @@ from accounts.models import Team
 from accounts.roles import Permission
 from console.connection_forms import BudgetForm, ConnectionForm, RecruiterForm
 from console.forms import problems_of
+from console.pages.launch import connect_site as request_site
 from console.pages.launch import connecting_context
 from console.pages.study import person
 from console.pages.teams import team_for
 from hits.budgets import set_budget
-from hits.connection_requests import connection_jobs, request_connection, request_this_site
+from hits.connection_requests import connection_jobs, request_connection
 from hits.connections import close_connection
 from hits.endpoints import AccessKey
 from hits.expenses import charges_of
@@ -57,7 +57,8 @@ def connections_page(
         "recruiter_form": recruiter_form or RecruiterForm(team, last=recruiter_job),
         "recruiter_job": recruiter_job,
     }
-    return render(request, "console/connections.html", context | connecting_context(team))
+    context |= connecting_context(team, person(request))
+    return render(request, "console/connections.html", context)
 
 
 def _recruiters(team: Team) -> list[tuple[Recruiter, Decimal, Decimal]]:
@@ -82,9 +83,9 @@ def connection_progress(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def connect_site(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: managers of the team."""
+    """Access: managers of the team, if the site lets it become a requester."""
     team, _permissions = team_for(request, slug, Permission.MANAGE)
-    request_this_site(team=team, name=_("This site"), with_test_funds=True, actor=person(request))
+    request_site(request, team)
     return redirect("console:connections", slug)
 
 

@@ -14,9 +14,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.exceptions import AccountsError
-from accounts.models import Team
+from accounts.models import Team, User
 from accounts.roles import Permission
-from accounts.teams import create_team, permissions_in_team
+from accounts.teams import create_own_team, may_connect_this_site, permissions_in_team
 from annotation.access import give_to_team
 from annotation.exceptions import AnnotationError
 from console.connection_forms import BudgetForm, StudyTeamForm
@@ -29,6 +29,7 @@ from console.pages.study import may, person, study_for, study_page
 from console.stages import stage_facts
 from hits.budgets import set_budget
 from hits.connection_requests import TEST_FUNDS_USD, connection_jobs, request_this_site
+from hits.exceptions import HitsError
 from hits.models import Batch
 
 if TYPE_CHECKING:
@@ -78,15 +79,16 @@ def _page(request: HttpRequest, study: CountedStudy, view: LaunchView) -> HttpRe
     if may_spend and study.team is None:
         context["team_form"] = StudyTeamForm(person(request))
     elif may_spend and study.team is not None and not view.connections:
-        context |= connecting_context(study.team)
+        context |= connecting_context(study.team, person(request))
     is_possible = may_spend and study.archived_at is None
     context["has_form"] = is_possible and bool(view.connections) and study.n_items > 0
     return study_page(request, study, "launch", context)
 
 
-def connecting_context(team: Team) -> dict[str, Any]:
+def connecting_context(team: Team, user: User) -> dict[str, Any]:
     """What a page needs to offer the connection of this site's marketplace."""
     return {
+        "may_connect_this_site": may_connect_this_site(team, user),
         "connecting": connection_jobs(team).first(),
         "test_funds_usd": TEST_FUNDS_USD if settings.MARKETPLACE_TEST_FUNDS else None,
     }
@@ -112,14 +114,15 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def team(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the owner of the study; it is given to a team of theirs, or a new one."""
+    """Access: the owner of the study; it is given to a team of theirs, or to a new one if the site
+    lets them create teams."""
     study = study_for(request, slug, Permission.OWN)
     form = StudyTeamForm(person(request), request.POST)
     if not form.is_valid():
         messages.error(request, problems_of(form))
         return redirect("console:launch", slug)
     try:
-        new_team = form.cleaned_data["team"] or create_team(
+        new_team = form.cleaned_data["team"] or create_own_team(
             name=form.cleaned_data["name"], owner=person(request)
         )
         give_to_team(study=study, team=new_team, actor=person(request))
@@ -130,16 +133,24 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def connect(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may manage the study's team."""
+    """Access: those who may manage the study's team, if the site lets it become a requester."""
     study = study_for(request, slug, Permission.MANAGE)
     if study.team is None or Permission.MANAGE not in permissions_in_team(
         study.team, person(request)
     ):
         raise PermissionDenied(_("A manager of the team connects its marketplaces."))
-    request_this_site(
-        team=study.team, name=_("This site"), with_test_funds=True, actor=person(request)
-    )
+    connect_site(request, study.team)
     return redirect("console:launch", slug)
+
+
+def connect_site(request: HttpRequest, team: Team) -> None:
+    """Request the connection of a team to this site's marketplace, or show why not."""
+    try:
+        request_this_site(
+            team=team, name=_("This site"), with_test_funds=True, actor=person(request)
+        )
+    except HitsError as error:
+        messages.error(request, str(error), extra_tags=error.code)
 
 
 @require_POST

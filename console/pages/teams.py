@@ -16,7 +16,13 @@ from accounts.audit import record
 from accounts.exceptions import AccountsError
 from accounts.models import AuditEntry, AuditEntryQuerySet, Membership, Team
 from accounts.roles import Permission, Role
-from accounts.teams import appointable_roles, create_team, permissions_in_team, set_wage_floor
+from accounts.teams import (
+    appointable_roles,
+    create_own_team,
+    may_create_teams,
+    permissions_in_team,
+    set_wage_floor,
+)
 from annotation.models import Invitation, Study
 from console.forms import problems_of
 from console.pages.study import person, refusal_of, within_scopes
@@ -52,17 +58,18 @@ def teams(request: HttpRequest) -> HttpResponse:
     own = Team.objects.of(person(request)).prefetch_related("memberships__user", "studies")
     roles = dict(person(request).memberships.values_list("team", "role"))
     rows = [(team, Role(roles[team.pk]).label if team.pk in roles else "") for team in own]
-    return render(request, "console/teams/teams.html", {"rows": rows, "form": NewTeamForm()})
+    form = NewTeamForm() if may_create_teams(person(request)) else None
+    return render(request, "console/teams/teams.html", {"rows": rows, "form": form})
 
 
 @require_POST
 def new_team(request: HttpRequest) -> HttpResponse:
-    """Access: signed in; who makes a team owns it."""
+    """Access: signed in, if the site lets everyone create teams; operators. The creator owns it."""
     form = NewTeamForm(request.POST)
     try:
         if not form.is_valid():
             raise AccountsError(problems_of(form))
-        team = create_team(name=form.cleaned_data["name"], owner=person(request))
+        team = create_own_team(name=form.cleaned_data["name"], owner=person(request))
     except AccountsError as error:
         messages.error(request, str(error), extra_tags=error.code)
         return redirect("console:teams")

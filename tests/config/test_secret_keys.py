@@ -50,6 +50,23 @@ def test_a_server_with_keys_of_its_own_passes_the_deployment_check():
     assert ended.returncode == 0, ended.stderr
 
 
+PRINT_SIGN_UP = "from config import settings; print(settings.MARKETPLACE_REQUESTER_SIGN_UP)"
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_open"),
+    [
+        ({}, False),
+        ({"SITE_URL": "http://127.0.0.1:8000"}, True),
+        ({"SITE_URL": "http://127.0.0.1:8000", "ALLOWED_HOSTS": "assay.example.org"}, False),
+        ({"MARKETPLACE_REQUESTER_SIGN_UP": "true"}, True),
+    ],
+)
+def test_only_a_site_of_ones_own_lets_everyone_become_a_requester(environment, is_open):
+    ended = start("-c", PRINT_SIGN_UP, **environment)
+    assert ended.stdout.strip() == str(is_open), ended.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [CHECK, ("manage.py", "migrate", "--plan")])
 @pytest.mark.parametrize(

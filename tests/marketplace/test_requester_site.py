@@ -49,6 +49,7 @@ SIGN_UP = "/requester-console/sign-up/"
 
 
 def test_signing_up_opens_an_empty_account_if_a_setting_allows_it(db, settings):
+    settings.MARKETPLACE_REQUESTER_SIGN_UP = False
     assert Client().get(SIGN_UP).status_code == 404
     assert Client().post(SIGN_UP, NEW).status_code == 404
     assert SIGN_UP not in text_of(Client().get("/requester-console/login/"))

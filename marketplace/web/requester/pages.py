@@ -47,7 +47,7 @@ class SignInView(LoginView):  # type: ignore[misc]
 
 def is_sign_up_open() -> bool:
     """Whether requesters may enrol themselves: only where a setting says so."""
-    return bool(getattr(settings, "MARKETPLACE_REQUESTER_SIGN_UP", False))
+    return bool(settings.MARKETPLACE_REQUESTER_SIGN_UP)
 
 
 login = SignInView.as_view()
