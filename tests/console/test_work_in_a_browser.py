@@ -491,3 +491,45 @@ def test_a_picture_that_does_not_load_holds_the_answer_back(
     submit(task)
     page.wait_for_url("**/worker/")
     expect_received(page)
+
+
+# The sum over the load, which is no less than https://web.dev/articles/cls.
+SHIFTS = """
+window.shifts = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) shifts += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+@pytest.mark.parametrize("width", [390, 320])
+def test_the_work_page_does_not_move_while_it_loads(open_site, request, kind, width):
+    request.getfixturevalue(kind)
+    page = open_site(viewport={"width": width, "height": 844})
+    page.add_init_script(SHIFTS)
+    accept(page)
+    for is_first in (True, False):
+        if not is_first:  # now with what the page keeps in the browser
+            page.reload()
+            task_of(page)
+        page.wait_for_timeout(1200)
+        assert [frame.evaluate("shifts") < 0.01 for frame in page.frames] == [True, True]
+
+
+def test_a_page_whose_script_fails_is_shown_after_a_while(open_site, rating):
+    page = open_site()
+    page.route(
+        "**/worker/frame/**",
+        lambda route: route.fulfill(
+            response=(answer := route.fetch()),
+            body=answer.text().replace("const preview =", "const broken ="),
+        ),
+    )
+    page.goto("/worker/")
+    page.locator("th a").first.click()
+    page.locator("form.accept button").first.click()
+    page.wait_for_url("**/worker/assignments/**")
+    body = page.frame_locator("iframe#task").locator("body")
+    expect(body).to_have_css("visibility", "hidden")
+    expect(body).to_have_css("visibility", "visible")

@@ -14,6 +14,7 @@ from marketplace import clock
 from marketplace.documents.html import begin_with, send_here
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import Assignment, Hit, WorkerAccount
+from marketplace.templatetags.marketplace_times import time_left
 from tests.codes import codes_on, message_codes
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HTML_QUESTION, PASSWORD, submit
 
@@ -122,7 +123,6 @@ def test_a_preview_shows_the_page_without_an_assignment(ada, hit):
         "hitId": [hit.public_id],
         "turkSubmitTo": ["http://testserver"],
         "assayPage": ["1"],
-        "assaySlot": ["0"],
     }
     assert f'action="/worker/hits/{hit.public_id}/accept/"' in text_of(response)
     assert not Assignment.objects.exists()
@@ -426,3 +426,19 @@ def test_auto_accept_can_be_switched_off_while_working(ada, hits):
 
 def is_ticked(response):
     return 'name="auto_accept" checked' in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "numbers"),
+    [
+        (-5, []),
+        (0.2, ["1"]),
+        (59, ["59"]),
+        (60, ["1", "0"]),
+        (3599.5, ["1", "0"]),
+        (7265, ["2", "1"]),
+    ],
+)
+def test_the_time_left_is_written_by_the_server_as_the_script_writes_it(seconds, numbers):
+    now = clock.now()
+    assert re.findall(r"\d+", time_left(now + timedelta(seconds=seconds), now)) == numbers

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from marketplace import clock
 from marketplace.documents.form_answers import FilledForm, blank, fill_in
 from marketplace.documents.question_forms import QuestionForm, parse_question_form
 from marketplace.exceptions import HitDoesNotExist
@@ -44,6 +45,7 @@ def work_context(
         "auto_accept": accepts_next_by_itself(request),
         "state": state,
         "due": participants_due(assignment),
+        "now": clock.now(),
         "place": place_of(assignment) if assignment.paid_by == PaidBy.RECRUITER else None,
     }
 
