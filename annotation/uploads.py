@@ -25,11 +25,12 @@ from annotation.imports import ImportResult, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
 from annotation.readers.archives import is_small, short_file_name
-from annotation.readers.column_mapping import ColumnMapping, guess_mapping
+from annotation.readers.column_mapping import ColumnMapping, guess_mapping, mapping_faults
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
 from annotation.readers.mapped_files import (
     OpenTable,
+    TableProfile,
     items_of,
     mapped_study,
     opened_table,
@@ -212,7 +213,7 @@ def read_upload(running: RunningJob) -> str:
     upload.n_rows = profile.n_rows
     upload.columns = [vars(column) for column in profile.columns]
     upload.sample = [[row.line, row.fields, row.is_csv] for row in profile.sample]
-    upload.mapping, upload.is_mapping_known = _first_mapping(upload, profile.n_distinct)
+    upload.mapping, upload.is_mapping_known = _first_mapping(upload, profile)
     note_faults(upload, profile.faults)
     n = profile.n_rows
     return ngettext("%(n)s row read.", "%(n)s rows read.", n) % {"n": f"{n:,}"}
@@ -227,7 +228,7 @@ def note_faults(upload: Upload, faults: Faults) -> None:
     upload.save()
 
 
-def _first_mapping(upload: Upload, n_distinct: dict[str, int]) -> tuple[dict[str, Any], bool]:
+def _first_mapping(upload: Upload, profile: TableProfile) -> tuple[dict[str, Any], bool]:
     """That of the last file of these columns, or else what their names suggest."""
     columns = [column["name"] for column in upload.columns]
     owner = StoredMapping.owner_of(upload)
@@ -236,7 +237,13 @@ def _first_mapping(upload: Upload, n_distinct: dict[str, int]) -> tuple[dict[str
         return ColumnMapping.of(stored.mapping).among(columns).plain, True
     n_rows = upload.n_rows or 0
     first = {column["name"]: column["first"] for column in upload.columns}
-    guessed = guess_mapping(columns, n_rows=n_rows, n_distinct=n_distinct, first=first)
+    guessed = guess_mapping(
+        columns,
+        n_rows=n_rows,
+        n_distinct=profile.n_distinct,
+        first=first,
+        codes=profile.codes,
+    )
     return guessed.plain, False
 
 
@@ -247,11 +254,13 @@ def columns_digest(upload: Upload, *kind: str) -> str:
 
 
 def set_mapping(*, upload: Upload, mapping: ColumnMapping) -> None:
-    """Say what the columns are."""
+    """Say what the columns are, also of the next file of these columns if they make items."""
     columns = [column["name"] for column in upload.columns]
     upload.mapping = mapping.among(columns).plain
     upload.is_mapping_known = False
     upload.save(update_fields=["mapping", "is_mapping_known"])
+    if not mapping_faults(mapping, has_pictures=True):
+        keep_mapping(upload)
 
 
 def import_upload(running: RunningJob) -> str:

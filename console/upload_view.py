@@ -15,15 +15,23 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
-from annotation.readers.column_mapping import ColumnMapping, Use, label_of, mapping_faults
+from annotation.readers.column_mapping import (
+    ColumnMapping,
+    Use,
+    label_of,
+    mapping_faults,
+    mapping_warnings,
+)
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.file_faults import Fault, Faults
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.pictures import NamesOfPictures
 from annotation.readers.rows import Row
-from annotation.uploads import request_reading
+from annotation.uploads import keep_mapping, request_reading
 from console.upload_forms import DELIMITER_NAMES
+from error_codes import CodedText
+from metrics.score_uploads import KIND as SCORES
 from metrics.score_uploads import ScoreSettings
 
 ITEMS_SHOWN = 3
@@ -45,6 +53,7 @@ class Preview:
     """What a mapping makes of the file's first rows, and of all of them in numbers."""
 
     problems: Sequence[str]
+    warnings: Sequence[CodedText]
     shown: Page[Any]
     faults: list[Fault]
     n_faults: int
@@ -120,12 +129,14 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
     )
     known = {(each["line"], each["column"], each["problem"]) for each in upload.faults}
     new = [each for each in faults.first if (each.line, each.column, each.problem) not in known]
+    warnings = mapping_warnings(mapping) if not problems else []
     return Preview(
         problems,
+        warnings,
         shown,
         [*(Fault(**each) for each in upload.faults), *new],
         upload.n_faults + len(new) + faults.n_more,
-        items.notes() if is_whole else [],
+        [note for note in items.notes() if note not in warnings] if is_whole else [],
         *counts,
         n_uneven=items.n_uneven if is_whole else 0,
         is_whole=is_whole,
@@ -190,6 +201,12 @@ def map_anew(row: Upload, mapping: dict[str, Any], person: User) -> bool:
         return True
     row.mapping = mapping
     row.is_mapping_known = False
+    if row.content == Upload.Content.LABELS:
+        chosen = LabelSettings.of(mapping)
+        if "uses" in mapping and not chosen.problems():
+            keep_mapping(row, chosen.tool)
+    elif not ScoreSettings.of(mapping).problems():
+        keep_mapping(row, SCORES)
     request_reading(upload=row, requested_by=person)
     return False
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -68,6 +69,7 @@ NAMES: dict[Use, tuple[str, ...]] = {
 # Columns that hold the dialogue of an item, or its name where another column holds the dialogue.
 DIALOGUES = ("dialog", "dialogue", "conversation")
 LONGEST_ITEM_NAME = 60
+FRACTION = re.compile(r"[-+]?\d*[.,]\d*(?:e[-+]?\d+)?%?", re.IGNORECASE)
 # A response of a system has the system's name beside one of these.
 RESPONSES = re.compile(
     r"^(?:responses?|outputs?|answers?|reply|generation|completion)[_.\- ]+(?P<after>.+)$"
@@ -164,6 +166,17 @@ def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> lis
     return faults
 
 
+def mapping_warnings(mapping: ColumnMapping) -> list[CodedText]:
+    """What a mapping loses that a file may have, in sentences."""
+    if mapping.columns(Use.ITEM):
+        return []
+    text = _(
+        "No column names the items, so each gets a code (a hash) as its name in exports and qrels. "
+        "If a column has their names, choose it as “Item”"
+    )
+    return [CodedText(text, "no_item_column")]
+
+
 def _wide_faults(
     mapping: ColumnMapping, responses: Sequence[str], of_pictures: Sequence[str]
 ) -> Iterable[CodedText]:
@@ -186,8 +199,12 @@ def guess_mapping(
     n_rows: int = 0,
     n_distinct: Mapping[str, int] | None = None,
     first: Mapping[str, str] | None = None,
+    codes: Collection[str] = (),
 ) -> ColumnMapping:
-    """What columns of these names, and with these first values, probably are."""
+    """What columns of these names, and with these first values, probably are.
+
+    `codes` are the columns whose values all look like codes, such as T01 (`is_code`).
+    """
     uses: dict[str, Use] = {}
     plain = {name: plain_name(name) for name in columns}
     for use, names in NAMES.items():
@@ -199,7 +216,45 @@ def guess_mapping(
     guessed = ColumnMapping({name: uses[name] for name in columns if name in uses})
     if guessed.is_wide:
         guessed = _with_columns_of_systems(guessed, columns)
+    if not guessed.columns(Use.ITEM):
+        found = _item_of_codes(guessed, columns, n_rows, n_distinct or {}, codes)
+        uses = {**guessed.uses, **found}
+        guessed = ColumnMapping({name: uses[name] for name in columns if name in uses})
     return _without_key_of_rows(guessed, n_rows, n_distinct or {})
+
+
+def is_code(value: object) -> bool:
+    """Whether a cell may name an item, such as T01, ctx-7 or 12: a short word with a digit that is
+    no fraction.
+
+    Examples
+    --------
+    >>> [is_code(value) for value in ("T01", 12, "Hi", "7.5", "a 1")]
+    [True, True, False, False, False]
+    """
+    text = str(value).strip()
+    is_word = len(text) <= LONGEST_ITEM_NAME and len(text.split()) == 1
+    return is_word and any(map(str.isdigit, text)) and not FRACTION.fullmatch(text)
+
+
+def _item_of_codes(
+    mapping: ColumnMapping,
+    columns: Sequence[str],
+    n_rows: int,
+    counts: Mapping[str, int],
+    codes: Collection[str],
+) -> dict[str, Use]:
+    """A column of codes that tells items apart: it has the place of the context, and another
+    column has a text for each code; or it has as many codes as there are items."""
+    unused = [name for name in columns if name not in mapping.uses and counts.get(name)]
+    contexts = mapping.columns(Use.CONTEXT)
+    for name in contexts:
+        texts = [c for c in (*contexts, *unused) if c not in codes and counts[c] <= counts[name]]
+        if name in codes and texts:
+            return {name: Use.ITEM, texts[0]: Use.CONTEXT}
+    n_items = n_rows if mapping.is_wide else max((counts[name] for name in contexts), default=0)
+    found = (name for name in unused if name in codes and counts[name] == n_items)
+    return dict.fromkeys(islice(found, 1), Use.ITEM)
 
 
 def _name_of_dialogues(

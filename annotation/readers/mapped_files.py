@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from annotation.exceptions import ImportRefused
 from annotation.readers.alternatives import ACCEPTABLE
 from annotation.readers.archives import unpacked
-from annotation.readers.column_mapping import ColumnMapping, mapping_faults
+from annotation.readers.column_mapping import ColumnMapping, is_code, mapping_faults
 from annotation.readers.drafts import DRAFTS_WITH_PICTURES_AT_ONCE, QuestionDraft, StudyDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import EXCEL, FileFormat, find_format
@@ -79,12 +79,14 @@ def opened_table(
 
 @dataclass(frozen=True)
 class Column:
-    """What is in a column: its first value, how many rows fill it, and with how many values."""
+    """What is in a column: its first value, how many rows fill it, with how many values, and
+    whether each row has a code such as T01 there."""
 
     name: str
     first: str
     n_filled: int
     n_distinct: int
+    has_codes: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ class TableProfile:
     def n_distinct(self) -> dict[str, int]:
         return {column.name: column.n_distinct for column in self.columns}
 
+    @property
+    def codes(self) -> list[str]:
+        """The columns that have a code in each row."""
+        return [column.name for column in self.columns if column.has_codes]
+
 
 def profile_table(
     table: OpenTable, passed: Callable[[Iterable[Row]], Iterable[Row]] | None = None
@@ -114,6 +121,7 @@ def profile_table(
     hashes: dict[str, array[int]] = {}
     first: dict[str, str] = {}
     sample: list[Row] = []
+    others: set[str] = set()
     n_rows = n_characters = 0
     is_sampling = True
     rows = table.rows(faults)
@@ -124,6 +132,8 @@ def profile_table(
             if value not in ("", None):
                 column.append(hash(value))
                 first.setdefault(name, str(value)[:SHOWN_CHARACTERS])
+            if name not in others and not is_code(value):
+                others.add(name)
         if is_sampling:
             n_characters += sum(len(str(value)) for value in row.fields.values())
             is_sampling = len(sample) < SAMPLE_ROWS and (
@@ -132,7 +142,13 @@ def profile_table(
         if is_sampling:
             sample.append(row)
     columns = tuple(
-        Column(name, first.get(name, ""), len(values), len(np.unique(np.frombuffer(values, "q"))))
+        Column(
+            name,
+            first.get(name, ""),
+            len(values),
+            len(np.unique(np.frombuffer(values, "q"))),
+            has_codes=len(values) == n_rows and name not in others,
+        )
         for name, values in hashes.items()
     )
     return TableProfile(n_rows, columns, tuple(sample), faults)

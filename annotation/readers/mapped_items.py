@@ -20,7 +20,7 @@ from django.utils.translation import ngettext
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.alternatives import MOST_CANDIDATES
-from annotation.readers.column_mapping import ColumnMapping, Use
+from annotation.readers.column_mapping import ColumnMapping, Use, mapping_warnings
 from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
@@ -130,8 +130,8 @@ class MappedItems(Collection[ItemDraft]):
             last += ITEMS_AT_ONCE
 
     def notes(self) -> list[str]:
-        """What became of rows that made no response, in sentences."""
-        texts = []
+        """What a person may have overlooked of the rows, in sentences."""
+        texts: list[str] = [*mapping_warnings(self.mapping)]
         if n := self.n_repeated:
             text = ngettext(
                 "%(n)s row repeats a response that another has, and counts once",

@@ -18,14 +18,20 @@ from django.core.management.base import CommandError
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
-from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping, mapping_faults
+from annotation.readers.column_mapping import (
+    ColumnMapping,
+    Use,
+    guess_mapping,
+    mapping_faults,
+    mapping_warnings,
+)
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat, find_format
 from annotation.readers.mapped_files import items_of, opened_table, profile_table
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.records import each_record
 from tests.annotation.importing import assert_refused, command_output, everything
-from tests.codes import refused, refused_naming
+from tests.codes import codes_of, refused, refused_naming
 
 COLUMNS = ["dialog_id", "history", "model", "output"]
 ROWS = [
@@ -538,3 +544,69 @@ def test_a_line_of_another_encoding_is_named_and_the_rest_taken_for_what_it_is(
     path.write_bytes(content + b"\n" + lines[4].encode())
     with refused(ImportRefused, "wrong_encoding", line=4):
         list(each_record(path, find_format(path, form), pytest.fail))
+
+
+TABLES_OF_CODES = {
+    "fashion": (
+        "target,target picture,description,candidate,candidate picture\n"
+        "T01,t1.png,A red dress,T01-C1,a.png\nT01,t1.png,A red dress,T01-C2,b.png\n"
+        "T02,t2.png,A coat,T02-C1,c.png\n",
+        {"target": "item", "description": "context"},
+    ),
+    "long": (
+        "dialogue,user_turn,system,response\nctx-01,Hi there!,a,Hello\nctx-01,Hi there!,b,Hey\n"
+        "ctx-02,I need 2 tickets,a,Sure\nctx-02,I need 2 tickets,b,No\n",
+        {"dialogue": "item", "user_turn": "context"},
+    ),
+    "wide": (
+        "No.,context,response_a,response_b\n1,Hi,Hello,Hey\n2,Hi,Bye,No\n3,Hey,Yes,No\n",
+        {"No.": "item", "context": "context"},
+    ),
+    "unique texts and scores": (
+        "context,score,model,response\nHi,0.5,a,Hello\nHi,0.5,b,Hey\nBye,0.75,a,So\nBye,0.75,b,No\n",
+        {"score": None, "context": "context"},
+    ),
+    "several turns of a dialogue": (
+        "dialogue,user_turn,system,response\nctx-01,Hi!,a,Hello\nctx-01,So?,a,Hey\nctx-02,No,a,Yes\n",
+        {"dialogue": "context", "user_turn": None},
+    ),
+    "short texts": (
+        "context,remark,model,response\nHi,greets,a,Hello\nBye,leaves,a,So\n",
+        {"context": "context", "remark": None},
+    ),
+    "a number for most rows only": (
+        "No.,context,response_a,response_b\n1,Hi,Hello,Hey\n,Ho,Bye,No\n",
+        {"No.": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES_OF_CODES)
+def test_codes_that_tell_items_apart_are_guessed_as_their_names(tmp_path: Path, name: str) -> None:
+    content, uses = TABLES_OF_CODES[name]
+    path = tmp_path / "table.csv"
+    path.write_text(content)
+    with opened_table(path) as table:
+        profile = profile_table(table)
+    mapping = guess_mapping(
+        [column.name for column in profile.columns],
+        n_rows=profile.n_rows,
+        n_distinct=profile.n_distinct,
+        first={column.name: column.first for column in profile.columns},
+        codes=profile.codes,
+    )
+    assert {column: mapping.uses.get(column) for column in uses} == uses
+    is_named = "item" in uses.values()
+    assert codes_of(mapping_warnings(mapping)) == ([] if is_named else ["no_item_column"])
+
+
+@pytest.mark.django_db
+def test_an_import_without_names_of_items_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("context,response_a,response_b\nHi,Hello,Hey\nHo,Bye,No\n")
+    for options in ({"dry_run": True, "json": True}, {"dry_run": True}, {}):
+        output = command_output("import_items", path, study="s", **options)
+        assert str(mapping_warnings(ColumnMapping())[0]) in output
+    path.write_text("item,context,response_a,response_b\ni1,Hi,Hello,Hey\ni2,Ho,Bye,No\n")
+    output = command_output("import_items", path, study="t", dry_run=True, json=True)
+    assert json.loads(output)["notes"] == []

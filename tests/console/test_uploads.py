@@ -23,7 +23,7 @@ from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
 from tests.annotation.studies import rated_study, rating_study
-from tests.codes import field_codes
+from tests.codes import codes_on, field_codes
 from tests.console.work import work_off
 from work.execution import run_job
 from work.models import Job
@@ -165,12 +165,31 @@ def test_the_mapping_is_kept_for_the_next_file_of_these_columns(rosa):
     begin(rosa, title="Second")
     assert Upload.objects.get().mapping["uses"]["history"] == "reference"
     assert Upload.objects.get().is_mapping_known
+    # It is kept when it is changed, whether or not the import succeeds, unless it makes no items.
+    rosa.post(to("upload-map"), mapping_of(history="condition", latency="context"))
+    rosa.post(to("upload-map"), mapping_of(response=""))
+    Upload.objects.all().delete()
+    begin(rosa, title="Third")
+    uses = Upload.objects.get().mapping["uses"]
+    assert (uses["history"], uses["latency"], uses["response"]) == (
+        *("condition", "context", "response"),
+    )
     Upload.objects.all().delete()
     Study.objects.all().delete()
     # Systems of columns have the names that a person gives.
     begin(rosa, file=sent("prompt,response_a,response_b\nHi,Hello,Hey\n"))
     rosa.post(to("upload-import"), mapping_of() | {"system-1": "tuned-70b"})
     assert set(Candidate.objects.values_list("system", flat=True)) == {"tuned-70b", "b"}
+
+
+def test_a_mapping_without_names_of_items_is_shown_with_a_warning(rosa):
+    begin(rosa)
+    assert "no_item_column" not in codes_on(html(rosa))
+    fields = mapping_of(dlg_id="")
+    answer = rosa.post(to("upload-map"), fields, headers={"HX-Request": "true"})
+    assert codes_on(answer.content.decode()) == ["no_item_column"]
+    rosa.post(to("upload-import"), fields)
+    assert Item.objects.filter(key__startswith="item-").count() == 2
 
 
 def test_all_faults_are_shown_and_nothing_is_half_imported(rosa):

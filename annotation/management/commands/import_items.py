@@ -93,9 +93,11 @@ class Command(BaseCommand):
             "candidates": items.n_candidates,
             "systems": items.n_systems,
             "left_out": items.n_faulty,
+            "notes": items.notes(),
         }
         if options["dry_run"]:
-            text = f"{table.path.name}: {_in_words(summary, mapping)} Nothing was imported."
+            notes = "".join(f" {note}." for note in summary["notes"])
+            text = f"{table.path.name}: {_in_words(summary, mapping)}{notes} Nothing was imported."
             self.stdout.write(json.dumps(summary, ensure_ascii=False) if options["json"] else text)
             return
         imported = import_study(
@@ -142,6 +144,7 @@ def _mapping(table: OpenTable, options: dict[str, Any]) -> ColumnMapping:
             n_rows=profile.n_rows,
             n_distinct=profile.n_distinct,
             first={column.name: column.first for column in profile.columns},
+            codes=profile.codes,
         )
         responses = dict.fromkeys(systems, Use.RESPONSE)
         return ColumnMapping({**guessed.uses, **responses}, systems).among(columns)
