@@ -26,6 +26,7 @@ import numpy as np
 from benchmarks.coverage_agreement import agreement_intervals
 from benchmarks.coverage_cases import IntervalCase, TestCase
 from benchmarks.coverage_correlations import correlation_intervals, metric_tests
+from benchmarks.coverage_crowds import crowd_intervals, crowd_tests
 from benchmarks.coverage_families import family_tests
 from benchmarks.coverage_judges import judge_intervals, judge_tests
 from benchmarks.coverage_means import mean_intervals, mean_tests
@@ -45,6 +46,7 @@ INTERVALS = (
     *report_intervals(),
     *powered_intervals(),
     *mean_intervals(),
+    *crowd_intervals(),
     *judge_intervals(),
     *topic_intervals(),
     *pool_intervals(),
@@ -53,8 +55,8 @@ INTERVALS = (
     *outcome_intervals(),
 )
 TESTS = (
-    *mean_tests(), *family_tests(), *metric_tests(), *report_tests(), *judge_tests(),
-    *switching_tests(), *outcome_tests(),
+    *mean_tests(), *crowd_tests(), *family_tests(), *metric_tests(), *report_tests(),
+    *judge_tests(), *switching_tests(), *outcome_tests(),
 )  # fmt: skip
 TRIALS = {
     "kappa": 300, "kappa_clusters": 400, "alpha": 1000, "correlation": 400,
@@ -62,7 +64,8 @@ TRIALS = {
     "new_systems": 200, "ceilings": 200, "metrics": 200, "metrics_drawn": 100,
     "preferences": 300, "alt_test": 300, "agreement_of_many": 1000, "powered_quantiles": 300,
     "powered_correlations": 1000, "pool_bias": 500, "rankings": 400, "switching": 200,
-    "outcomes": 1000, "equal_systems": 400,
+    "outcomes": 1000, "equal_systems": 400, "crowd_ratings": 4000, "crowd_ordinal": 4000,
+    "crowd_preferences": 4000, "crowd_powered": 4000,
 }  # fmt: skip
 """Studies a row where 2,000 would take too long."""
 

@@ -19,6 +19,7 @@ from validation.documents.rated_systems import (
     LEAST_P,
     has_too_few_items,
     is_told_apart,
+    notes_of_share,
     rivals_of,
 )
 from validation.documents.scale_limits import on_scale
@@ -191,8 +192,9 @@ class Standing:
     def details(self) -> list[CodedText]:
         """Who is better than whom, by how much and how surely; and which pairs are not decided."""
         if len(self.systems) < 2:
-            return list(self._alone())
-        return [*self._better(), *self._undecided(), *self._meaning(), *self._net()]
+            return [*self._alone(), *notes_of_share(self.systems[0])]
+        lines = [*self._better(), *self._undecided(), *self._meaning(), *self._net()]
+        return [*lines, *notes_of_share(self.systems[0])]
 
     def _alone(self) -> Iterator[CodedText]:
         one = self.systems[0]

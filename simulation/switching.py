@@ -17,7 +17,6 @@ import numpy as np
 from presentation.records import plain_values
 from simulation.users import MetaUser
 from stats.arguments import Floats, coded_in_order, require_confidence
-from stats.groups import sum_by
 from stats.inference.clustered_share import clustered_share
 from stats.inference.mixed_logistic import (
     INTERCEPT,
@@ -27,6 +26,7 @@ from stats.inference.mixed_logistic import (
     undefined_model,
 )
 from stats.inference.sign_flips import sign_flip_test
+from stats.jackknife import effective_freedom, mean_left_out
 from stats.significance.adjustments import holm
 
 if TYPE_CHECKING:
@@ -201,9 +201,9 @@ def share_over_workers(workers: pd.Series[Any], values: Floats, confidence: floa
     n = len(distinct)
     if n < LEAST_WORKERS:
         return Share(mean, np.nan, np.nan, len(values), f"fewer than {LEAST_WORKERS} workers")
-    sums = sum_by(code, values - mean, n)
-    se = float(np.sqrt(n / (n - 1) * (sums**2).sum())) / len(values)
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * se
+    left_out = mean_left_out(values - mean, code)
+    freedom = effective_freedom(left_out.effective)
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(left_out.variance))
     if not half:
         return Share(mean, np.nan, np.nan, len(values), "all workers decided alike")
     return Share(mean, mean - half, mean + half, len(values))

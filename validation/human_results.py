@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-FORM = 5
+FORM = 6
 """Of the rows, and how their numbers are reckoned; those of another form are out of date."""
 AT_ONCE = 500
 MOST_PARTS = 12

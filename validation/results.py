@@ -38,7 +38,7 @@ from validation.analysis.settings import Settings
 if TYPE_CHECKING:
     from validation.analysis.report import ValidationReport
 
-FORM = 8
+FORM = 9
 """Of a validation: its rows, and how their numbers are reckoned; one of another is made anew."""
 ALL, CONDITION, MEAN = "all", "condition", "mean_of_conditions"
 # What a picture or a short table shows where a report has more: the first of these it has.

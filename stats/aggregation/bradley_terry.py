@@ -23,7 +23,14 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.groups import sum_by
-from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER
+from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, satterthwaite
+from stats.jackknife import (
+    LeftOut,
+    effective_freedom,
+    maximum_left_out,
+    uneven_notes,
+    variance_of_both,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +89,7 @@ def bradley_terry(
         How much each comparison counts, at least 0; 1 without it.
     judgments : array-like, optional
         The judgment each comparison comes from, where one judgment (a ranking, a best and
-        worst of a set) implies several; standard errors are then clustered by judgment.
+        worst of a set) implies several; intervals are then by leaving out judgments.
     items, annotators : array-like, optional
         What each comparison is of and by whom: intervals are then for new items and new
         annotators (of the two those that are several), by Student's t.
@@ -113,9 +120,9 @@ def bradley_terry(
     -----
     Newton's method with step halving on the concave log-likelihood. Without judgments that
     imply several comparisons, standard errors are from the inverse information, else from the
-    sandwich; by items and annotators it sums over each, less over both together, never below the
-    larger of the two, with degrees of freedom as `mean_over_items_and_annotators` has them. Memory
-    grows with the square of the number of candidates.
+    jackknife over judgments; of items and annotators over each, less over both together, never
+    below the larger of the two, with degrees of freedom as `mean_over_items_and_annotators` has
+    them. Memory grows with the square of the number of candidates.
 
     References
     ----------
@@ -185,7 +192,7 @@ def aggregation_of(
         converged=estimate.converged,
         iterations=estimate.iterations,
         log_likelihood=estimate.log_likelihood,
-        warnings=_warnings(estimate),
+        warnings=_warnings(estimate, comparisons),
         reason=estimate.reason,
     )
 
@@ -311,59 +318,65 @@ def _variances(comparisons: Comparisons, value: Floats, smoothing: float) -> tup
     """Variances of the strengths about their mean, and degrees of freedom of each."""
     n = len(value)
     _, information = _derivatives(comparisons, value, smoothing)
-    centring = np.eye(n) - 1 / n
-    inverse = centring @ np.linalg.pinv(information, hermitian=True) @ centring
-
-    def clustered(cluster: Integers) -> Floats:
-        return np.diag(inverse @ _meat(comparisons, value, cluster) @ inverse)
-
-    if comparisons.drawn:
-        return _of_drawn(list(comparisons.drawn.values()), clustered)
     judged, judgment = np.unique(comparisons.judgment, return_inverse=True)
     is_each_alone = len(judged) == len(comparisons.winner) or len(judged) < 2
-    return np.diag(inverse) if is_each_alone else clustered(judgment), np.full(n, np.inf)
+    if is_each_alone and not comparisons.drawn:
+        centring = np.eye(n) - 1 / n
+        inverse = centring @ np.linalg.pinv(information, hermitian=True) @ centring
+        return np.diag(inverse), np.full(n, np.inf)
+    left_out = _left_out(comparisons, value, information, smoothing)
+    return _of_drawn(list(comparisons.drawn.values()) or [judgment], left_out, n)
+
+
+def _left_out(
+    comparisons: Comparisons, value: Floats, information: Floats, smoothing: float
+) -> Callable[[Integers], LeftOut]:
+    """From clusters, variances of the strengths about their mean by leaving those out."""
+    from scipy.special import expit
+
+    n = len(value)
+    winner, loser = comparisons.winner, comparisons.loser
+    surprise = expit(value[loser] - value[winner])
+    pull = comparisons.weight * surprise
+    curve = pull * (1 - surprise)
+    at = np.arange(len(pull))
+    scores = np.zeros((len(pull), n))
+    scores[at, winner], scores[at, loser] = pull, -pull
+    if not smoothing:  # only differences are known: this leaves their mean at 0
+        information = information + np.trace(information) / n**2
+
+    def information_by(rows: Integers, group: Integers, n_groups: int) -> Floats:
+        pair = (group * n + winner[rows]) * n + loser[rows]
+        shared = sum_by(pair, curve[rows], n_groups * n * n).reshape(n_groups, n, n)
+        table = -(shared + shared.transpose(0, 2, 1))
+        table[:, np.arange(n), np.arange(n)] = -table.sum(axis=2)
+        return table
+
+    def left_out(cluster: Integers) -> LeftOut:
+        found = maximum_left_out(scores, information, information_by, cluster, comparisons.weight)
+        centring = np.eye(n) - 1 / n
+        return replace(found, variance=np.diag(centring @ found.variance @ centring))
+
+    return left_out
 
 
 def _of_drawn(
-    drawn: Sequence[Integers], clustered: Callable[[Integers], Floats]
+    drawn: Sequence[Integers], left_out: Callable[[Integers], LeftOut], n: int
 ) -> tuple[Floats, Floats]:
-    """The same for new ones of what was drawn: sums over items and over annotators, less over both;
-    no strength varies less than by the one alone."""
+    """Variances for new ones of what was drawn, and degrees of freedom: over items and over
+    annotators, less over both; no strength varies less than by the one alone."""
     sizes = [int(code.max()) + 1 for code in drawn]
-    parts = [clustered(code) for code in drawn]
-    if len(parts) == 1:
-        return parts[0], np.full(len(parts[0]), sizes[0] - 1.0)
+    found = [left_out(code) for code in drawn]
+    freedom = np.full(n, effective_freedom(*(one.effective for one in found)))
+    if len(found) == 1:
+        return found[0].variance, freedom
     cells, cell = np.unique(drawn[0] * sizes[1] + drawn[1], return_inverse=True)
-    parts.append(clustered(cell))
-    degrees = (sizes[0] - 1, sizes[1] - 1, (sizes[0] - 1) * (sizes[1] - 1))
-    # Where a component of a strength is estimated below 0, the larger of the two is all of it.
-    larger = np.maximum(parts[0], parts[1])
-    both = parts[0] + parts[1] - parts[2]
-    variance = np.maximum(both, larger)
-    fewer = min(sizes)
+    parts = [one.variance for one in (*found, left_out(cell))]
     if len(cells) < sizes[0] * sizes[1]:
-        return variance, np.full(len(variance), fewer - 1.0)
-    spread = np.sum([part**2 / n for part, n in zip(parts, degrees, strict=True)], axis=0)
-    of_larger = np.where(parts[0] >= parts[1], degrees[0], degrees[1])
-    with np.errstate(invalid="ignore"):  # nothing varies
-        freedom = np.where(both >= larger, both**2 / spread, of_larger)
-    most = FREEDOM_OF_FEWER * (fewer - 1) if fewer < FEW else np.inf
+        return variance_of_both(*parts), freedom
+    variance, freedom = satterthwaite(*parts, *sizes)
+    most = FREEDOM_OF_FEWER * (min(sizes) - 1) if min(sizes) < FEW else np.inf
     return variance, np.minimum(freedom, most)
-
-
-def _meat(comparisons: Comparisons, value: Floats, cluster: Integers) -> Floats:
-    """The sum over clusters of the products of their scores."""
-    from scipy import sparse
-    from scipy.special import expit
-
-    n, n_clusters = len(value), int(cluster.max()) + 1
-    surprise = expit(value[comparisons.loser] - value[comparisons.winner])
-    pull = comparisons.weight * surprise
-    rows = np.tile(cluster, 2)
-    columns = np.concatenate([comparisons.winner, comparisons.loser])
-    shape = (n_clusters, n)
-    scores = sparse.coo_array((np.concatenate([pull, -pull]), (rows, columns)), shape=shape).tocsr()
-    return np.asarray((scores.T @ scores).toarray() * n_clusters / (n_clusters - 1))
 
 
 def _table(comparisons: Comparisons, estimate: Strengths, confidence: float) -> pd.DataFrame:
@@ -388,7 +401,7 @@ def _table(comparisons: Comparisons, estimate: Strengths, confidence: float) -> 
     )
 
 
-def _warnings(estimate: Strengths) -> tuple[str, ...]:
+def _warnings(estimate: Strengths, comparisons: Comparisons) -> tuple[str, ...]:
     if estimate.reason is Reason.NOT_CONNECTED:
         return (
             CodedText(
@@ -397,4 +410,8 @@ def _warnings(estimate: Strengths) -> tuple[str, ...]:
                 code="not_connected",
             ),
         )
-    return convergence_warnings(estimate.converged, estimate.iterations)
+    warnings = convergence_warnings(estimate.converged, estimate.iterations)
+    if (annotator := comparisons.drawn.get("annotators")) is None:
+        return warnings
+    weight = np.bincount(annotator, comparisons.weight)
+    return (*warnings, *uneven_notes(float(weight.max() / weight.sum()), len(weight)))

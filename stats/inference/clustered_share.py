@@ -9,10 +9,7 @@ import numpy as np
 
 from error_codes import CodedText, InvalidValue
 from stats.arguments import Column, coded_in_order, complete_numbers, require_confidence
-from stats.groups import sum_by
-
-LEAST_FREEDOM = 0.1
-"""Of Student's t, whose quantiles are no numbers with next to none."""
+from stats.jackknife import effective_freedom, mean_left_out
 
 
 @dataclass(frozen=True)
@@ -70,12 +67,13 @@ def clustered_share(
     -----
     Clopper's and Pearson's interval with the effective number of outcomes in the place of theirs
     (Korn & Graubard 1998): their number by how much larger the variance between clusters is than
-    that of independent outcomes, less what Student's t with one degree less than there are clusters
-    costs, and never more than there are. Where all outcomes are the same nothing is known of that
-    variance, and the effective number is that of clusters: if a share q of all clusters ever had
-    the other outcome, its probability is no more than q. In 1,500 samples each of 3, 6, 12 and 40
-    clusters of 10 outcomes, with shares from .003 to .7, the intervals held the truth in .95 to 1;
-    of clusters of unequal size, one of which has half of the outcomes, in .92 to .99.
+    that of independent outcomes, less what Student's t costs with one degree less than there are
+    effective clusters, and never more than there are. Where all outcomes are the same nothing is
+    known of that variance, and the effective number is that of clusters: if a share q of all
+    clusters ever had the other outcome, its probability is no more than q. In 1,500
+    samples each of 3, 6, 12 and 40 clusters of 10 outcomes, with shares from .003 to .7, the
+    intervals held the truth in .95 to 1; of clusters of unequal size, one of which has half of the
+    outcomes, in .92 to .99.
 
     References
     ----------
@@ -116,10 +114,8 @@ def clustered_share(
     effective = float(n_clusters)
     tail = (1 - confidence) / 2
     if 0 < share < 1:
-        size = np.bincount(code)
-        without = sum_by(code, y - share, n_clusters) / (n - size)
-        variance = (n_clusters - 1) / n_clusters * float((without**2).sum())
-        freedom = max(n**2 / float((size**2).sum()) - 1, LEAST_FREEDOM)
+        left_out = mean_left_out(y - share, code)
+        variance, freedom = float(left_out.variance), effective_freedom(left_out.effective)
         alone = share * (1 - share) / (n - 1)
         effective = n * alone / variance if variance > 0 else inf
         t_all, t_clusters = (stats.t.ppf(1 - tail, one) for one in (n - 1, freedom))

@@ -16,6 +16,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.groups import sum_by
+from stats.jackknife import effective_freedom, mean_left_out, variance_of_both
 
 FEW = 4
 FREEDOM_OF_FEWER = 2
@@ -46,6 +47,10 @@ class MeanOfCells:
         the cube of its standard error.
     n_items, n_annotators, n : int
         Levels and cells.
+    effective_items, effective_annotators : float
+        The number of equally large ones that would vary as much: 1 / sum(share ** 2) of the cells.
+    busiest_share : float
+        The share of the cells that are by the annotator who has most.
     of_items, of_annotators, of_cells : float
         The variances by items, by annotators and by cells that the standard error is made of;
         NaN for annotators that are not generalised over.
@@ -61,6 +66,9 @@ class MeanOfCells:
     n_items: int
     n_annotators: int
     n: int
+    effective_items: float = nan
+    effective_annotators: float = nan
+    busiest_share: float = nan
     of_items: float = nan
     of_annotators: float = nan
     of_cells: float = nan
@@ -147,12 +155,13 @@ def mean_over_items_and_annotators(
     -----
     Complete tables: ``I A mean**2 / (MS_item + MS_annotator - MS_residual)`` with Satterthwaite's
     degrees of freedom, which is F with one degree above; with fewer than four annotators (or
-    items) at most twice theirs, since what so few differ by is itself uncertain. Others:
-    residuals summed by item and by annotator, less those of cells, never below the larger of the
-    two, with one degree of freedom less than the fewer of them. Where each annotator rated one
-    item, annotators come with items. Where most ratings lie at the floor of a scale and a few
-    items carry the mean, t is beyond its limits up to three times as often as it says; of Hall's
-    cubic, which removes that skewness, about as often.
+    items) at most twice theirs, since what so few differ by is itself uncertain. Others: the
+    jackknife's variance over items and that over annotators, less that over cells, never below
+    the larger of the two, with one degree of freedom less than the fewer effective items or
+    annotators: a few annotators who rate most of the cells say little of others. Where each
+    annotator rated one item, annotators come with items. Where most ratings lie at the floor of
+    a scale and a few items carry the mean, t is beyond its limits up to three times as often as
+    it says; of Hall's cubic, which removes that skewness, about as often.
 
     References
     ----------
@@ -162,6 +171,8 @@ def mean_over_items_and_annotators(
     Verbal Behavior 12(4), 335-359.
     A. C. Cameron, J. B. Gelbach and D. L. Miller (2011). Robust inference with multiway
     clustering. Journal of Business & Economic Statistics 29(2), 238-249.
+    J. G. MacKinnon, M. O. Nielsen and M. D. Webb (2023). Fast and reliable jackknife and bootstrap
+    methods for cluster-robust inference. Journal of Applied Econometrics 38(5), 671-694.
     P. Hall (1992). On the removal of skewness by transformation. Journal of the Royal Statistical
     Society B 54(1), 221-228.
 
@@ -188,6 +199,7 @@ def mean_over_items_and_annotators(
         confidence,
         largest=float(np.abs(y).max()),
         skewed=skewed,
+        busiest_share=float(np.bincount(annotator).max() / n),
         n_items=len(names),
         n_annotators=len(people),
         n=n,
@@ -205,6 +217,8 @@ class Spread:
     of_annotators: float = nan
     of_cells: float = nan
     third_cumulant: float = 0.0
+    effective_items: float = nan
+    effective_annotators: float = nan
 
 
 def mean_with_limits(
@@ -214,6 +228,7 @@ def mean_with_limits(
     *,
     largest: float,
     skewed: bool = False,
+    busiest_share: float = nan,
     **counts: int,
 ) -> MeanOfCells:
     """The mean with its interval and p; without them where nothing varies.
@@ -240,6 +255,9 @@ def mean_with_limits(
         of_annotators=spread.of_annotators,
         of_cells=spread.of_cells,
         skewness=skewness,
+        effective_items=spread.effective_items,
+        effective_annotators=spread.effective_annotators,
+        busiest_share=busiest_share,
         **counts,
     )
 
@@ -252,20 +270,28 @@ def spread_of_mean(
     distinct = len(np.unique(cell))
     if n_items < 2:
         return Spread(nan, 0.0, "items")
+    moved = y - y.mean()
     if n_annotators < 2 or distinct == n_annotators:
-        return spread_by_items(y - y.mean(), item, n_items)
+        return spread_by_items(moved, item)
     if len(y) == n_items * n_annotators and distinct == len(y):
         table = np.zeros((n_items, n_annotators))
         table[item, annotator] = y
         return _quasi_f(table)
-    return two_way_spread(y - y.mean(), item, annotator, cell, n_items, n_annotators)
+    return two_way_spread(moved, item, annotator, cell)
 
 
-def spread_by_items(moved: Floats, item: Integers, n_items: int) -> Spread:
-    """From residuals: sums by item alone."""
-    variance = cluster_variance(moved, item, n_items)
-    cumulant = cluster_third_cumulant(moved, item, n_items)
-    return Spread(variance, float(n_items - 1), "items", of_items=variance, third_cumulant=cumulant)
+def spread_by_items(moved: Floats, item: Integers, part: Integers | None = None) -> Spread:
+    """From residuals, of two means in two parts: the jackknife's variance over items alone."""
+    items = mean_left_out(moved, item, part)
+    variance = float(items.variance)
+    return Spread(
+        variance,
+        effective_freedom(items.effective),
+        "items",
+        of_items=variance,
+        third_cumulant=cluster_third_cumulant(_of_both(moved, part), item, int(item.max()) + 1),
+        effective_items=items.effective,
+    )
 
 
 def two_way_spread(
@@ -273,26 +299,33 @@ def two_way_spread(
     item: Integers,
     annotator: Integers,
     cell: Integers,
-    n_items: int,
-    n_annotators: int,
+    part: Integers | None = None,
 ) -> Spread:
-    """From residuals: sums by item and by annotator, less those by cell."""
-    by_item, by_annotator = (
-        cluster_variance(moved, code, size)
-        for code, size in ((item, n_items), (annotator, n_annotators))
+    """From residuals, of two means in two parts: the jackknife's variance over items and that over
+    annotators, less that over cells."""
+    distinct_cell = np.unique(cell, return_inverse=True)[1]
+    items, annotators, cells = (
+        mean_left_out(moved, code, part) for code in (item, annotator, distinct_cell)
     )
-    codes = np.unique(cell, return_inverse=True)[1]
-    by_cell = cluster_variance(moved, codes, int(codes.max()) + 1)
-    both = max(by_item + by_annotator - by_cell, by_item, by_annotator)
-    freedom = float(min(n_items, n_annotators) - 1)
-    cumulant = cluster_third_cumulant(moved, item, n_items)
-    return Spread(both, freedom, "two-way-clusters", by_item, by_annotator, by_cell, cumulant)
+    of_items, of_annotators, of_cells = (float(one.variance) for one in (items, annotators, cells))
+    return Spread(
+        float(variance_of_both(of_items, of_annotators, of_cells)),
+        effective_freedom(items.effective, annotators.effective),
+        "two-way-clusters",
+        of_items,
+        of_annotators,
+        of_cells,
+        cluster_third_cumulant(_of_both(moved, part), item, int(item.max()) + 1),
+        items.effective,
+        annotators.effective,
+    )
 
 
-def cluster_variance(moved: Floats, code: Integers, size: int) -> float:
-    """The variance of a mean whose error is the mean of residuals that clusters share."""
-    sums = sum_by(code, moved, size) / len(moved)
-    return float(size / (size - 1) * np.square(sums).sum()) if size > 1 else nan
+def _of_both(moved: Floats, part: Integers | None) -> Floats:
+    """Residuals whose mean is the error of a mean, or of the difference of two parts' means."""
+    if part is None:
+        return moved
+    return moved * len(moved) / np.bincount(part)[part]
 
 
 def cluster_third_cumulant(moved: Floats, code: Integers, size: int) -> float:
@@ -319,6 +352,8 @@ def _quasi_f(table: Floats) -> Spread:
         float(by_annotator),
         float(by_cell),
         cumulant,
+        float(n_items),
+        float(n_annotators),
     )
 
 

@@ -15,8 +15,8 @@ from stats.arguments import (
     require_confidence,
     require_same_length,
 )
-from stats.groups import sum_by
 from stats.inference.paired_accuracy import wilson
+from stats.jackknife import effective_freedom, mean_left_out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,18 +294,17 @@ class _Paired:
 def _paired(
     difference: Floats, cluster: Integers, confidence: float, tolerance: float = 0.0
 ) -> _Paired:
-    """A mean difference, whose residuals are summed by cluster."""
+    """A mean difference, with its error by leaving out clusters."""
     from scipy import stats
 
-    n, mean = len(difference), float(difference.mean())
-    count = int(cluster.max()) + 1
-    sums = sum_by(cluster, difference - mean, count)
-    se = sqrt(count / (count - 1) * float(sums @ sums)) / n
+    mean, count = float(difference.mean()), int(cluster.max()) + 1
+    left_out = mean_left_out(difference - mean, cluster)
+    se, freedom = sqrt(left_out.variance), effective_freedom(left_out.effective)
     if se <= 1e-12 * max(abs(mean), 1.0):
         # every item moved alike: a share of items that moved says how sure that is
         p = float(stats.binomtest(count, count).pvalue) if mean else 1.0
         return _Paired(mean, nan, nan, p, p if abs(mean) > tolerance else 1.0)
-    half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * se
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * se
     beyond = max(abs(mean) - tolerance, 0.0)
-    p, p_beyond = (float(2 * stats.t.sf(far / se, count - 1)) for far in (abs(mean), beyond))
+    p, p_beyond = (float(2 * stats.t.sf(far / se, freedom)) for far in (abs(mean), beyond))
     return _Paired(mean, mean - half, mean + half, p, p_beyond)

@@ -219,16 +219,18 @@ def _precision(mean: MeanOfCells, n_items: Floats, n_annotators: Floats) -> tupl
     as `mean_over_items_and_annotators` has them."""
     times = n_items / mean.n_items
     method = mean.method.removesuffix(SKEWED)
+    effective = times * mean.effective_items
     if method == "items":
-        return mean.of_items / times, n_items - 1
+        return mean.of_items / times, np.maximum(effective - 1, 1)
     people = n_annotators / mean.n_annotators
     own_items, own_annotators, both = _components(mean, is_complete=method == QUASI_F)
     of_cells = both / (times * people)
     of_items, of_annotators = own_items / times + of_cells, own_annotators / people + of_cells
     variance = of_items + of_annotators - of_cells
-    fewer = np.minimum(n_items, n_annotators)
     if method != QUASI_F:
-        return variance, fewer - 1
+        fewer = np.minimum(effective, people * mean.effective_annotators)
+        return variance, np.maximum(fewer - 1, 1)
+    fewer = np.minimum(n_items, n_annotators)
     squares = of_items**2 / (n_items - 1) + of_annotators**2 / (n_annotators - 1)
     squares = squares + of_cells**2 / ((n_items - 1) * (n_annotators - 1))
     freedom = variance**2 / squares
@@ -246,8 +248,9 @@ def _components(mean: MeanOfCells, *, is_complete: bool) -> tuple[float, float, 
         both = min(mean.of_cells, max(mean.of_items, mean.of_annotators))
         return max(0.0, mean.of_items - both), max(0.0, mean.of_annotators - both), both
     # Of an incomplete table sums over cells, as if they were independent, hold what items and what
-    # annotators share as well: of an item with k ratings the k-th part.
-    an_item, an_annotator = mean.n / mean.n_items, mean.n / mean.n_annotators
+    # annotators share as well: of an item with k ratings the k-th part. Of annotators who rate
+    # unequally many it is that of as many equal ones.
+    an_item, an_annotator = mean.n / mean.effective_items, mean.n / mean.effective_annotators
     items, annotators = (
         max(0.0, part - mean.of_cells) / (1 - 1 / n) if n > 1 else 0.0
         for part, n in ((mean.of_items, an_item), (mean.of_annotators, an_annotator))

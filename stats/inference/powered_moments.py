@@ -19,6 +19,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.groups import sum_by
+from stats.jackknife import effective_number
 
 Flags: TypeAlias = NDArray[np.bool_]
 ROUNDING = 1e-9
@@ -177,17 +178,19 @@ def _spare_labels(n: int, rules: Rules, *, tuned: bool) -> int:
     return max(n - (2 if tuned else 1), 1) if rules.small_sample else n
 
 
-def _degrees_of_freedom(n: int, rules: Rules, *, tuned: bool) -> float:
+def _degrees_of_freedom(n: float, rules: Rules, *, tuned: bool) -> float:
     return float(n - (2 if tuned else 1)) if rules.small_sample else np.inf
 
 
 def _of_clusters(y: Floats, f: Floats, cluster: Integers, labelled: Flags, rules: Rules) -> Moments:
     """Linearised: what each cluster moves the means by, and the sum of its squares."""
     n_clusters = int(cluster.max(initial=-1)) + 1
-    moved_y = _moves(np.nan_to_num(y), labelled, cluster, n_clusters)
-    moved_f = _moves(f, labelled, cluster, n_clusters)
-    moved_rest = _moves(f, ~labelled, cluster, n_clusters)
-    has_labels = np.bincount(cluster[labelled], minlength=n_clusters) > 0
+    left_out = rules.small_sample
+    moved_y = _moves(np.nan_to_num(y), labelled, cluster, n_clusters, left_out=left_out)
+    moved_f = _moves(f, labelled, cluster, n_clusters, left_out=left_out)
+    moved_rest = _moves(f, ~labelled, cluster, n_clusters, left_out=left_out)
+    sizes = np.bincount(cluster[labelled], minlength=n_clusters)
+    has_labels, effective = sizes > 0, effective_number(sizes)
     count, count_rest = int(has_labels.sum()), int((~has_labels).sum())
     means = [float(f[part].mean()) if part.any() else nan for part in (labelled, ~labelled)]
     mixed = bool(has_labels[cluster[~labelled]].any())
@@ -222,10 +225,10 @@ def _of_clusters(y: Floats, f: Floats, cluster: Integers, labelled: Flags, rules
         judge_spread=float(np.sqrt(moved_f @ moved_f / spread_y)) if spread_y > 0 else 0.0,
         value=people + (power * (means[1] - means[0]) if power else 0.0),
         variance=variance,
-        freedom=_degrees_of_freedom(count, rules, tuned=power != 0),
+        freedom=max(_degrees_of_freedom(effective, rules, tuned=power != 0), 1.0),
         people=people,
         people_variance=float(np.square(moved_y).sum()) * count / people_spare,
-        people_freedom=_degrees_of_freedom(count, rules, tuned=False),
+        people_freedom=max(_degrees_of_freedom(effective, rules, tuned=False), 1.0),
         count=count,
     )
 
@@ -239,9 +242,16 @@ def _limited(product: float, squares: float, moved_y: Floats, moved_f: Floats) -
     return float(np.clip(product / squares, min(slope, 0.0), max(slope, 0.0)))
 
 
-def _moves(values: Floats, chosen: Flags, cluster: Integers, n_clusters: int) -> Floats:
-    """By how much each cluster moves the mean of the chosen items."""
+def _moves(
+    values: Floats, chosen: Flags, cluster: Integers, n_clusters: int, *, left_out: bool
+) -> Floats:
+    """By how much each cluster moves the mean of the chosen items; with `left_out` by how much that
+    moves without it, times a factor that makes both the same for equally large clusters."""
     if not chosen.any():
         return np.zeros(n_clusters)
-    residual = values[chosen] - values[chosen].mean()
-    return sum_by(cluster[chosen], residual, n_clusters) / int(chosen.sum())
+    residual, n = values[chosen] - values[chosen].mean(), int(chosen.sum())
+    sums = sum_by(cluster[chosen], residual, n_clusters) / n
+    sizes = np.bincount(cluster[chosen], minlength=n_clusters)
+    if not left_out or sizes.max() == n:
+        return sums
+    return sums * (1 - 1 / np.count_nonzero(sizes)) / (1 - sizes / n)

@@ -21,8 +21,14 @@ from stats.arguments import (
     require_one_of,
     require_same_length,
 )
-from stats.groups import sum_by
-from stats.inference.tie_likelihood import Game, Model, TieLikelihood, maximum
+from stats.inference.tie_likelihood import (
+    Game,
+    Model,
+    Precision,
+    TieLikelihood,
+    maximum,
+    precision_of,
+)
 from stats.inference.tie_separation import (
     NOTHING,
     groups_that_met,
@@ -31,6 +37,7 @@ from stats.inference.tie_separation import (
     systems_apart,
     unbeaten,
 )
+from stats.jackknife import uneven_notes
 
 Separated = Literal["refuse", "half_wins"]
 FEW_CLUSTERS = 10
@@ -82,6 +89,9 @@ class Abilities:
         ``annotators`` or both; not what there is one of only.
     converged : bool
         Whether the gradient vanished.
+    busiest_share : float
+        The share of the comparisons that one annotator made, the busiest; NaN without annotators.
+    n_annotators : int
     smoothed : tuple of Hashable
         Systems that never lost (or never won): those on whose account half a win either way was
         added to each pair that met, or the model is refused.
@@ -102,6 +112,8 @@ class Abilities:
     reason: Reason | None = None
     n: int = 0
     n_ties: int = 0
+    n_annotators: int = 0
+    busiest_share: float = nan
     notes: tuple[str, ...] = ()
 
 
@@ -135,7 +147,7 @@ def abilities_with_ties(
     side : bool
         Estimate, too, by how much being shown first helps (coefficient ``first``).
     items, annotators : array-like, optional
-        Standard errors are then clustered by them, both ways where both are given.
+        Standard errors are then by leaving them out one at a time, both where both are given.
     weights : array-like of float, optional
         How often each row counts.
     separated : {"refuse", "half_wins"}
@@ -293,7 +305,11 @@ def _fitted(
         return _nothing(game, model, Reason.NOT_CONVERGED, list(ends))
     several = {name: code for name, code in clusters.items() if int(code.max()) > 0}
     single = tuple(name for name in clusters if name not in several)
-    covariance, se_by, freedom = _covariance(terms, value, several, len(game.outcome))
+    precision = precision_of(terms, value, several, len(game.outcome))
+    freedom = precision.freedom
+    per_annotator = np.bincount(clusters.get("annotators", []))
+    n_annotators = len(per_annotator)
+    share = float(per_annotator.max() / per_annotator.sum()) if n_annotators else nan
     n_systems = len(game.systems)
     of_systems = np.concatenate([[0.0], value[: n_systems - 1]])
     centred = of_systems - of_systems.mean()
@@ -301,15 +317,15 @@ def _fitted(
     t = float(stats.t.ppf((1 + confidence) / 2, freedom))
     extra = slice(n_systems - 1, n_systems - 1 + len(game.names))
     estimates = value[extra] / game.units
-    spread = np.sqrt(np.diag(covariance)[extra]) / game.units
+    spread = [precision.se(one) for one in np.eye(len(value))[extra]] / game.units
     return Abilities(
         abilities={name: float(v) for name, v in zip(game.systems, centred, strict=True)},
         tie_parameter=tie,
         model=model,
-        pairs=tuple(_pairs(game.systems, of_systems, covariance, freedom, confidence)),
+        pairs=tuple(_pairs(game.systems, of_systems, precision, confidence)),
         log_likelihood=log_likelihood,
         converged=True,
-        se_by=se_by,
+        se_by=" and ".join(several) or "comparisons",
         coefficients={name: float(v) for name, v in zip(game.names, estimates, strict=True)},
         coefficient_limits={
             name: (float(v - t * s), float(v + t * s))
@@ -318,11 +334,17 @@ def _fitted(
         smoothed=ends,
         n=len(game.outcome),
         n_ties=n_ties,
-        notes=_notes(ends, single, freedom),
+        n_annotators=n_annotators,
+        busiest_share=share,
+        notes=(*_notes(ends, single, freedom), *uneven_notes(share, n_annotators)),
     )
 
 
-def _notes(ends: tuple[Hashable, ...], single: tuple[str, ...], freedom: float) -> tuple[str, ...]:
+def _notes(
+    ends: tuple[Hashable, ...],
+    single: tuple[str, ...],
+    freedom: float,
+) -> tuple[str, ...]:
     notes = [
         CodedText(f"one of the {name} only: nothing is said of others", code="one_only")
         for name in single
@@ -338,7 +360,8 @@ def _notes(ends: tuple[Hashable, ...], single: tuple[str, ...], freedom: float) 
     if freedom < FEW_CLUSTERS - 1:
         notes.append(
             CodedText(
-                f"only {int(freedom) + 1} items or annotators: intervals are a rough guide",
+                f"only {round(freedom + 1)} items or annotators, or as many in effect: intervals "
+                "are a rough guide",
                 code="few_clusters",
             )
         )
@@ -346,17 +369,18 @@ def _notes(ends: tuple[Hashable, ...], single: tuple[str, ...], freedom: float) 
 
 
 def _pairs(
-    systems: list[Hashable], value: Floats, covariance: Floats, freedom: float, confidence: float
+    systems: list[Hashable], value: Floats, precision: Precision, confidence: float
 ) -> list[PairOfAbilities]:
     from scipy import stats
 
+    freedom = precision.freedom
     t = float(stats.t.ppf((1 + confidence) / 2, freedom))
-    full = np.zeros((len(systems), len(systems)))
-    full[1:, 1:] = covariance[: len(systems) - 1, : len(systems) - 1]
+    # The first system has no parameter: its ability is 0.
+    one_of = np.eye(len(systems), len(precision.covariances[0]) + 1)[:, 1:]
     pairs = []
     for a, b in combinations(range(len(systems)), 2):
         delta = float(value[a] - value[b])
-        se = float(np.sqrt(max(full[a, a] + full[b, b] - 2 * full[a, b], 0.0)))
+        se = precision.se(one_of[a] - one_of[b])
         p = float(2 * stats.t.sf(abs(delta) / se, freedom)) if se > 0 else nan
         pairs.append(
             PairOfAbilities(
@@ -389,28 +413,3 @@ def _nothing(
         n=len(game.outcome),
         n_ties=int((game.outcome == 0).sum()),
     )
-
-
-def _covariance(
-    terms: TieLikelihood, value: Floats, clusters: Mapping[str, Integers], n: int
-) -> tuple[Floats, str, float]:
-    """Of the parameters, by cluster where there are any; and degrees of freedom of t."""
-    scores, information = terms.derivatives(value)
-    inverse: Floats = np.asarray(np.linalg.pinv(information), dtype=np.float64)
-    if not clusters:
-        return inverse, "comparisons", np.inf
-    scores = scores[:n]  # half wins that were added belong to no item
-    counts = {name: int(code.max()) + 1 for name, code in clusters.items()}
-    meat = np.sum([_meat(scores, code, counts[name]) for name, code in clusters.items()], axis=0)
-    if len(clusters) == 2:
-        one, other = clusters.values()
-        cell = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1]
-        both = meat - _meat(scores, cell, int(cell.max()) + 1)
-        meat = both if np.linalg.eigvalsh(both).min() > 0 else meat
-    covariance = np.asarray(inverse @ meat @ inverse, dtype=np.float64)
-    return covariance, " and ".join(clusters), float(max(min(counts.values()) - 1, 1))
-
-
-def _meat(scores: Floats, code: Integers, size: int) -> Floats:
-    sums = np.stack([sum_by(code, column, size) for column in scores.T], axis=1)
-    return np.asarray(size / max(size - 1, 1) * sums.T @ sums)

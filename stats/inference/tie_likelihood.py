@@ -1,6 +1,6 @@
 """The likelihoods of models of comparisons with ties, and their maximum by Newton's method."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stats.arguments import Floats, Integers
+from stats.groups import sum_by
+from stats.jackknife import (
+    InformationBy,
+    LeftOut,
+    effective_freedom,
+    maximum_left_out,
+    variance_of_both,
+)
 
 Model = Literal["davidson", "rao_kupper"]
 Signs: TypeAlias = NDArray[np.int8]
-TOLERANCE = 1e-8
+TOLERANCE = 1e-10
 MOST_STEPS = 200
 HALVINGS = 40
 
@@ -81,6 +89,24 @@ class TieLikelihood:
         corner = np.array([[-float(self.weight @ tt)]])
         information = np.block([[information, cross[:, None]], [cross[None, :], corner]])
         return np.hstack(columns) * self.weight[:, None], information
+
+    def information_by(self, value: Floats) -> InformationBy:
+        """The information of groups of comparisons."""
+        curves = [-self.weight * curve for curve in self._terms(value)[3:]]
+        n_odds, ones = self.design.shape[1], np.ones((len(self.sign), int(self.with_ties)))
+        columns = np.hstack([self.design, ones])
+
+        def summed(rows: Integers, group: Integers, n_groups: int) -> Floats:
+            n = columns.shape[1]
+            table, of_rows = np.empty((n_groups, n, n)), columns[rows]
+            for j in range(n):
+                for k in range(j + 1):
+                    curve = curves[(j >= n_odds) + (k >= n_odds)][rows]
+                    own = sum_by(group, curve * of_rows[:, j] * of_rows[:, k], n_groups)
+                    table[:, j, k] = table[:, k, j] = own
+            return table
+
+        return summed
 
     def _terms(self, value: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
         from scipy.special import expit, log_expit
@@ -160,3 +186,40 @@ def _step(information: Floats, gradient: Floats) -> Floats:
         return np.asarray(np.linalg.solve(information, gradient))
     except np.linalg.LinAlgError:
         return gradient / max(float(np.abs(information).max()), 1.0)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Covariances of the parameters, by each kind of cluster and, of two, by cells of both, and
+    degrees of freedom of t."""
+
+    covariances: list[Floats]
+    freedom: float
+
+    def se(self, contrast: Floats) -> float:
+        """The standard error of a combination of the parameters."""
+        parts = [float(contrast @ one @ contrast) for one in self.covariances]
+        variance = float(variance_of_both(*parts)) if len(parts) == 3 else parts[0]
+        return float(np.sqrt(max(variance, 0.0)))
+
+
+def precision_of(
+    terms: TieLikelihood, value: Floats, clusters: Mapping[str, Integers], n: int
+) -> Precision:
+    """The precision of the parameters at the maximum; the first `n` rows are in the clusters."""
+    scores, information = terms.derivatives(value)
+    if not clusters:
+        return Precision([np.asarray(np.linalg.pinv(information))], np.inf)
+    scores = scores[:n]  # half wins that were added belong to no item
+    of_groups, weight = terms.information_by(value), terms.weight[:n]
+
+    def left_out(code: Integers) -> LeftOut:
+        return maximum_left_out(scores, information, of_groups, code, weight)
+
+    parts = [left_out(code) for code in clusters.values()]
+    freedom = effective_freedom(*(part.effective for part in parts))
+    if len(parts) == 2:
+        one, other = clusters.values()
+        cell = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1]
+        parts.append(left_out(cell))
+    return Precision([part.variance for part in parts], freedom)

@@ -55,7 +55,7 @@ def difference_of_systems(
     MeanOfCells
         The first's mean less the second's. Where nearly every annotator rated both systems'
         outputs of an item, of their differences, as `mean_over_items_and_annotators`; otherwise
-        by sums of residuals over items and annotators.
+        by leaving out items and annotators.
 
     Raises
     ------
@@ -94,14 +94,22 @@ def difference_of_systems(
             skewed=skewed,
         )
     moved = np.where(first, y - y[first].mean(), -(y - y[~first].mean()))
-    moved = moved * len(y) / np.where(first, first.sum(), (~first).sum())
-    counts = {"n_items": len(names), "n_annotators": len(people), "n": len(y)}
+    system = first.astype(np.intp)
     if len(people) < 2 or len(np.unique(cell)) == len(people):
-        spread = spread_by_items(moved, item, len(names))
+        spread = spread_by_items(moved, item, system)
     else:
-        spread = two_way_spread(moved, item, annotator, cell, len(names), len(people))
-    mean = float(y[first].mean() - y[~first].mean())
-    return mean_with_limits(mean, spread, confidence, largest=largest, skewed=skewed, **counts)
+        spread = two_way_spread(moved, item, annotator, cell, system)
+    return mean_with_limits(
+        float(y[first].mean() - y[~first].mean()),
+        spread,
+        confidence,
+        largest=largest,
+        skewed=skewed,
+        busiest_share=float(np.bincount(annotator).max() / len(y)),
+        n_items=len(names),
+        n_annotators=len(people),
+        n=len(y),
+    )
 
 
 def _paired(

@@ -325,6 +325,17 @@ def test_the_worked_example_of_two_systems_is_a_quasi_f_of_differences(tmp_path)
     assert pair["p_flip_annotators"] is None  # four annotators can never reach .05
 
 
+def test_compare_systems_states_the_share_of_an_annotator_who_rated_most():
+    """Two equal systems; one of 18 annotators rated 43 of 100 items."""
+    path = Path(__file__).parent / "one_busy_annotator.csv"
+    found = answer("compare_systems", path, *WHO, "--system=system")
+    [pair] = found["comparisons"]
+    assert pair["conclusion"] == "undecided"
+    assert pair["p_adjusted"] > 0.05
+    assert (pair["busiest_share"], pair["n_annotators"]) == (0.43, 18)
+    assert found["note_codes"] == ["uneven_annotators"]
+
+
 def test_compare_systems_fits_davidsons_model_unless_a_system_always_won(tmp_path):
     rows = []
     for pair in worked_example(14)["inputs"]["pairs"]:

@@ -16,7 +16,11 @@ from stats.significance import holm
 from tests.codes import codes_of
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.adjusted_pairs import adjusted_in_family
-from validation.analysis.rated_systems import compare_rated_systems, comparison_sentence
+from validation.analysis.rated_systems import (
+    ESTIMANDS,
+    compare_rated_systems,
+    comparison_sentence,
+)
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
 from validation.documents.rated_systems import (
@@ -290,6 +294,21 @@ def test_the_conclusion_on_two_systems_goes_by_adjusted_p_and_items(changes, cod
         **{"p": 0.03, "p_adjusted": 0.09, "n_items": 30, "estimand": "these systems"},
     }
     assert comparison_sentence(row | changes).code == code
+
+
+def test_a_claim_on_new_annotators_states_the_share_of_one_who_rated_most(rated):
+    row = {
+        **{"a": "a", "b": "b", "delta": 0.4, "se": 0.1, "ci_low": 0.2, "ci_high": 0.6},
+        **{"p": 0.01, "p_adjusted": 0.01, "n_items": 30, "n_annotators": 18},
+        "estimand": ESTIMANDS["two-way-clusters"],
+    }
+    assert numbers_in(comparison_sentence(row | {"busiest_share": 0.43}))[-2:] == ["18", "43"]
+    assert "18" not in numbers_in(comparison_sentence(row | {"busiest_share": 0.1}))
+    rival, busy = replace(rated, system="B", mean=2.8), replace(rated, busiest_share=0.43)
+    [note] = verdict_of("q", [busy, rival], [pair_needing(1, 1)], None).notes
+    assert (note.code, numbers_in(note)) == ("uneven_annotators", ["6", "43"])
+    standing = Standing(Scale("mean", 1, 5), [busy, rival], [pair_needing(1, 1)])
+    assert "uneven_annotators" in codes_of(standing.details)
 
 
 def ratings_at_the_floor(every: int) -> pd.DataFrame:

@@ -184,6 +184,7 @@ def _mean_of(question: str, rows: pd.DataFrame) -> RatedSystemRecord:
         n_items=mean.n_items,
         n_annotators=mean.n_annotators,
         n_ratings=mean.n,
+        busiest_share=mean.busiest_share,
     )
 
 

@@ -28,6 +28,7 @@ from stats.inference.scale_ends import (
 )
 from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
 from stats.inference.two_systems import difference_of_systems
+from stats.jackknife import is_uneven, uneven_notes
 from validation.analysis.adjusted_pairs import ALPHA, adjusted_in_family
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
@@ -139,6 +140,7 @@ def rated_records(
                     "n_annotators": mean.n_annotators,
                     "n_ratings": mean.n,
                     "n_items_off_end": carrying.get(name),
+                    "busiest_share": mean.busiest_share,
                 }
             )
         )
@@ -188,6 +190,7 @@ def _compared(
         "p": one.p,
         "estimand": ESTIMANDS[one.method.removesuffix(SKEWED)],
         "n_annotators": one.n_annotators,
+        "busiest_share": one.busiest_share,
         **({} if seed is None else _flips(rows, a, seed)),
     }
     return row | values, one
@@ -217,6 +220,7 @@ def _in_order(rows: pd.DataFrame, a: str) -> tuple[dict[str, Any], MeanOfCells] 
         "p": lead.p,
         "estimand": ORDERED,
         "n_annotators": lead.n_annotators,
+        "busiest_share": lead.busiest_share,
     }
     return shares | values, lead
 
@@ -265,7 +269,10 @@ def is_decided(p_adjusted: float | None, n_items: int | None) -> bool:
 
 def small_sample_notes(frame: pd.DataFrame) -> tuple[CodedText, ...]:
     """What to say where items or annotators are few."""
-    return tuple(notes_of_counts(frame["item"].nunique(), frame["annotator"].nunique()))
+    n_annotators = frame["annotator"].nunique()
+    share = float(frame["annotator"].value_counts(normalize=True).max())
+    counts = notes_of_counts(frame["item"].nunique(), n_annotators)
+    return (*counts, *uneven_notes(share, n_annotators))
 
 
 def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[CodedText]:
@@ -334,7 +341,8 @@ def comparison_sentence(row: Mapping[str, Any]) -> CodedText:
     if is_decided(row["p_adjusted"], n_items):
         better, worse = (a, b) if row["delta"] > 0 else (b, a)
         p = f"p = {row['p_adjusted']:.4f} after Holm"
-        text = f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {row['estimand']})."
+        of_whom = f"{row['estimand']}{_busiest(row)}"
+        text = f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {of_whom})."
         return CodedText(text, code="better")
     if row["se"] is None or (n_items is not None and n_items < LEAST_ITEMS):
         text = f"{a} and {b} are not distinguished ({limits}): too few items to say."
@@ -348,6 +356,14 @@ def comparison_sentence(row: Mapping[str, Any]) -> CodedText:
         f"differences over {least:.3g}.",
         code="undecided_after_adjustment" if alone else "undecided",
     )
+
+
+def _busiest(row: Mapping[str, Any]) -> str:
+    """The share of the annotator who did most, if it matters for other annotators."""
+    share, n_annotators = row.get("busiest_share"), row.get("n_annotators") or 0
+    if share is None or not is_uneven(share, n_annotators):
+        return ""
+    return f"; one of {n_annotators} annotators gave {100 * share:.0f} % of the judgments"
 
 
 INTERVALS_ALONE = (

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class RatedSystemRecord:
     """What people rate a system on average, for new items and annotators; the best first.
-    `n_items_off_end`: items most of whose ratings are not at the end of the scale that has more."""
+    `n_items_off_end`: items most of whose ratings are not at the end of the scale that has more.
+    `busiest_share`: the share of the ratings that one annotator gave, the busiest."""
 
     question: str
     system: str
@@ -22,6 +23,7 @@ class RatedSystemRecord:
     n_annotators: int
     n_ratings: int
     n_items_off_end: int | None = None
+    busiest_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

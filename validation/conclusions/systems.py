@@ -233,6 +233,8 @@ def preferred_systems_of_file(
             "freedom": pair.freedom if isfinite(pair.freedom) else None,
             "p": pair.p,
             "estimand": _preference_estimand(abilities.se_by),
+            "n_annotators": abilities.n_annotators,
+            "busiest_share": abilities.busiest_share,
         }
         for pair in abilities.pairs
     ]

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop, ngettext
 from annotation.simulated_answers import Raters
 from error_codes import CodedText
 from stats.inference.scale_ends import FEWEST_OFF_END
+from stats.jackknife import is_uneven
 from validation.analysis.rated_systems import (
     LEAST_ITEMS,
     ORDER,
@@ -267,7 +268,18 @@ def _notes(best: RatedSystemRecord) -> tuple[CodedText, ...]:
             best.n_annotators,
         )
         notes.append(CodedText(text % {"n": best.n_annotators}, code="few_annotators"))
-    return tuple(notes)
+    return (*notes, *notes_of_share(best))
+
+
+def notes_of_share(best: RatedSystemRecord) -> Iterator[CodedText]:
+    """The busiest annotator's share, if it matters for other annotators."""
+    if best.busiest_share is not None and is_uneven(best.busiest_share, best.n_annotators):
+        text = _(
+            "One of %(n)d annotators gave %(percent).0f %% of the ratings, so that less can be "
+            "said of other annotators."
+        )
+        values = {"n": best.n_annotators, "percent": 100 * best.busiest_share}
+        yield CodedText(text % values, code="uneven_annotators")
 
 
 def _notes_of_ends(

@@ -22,6 +22,7 @@ class SystemRating(models.Model):
     n_annotators = models.PositiveIntegerField()
     n_ratings = models.PositiveIntegerField()
     n_items_off_end = models.PositiveIntegerField(null=True)
+    busiest_share = number_field()
 
     class Meta:
         abstract = True
