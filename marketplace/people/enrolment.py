@@ -26,6 +26,8 @@ def issue_access_key(
     now = clock.now()
     check_name(name)
     requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
+    # Here, so that no page that shows the balance has to open the account.
+    ledger.available_account(requester)
     if display_name:
         check_name(display_name)
         requester.display_name = display_name
@@ -46,6 +48,7 @@ def enrol_requester(*, user: User, name: str) -> Requester:
             requester = Requester.objects.create(name=name, created_at=clock.now())
     except IntegrityError as error:
         raise NameTaken(f"There is a requester named {name!r} already.") from error
+    ledger.available_account(requester)
     requester.users.add(user)
     requester.owners.add(user)
     note("requester.sign_up", subject=requester.public_id, user=user, requester=requester)

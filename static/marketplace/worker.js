@@ -28,8 +28,9 @@ function countDown(element) {
 
 // Who comes back from there sees this page as the browser kept it, ready to submit once more:
 // then the server is asked how things stand.
-function moveOnAfterSubmission(work) {
+function moveOnAfterSubmission(next) {
   const frame = document.getElementById("task");
+  let isLeaving = false;
   const key = `assay:submitted:${window.location.pathname}`;
   const isBack = () => {
     if (!sessionStorage.getItem(key)) return false;
@@ -42,7 +43,9 @@ function moveOnAfterSubmission(work) {
   window.addEventListener("message", (event) => {
     if (event.source !== frame.contentWindow) return;
     if (event.data?.type !== "assay:submitted") return;
-    window.location.assign(work.dataset.next);
+    if (isLeaving) return; // a second POST could accept a second HIT
+    isLeaving = true;
+    next.submit();
     sessionStorage.setItem(key, "yes");
   });
 }
@@ -78,8 +81,8 @@ const timeLeft = document.getElementById("time-left");
 if (timeLeft?.dataset.deadline) countDown(timeLeft);
 const lent = document.querySelector("iframe[data-storage]");
 if (lent) lendStorage(lent);
-const work = document.getElementById("work");
-if (work?.dataset.next) moveOnAfterSubmission(work);
+const next = document.getElementById("next-hit");
+if (next) moveOnAfterSubmission(next);
 const choice = document.getElementById("auto-accept");
 if (choice) keepChoice(choice);
 document.getElementById("complaints")?.focus();

@@ -98,7 +98,7 @@ def test_a_preview_shows_the_form_but_takes_no_answers(ada, hit):
 
 def test_good_answers_are_submitted_and_collected(mturk, ada, hit, submit_path):
     response = ada.post(submit_path, GOOD)
-    assert response.headers["Location"] == f"/worker/groups/{hit.hit_type.public_id}/next/"
+    assert response.headers["Location"] == f"/worker/groups/{hit.hit_type.public_id}/"
     (tags,) = mturk.list_assignments_for_hit(HITId=hit.public_id)["Assignments"]
     assert tags["AssignmentStatus"] == "Submitted"
     for text in (
@@ -108,6 +108,14 @@ def test_good_answers_are_submitted_and_collected(mturk, ada, hit, submit_path):
         "<FreeText>49.50</FreeText>",
     ):
         assert text in tags["Answer"]
+
+
+def test_auto_accept_leads_from_a_form_to_the_next_hit(mturk, ada, hit, submit_path):
+    mturk.create_hit(**HIT | {"Question": FULL_FORM})
+    ada.post(f"{submit_path.removesuffix('submit/')}auto-accept/", {"auto_accept": "on"})
+    location = ada.post(submit_path, GOOD).headers["Location"]
+    held = Assignment.objects.get(status="Accepted")
+    assert location == f"/worker/assignments/{held.public_id}/"
 
 
 def test_what_is_wrong_is_said_beside_the_question_and_nothing_is_lost(
@@ -134,18 +142,20 @@ def test_what_a_worker_writes_is_shown_as_text(ada, submit_path):
     assert "&lt;script&gt;x()" in page
 
 
-def last_code(response):
-    return [message.extra_tags for message in get_messages(response.wsgi_request)][-1]
+def code_before_the_receipt(response):
+    codes = [message.extra_tags for message in get_messages(response.wsgi_request)]
+    assert codes[-1] == "receipt"
+    return codes[-2]
 
 
 def test_submitting_again_changes_nothing(ada, assignment, submit_path):
     for _ in range(2):
-        assert last_code(ada.post(submit_path, GOOD)) == "received"
+        assert code_before_the_receipt(ada.post(submit_path, GOOD)) == "received"
     before = Assignment.objects.values().get()
     response = ada.post(submit_path, GOOD | {"question-5": "1"})
     assert response.status_code == 302
     assert Assignment.objects.values().get() == before
-    assert last_code(response) == "received_before"
+    assert code_before_the_receipt(response) == "received_before"
 
 
 def test_a_form_that_comes_too_late_is_refused(ada, submit_path):

@@ -165,7 +165,7 @@ def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, 
     assert frame["height"] == "450"
     assert f'"deadline": "{assignment.deadline.isoformat()}"' in text_of(response)
     assert f'action="/worker/assignments/{assignment.public_id}/return/"' in text_of(response)
-    assert f'data-next="/worker/groups/{hit.hit_type.public_id}/next/"' in text_of(response)
+    assert f'action="/worker/groups/{hit.hit_type.public_id}/next/"' in text_of(response)
 
 
 def test_whoever_works_on_a_hit_is_taken_from_its_preview_to_the_work(ada, worker, hit):
@@ -366,11 +366,12 @@ def test_links_to_a_group_or_a_hit_lead_to_it_after_signing_in(ada, hits):
         assert parse_qs(anonymous.query) == {"next": [link]}
 
 
-def test_previewandaccept_accepts_and_looking_ahead_does_not(ada, worker, hits):
+def test_previewandaccept_leads_to_the_button_that_accepts(ada, worker, hits):
     path = f"/mturk/previewandaccept?groupId={hits[0]['HITGroupId']}"
-    assert ada.head(path).status_code == 405
+    preview = ada.get(path, follow=True)
+    assert preview.redirect_chain == [(f"/worker/groups/{hits[0]['HITTypeId']}/", 302)]
     assert not Assignment.objects.exists()
-    response = ada.get(path)
+    response = ada.post(preview.context["accept_url"])
     held = Assignment.objects.get()
     assert response.headers["Location"] == f"/worker/assignments/{held.public_id}/"
     assert (held.worker, held.hit.public_id) == (worker, hits[0]["HITId"])
@@ -406,10 +407,12 @@ def test_auto_accept_goes_on_until_nothing_is_left(ada, hits):
     group = f"/worker/groups/{hits[0]['HITTypeId']}/"
     ada.post(group + "accept/", {"auto_accept": "on"})
     first = Assignment.objects.get()
-    second = ada.get(group + "next/").headers["Location"]
+    assert ada.get(group + "next/").headers["Location"] == group
+    assert Assignment.objects.get() == first
+    second = ada.post(group + "next/").headers["Location"]
     assert second == f"/worker/assignments/{Assignment.objects.exclude(pk=first.pk).get()}/"
     assert is_ticked(ada.get(second))
-    response = ada.get(group + "next/", follow=True)
+    response = ada.post(group + "next/", follow=True)
     assert response.redirect_chain[-1] == ("/worker/", 302)
     assert message_codes(response) == ["none_left"]
 
@@ -421,7 +424,7 @@ def test_auto_accept_can_be_switched_off_while_working(ada, hits):
     assert is_ticked(ada.get(work))
     assert ada.post(work + "auto-accept/").headers["Location"] == work
     assert not is_ticked(ada.get(work))
-    assert ada.get(group + "next/").headers["Location"] == group
+    assert ada.post(group + "next/").headers["Location"] == group
 
 
 def is_ticked(response):

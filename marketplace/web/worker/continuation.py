@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace import clock
 from marketplace.exceptions import NoAssignmentsLeft
@@ -46,19 +46,24 @@ def auto_accept(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
     return redirect("marketplace:assignment", assignment_id)
 
 
-@require_GET
+@require_http_methods(["GET", "HEAD", "POST"])
 @worker_required
 @for_participants
 def next_hit(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
-    """Where a worker goes who has submitted a HIT of this group.
+    """Where a worker goes who has submitted a HIT of this group. Only a POST, which a page of
+    another site cannot make, accepts the next HIT.
 
     Access: workers.
     """
-    hit_type = find_group(hit_type_id)
+    return go_on(request, worker, find_group(hit_type_id))
+
+
+def go_on(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> HttpResponse:
+    """The way on after a submission: a participant's own, the next HIT, or the group's preview."""
     _confirm(request, worker, hit_type)
     if (way := way_on(worker, hit_type)) is not None:
         return way
-    if accepts_next_by_itself(request):
+    if request.method == "POST" and accepts_next_by_itself(request):
         return _accept(request, worker, hit_type)
     return redirect("marketplace:group", hit_type.public_id)
 
@@ -75,14 +80,15 @@ def preview(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     return redirect("marketplace:group", find_group(request.GET.get("groupId", "")).public_id)
 
 
-@require_GET
+@require_safe
 @worker_required
 def preview_and_accept(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
-    """Mechanical Turk's link to work on a group at once.
+    """Mechanical Turk's link to work on a group at once: here to its preview, whose button accepts.
+    A link may be another site's, or in a task.
 
     Access: workers.
     """
-    return _accept(request, worker, find_group(request.GET.get("groupId", "")))
+    return redirect("marketplace:group", find_group(request.GET.get("groupId", "")).public_id)
 
 
 @require_safe

@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -11,6 +11,7 @@ from marketplace.models import WorkerAccount
 from marketplace.recruiting.sessions import hand_in_form
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import for_participants, worker_required
+from marketplace.web.worker.continuation import go_on
 from marketplace.web.worker.device import note_device_of
 from marketplace.web.worker.drafts import work_state
 from marketplace.web.worker.tasks import Task, filled_in, form_of, work_context
@@ -41,4 +42,4 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
     else:
         text = _("Your work on “%(title)s” was received before, with other answers. Those stand.")
         messages.warning(request, text % title, extra_tags="received_before")
-    return redirect("marketplace:next_hit", assignment.hit.hit_type.public_id)
+    return go_on(request, worker, assignment.hit.hit_type)
