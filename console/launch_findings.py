@@ -22,6 +22,7 @@ from hits.preflight import (
     connection_findings,
     fault,
     language_findings,
+    order_findings,
     page_findings,
     pay_findings,
     practice_findings,
@@ -71,6 +72,7 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
         yield from qualification_test_findings(view.draft)
         yield from practice_findings(view.draft, view.duration, view.floor_usd)
         yield from pay_findings(view.draft, view.duration, view.floor_usd)
+    yield from order_findings(view.draft, view.funds)
     yield from version_findings(view.draft, view.batches, view.study.protocols.all())
     yield from budget_findings(view.rooms, view.cost)
     yield from _own_budget_findings(view.cost, data["budget_usd"])

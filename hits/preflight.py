@@ -19,6 +19,7 @@ from hits.launch_checks import Funds, PageCheck
 from hits.launch_plans import version_warning
 from hits.models import Batch
 from hits.models.batches import MOST_WAVES, TOO_MANY_WAVES
+from hits.orders import LATIN_SQUARE
 from hits.qualification_tests import size_errors
 from hits.qualifications import MOST_REQUIREMENTS, requirements_of, requires_languages
 from hits.wages import Duration, practice_duration, reward_for, wage_of
@@ -145,6 +146,20 @@ def language_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
             "by a qualification of your own, or launch on a marketplace that does."
         )
         yield fault(text, "languages")
+
+
+def order_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
+    """Of orders that only Assay's marketplaces balance, which are those that know languages."""
+    if draft.document.order.policy != LATIN_SQUARE or funds is None or not funds.is_known:
+        return
+    if not funds.has_languages:
+        text = _(
+            "This marketplace does not balance the order of candidates: each worker's order is "
+            "drawn at random. The batch's page counts the items with uneven orders."
+        )
+        yield Finding(
+            Level.WARNING, text, protocol_field="order-policy", code="unbalanced_marketplace"
+        )
 
 
 def qualification_test_findings(draft: Batch) -> Iterator[Finding]:

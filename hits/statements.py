@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
+from django.core.cache import cache
 from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -119,20 +120,29 @@ def batch_report(batch: Batch) -> BatchReport:
         n_implausible=len(seconds) - len(paid_seconds),
         spend=spend_of(batch),
         statement=Statement.objects.filter(batch=batch).first(),
-        orders=_order_balance(batch),
+        orders=order_balance(batch),
     )
 
 
-def _order_balance(batch: Batch) -> OrderBalance | None:
-    """Of submissions that are not rejected. Quality checks are left out of their orders."""
+def order_balance(batch: Batch) -> OrderBalance | None:
+    """Of submissions that are not rejected; None unless the protocol balances orders.
+
+    Read once for each version of the study's judgments.
+    """
     if batch.document.order.policy != LATIN_SQUARE:
         return None
+    key = f"orders:{batch.pk}:{batch.study.judgments_version}"
+    balance: OrderBalance = cache.get_or_set(key, lambda: _order_balance(batch))
+    return balance
+
+
+def _order_balance(batch: Batch) -> OrderBalance:
     items = Hit.objects.of(batch).values("item")
     keys = set(Candidate.objects.filter(item__in=items).values_list("item", "key"))
     orders: defaultdict[int, list[list[str]]] = defaultdict(list)
     rows = Submission.objects.filter(assignment__hit__batch=batch).accepted()
     for item, order in rows.order_by().values_list("item", "shown_order").iterator():
-        orders[item].append([key for key in order if (item, key) in keys])
+        orders[item].append([key for key in order if (item, key) in keys])  # without checks
     return OrderBalance(len(orders), sum(not is_even(each) for each in orders.values()))
 
 

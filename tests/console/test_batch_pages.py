@@ -16,6 +16,7 @@ from annotation.models import Submission
 from annotation.protocols.records import Order
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import freeze, save_draft
+from annotation.versions import count_judgments_change
 from hits.models import Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rating_study
 from tests.codes import codes_on
@@ -180,4 +181,5 @@ def test_the_page_of_a_balanced_batch_reports_uneven_orders(rosa, study):
         assignment.save()
     assert "even_orders" in codes_on(rosa.get(page(batch)).text)
     Submission.objects.update(shown_order=["alpha", "beta"])
+    count_judgments_change(study_ids=[study.pk])
     assert "uneven_orders" in codes_on(rosa.get(page(batch)).text)

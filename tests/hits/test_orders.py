@@ -9,16 +9,20 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from annotation.models import Annotator, Candidate, Submission
+from annotation.models import Candidate, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import save_draft
+from annotation.versions import count_judgments_change
 from hits.checked_pages import checks_on
 from hits.collect import collect_batch
 from hits.exports import submission_rows
-from hits.models import Hit
+from hits.launch_checks import Funds
+from hits.models import Assignment, Batch, Hit
 from hits.orders import balanced_orders, is_even, order_rows, shown_order
+from hits.preflight import order_findings
 from hits.questions import task_page
+from hits.review import REJECT, decide, send_decisions
 from hits.statements import OrderBalance, batch_report
 from marketplace.documents.questions import parse_question
 from marketplace.hits.assignments import accept_hit, return_assignment, submit_assignment
@@ -27,6 +31,7 @@ from marketplace.models import Assignment as Taken
 from marketplace.models import Hit as MarketplaceHit
 from presentation.row_files import row_jsonl
 from tests.annotation.studies import rating_study
+from tests.codes import codes_of
 from tests.hits.frames import frame_of
 from tests.hits.test_crowd import simulate
 from tests.hits.test_quality_checks import CHECKS, checked_study
@@ -240,30 +245,46 @@ def test_simulated_workers_have_the_orders_of_the_protocol(live_server, client, 
 
 
 @pytest.mark.django_db
-def test_uneven_orders_are_counted_per_item_without_checks_and_rejected_work(
-    client, ann, bob, make_worker
-):
+def test_uneven_orders_are_counted_per_item_without_checks_and_rejected_work(client, ann, bob):
     study = ordered_study(2, n_items=3)
     batch = published_batch(study, client, max_assignments=3)
-    assert batch_report(batch).orders == OrderBalance(0, 0)
+    assert balance_of(batch) == OrderBalance(0, 0)
     straight, turned = ["alpha", "beta"], ["beta", "alpha"]
     shown = {"d0": [straight, straight], "d1": [straight, turned], "d2": [straight]}
     for item, orders in shown.items():
         for worker, order in zip((ann, bob), orders, strict=False):
             hand_in(worker, hit_on(batch, item), {"alpha": 1, "beta": 2}, order=order)
     collect_batch(batch=batch, client=client)
-    assert batch_report(batch).orders == OrderBalance(3, 1)
-    Submission.objects.filter(item__key="d1").update(shown_order=["alpha", "check 1: gold", "beta"])
-    assert batch_report(batch).orders == OrderBalance(3, 2)
-    Submission.objects.filter(item__key="d1", annotator=Annotator.objects.first()).update(
-        status="rejected"
+    assert balance_of(batch) == OrderBalance(3, 1)
+    of_d1 = Submission.objects.filter(item__key="d1")
+    of_d1.update(shown_order=["alpha", "check 1: gold", "beta"])
+    count_judgments_change(study_ids=[study.pk])
+    assert balance_of(batch) == OrderBalance(3, 2)
+    decide(
+        assignments=Assignment.objects.filter(submission=of_d1[0]), decision=REJECT, feedback="x"
     )
-    assert batch_report(batch).orders == OrderBalance(3, 1)
+    send_decisions(batch=batch, client=client)
+    assert balance_of(batch) == OrderBalance(3, 1)
     orders = [json.loads(row)["shown_order"] for row in row_jsonl(submission_rows(study))]
     assert orders[0] == '["alpha", "beta"]'
+
+
+def balance_of(batch: Batch) -> OrderBalance | None:
+    return batch_report(Batch.objects.get(pk=batch.pk)).orders
 
 
 @pytest.mark.django_db
 def test_only_balanced_protocols_have_a_report_of_orders(client):
     study = ordered_study(2, "random", n_items=1)
     assert batch_report(batch_of(study)).orders is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("policy", ["random", "latin_square"])
+def test_a_launch_warns_where_a_marketplace_cannot_balance_orders(policy):
+    draft = batch_of(ordered_study(2, policy, n_items=1))
+    codes = [] if policy == "random" else ["unbalanced_marketplace"]
+    elsewhere, here = (Funds(None, "", True, has_languages=is_here) for is_here in (False, True))
+    assert codes_of(order_findings(draft, elsewhere)) == codes
+    assert codes_of(order_findings(draft, here)) == []
+    assert codes_of(order_findings(draft, None)) == []
