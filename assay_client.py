@@ -611,6 +611,11 @@ class Study:
         with a reason. Waits until it is computed."""
         return pd.DataFrame.from_records(self.client.get(f"{self.address}agreement/"))
 
+    def position_effects(self) -> pd.DataFrame:
+        """What being shown first adds to answers, compared with being shown last: by question, of
+        all annotators (`annotator` is empty) and of each. Waits until it is computed."""
+        return pd.DataFrame.from_records(self.client.get(f"{self.address}position-effects/"))
+
     def results(self, table: str = "systems", *, scope: str | None = "all") -> pd.DataFrame:
         """What people's judgments say by themselves, as the server computed it; waits for it.
 

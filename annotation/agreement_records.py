@@ -28,16 +28,21 @@ PAIR = {
     "ci_high": "ci_high",
     "reason": "reason",
 }
+POSITION = (
+    *("round", "question", "annotator", "n_pages", "n_annotators", "first", "last"),
+    *("value", "ci_low", "ci_high"),
+)
 
 
 def agreement_records(version: AgreementVersion) -> dict[str, list[dict[str, Any]]]:
     """Every coefficient of every round, rounds against each other, versions of the protocol where
-    there are several, and the first round's kappas of pairs of annotators."""
+    there are several, the first round's kappas of pairs of annotators, and position effects."""
     return {
         "coefficients": _coefficients(version),
         "between_rounds": _between_rounds(version),
         "by_protocol": _by_protocol(version),
         "pairs": _pairs(version),
+        "positions": list(_records(version.position_effects.all(), POSITION)),
     }
 
 

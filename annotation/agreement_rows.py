@@ -17,11 +17,13 @@ from annotation.models import (
     AnnotatorAgreement,
     JudgedQuestion,
     PairAgreement,
+    PositionEffect,
     ProtocolCoefficient,
     Question,
     RoundCoefficient,
     UnitAgreement,
 )
+from annotation.positions import PositionRecord
 from annotation.reassessment import RoundAgreement
 from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement
@@ -55,6 +57,7 @@ class QuestionTables:
     units: pd.DataFrame
     pairs: PairTable
     annotators: pd.DataFrame
+    positions: Sequence[PositionRecord]
 
     @property
     def n_disputed(self) -> int:
@@ -100,6 +103,8 @@ def write_rows(version: AgreementVersion, computed: ComputedAgreement) -> None:
             AnnotatorAgreement,
             (AnnotatorAgreement(**key, **row) for row in plain_records(_annotators(table))),
         )
+        records = (plain_values(asdict(one)) for one in table.positions)
+        _write(PositionEffect, (PositionEffect(**key, **record) for record in records))
 
 
 def _write(model: type[models.Model], rows: Iterable[models.Model]) -> None:

@@ -24,6 +24,7 @@ from annotation.annotator_pairs import pair_table
 from annotation.disagreement import annotator_table, unit_table
 from annotation.frames import judgment_frame
 from annotation.models import AgreementVersion, Judgment, Question, Study, UnitAgreement
+from annotation.positions import position_effects, random_positions
 from annotation.reassessment import round_agreement
 from presentation.progress import Progress, silently
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-FORM = 7
+FORM = 8
 """Of the rows; versions of another form are out of date."""
 
 
@@ -51,6 +52,7 @@ def compute_agreement(study: Study, progress: Progress = silently) -> AgreementV
     # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
     study = Study.objects.get(pk=study.pk)
     frame = judgment_frame(study)
+    frame = frame.assign(position=random_positions(study, frame))
     reports = [
         study_agreement(study, round=round, frame=frame) for round in rounds_of(study) or [1]
     ]
@@ -72,6 +74,7 @@ def _tables_of(question: Question, report: AgreementReport, frame: pd.DataFrame)
         units=unit_table(question, round=report.round, frame=frame),
         pairs=pair_table(question, rows, report.pairs),
         annotators=_annotators(question, report.round, rows),
+        positions=list(position_effects(question, rows)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from annotation.comparisons import COMPARED
 from annotation.frames import judgment_frame
 from annotation.models import (
     AnnotatorFlag,
@@ -15,6 +16,7 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
+from annotation.positions import random_positions
 from stats.quality import Evidence, annotator_flags, count_words
 
 if TYPE_CHECKING:
@@ -26,8 +28,14 @@ REJECTED = {"submission__status": Submission.Status.REJECTED}
 
 def quality_evidence(study: Study) -> Evidence:
     """All that annotators did in a study, as far as it was not rejected."""
+    frame = judgment_frame(study)
+    frame = frame.assign(position=random_positions(study, frame))
     return Evidence(
-        checks=_checks(study), ratings=_ratings(study), pages=_pages(study), reasons=_reasons(study)
+        checks=_checks(study),
+        ratings=_ratings(study, frame),
+        choices=_choices(study, frame),
+        pages=_pages(study),
+        reasons=_reasons(study),
     )
 
 
@@ -44,6 +52,7 @@ def flag_rows(version: EvidenceVersion, evidence: Evidence) -> list[AnnotatorFla
             n=row["n"],
             n_hits=row["n_hits"],
             expected=None if pd.isna(row["expected"]) else row["expected"],
+            value=None if pd.isna(row["value"]) else row["value"],
             p_value=row["p_value"],
             other_id=ids[row["other"]] if row["other"] else None,
         )
@@ -57,34 +66,54 @@ def _checks(study: Study) -> pd.DataFrame:
     return _frame(rows.order_by("pk").values_list(*columns), ["annotator", "check", "is_failed"])
 
 
-def _ratings(study: Study) -> pd.DataFrame:
+def _ratings(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     """Values as shares of their scales. Those among three categories and more are left out, since
     they are neither near each other nor apart."""
     import pandas as pd
 
-    frame = judgment_frame(study)
     scales = {
         question.name: (question.scale_min, question.scale_max - question.scale_min)
         for question in study.questions.all()
         if len(question.categories) <= 2
     }
+    compared = study.questions.filter(kind__in=COMPARED).values_list("name", flat=True)
     frame = frame[frame["question"].isin(list(scales))]
     if frame.empty:
         return Evidence().ratings
     names = frame["question"].astype(str)
     low, width = (names.map({name: each[n] for name, each in scales.items()}) for n in (0, 1))
-    keys = [frame[name] for name in ("round", "question", "item", "candidate")]
     order = _order(study)
     pairs = zip(frame["annotator"], frame["item"], frame["round"], strict=True)
     return pd.DataFrame(
         {
             "annotator": frame["annotator"].astype(object),
             "page": frame.groupby(["round", "item"], observed=True).ngroup(),
-            "unit": frame.groupby(keys, observed=True).ngroup(),
+            "question": frame.groupby(["round", "question"], observed=True).ngroup(),
+            "unit": _units(frame),
             "value": (frame["value"] - low.astype(float)) / width.astype(float),
             "order": [order[pair] for pair in pairs],
+            "position": frame["position"],
+            "is_compared": names.isin(list(compared)),
         }
     )
+
+
+def _choices(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
+    """Choices among three categories and more."""
+    names = [question.name for question in study.questions.all() if len(question.categories) > 2]
+    frame = frame[frame["question"].isin(names)]
+    if frame.empty:
+        return Evidence().choices
+    return frame[["annotator", "value"]].assign(
+        annotator=frame["annotator"].astype(object),
+        question=frame.groupby(["round", "question"], observed=True).ngroup(),
+        unit=_units(frame),
+    )
+
+
+def _units(frame: pd.DataFrame) -> pd.Series:
+    keys = [frame[name] for name in ("round", "question", "item", "candidate")]
+    return frame.groupby(keys, observed=True).ngroup()
 
 
 def _order(study: Study) -> dict[tuple[str, str, int], float]:

@@ -4,7 +4,9 @@ Simulates studies (``--seeds``, 1,000 for the table of record) with careful anno
 each fault, and prints how often each fault is flagged, how often each flag is right, and how often
 careful annotators are flagged. ``--crowds`` names a folder of recorded crowds with gold
 (``../shared/data/crowd``), of which ten items are taken as checks. The source's revision is
-printed first. Takes about two minutes.
+printed first. Takes about four minutes. ``--designs`` prints instead, over so many studies of each
+design, how often honest annotators who differ are flagged, and how often random clickers and those
+who answer by position are found, without checks.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import pandas as pd
 
 from benchmarks.coverage import source
 from benchmarks.quality_crowds import FAULTS, NAMES, simulated_study
+from benchmarks.quality_designs import design_rows
 from stats.quality import FLAGS, Evidence, annotator_flags
 
 # Which flag is meant for which fault.
@@ -114,7 +117,9 @@ def _recorded_row(name: str, labels: pd.DataFrame, gold: pd.Series) -> str:
                 "is_failed": apart > (TOLERANCE if is_rating else 0.5),
             }
         )
-        ratings = rest.rename(columns={"item": "unit"})
+        question = rest["item"].str.split(":").str[0] if is_rating else 0
+        ratings = rest.assign(question=question, position=np.nan, is_compared=False)
+        ratings = ratings.rename(columns={"item": "unit"})
         flags = annotator_flags(Evidence(checks=checks, ratings=ratings))
         by_flag.update(flags["flag"])
         careful, n_people = careful + int(is_careful.sum()), n_people + len(people)
@@ -145,7 +150,12 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--noise", type=float, default=1.0, help="times that of the model")
     parser.add_argument("--crowds", type=Path, help="a folder of recorded crowds with gold")
+    parser.add_argument("--designs", type=int, default=0, help="studies of each design")
     options = parser.parse_args()
+    if options.designs:
+        sys.stdout.write(f"source {source()}, {options.designs:,} studies of each design\n")
+        sys.stdout.writelines(design_rows(options.designs))
+        return
     sys.stdout.write(f"source {source()}, {options.seeds:,} seeds from {options.first}")
     sys.stdout.write(f", noise times {options.noise:g}\n\n")
     counts = simulated_counts(options.seeds, options.first, options.noise)

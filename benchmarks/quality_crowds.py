@@ -220,7 +220,8 @@ def _ratings(
     people, pages, order = repeated
     unit = pages * N_CANDIDATES + np.tile(np.arange(N_CANDIDATES), len(who))
     columns = {"annotator": _named(people), "page": pages, "unit": unit, "order": order}
-    return pd.DataFrame({**columns, "value": values.ravel() / 100})
+    plain = {"question": 0, "position": np.nan, "is_compared": False}
+    return pd.DataFrame({**columns, **plain, "value": values.ravel() / 100})
 
 
 def _named(who: np.ndarray) -> np.ndarray:

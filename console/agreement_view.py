@@ -18,6 +18,7 @@ from annotation.models import (
     AgreementVersion,
     AnnotatorAgreement,
     JudgedQuestion,
+    PositionEffect,
     ProtocolCoefficient,
     RoundCoefficient,
 )
@@ -174,6 +175,22 @@ class AgreementView:
             ),
         )
         return [ProtocolRow(title_of(row.name), row) for row in in_order]
+
+    @cached_property
+    def position_effect(self) -> PositionEffect | None:
+        """What being shown first adds to the question's answers, over all annotators."""
+        return self._position_effects.filter(annotator="").first()
+
+    @cached_property
+    def annotator_positions(self) -> dict[str, PositionEffect]:
+        """The same of each annotator."""
+        return {row.annotator: row for row in self._position_effects.exclude(annotator="")}
+
+    @property
+    def _position_effects(self) -> QuerySet[PositionEffect]:
+        return self.version.position_effects.filter(
+            question=self.displayed.question, round=self.round
+        )
 
     @cached_property
     def forest(self) -> pd.DataFrame:

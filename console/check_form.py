@@ -40,6 +40,8 @@ FLAG_TITLES = {
     "machine_like": _("machine-like reasons"),
     "colluding": _("like another worker"),
     "late_change": _("changed later"),
+    "unrelated": _("unrelated to others"),
+    "position": _("answers by position"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Failed checks and flags of an annotator in words: each its numbers, and whom it hits wrongly."""
+"""Failed checks and flags of an annotator in words, each with its numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,8 @@ from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.flag_rates import (
-    N_CAREFUL,
-    N_HIT,
-    N_ON_ONE_DEVICE,
-    SHARE_OF_CHECKS_FAILED,
-)
 from annotation.models import AnnotatorFlag, CheckAnswer, Study, Submission
+from console.result_sentences import p_text
 from hits.models import Assignment, SharedDevice
 
 # Of assignments, what these notes are made of.
@@ -64,10 +59,7 @@ def _check_note(answer: CheckAnswer) -> FlagNote:
             expected=f"{placed.expected or 0:g}",
             tolerance=f"{placed.tolerance:g}",
         )
-    rate = _("Simulated careful workers fail {percent} % of checks.").format(
-        percent=f"{100 * SHARE_OF_CHECKS_FAILED:.1f}"
-    )
-    return FlagNote(_("failed a check"), title, f"{text} {rate}")
+    return FlagNote(_("failed a check"), title, text)
 
 
 def measured_note(submission: Submission) -> str:
@@ -118,14 +110,7 @@ def _device_note(row: SharedDevice) -> FlagNote:
             len(row.others),
         )
         parts.append(text.format(batch=row.batch_id, names=", ".join(row.others)))
-    parts.append(
-        _(
-            "People who share a network and a kind of browser look the same. So do, of 1,000 "
-            "simulated honest workers, {open} of an open marketplace, {friends} among friends and "
-            "families, {country} in a small country, {university} at a university and {room} in a "
-            "computer room."
-        ).format(**N_ON_ONE_DEVICE, room=N_ON_ONE_DEVICE["class"])
-    )
+    parts.append(_("People who share a network and a kind of browser look the same."))
     parts.append(_("It holds no work back."))
     return FlagNote(
         _("same device"), title, " ".join(parts), holds_back=False, annotators=row.others
@@ -146,17 +131,30 @@ def _annotator_note(flag: AnnotatorFlag) -> FlagNote:
         "machine_like": (_("machine-like reasons"), _("{k} of {n} reasons read like a machine’s")),
         "colluding": (_("like another worker"), _("{k} of {n} ratings as another worker’s")),
         "late_change": (_("changed later"), _("The last {k} of {n} pages are far from others’")),
+        "unrelated": (
+            _("unrelated to others"),
+            _("{n} answers agree with others’ no better than random ones"),
+        ),
+        "position": (
+            _("answers by position"),
+            _("{k} of {n} pages have their highest answer at the same position"),
+        ),
     }[flag.name]
     title = _("Worker: {what}").format(what=sentence.format(k=flag.n_hits, n=flag.n))
     parts = []
     if flag.other is not None:
         parts.append(_("The other is {who}.").format(who=flag.other.pseudonym))
-    if flag.expected is not None:
+    if flag.name == "unrelated":
+        text = _("Correlation with the others: {own}. Typical of the others: {others}.")
+        values = {"own": f"{flag.value or 0:.2f}", "others": f"{flag.expected or 0:.2f}"}
+        parts.append(text.format(**values))
+    elif flag.name == "position":
+        text = _("Expected if positions did not matter: {n}.")
+        parts.append(text.format(n=f"{flag.expected or 0:.1f}"))
+    elif flag.expected is not None:
         parts.append(_("Expected by others: {n}.").format(n=f"{flag.expected:.1f}"))
-    hits = ngettext(
-        "Of {all} simulated careful workers, {n} is flagged so too.",
-        "Of {all} simulated careful workers, {n} are flagged so too.",
-        N_HIT[flag.name],
-    )
-    parts.append(hits.format(all=f"{N_CAREFUL:,}", n=N_HIT[flag.name]))
+    chance = _("Probability for an annotator like the others: p {p}.")
+    if flag.name == "position":
+        chance = _("Probability by chance: p {p}.")
+    parts.append(chance.format(p=p_text(flag.p_value)))
     return FlagNote(short, title, " ".join(parts))

@@ -303,3 +303,36 @@ class AnnotatorAgreement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.annotator}: {self.agreement}"
+
+
+class PositionEffect(models.Model):
+    """What being shown first adds to an answer under a question, compared with being shown last:
+    0 if positions do not matter. Of orders that were drawn at random."""
+
+    version = models.ForeignKey(
+        AgreementVersion, on_delete=models.CASCADE, related_name="position_effects"
+    )
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
+    round = models.PositiveSmallIntegerField()
+    annotator = models.CharField(
+        max_length=LONGEST_PSEUDONYM, blank=True, help_text="Empty for all of them together."
+    )
+    n_pages = models.PositiveIntegerField()
+    n_annotators = models.PositiveIntegerField()
+    first = models.FloatField(help_text="Mean answer about the candidate that was shown first.")
+    last = models.FloatField(help_text="Mean answer about the candidate that was shown last.")
+    value = models.FloatField(help_text="The difference.")
+    ci_low = _number()
+    ci_high = _number()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version", "round", "question", "annotator"],
+                name="position_effect_once_an_annotator",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.question_id}, round {self.round}: {self.value}"

@@ -99,7 +99,12 @@ class AnnotatorFlag(models.Model):
     name = models.CharField(max_length=20, help_text="One of `stats.quality.FLAGS`.")
     n = models.PositiveIntegerField(help_text="Opportunities, such as checks that were answered.")
     n_hits = models.PositiveIntegerField()
-    expected = models.FloatField(null=True, help_text="Hits, by what other annotators do.")
+    expected = models.FloatField(
+        null=True, help_text="Hits, or the value, by what other annotators do or by chance."
+    )
+    value = models.FloatField(
+        null=True, help_text="A measure that is no count, such as a correlation."
+    )
     p_value = models.FloatField()
     other = models.ForeignKey(
         Annotator, on_delete=models.CASCADE, null=True, related_name="+", help_text="The near one."

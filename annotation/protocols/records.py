@@ -38,7 +38,7 @@ CHECK_KINDS = ("gold", "repeat", "degraded", "instructed", "known_alternative", 
 # Of an annotator, as `stats.quality.FLAGS`, which would load numpy for every protocol.
 FLAG_NAMES = (
     *("failed_checks", "straight_lines", "too_fast", "copied_reasons"),
-    *("machine_like", "colluding", "late_change"),
+    *("machine_like", "colluding", "late_change", "unrelated", "position"),
 )
 # Kinds that are made of a candidate of the page; the others need cases.
 MADE_KINDS = ("repeat", "degraded")

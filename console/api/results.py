@@ -60,6 +60,24 @@ class AlphaSerializer(serializers.Serializer[Any]):
     simulated = serializers.BooleanField(help_text=SIMULATED)
 
 
+class PositionEffectSerializer(serializers.Serializer[Any]):
+    """What being shown first adds to an answer, compared with being shown last."""
+
+    question = serializers.CharField(source="question.name")
+    round = serializers.IntegerField()
+    annotator = serializers.CharField(help_text="Empty for all of them together.")
+    n_pages = serializers.IntegerField()
+    n_annotators = serializers.IntegerField()
+    first = serializers.FloatField(help_text="Mean answer about the candidate shown first.")
+    last = serializers.FloatField(help_text="Mean answer about the candidate shown last.")
+    value = serializers.FloatField(
+        help_text="The difference; 0 is expected if positions do not matter."
+    )
+    ci_low = serializers.FloatField(allow_null=True)
+    ci_high = serializers.FloatField(allow_null=True)
+    simulated = serializers.BooleanField(help_text=SIMULATED)
+
+
 class CorrelationSerializer(serializers.Serializer[Any]):
     """One metric against one question at one level; null where undefined, with a reason."""
 
@@ -186,6 +204,23 @@ class Agreement(Endpoint):
         alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
         rows = alphas.filter(with_flagged=True).annotate(simulated=Value(has_simulated(study)))
         return Response(AlphaSerializer(rows, many=True).data)
+
+
+class PositionEffects(Endpoint):
+    @reads("get_position_effects", PositionEffectSerializer(many=True), is_computed=True)
+    def get(self, request: Request, slug: str) -> Response:
+        """Position effects by question, of all annotators and of each, of pages whose candidates
+        were shown in a random order.
+
+        Access: whoever has a role in the study.
+        """
+        study = self.study(slug)
+        version = None if is_pending(self, study, AGREEMENT) else current_agreement(study)
+        if version is None:
+            return being_computed()
+        rows = version.position_effects.select_related("question")
+        rows = rows.annotate(simulated=Value(has_simulated(study)))
+        return Response(PositionEffectSerializer(rows, many=True).data)
 
 
 class Validation(Endpoint):

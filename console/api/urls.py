@@ -19,6 +19,7 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("jobs/<int:job_id>/stop/", endpoints.jobs.Stop.as_view(), name="job-stop"),
     path("jobs/<int:job_id>/resume/", endpoints.jobs.Resume.as_view(), name="job-resume"),
     path("agreement/", endpoints.results.Agreement.as_view(), name="agreement"),
+    path("position-effects/", endpoints.results.PositionEffects.as_view(), name="position-effects"),
     path("validation/", endpoints.results.Validation.as_view(), name="validation"),
     path(
         "validation/best/",

@@ -65,7 +65,10 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "view": view,
         "page": page,
-        "rows": [(row, work.get(row.annotator, ())) for row in page],
+        "rows": [
+            (row, work.get(row.annotator, ()), view.annotator_positions.get(row.annotator))
+            for row in page
+        ],
         "has_work": bool(work),
         "sort": key,
         "section": AGREEMENT,

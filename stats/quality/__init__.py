@@ -1,4 +1,5 @@
-"""Whether annotators work with care: failed checks, straight lines, haste, copies, change.
+"""Whether annotators work with care: failed checks, straight lines, haste, copies, change, random
+answers, answers by position.
 
 Every flag is a count beside what the other annotators explain, with the chance of so many. None is
 a verdict: benchmarks/quality.py says how often each hits careful annotators.
@@ -10,6 +11,8 @@ from stats.quality.excess import excess_hits
 from stats.quality.flags import FLAGS, Evidence, annotator_flags
 from stats.quality.late_change import late_change
 from stats.quality.pages import constant_pages, count_words, reading_seconds
+from stats.quality.peer_agreement import unrelated_annotators
+from stats.quality.positions import position_tests
 from stats.quality.reasons import machine_like, reason_similarity
 
 __all__ = [
@@ -24,7 +27,9 @@ __all__ = [
     "excess_hits",
     "late_change",
     "machine_like",
+    "position_tests",
     "reading_seconds",
     "reason_similarity",
     "repeat_failed",
+    "unrelated_annotators",
 ]

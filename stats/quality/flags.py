@@ -13,7 +13,9 @@ from stats.annotators.peers import peer_mean
 from stats.quality.collusion import colluding_pairs
 from stats.quality.excess import excess_hits
 from stats.quality.late_change import late_change
-from stats.quality.pages import constant_pages, reading_seconds
+from stats.quality.pages import constant_chances, constant_pages, reading_seconds
+from stats.quality.peer_agreement import unrelated_annotators
+from stats.quality.positions import position_tests
 from stats.quality.reasons import machine_like, reason_similarity
 
 if TYPE_CHECKING:
@@ -22,12 +24,12 @@ if TYPE_CHECKING:
 
 FAILED_CHECKS, STRAIGHT_LINES, TOO_FAST = "failed_checks", "straight_lines", "too_fast"
 COPIED_REASONS, MACHINE_LIKE, COLLUDING = "copied_reasons", "machine_like", "colluding"
-LATE_CHANGE = "late_change"
+LATE_CHANGE, UNRELATED, POSITION = "late_change", "unrelated", "position"
 FLAGS = (
     *(FAILED_CHECKS, STRAIGHT_LINES, TOO_FAST, COPIED_REASONS),
-    *(MACHINE_LIKE, COLLUDING, LATE_CHANGE),
+    *(MACHINE_LIKE, COLLUDING, LATE_CHANGE, UNRELATED, POSITION),
 )
-COLUMNS = ["annotator", "flag", "n", "n_hits", "expected", "p_value", "other"]
+COLUMNS = ["annotator", "flag", "n", "n_hits", "expected", "value", "p_value", "other"]
 ALPHA = 0.002
 LEAST_HITS = 3
 # Share of hits below which no number of them is a flag: real annotators differ more among
@@ -52,6 +54,15 @@ ALIKE = 0.8
 LEAST_GROWTH = 1.5
 """Of the departures after a change beside those before it."""
 LEAST_AFTER = 5
+UNRELATED_ALPHA = 0.005
+"""Chance of so low an agreement among careful annotators. It is larger than that of other flags,
+since an annotator must also be within the limit of random answers."""
+LEAST_CONCORDANCE = 0.25
+"""Of the answers of an annotator's pages by position, as if one position were favored on three of
+four pairs. Real annotators favor what they read first a little."""
+LEAST_POSITIONED = 8
+MOST_OWN_SHARE = 0.5
+"""Of constant pages, how many the annotator's own distribution of ratings may explain."""
 
 
 def _empty_frame(*columns: str) -> pd.DataFrame:
@@ -65,8 +76,11 @@ class Evidence:
     """What there is about annotators; a table that is empty gives no flags.
 
     `checks`: a row a check that was answered, whether `is_failed`. `ratings`: a row a rating, its
-    `value` as a share of the scale, when its page was worked on (`order`); a `unit` is what was
-    rated under which question. `pages`: how long each took, and the `words` on it. `reasons`: what
+    `value` as a share of the scale, when its page was worked on (`order`), and the candidate's
+    `position` on the page (NaN if candidates are not shown in an order drawn at random); a `unit`
+    is what was rated under which `question`, and `is_compared` if the answer compares the page's
+    candidates. `choices`: a row a choice among three unordered categories or more, whose `value`
+    is the category's number. `pages`: how long each took, and the `words` on it. `reasons`: what
     was written.
     """
 
@@ -74,7 +88,13 @@ class Evidence:
         default_factory=lambda: _empty_frame("annotator", "check", "is_failed")
     )
     ratings: pd.DataFrame = field(
-        default_factory=lambda: _empty_frame("annotator", "page", "unit", "value", "order")
+        default_factory=lambda: _empty_frame(
+            *("annotator", "page", "question", "unit", "value"),
+            *("order", "position", "is_compared"),
+        )
+    )
+    choices: pd.DataFrame = field(
+        default_factory=lambda: _empty_frame("annotator", "question", "unit", "value")
     )
     pages: pd.DataFrame = field(
         default_factory=lambda: _empty_frame("annotator", "page", "seconds", "words")
@@ -88,17 +108,20 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
     Parameters
     ----------
     evidence : Evidence
-        Without a missing value, but for `seconds`, where a page was not timed.
+        Without a missing value, except `seconds` and `position`.
     alpha : float
-        Largest chance, by what the other annotators do, of what is flagged; between 0 and 1.
+        Largest chance, by what the other annotators do, of what is flagged; between 0 and 1. That
+        of ``unrelated`` is .005, as it also has to be within the limit of random answers.
 
     Returns
     -------
     DataFrame
         A row a flag, by annotator, in the order of `FLAGS`: ``annotator, flag, n``
-        (opportunities), ``n_hits, expected, p_value, other`` (the annotator whose ratings are near;
-        else None). Of ``late_change``, ``n_hits`` is the number of pages after the change, and
-        ``expected`` NaN.
+        (opportunities), ``n_hits, expected, value, p_value, other`` (the annotator whose ratings
+        are near; else None). Of ``late_change``, ``n_hits`` is the number of pages after the
+        change, and ``expected`` NaN. Of ``unrelated``, ``n_hits`` is the number of answers,
+        ``value`` the correlation with the others' and ``expected`` theirs; of ``position``,
+        ``value`` is the concordance of pages by position; NaN for other flags.
 
     Raises
     ------
@@ -133,11 +156,13 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
         *_of_reasons(evidence, alpha),
         _of_pairs(evidence, alpha),
         _of_change(evidence, alpha),
+        _of_peers(evidence),
+        _of_positions(evidence, alpha),
     ]
     filled = [table for table in tables if len(table)]
     if not filled:
         return pd.DataFrame(columns=COLUMNS)
-    table = pd.concat(filled, ignore_index=True)[COLUMNS]
+    table = pd.concat(filled, ignore_index=True).reindex(columns=COLUMNS)
     rank = table["flag"].map({flag: number for number, flag in enumerate(FLAGS)})
     order = np.lexsort((rank, table["annotator"].astype(str)))
     return table.iloc[order].reset_index(drop=True)
@@ -162,9 +187,25 @@ def _of_checks(evidence: Evidence, alpha: float) -> pd.DataFrame:
 
 
 def _of_lines(evidence: Evidence, alpha: float) -> pd.DataFrame:
+    """Annotators whose constant pages neither the others nor their own use of the scale explain.
+
+    A harsh or lenient annotator has constant pages at one end of the scale: as many as so many
+    answers there give by chance, while the other answers still follow the content of the page.
+    """
     ratings = evidence.ratings
-    pages = constant_pages(ratings["page"], ratings["annotator"], ratings["value"])
-    return _excess(STRAIGHT_LINES, pages["annotator"], pages["is_constant"], alpha, pages["page"])
+    columns = [ratings[name] for name in ("page", "annotator", "value")]
+    pages = constant_pages(*columns)
+    rows = _excess(STRAIGHT_LINES, pages["annotator"], pages["is_constant"], alpha, pages["page"])
+    if rows.empty:
+        return rows
+    chances = constant_chances(*columns).merge(pages, on=["page", "annotator"])
+    own = chances.groupby("annotator", observed=True)["chance"].sum()
+    within = unrelated_annotators(
+        *(ratings[name] for name in ("annotator", "unit", "page", "value"))
+    ).set_index("annotator")
+    follows = within["agreement"] > within["by_chance"]
+    is_explained = rows["annotator"].map(own) > MOST_OWN_SHARE * rows["n_hits"]
+    return rows[~(is_explained & rows["annotator"].map(follows).astype(bool))]
 
 
 def _of_speed(evidence: Evidence, alpha: float) -> pd.DataFrame:
@@ -230,3 +271,43 @@ def _of_change(evidence: Evidence, alpha: float) -> pd.DataFrame:
     flagged = table[is_great & (table["p_value"] <= alpha)]
     after = (flagged["n"] - flagged["n_before"]).astype(np.intp)
     return flagged.assign(flag=LATE_CHANGE, n_hits=after, expected=np.nan, other=None)
+
+
+def _of_peers(evidence: Evidence) -> pd.DataFrame:
+    import pandas as pd
+
+    ratings, choices = evidence.ratings, evidence.choices
+    # Answers that compare candidates could have been exchanged on their own page only.
+    page = ratings["page"].where(ratings["is_compared"].astype(bool), -1)
+    blocks = ratings.groupby([ratings["question"], page], observed=True).ngroup()
+    parts = pd.concat(
+        [
+            ratings[["annotator", "value"]].assign(block=blocks, unit=ratings["unit"], kind=0),
+            choices[["annotator", "value"]].assign(
+                block=choices["question"], unit=choices["unit"], kind=1
+            ),
+        ]
+    )
+    blocks, units = (parts.groupby(["kind", name]).ngroup() for name in ("block", "unit"))
+    table = unrelated_annotators(
+        parts["annotator"], units, blocks, parts["value"], parts["kind"] == 1
+    )
+    flagged = table[table["p_value"] <= UNRELATED_ALPHA]
+    return flagged.rename(columns={"agreement": "value", "typical": "expected"}).assign(
+        flag=UNRELATED, n_hits=flagged["n"], other=None
+    )
+
+
+def _of_positions(evidence: Evidence, alpha: float) -> pd.DataFrame:
+    rows = evidence.ratings[evidence.ratings["position"].notna()]
+    table = position_tests(
+        *(rows[name] for name in ("annotator", "page", "question", "position", "value"))
+    )
+    n_questions = table.groupby("annotator")["question"].transform("size")
+    table = table.assign(p_value=np.minimum(table["p_value"] * n_questions, 1.0))
+    is_strong = (table["concordance"] >= LEAST_CONCORDANCE) & (table["n"] >= LEAST_POSITIONED)
+    flagged = table[is_strong & (table["p_value"] <= alpha)].sort_values("p_value", kind="stable")
+    # An annotator is flagged once, for the question that depends on positions most clearly.
+    return flagged.drop_duplicates("annotator").assign(
+        flag=POSITION, value=flagged["concordance"], other=None
+    )

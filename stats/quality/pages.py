@@ -145,3 +145,52 @@ def constant_pages(
         }
     )
     return table[table["n"] >= least_values].reset_index(drop=True)
+
+
+def constant_chances(
+    pages: Column, annotators: Column, values: Column, *, spread: float = 0.03
+) -> pd.DataFrame:
+    """The chance that an annotator's page is constant if their ratings fell on pages at random.
+
+    Parameters
+    ----------
+    pages, annotators : array-like, shape (n_ratings,)
+        One row a rating.
+    values : array-like of float, shape (n_ratings,)
+        From 0 to 1: the share of its scale.
+    spread : float
+        As in `constant_pages`.
+
+    Returns
+    -------
+    DataFrame
+        A row a page of an annotator: ``page, annotator, chance``.
+
+    Notes
+    -----
+    With the lowest rating v, all m ratings of a page are in [v, v + spread]: the chance is the sum
+    over v of ``P[v, v + spread]**m - P(v, v + spread]**m`` by the annotator's own ratings. It is
+    great for who uses one end of the scale most of the time.
+
+    Examples
+    --------
+    >>> constant_chances([1, 1, 2, 2], ["a"] * 4, [0, 0, 0, 1])["chance"].tolist()
+    [0.625, 0.625]
+    """
+    import pandas as pd
+
+    rows = pd.DataFrame({"page": pages, "annotator": annotators, "value": values})
+    parts = []
+    for _, own in rows.groupby("annotator", observed=True, sort=True):
+        value = np.sort(own["value"].to_numpy(dtype=np.float64))
+        distinct = np.unique(value)
+        to = np.searchsorted(value, distinct + spread + 1e-12, side="right")
+        closed, opened = (
+            (to - np.searchsorted(value, distinct, side=side)) / len(value)
+            for side in ("left", "right")
+        )
+        sizes = own.groupby(["page", "annotator"], observed=True).size().rename("n").reset_index()
+        powers = sizes["n"].to_numpy()[:, None]
+        parts.append(sizes.assign(chance=(closed**powers - opened**powers).sum(axis=1)))
+    table = pd.concat(parts) if parts else pd.DataFrame(columns=["page", "annotator", "chance"])
+    return table[["page", "annotator", "chance"]].reset_index(drop=True)

@@ -16,6 +16,7 @@ from annotation.models import (
     AnnotatorAgreement,
     PairAgreement,
     Protocol,
+    Study,
     StudyMembership,
     Submission,
 )
@@ -23,6 +24,7 @@ from annotation.protocols.versions import freeze
 from console.glossary import ALPHA
 from console.results import AGREEMENT, compute
 from console.review_desk import desk_facts, queue_of
+from tests.annotation.preferences import prefer, preferences, turns
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import codes_on
 from tests.console.filled import add_assignment, add_batch
@@ -305,3 +307,26 @@ def test_a_warning_counts_candidates_and_the_items_they_are_of(view_of, research
             rate(study, person, item, values)
     warnings = [one for row in view_of(study).coefficients for one in row.all.warnings]
     assert any({"9", "3"} <= set(re.findall(r"\d+", str(one))) for one in warnings)
+
+
+def test_position_effects_are_on_the_pages_and_in_the_api(client, researcher):
+    study = preferences()
+    Study.objects.filter(pk=study.pk).update(owner=researcher)
+    for person in ("Ann", "Bob"):
+        prefer(study, person, [(first, "alpha") for first in turns(10)])
+    compute(study, AGREEMENT)
+    client.force_login(researcher)
+
+    every, ann, bob = client.get(reverse("console:api:position-effects", args=[study.slug])).json()
+
+    assert [every["annotator"], ann["annotator"], bob["annotator"]] == ["", "Ann", "Bob"]
+    assert (every["question"], every["n_pages"], every["value"]) == ("better", 20, 0)
+    assert every["ci_low"] < 0 < every["ci_high"]
+    page = client.get(reverse("console:agreement", args=[study.slug])).content.decode()
+    assert "position_effect" in codes_on(page)
+    page = client.get(reverse("console:annotators", args=[study.slug]))
+    assert page.context["rows"][0][2].n_pages == 10
+    uploaded = rated_study("uploaded", owner=researcher)
+    compute(uploaded, AGREEMENT)
+    page = client.get(reverse("console:agreement", args=[uploaded.slug])).content.decode()
+    assert "position_effect" not in codes_on(page)

@@ -1,20 +1,33 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats as reference
 
-from annotation.flag_rates import N_ON_ONE_DEVICE
 from benchmarks.quality import simulated_counts
 from benchmarks.quality_crowds import FAULTS, simulated_study
-from benchmarks.shared_devices import named_shares
+from benchmarks.quality_designs import (
+    DESIGNS,
+    FIRST,
+    HONEST,
+    RANDOM,
+    Design,
+    flag_counts,
+    found_share,
+    small_study,
+)
 from error_codes import InvalidValue
 from stats.quality import (
+    FLAGS,
     Evidence,
     annotator_flags,
     colluding_pairs,
     degraded_failed,
     excess_hits,
     late_change,
+    position_tests,
+    unrelated_annotators,
 )
 from tests.codes import refused
 
@@ -65,11 +78,6 @@ def test_a_check_that_everybody_fails_speaks_against_the_check_and_degraded_ones
         degraded_failed(1, float("nan"), lowest=0)
 
 
-def test_a_page_says_how_often_honest_workers_look_as_on_one_device_as_it_is_simulated():
-    shares = {key: 1000 * by_device for key, (by_device, _) in named_shares(25).items()}
-    assert shares == pytest.approx(N_ON_ONE_DEVICE, rel=0.1, abs=10)
-
-
 def test_experts_who_agree_with_each_other_are_no_copies_of_each_other():
     """On two categories and hard items a group that knows the answer agrees nearly always."""
     rng = np.random.default_rng(3)
@@ -94,3 +102,139 @@ def test_a_change_is_dated_and_steady_work_has_none():
     assert table.loc["later", "n_before"] == 25
     assert table.loc["later", "p_value"] < 1e-5
     assert table.loc["steady", "p_value"] > 0.05
+
+
+FIVE_POINTS = "five points"
+FORTY_PAGES = "40 pages in all, 5 annotators each"
+
+
+@pytest.mark.parametrize("name", [FIVE_POINTS, FORTY_PAGES, "yes or no", "one candidate"])
+def test_two_random_clickers_of_twelve_are_found_without_checks(name):
+    design = replace(DESIGNS[name], n_faulty=2)
+    assert design.n_checks == 0
+    assert found_share(design, 10) >= 0.8
+
+
+def test_six_random_clickers_of_twelve_do_not_hide_each_other():
+    assert found_share(replace(DESIGNS[FIVE_POINTS], n_faulty=6), 5) >= 0.8
+
+
+def test_random_choices_among_unordered_categories_are_found():
+    rng = np.random.default_rng(5)
+    truth = rng.integers(4, size=60)
+    values = np.where(rng.random((8, 60)) < 0.7, truth, rng.integers(4, size=(8, 60)))
+    values[3] = rng.integers(4, size=60)
+    annotator, unit = np.indices(values.shape)
+    columns = {"annotator": annotator, "question": annotator * 0, "unit": unit, "value": values}
+    choices = pd.DataFrame({name: column.ravel() for name, column in columns.items()})
+
+    flags = annotator_flags(Evidence(choices=choices))
+
+    assert flags[["annotator", "flag"]].to_numpy().tolist() == [[3, "unrelated"]]
+
+
+def test_the_limit_of_random_agreement_is_that_of_drawn_permutations():
+    rng = np.random.default_rng(8)
+    values = np.clip(rng.normal(0.5, 0.2, 30) + 0.2 * rng.normal(size=(4, 30)), 0, 1)
+    block = np.repeat([0, 1, 2], 10)  # such as three questions
+    annotator, unit = np.indices(values.shape)
+    table = unrelated_annotators(
+        annotator.ravel(), unit.ravel(), np.tile(block, 4), values.ravel()
+    ).set_index("annotator")
+
+    peers = values[1:].mean(axis=0)
+    centered = [
+        each - np.array([each[block == b].mean() for b in block]) for each in (*values, peers)
+    ]
+    own, others = centered[0], centered[-1]
+    scale = sum(
+        np.linalg.norm(own[block == b]) * np.linalg.norm(others[block == b]) for b in range(3)
+    )
+    assert table.loc[0, "agreement"] == pytest.approx(own @ others / scale)
+    drawn = []
+    for _ in range(4000):
+        order = np.concatenate([rng.permutation(np.flatnonzero(block == b)) for b in range(3)])
+        drawn.append(own[order] @ others / scale)
+    z = reference.norm.isf(0.01)
+    assert table.loc[0, "by_chance"] == pytest.approx(z * np.std(drawn), rel=0.04)
+
+
+def test_nobody_is_unlike_the_others_if_all_agree_little():
+    design = replace(Design(), noise=(3.0, 5.0))
+    honest = flag_counts(design, 10)[HONEST]
+    assert honest["unrelated"] == 0
+
+
+def test_harsh_and_lenient_raters_draw_no_straight_lines_and_those_who_do_are_found():
+    """Ratings far below or above the middle: more than half of the pages are constant."""
+    flagged = []
+    for seed in range(12):
+        evidence, _ = small_study(seed, replace(Design(), n_severe=6))
+        ratings = evidence.ratings
+        is_severe = ratings["annotator"] < 6
+        shift = np.where(ratings["annotator"] % 2, 0.25, -0.25)
+        shifted = np.clip(ratings["value"] + np.where(is_severe, shift, 0), 0, 1)
+        same = ratings.groupby(["annotator", "page"])["value"].transform("first")
+        half = (ratings["annotator"] == 10) & (ratings["page"] % 3 > 0)
+        fixed = np.where(ratings["annotator"] == 11, 0.5, np.where(half, same, shifted))
+        flags = annotator_flags(replace(evidence, ratings=ratings.assign(value=fixed)))
+        flagged += flags.loc[flags["flag"] == "straight_lines", "annotator"].tolist()
+    assert flagged.count(11) == 12  # one place on all pages
+    assert flagged.count(10) >= 11  # one rating per page on two of three pages, care on the rest
+    assert len(flagged) - flagged.count(10) - flagged.count(11) <= 0.01 * 12 * 10
+
+
+def test_the_test_of_positions_is_friedmans():
+    rng = np.random.default_rng(4)
+    values = rng.permuted(np.tile(np.arange(4.0), (15, 1)), axis=1) + np.array([1, 0, 0, 0]) * 0.5
+    ranks = values.argsort(axis=1).argsort(axis=1).astype(float)
+    page, position = np.indices(ranks.shape)
+
+    row = position_tests(
+        ["a"] * 60, page.ravel(), ["q"] * 60, position.ravel(), ranks.ravel()
+    ).iloc[0]
+
+    expected = reference.friedmanchisquare(*ranks.T)
+    assert row["p_value"] == pytest.approx(expected.pvalue)
+    assert row["concordance"] == pytest.approx(expected.statistic / (15 * 3))
+    assert (row["n"], row["expected"]) == (15, pytest.approx(15 / 4))
+
+
+def test_ten_preferences_for_the_first_shown_are_flagged_though_nobody_else_answers():
+    ratings = pd.DataFrame(
+        {
+            "annotator": "w",
+            "page": np.repeat(range(10), 2),
+            "question": 0,
+            "unit": range(20),
+            "value": [1.0, 0.0] * 10,
+            "order": np.repeat(range(10), 2),
+            "position": [0.0, 1.0] * 10,
+            "is_compared": True,
+        }
+    )
+    [flag] = annotator_flags(Evidence(ratings=ratings)).to_dict("records")
+    assert (flag["flag"], flag["n"], flag["n_hits"], flag["expected"]) == ("position", 10, 10, 5)
+    fixed = ratings.assign(position=np.nan)
+    assert annotator_flags(Evidence(ratings=fixed)).empty
+
+
+@pytest.mark.parametrize("points", [0, 2, 5])
+def test_those_who_answer_by_position_are_found(points):
+    design = Design(points=points, n_pages=12, fault=FIRST, n_faulty=2)
+    assert found_share(design, 5) == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_flag_hits_at_most_one_honest_annotator_in_a_hundred(name):
+    honest = flag_counts(DESIGNS[name], 60, first=500)[HONEST]
+    shares = {flag: honest[flag] / honest["all"] for flag in FLAGS}
+    assert max(shares.values()) <= 0.01, shares
+
+
+@pytest.mark.slow
+def test_random_clickers_are_found_in_four_fifths_of_cases():
+    assert {RANDOM: found_share(replace(DESIGNS[FORTY_PAGES], n_faulty=2), 100) >= 0.8} == {
+        RANDOM: True
+    }

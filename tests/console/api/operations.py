@@ -51,6 +51,7 @@ OF_A_STUDY = {
     ("best-metrics", "get"): P.VIEW_SYSTEMS,
     ("validation-rows", "get"): P.VIEW_SYSTEMS,
     ("disputes", "get"): P.VIEW,
+    ("position-effects", "get"): P.VIEW,
     ("adjudications", "get"): P.VIEW,
     ("adjudications", "post"): P.ADJUDICATE,
     ("items", "get"): P.VIEW,
