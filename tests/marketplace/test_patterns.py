@@ -10,6 +10,7 @@ import pytest
 from marketplace.documents.constraints import MOST_PATTERN_SECONDS
 from marketplace.documents.question_forms import validate_question_form
 from marketplace.exceptions import InvalidQuestion
+from marketplace.models import Hit
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import turk_code
 from tests.marketplace.conftest import HIT
@@ -110,6 +111,13 @@ def test_hits_and_tests_with_large_patterns_are_refused_when_they_are_made(mturk
 def test_a_pattern_that_never_ends_holds_nobody_up():
     xml = form(question("q", free_text("<AnswerFormatRegex regex='^(a|a)*$'/>")))
     assert fill(xml, q=["a" * 60 + "b"]).is_valid
+
+
+def test_a_form_of_before_the_limits_is_explained_to_workers(mturk, ada):
+    mturk.create_hit(**HIT | {"Question": form(with_patterns("a"))})
+    Hit.objects.update(question=form(with_patterns("(?:a|b){1000000}")))
+    page = ada.get(f"/worker/hits/{Hit.objects.get().public_id}/")
+    assert (page.status_code, page.context["code"]) == (409, "patterns_too_large")
 
 
 def test_all_patterns_of_a_submission_share_their_time():
