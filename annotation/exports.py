@@ -44,11 +44,13 @@ JUDGMENT_COLUMNS = {
     "value": "value",
     "position": "position",
     "seconds": "seconds",
+    "simulated": "submission__is_simulated",
 }
 JUDGMENT_KINDS: dict[str, Kind] = {
     **dict.fromkeys(JUDGMENT_COLUMNS, "text"),
     "round": "integer",
     **dict.fromkeys(("value", "position", "seconds"), "number"),
+    "simulated": "boolean",
 }
 ITEM_COLUMNS = {
     "study": "item__study__slug",
@@ -72,7 +74,7 @@ LABEL_KINDS: dict[str, Kind] = {
     "category": "text",
     **dict.fromkeys(("probability", "se"), "number"),
     "n_judgments": "integer",
-    **dict.fromkeys(("is_tied", "is_adjudicated"), "boolean"),
+    **dict.fromkeys(("is_tied", "is_adjudicated", "simulated"), "boolean"),
 }
 LABEL_COLUMNS = {
     "item": "candidate__item__key",
@@ -97,7 +99,7 @@ WRITTEN_KINDS: dict[str, Kind] = {
     "round": "integer",
     **dict.fromkeys(("item", "candidate", "question", "annotator", "text"), "text"),
     "seconds": "number",
-    "pasted": "boolean",
+    **dict.fromkeys(("pasted", "simulated"), "boolean"),
 }
 CHECK_COLUMNS = {
     "study": "submission__item__study__slug",
@@ -116,12 +118,13 @@ CHECK_COLUMNS = {
     "seconds": "seconds",
     "seed": "placed__seed",
     "protocol": "placed__protocol__number",
+    "simulated": "submission__is_simulated",
 }
 CHECK_KINDS: dict[str, Kind] = {
     **dict.fromkeys(CHECK_COLUMNS, "text"),
     **dict.fromkeys(("round", "check", "position", "seed", "protocol"), "integer"),
     **dict.fromkeys(("value", "compared_value", "expected", "tolerance", "seconds"), "number"),
-    "failed": "boolean",
+    **dict.fromkeys(("failed", "simulated"), "boolean"),
 }
 
 
@@ -160,10 +163,13 @@ def label_rows(study: Study) -> RowFile:
 
 def _pages_reasons(study: Study) -> Iterator[tuple[Any, ...]]:
     rows = Submission.objects.of(study).accepted().exclude(justification="")
-    names = ("round", "item__key", "annotator__pseudonym", "justification", "pasted")
+    names = (
+        *("round", "item__key", "annotator__pseudonym", "justification", "pasted"),
+        "is_simulated",
+    )
     in_order = rows.order_by("item__position", "item", "round", "annotator__pseudonym")
-    for round, item, annotator, text, pasted in in_order.values_list(*names).iterator():
-        yield study.slug, round, item, "", "justification", annotator, text, None, pasted
+    for round, item, annotator, text, *marks in in_order.values_list(*names).iterator():
+        yield study.slug, round, item, "", "justification", annotator, text, None, *marks
 
 
 def _text_answers(study: Study) -> Iterator[tuple[Any, ...]]:
@@ -172,6 +178,7 @@ def _text_answers(study: Study) -> Iterator[tuple[Any, ...]]:
     names = (
         *("submission__round", "submission__item__key", "candidate__key", "question"),
         *("submission__annotator__pseudonym", "text", "seconds", "pasted"),
+        "submission__is_simulated",
     )
     in_order = rows.order_by("submission__item__position", "submission__item", "submission", "pk")
     for round, item, candidate, *rest in in_order.values_list(*names).iterator():
@@ -240,7 +247,9 @@ def comment_rows(study: Study) -> RowFile:
 def labels_csv(label_set: LabelSet) -> Iterator[str]:
     """A row a label; the header of a column is what the field is called in JSON."""
     rows = chain.from_iterable(_labels(label_set))
-    return csv_parts(_label_columns(label_set), (list(row.values()) for row in rows))
+    is_simulated = has_simulated(label_set.study)
+    values = ([*row.values(), is_simulated] for row in rows)
+    return csv_parts([*_label_columns(label_set), "simulated"], values)
 
 
 def labels_json(label_set: LabelSet) -> Iterator[str]:
@@ -281,6 +290,7 @@ def _labels_of_set(label_set: LabelSet) -> Iterator[tuple[Any, ...]]:
         "question": label_set.question.name,
         "version": label_set.version,
         "method": label_set.method,
+        "simulated": has_simulated(label_set.study),
     }
     for records in _labels(label_set):
         for record in records:

@@ -21,7 +21,7 @@ from annotation.readers.drafts import JudgmentDraft, QuestionDraft, StudyDraft, 
 BATCH_SIZE = 1000
 SUBMISSION_FIELDS = (
     *("item_id", "annotator_id", "round", "status", "raw"),
-    *("justification", "accepted_at", "submitted_at", "seconds"),
+    *("justification", "accepted_at", "submitted_at", "seconds", "is_simulated"),
 )
 
 
@@ -117,6 +117,7 @@ def _submission_row(
     return (
         *(ids[draft.item], target.annotators[name].pk, draft.round, draft.status, draft.raw),
         *(draft.justification, draft.accepted_at, draft.submitted_at, draft.seconds),
+        draft.is_simulated,
     )
 
 

@@ -22,6 +22,7 @@ from annotation.exceptions import AnnotationError
 from annotation.readers.archives import PARQUET_MARK, short_file_name
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
 from retrieval.exceptions import CollectionUnfit
+from retrieval.exports.marks import is_simulated_name
 from retrieval.file_kinds import problem_of_table, problem_of_text, problem_of_vectors
 from retrieval.models import Collection, CollectionFile, FilePart
 from retrieval.models.files import NAME_LENGTH
@@ -43,9 +44,18 @@ DESCRIPTIONS = ("name", "family", "made_by", "assessor", "round", "rule")
 
 @transaction.atomic
 def store_file(
-    *, collection: Collection, file: SentFile, actor: User | None, kind: str = "", family: str = ""
+    *,
+    collection: Collection,
+    file: SentFile,
+    actor: User | None,
+    kind: str = "",
+    family: str = "",
+    made_by: str = "",
 ) -> CollectionFile:
-    """Keep a run or qrels that somebody sent; which of them it is, its columns say."""
+    """Keep a run or qrels that somebody sent; which of them it is, its columns say.
+
+    `made_by` is who judged qrels. A mark of simulated answers in the file is stronger.
+    """
     try:
         require_size(file)
     except AnnotationError as refused:
@@ -66,6 +76,7 @@ def store_file(
         kind=kind,
         name=free_name(collection, kind, name),
         family=family[:NAME_LENGTH],
+        made_by=_judges(kind, start, made_by),
         file_name=name,
         n_bytes=file.size or 0,
         sha256=digest.hexdigest(),
@@ -75,6 +86,16 @@ def store_file(
         FilePart.objects.create(file=row, position=position, content=part)
     _record(row, "collection.file", actor)
     return row
+
+
+def _judges(kind: str, start: bytes, made_by: str) -> str:
+    """Who judged: as the file says, or else as its sender does."""
+    if kind not in (Kind.QRELS, Kind.ASSESSORS):
+        return CollectionFile.MadeBy.PEOPLE
+    for cells in map(bytes.split, _unpacked_start(start).splitlines()):
+        if len(cells) == 4 and is_simulated_name(cells[1].decode(errors="replace")):
+            return CollectionFile.MadeBy.SIMULATED
+    return made_by or CollectionFile.MadeBy.UNKNOWN
 
 
 def _require_room(collection: Collection, n_bytes: int) -> None:

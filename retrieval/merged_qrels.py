@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from retrieval.collection_files import describe_file, free_name, store_file
 from retrieval.exceptions import CollectionUnfit
+from retrieval.exports.marks import iteration_of
 from retrieval.file_readings import read_file, subject_of
 from retrieval.models import Collection, CollectionFile
 from retrieval.rankings.label_sets import label_sets
@@ -38,10 +39,11 @@ def merged(grades: Mapping[str, RelevanceGrades], rule: str) -> RelevanceGrades:
     return label_sets(grades, topics).derived(RULES[rule])
 
 
-def qrels_lines(qrels: RelevanceGrades) -> Iterator[str]:
-    """The four TREC columns, one pair a line."""
+def qrels_lines(qrels: RelevanceGrades, *, is_simulated: bool = False) -> Iterator[str]:
+    """The four TREC columns, one pair a line; column 2 marks simulated answers."""
+    iteration = iteration_of(is_simulated)
     for topic, document, grade in zip(qrels.topic, qrels.document, qrels.grade, strict=True):
-        yield f"{qrels.topics[topic]} 0 {qrels.documents[document]} {grade}\n"
+        yield f"{qrels.topics[topic]} {iteration} {qrels.documents[document]} {grade}\n"
 
 
 def request_merged_qrels(
@@ -63,7 +65,8 @@ def make_merged_qrels(running: RunningJob) -> str:
     if (source := files.filter(pk=running.arguments["file"]).first()) is None:
         raise CollectionUnfit(_("A file was removed meanwhile. Choose the files again."))
     qrels = merged(assessors_grades([source]), rule)
-    text = "".join(qrels_lines(qrels)).encode()
+    is_simulated = source.made_by == CollectionFile.MadeBy.SIMULATED
+    text = "".join(qrels_lines(qrels, is_simulated=is_simulated)).encode()
     content: SentFile = SimpleUploadedFile(f"{source.file_name}.{rule}.qrels", text)
     actor = running.job.requested_by
     with transaction.atomic():

@@ -105,7 +105,10 @@ def _store(
     rule, round = arguments["rule"], arguments["round"]
     with transaction.atomic():
         kind = _kind_of(rule)
-        file = store_file(collection=collection, file=content, actor=actor, kind=kind)
+        people = CollectionFile.MadeBy.PEOPLE
+        file = store_file(
+            collection=collection, file=content, actor=actor, kind=kind, made_by=people
+        )
         name = _("{study}, each annotator") if rule == OWN else _("{study}, round {round}, {rule}")
         name = name.format(study=study.title[:60], round=round, rule=rule)
         name = free_name(collection, kind, name, of=file)

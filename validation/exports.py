@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.models import Study
+from annotation.simulated_answers import has_simulated
 from metrics.exceptions import NothingToValidate
 from presentation.row_files import Kind, RowFile
 from validation.analysis.estimated_means import sampled_rows
@@ -27,7 +28,9 @@ COLUMNS: dict[str, Kind] = {
 
 def sampled_item_rows(study: Study) -> RowFile:
     """A row a scored item, system, metric and question; empty where nothing was launched."""
-    return RowFile(COLUMNS, _rows(study))
+    is_simulated = has_simulated(study)
+    rows = ((*row, is_simulated) for row in _rows(study))
+    return RowFile({**COLUMNS, "simulated": "boolean"}, rows)
 
 
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:

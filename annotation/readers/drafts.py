@@ -91,6 +91,7 @@ class SubmissionDraft:
     seconds: float | None = None
     path: Path | None = None
     written: tuple[WrittenDraft, ...] = ()
+    is_simulated: bool = False
 
 
 @dataclass(frozen=True)

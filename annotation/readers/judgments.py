@@ -1,6 +1,6 @@
 """A long table of judgments made elsewhere: item, annotator, value, and what else there is.
 
-Optional columns: `candidate` (or `system`), `question`, `round`, `condition`.
+Optional columns: `candidate` (or `system`), `question`, `round`, `condition`, `simulated`.
 """
 
 import json
@@ -173,6 +173,7 @@ def _submissions(
             round=round,
             line=group[0].row.line,
             raw=json.dumps([cell.row.fields for cell in group], ensure_ascii=False),
+            is_simulated=any(cell.row.is_simulated for cell in group),
             judgments=tuple(
                 JudgmentDraft(
                     cell.candidate,

@@ -113,6 +113,7 @@ def _submission(hit: PooledHit, ticked: dict[str, bool]) -> SubmissionDraft:
         status=_status(hit),
         raw=json.dumps(fields, ensure_ascii=False),
         justification=hit.reason,
+        is_simulated=row.is_simulated,
         accepted_at=time_of(row, "AcceptTime"),
         submitted_at=time_of(row, "SubmitTime"),
         seconds=row.number("WorkTimeInSeconds") if row.text("WorkTimeInSeconds") else None,

@@ -53,6 +53,11 @@ class Row:
             raise self.refuse(problem, field)
         return text
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the row has the mark that exports give to simulated answers."""
+        return str(self.fields.get("simulated", "")).strip().casefold() == "true"
+
     def label(self, field: str, *, longest: int = 200) -> str:
         """A label in words; what programs write where there is none is not a class of its own."""
         text = self.required(field, longest=longest)

@@ -239,6 +239,8 @@ def _qrels_sentence(file: CollectionFile) -> str:
     whose = [_("Qrels “{name}”").format(name=file.name)]
     if file.made_by == CollectionFile.MadeBy.MACHINE:
         whose.append(_("a machine's"))
+    if file.made_by == CollectionFile.MadeBy.SIMULATED:
+        whose.append(_("by simulated workers"))
     if file.judgments:
         whose.append(_("of {judgments}").format(judgments=file.judgments))
     return _sentence_of(", ".join(whose), text)

@@ -319,14 +319,16 @@ def weights_title(sample: CollectionVersion) -> str:
 
 def usable_files(collection: Collection) -> dict[int, CollectionFile]:
     """The collection's runs and qrels, people's first, by key."""
-    rows = collection.files.usable().defer("faults").order_by("-made_by", "name")
+    rows = collection.files.usable().defer("faults").people_first()
     return {row.pk: row for row in rows}
 
 
 def choices_of(files: Mapping[int, CollectionFile], kind: str) -> list[tuple[str, str]]:
-    """Files of a kind, for a field to choose from."""
-    return [
-        (str(row.pk), f"{row.name} ({row.family})" if row.family else row.name)
-        for row in files.values()
-        if row.kind == kind
-    ]
+    """Files of a kind, for a field to choose from; those of simulated workers say so."""
+
+    def name_of(row: CollectionFile) -> str:
+        if row.made_by == CollectionFile.MadeBy.SIMULATED:
+            return _("{name} (simulated workers)").format(name=row.name)
+        return f"{row.name} ({row.family})" if row.family else row.name
+
+    return [(str(row.pk), name_of(row)) for row in files.values() if row.kind == kind]

@@ -36,7 +36,7 @@ def listed_qrels(collection: Collection) -> CollectionFileQuerySet:
     """The qrels, those of several assessors too, people's first."""
     rows = collection.files.filter(kind__in=JUDGED).usable().defer("faults")
     rows = rows.select_related("study")
-    return rows.order_by("-made_by", "name")
+    return rows.people_first()
 
 
 def faulty_files(collection: Collection) -> list[Any]:

@@ -18,6 +18,12 @@ from retrieval.collection_files import DESCRIPTIONS
 from retrieval.models import Collection, CollectionFile
 from retrieval.models.files import NAME_LENGTH
 
+JUDGES = [
+    (CollectionFile.MadeBy.UNKNOWN, _("not stated")),
+    (CollectionFile.MadeBy.PEOPLE, _("people")),
+    (CollectionFile.MadeBy.MACHINE, _("a machine")),
+    (CollectionFile.MadeBy.SIMULATED, _("simulated workers")),
+]
 OF_RUNS, OF_QRELS = ("family",), ("made_by", "assessor", "round", "rule")
 KINDS = CollectionFile.Kind
 NOT_OF = {
@@ -119,6 +125,13 @@ class FilesForm(forms.Form):
             (CollectionFile.Kind.ASSESSORS, _("qrels of several assessors, named in column 2")),
         ],
     )
+    made_by = forms.ChoiceField(
+        label=_("Who judged the qrels"),
+        required=False,
+        choices=JUDGES,
+        initial=CollectionFile.MadeBy.UNKNOWN,
+        help_text=_("Qrels of a study with simulated answers are marked, and recognized."),
+    )
     family = forms.CharField(
         label=_("Family of the runs (optional)"),
         required=False,
@@ -160,7 +173,7 @@ class DescriptionForm(forms.ModelForm[CollectionFile]):
         if "made_by" in self.fields:
             made_by = self.fields["made_by"]
             assert isinstance(made_by, forms.ChoiceField)
-            made_by.choices = [("people", _("people")), ("machine", _("a machine"))]
+            made_by.choices = JUDGES
 
 
 class MergingForm(forms.Form):

@@ -76,6 +76,13 @@ def _of_assessors(basis: Basis) -> Iterator[str]:
             ),
             code="machine_judged",
         )
+    elif file is not None and file.made_by == CollectionFile.MadeBy.SIMULATED:
+        yield CodedText(
+            _(
+                "What people would say: simulated workers judged the evaluated qrels “{name}”."
+            ).format(name=file.name),
+            code="simulated_judged",
+        )
     elif basis.evaluated is not None:
         yield from _of_one_assessor(basis, basis.evaluated)
 

@@ -312,8 +312,9 @@ class MachineForm(EvaluationForm):
 
     @property
     def problem_when_empty(self) -> str:
-        kinds = {(file.kind, file.made_by) for file in self.usable.values()}
-        needed = {("run", "people"), ("qrels", "people"), ("qrels", "machine")}
+        by_machine = CollectionFile.MadeBy.MACHINE
+        kinds = {(file.kind, file.made_by == by_machine) for file in self.usable.values()}
+        needed = {("run", False), ("qrels", False), ("qrels", True)}
         if needed - kinds:
             return CodedText(
                 _(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from annotation.exceptions import StudyUnfit
 from annotation.models import Adjudication, Judgment, Submission
 from presentation.row_files import Kind, RowFile
+from retrieval.exports.marks import assessor_name
 from retrieval.exports.qrels import BLANK, UNJUDGED, Pair, Source, pairs_of
 
 PAIRS_AT_ONCE = 2000
@@ -41,6 +42,7 @@ PROVENANCE_KINDS: dict[str, Kind] = {
     "submission": "integer",
     "hit_id": "text",
     "assignment_id": "text",
+    "simulated": "boolean",
 }
 
 
@@ -87,11 +89,11 @@ def _provenance(source: Source, find_ids: FindIds) -> Iterator[tuple[Any, ...]]:
             grade = UNJUDGED if pair.grade is None else pair.grade
             line = (number, pair.topic, pair.docno, grade)
             for value in decided.get(pair.candidate, ()):
-                yield (*line, "decision", source.round, None, value, None, *[None] * 5)
+                yield (*line, "decision", source.round, None, value, None, *[None] * 6)
             for row in judged[pair.candidate]:
                 yield (*line, *_judgment_cells(source, row, ids))
             if not judged[pair.candidate] and pair.candidate not in decided:
-                yield (*line, "pooled", *[None] * 9)
+                yield (*line, "pooled", *[None] * 10)
 
 
 def _judgment_cells(
@@ -108,6 +110,7 @@ def _judgment_cells(
         row["submission__protocol__number"],
         row["submission"],
         *of_marketplace,
+        row["submission__is_simulated"],
     )
 
 
@@ -133,6 +136,7 @@ def _judgments(
     columns = (
         *("candidate", "value", "submission", "submission__round", "submission__status"),
         *("submission__annotator__pseudonym", "submission__protocol__number"),
+        "submission__is_simulated",
     )
     by_candidate: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for row in rows.order_by("pk").values(*columns):
@@ -176,9 +180,10 @@ def _pseudonym(row: Mapping[str, Any]) -> str:
 
 
 def _group(row: Mapping[str, Any]) -> str:
-    """Trec_eval's user judgment group: an assessor in a round."""
+    """Trec_eval's user judgment group: an assessor in a round, with the mark of simulated ones."""
     round = row["submission__round"]
-    return _pseudonym(row) if round == 1 else f"{_pseudonym(row)}.{round}"
+    name = _pseudonym(row) if round == 1 else f"{_pseudonym(row)}.{round}"
+    return assessor_name(name, row["submission__is_simulated"])
 
 
 def _require_names(source: Source) -> None:

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,7 @@ from presentation.files import write_whole
 from presentation.row_files import Kind, RowFile
 from retrieval.collection_sizes import CollectionSizes
 from retrieval.exports.grades import GRADE, RULES, Scale, is_graded, scale_of
+from retrieval.exports.marks import iteration_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +64,13 @@ class Source:
         of_round = judgments.filter(submission__round=self.round, candidate__isnull=False)
         return of_round.filter(question__name=self.scale.question)
 
+    @cached_property
+    def is_simulated(self) -> bool:
+        """Whether any answer that counts is simulated."""
+        judgments = Judgment.objects.of(self.study).accepted()
+        of_round = judgments.filter(submission__round=self.round, submission__is_simulated=True)
+        return of_round.filter(question__name=self.scale.question).exists()
+
     def merge(self, values: Sequence[float]) -> int | None:
         """One grade of a candidate's values, or None where none of them is a judgment."""
         if self.is_of_labels:
@@ -92,6 +101,7 @@ class Qrels:
     round: int
     table: pd.DataFrame
     scale: Scale = field(default_factory=lambda: Scale(""))
+    is_simulated: bool = False
 
     @property
     def n_topics(self) -> int:
@@ -126,9 +136,10 @@ class Qrels:
         return CollectionSizes(*counts)
 
     def lines(self) -> Iterator[str]:
-        """The four TREC columns, one pair a line."""
+        """The four TREC columns, one pair a line; column 2 marks simulated answers."""
+        iteration = iteration_of(self.is_simulated)
         for row in self.table.itertuples(index=False):
-            yield f"{row.topic} 0 {row.docno} {row.relevance}\n"
+            yield f"{row.topic} {iteration} {row.docno} {row.relevance}\n"
 
     def write(self, path: Path) -> None:
         """Write the lines to a file, replacing it whole."""
@@ -142,6 +153,7 @@ class Qrels:
             "question": self.scale.question,
             "answers": dict(self.scale.names),
             "zero": self.scale.zero,
+            "simulated": self.is_simulated,
             "n_topics": self.n_topics,
             "n_lines": self.n_lines,
             "n_relevant": self.n_relevant,
@@ -205,7 +217,7 @@ def qrels_of(source: Source) -> Qrels:
 
     rows = [(pair.topic, pair.docno, _written_grade(pair.grade)) for pair in pairs_of(source)]
     table = pd.DataFrame(rows, columns=list(QREL_KINDS))
-    return Qrels(source.rule, source.round, table, source.scale)
+    return Qrels(source.rule, source.round, table, source.scale, source.is_simulated)
 
 
 def study_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Qrels:
@@ -231,10 +243,15 @@ def stream_label_qrels(label_set: LabelSet) -> Iterator[str]:
 
 
 def qrel_rows(study: Study, *, rule: str = "majority", round: int = 1) -> RowFile:
-    """The same as `stream_qrels`, as rows of topic, docno and relevance."""
-    pairs = pairs_of(judgment_source(study, rule=rule, round=round))
-    rows = ((pair.topic, pair.docno, _written_grade(pair.grade)) for pair in pairs)
-    return RowFile(QREL_KINDS, rows)
+    """The same as `stream_qrels`, as rows of topic, docno and relevance, and whether answers are
+    simulated."""
+    source = judgment_source(study, rule=rule, round=round)
+    is_simulated = source.is_simulated
+    rows = (
+        (pair.topic, pair.docno, _written_grade(pair.grade), is_simulated)
+        for pair in pairs_of(source)
+    )
+    return RowFile({**QREL_KINDS, "simulated": "boolean"}, rows)
 
 
 def sizes_of(source: Source) -> CollectionSizes:
@@ -279,8 +296,9 @@ def _written_grade(grade: int | None) -> int:
 def _lines(source: Source) -> Iterator[str]:
     """The lines, those of some hundred pairs at once."""
     part: list[str] = []
+    iteration = iteration_of(source.is_simulated)
     for pair in pairs_of(source):
-        part.append(f"{pair.topic} 0 {pair.docno} {_written_grade(pair.grade)}\n")
+        part.append(f"{pair.topic} {iteration} {pair.docno} {_written_grade(pair.grade)}\n")
         if len(part) == 1000:
             yield "".join(part)
             part = []

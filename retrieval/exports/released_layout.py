@@ -18,6 +18,7 @@ from presentation.spreadsheets import csv_parts
 from retrieval.audit.simulator_files import ALTERNATIVE_COLUMNS, qid_of
 from retrieval.exceptions import CatalogueUnfit
 from retrieval.exports.assessors import FindIds, MarketplaceIds, ids_of, no_ids
+from retrieval.exports.marks import SIMULATED
 from retrieval.exports.qrels import Source, pairs_of
 from retrieval.models import PooledTopic, PoolStudy
 from retrieval.pools.catalogue import document_names
@@ -75,7 +76,7 @@ def _pools(
     source: Source, targets: Mapping[str, str], find_ids: FindIds
 ) -> tuple[list[str], Iterator[list[Any]]]:
     """The header, and a row for each submission of the round; assessors are named where an item
-    has several."""
+    has several, and simulated answers are marked where there are any."""
     study = source.study
     submissions = Submission.objects.of(study).accepted().filter(round=source.round)
     items = list(submissions.values_list("item", flat=True))
@@ -87,8 +88,10 @@ def _pools(
     header = [TARGET, *(f"{SLOT}{n}" for n in slots), HIT, *(f"{name}{n}" for n in slots)]
     if names_assessors:
         header.append("WorkerId")
+    if has_simulated := submissions.filter(is_simulated=True).exists():
+        header.append(SIMULATED)
     rows = _pool_rows(source, targets, n_slots, find_ids, names_assessors=names_assessors)
-    return header, rows
+    return header, (row if has_simulated else row[:-1] for row in rows)
 
 
 def _pool_rows(
@@ -111,15 +114,16 @@ def _pool_rows(
             ticks[submission][candidate] = value
         rows = Submission.objects.filter(item__in=items, round=source.round).accepted()
         in_order = rows.order_by("item__position", "item", "annotator__pseudonym")
-        read = list(in_order.values_list("pk", "item", "item__key", "annotator__pseudonym"))
+        names = ("pk", "item", "item__key", "annotator__pseudonym", "is_simulated")
+        read = list(in_order.values_list(*names))
         ids = ids_of([pk for pk, *_ in read], find_ids)
-        for pk, item, key, assessor in read:
+        for pk, item, key, assessor, is_simulated in read:
             hit = ids.get(pk, MarketplaceIds()).hit or f"{source.study.slug}-{item}"
             pool = pools[item]
             empty = [""] * (n_slots - len(pool))
             marks = [_tick(source, ticks[pk].get(candidate)) for candidate, _ in pool]
             row = [targets.get(key, key), *(name for _, name in pool), *empty, hit, *marks, *empty]
-            yield [*row, assessor] if names_assessors else row
+            yield [*row, *([assessor] if names_assessors else []), is_simulated]
 
 
 def _tick(source: Source, value: float | None) -> str:

@@ -22,6 +22,16 @@ class CollectionFileQuerySet(models.QuerySet["CollectionFile"]):
     def embeddings(self) -> CollectionFileQuerySet:
         return self.filter(kind=CollectionFile.Kind.EMBEDDINGS)
 
+    def people_first(self) -> CollectionFileQuerySet:
+        """Files that people judged, or nobody says who, before those of simulated workers and of
+        machines."""
+        by_judge = models.Case(
+            models.When(made_by=CollectionFile.MadeBy.MACHINE, then=2),
+            models.When(made_by=CollectionFile.MadeBy.SIMULATED, then=1),
+            default=0,
+        )
+        return self.order_by(by_judge, "name")
+
     def usable(self) -> CollectionFileQuerySet:
         """Those that were read, and without a fault."""
         return self.filter(n_lines__isnull=False, n_faults=0)
@@ -46,6 +56,9 @@ class CollectionFile(models.Model):
     class MadeBy(models.TextChoices):
         PEOPLE = "people"
         MACHINE = "machine"
+        # Some of the answers, or all: study exports mark them in the file.
+        SIMULATED = "simulated"
+        UNKNOWN = "unknown"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="files")
     kind = models.CharField(max_length=10, choices=Kind)
@@ -58,7 +71,7 @@ class CollectionFile(models.Model):
         help_text="Runs of one family are left out together, such as those of one model.",
     )
     made_by = models.CharField(
-        max_length=7, choices=MadeBy, default=MadeBy.PEOPLE, help_text="Who judged, of qrels."
+        max_length=9, choices=MadeBy, default=MadeBy.PEOPLE, help_text="Who judged, of qrels."
     )
     assessor = models.CharField(max_length=NAME_LENGTH, blank=True)
     round = models.CharField(max_length=20, blank=True)

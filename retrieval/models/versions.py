@@ -83,7 +83,7 @@ class VersionFile(OfVersion):
     kind = models.CharField(max_length=10, choices=CollectionFile.Kind)
     name = models.CharField(max_length=NAME_LENGTH)
     family = models.CharField(max_length=NAME_LENGTH, blank=True)
-    made_by = models.CharField(max_length=7, choices=CollectionFile.MadeBy)
+    made_by = models.CharField(max_length=9, choices=CollectionFile.MadeBy)
     sha256 = models.CharField(max_length=64)
     n_topics = models.PositiveIntegerField(default=0, help_text="That count.")
     n_missing = models.PositiveIntegerField(default=0, help_text="That a run lacks.")

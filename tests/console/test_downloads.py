@@ -68,6 +68,7 @@ def test_judgments_are_one_long_table(fetch, researcher):
         "value": "20.0",
         "position": "0.0",
         "seconds": "1.5",
+        "simulated": "False",
     }
 
 
@@ -85,10 +86,14 @@ def test_judgments_and_scores_stream_as_their_frames_have_them(fetch, researcher
     Judgment.objects.filter(candidate__item__key="d7").update(position=None, seconds=None)
     doubtful = Submission.objects.filter(item__key="d9")
     doubtful.update(status=Submission.Status.REJECTED)
-    for name, frame in (("judgments.csv", judgment_frame), ("scores.csv", score_frame)):
+    frames = {
+        "judgments.csv": judgment_frame(study).assign(simulated=False),
+        "scores.csv": score_frame(study),
+    }
+    for name, frame in frames.items():
         answer = fetch(study, name)
         assert answer.streaming
-        assert answer.getvalue().decode() == frame(study).to_csv(index=False)
+        assert answer.getvalue().decode() == frame.to_csv(index=False)
 
 
 def test_judgments_of_items_as_a_whole_are_in_the_table(fetch, researcher):
@@ -97,7 +102,7 @@ def test_judgments_of_items_as_a_whole_are_in_the_table(fetch, researcher):
     for submission in Submission.objects.of(study):
         submission.judgments.create(question=whole, value=1)
     answer = fetch(study, "judgments.csv").getvalue().decode()
-    assert answer == judgment_frame(study).to_csv(index=False)
+    assert answer == judgment_frame(study).assign(simulated=False).to_csv(index=False)
     row = next(row for row in csv.DictReader(io.StringIO(answer)) if row["question"] == "safe")
     assert (row["item"], row["candidate"], row["system"], row["value"]) == ("d0", "", "", "1.0")
 

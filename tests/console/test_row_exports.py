@@ -183,7 +183,7 @@ def test_a_dataset_is_a_card_and_tables(full_study, tmp_path):
     judgments = pd.read_parquet(folder / "data/judgments.parquet")
     pd.testing.assert_frame_equal(
         judgments,
-        judgment_frame(full_study).astype(judgments.dtypes.to_dict()),
+        judgment_frame(full_study).assign(simulated=False).astype(judgments.dtypes.to_dict()),
         check_index_type=False,
     )
 

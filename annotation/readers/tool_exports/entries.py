@@ -63,6 +63,7 @@ class Entry:
     accepted_at: datetime | None = None
     submitted_at: datetime | None = None
     seconds: float | None = None
+    is_simulated: bool = False
 
 
 @dataclass

@@ -49,6 +49,7 @@ def _entry(row: Row, fields: FieldNames) -> Entry:
         item=item_key(row, fields.item),
         annotator=row.required(fields.annotator),
         round=round_of(row, fields.round),
+        is_simulated=row.is_simulated,
         **about,
     )
     for column in fields.values:

@@ -131,6 +131,8 @@ def read_export(export: Export, entries: list[Entry], settings: QuestionSettings
     passes = _passes(entries)
     for group in passes.values():
         _note_repeats(export, group)
+    if n := sum(any(entry.is_simulated for entry in group) for group in passes.values()):
+        repairs.append(f"marked as simulated, and imported so ({n:,} submissions)")
     repairs += [*unmarked_answers(entries, columns), *export.left_out.sentences()]
     return ReadExport(export, items, passes, columns, tuple(repairs))
 
@@ -213,6 +215,7 @@ def _submissions(
                 accepted_at=min((e.accepted_at for e in group if e.accepted_at), default=None),
                 submitted_at=max((e.submitted_at for e in group if e.submitted_at), default=None),
                 seconds=_seconds(group),
+                is_simulated=any(entry.is_simulated for entry in group),
                 judgments=tuple(_judgments(group, columns)),
                 written=tuple(_written_drafts(group, columns)),
                 **{"annotator" if keep_names else "identity": annotator},

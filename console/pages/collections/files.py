@@ -62,6 +62,7 @@ def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> boo
                     actor=person(request),
                     kind=data["kind"],
                     family=data["family"],
+                    made_by=data["made_by"],
                 )
             )
         except CollectionUnfit as refused:

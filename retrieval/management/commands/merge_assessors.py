@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from presentation.counts import count_of
 from presentation.files import write_whole
+from retrieval.exports.marks import is_simulated_name
 from retrieval.merged_qrels import RULES, merged, qrels_lines
 from retrieval.trec_files import read_assessors
 
@@ -28,7 +29,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, assessors: Path, output: Path, rule: str, **options: Any) -> None:
         grades = read_assessors(assessors)
         qrels = merged(grades, rule)
-        write_whole(output, qrels_lines(qrels))
+        is_simulated = any(map(is_simulated_name, grades))
+        write_whole(output, qrels_lines(qrels, is_simulated=is_simulated))
         counts = {
             "n_assessors": len(grades),
             "n_topics": len(qrels.topics),

@@ -1,0 +1,121 @@
+"""Simulated answers keep their mark in the files of a study, and when those are imported."""
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.exports import judgment_rows, labels_csv
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import LabelSet, Study, Submission
+from annotation.simulated_answers import Raters, raters_of
+from console.downloads import ROW_DOWNLOADS
+from presentation.row_files import row_csv, row_jsonl
+from retrieval.exports.qrels import judgment_source
+from retrieval.exports.released_layout import write_released_layout
+from tests.annotation.importing import command_output
+from tests.annotation.studies import make_simulated, rated_study, tick, ticked_study
+
+pytestmark = pytest.mark.django_db
+OF_ANSWERS = (
+    *("judgments", "submissions", "written", "checks", "labels", "sampled", "qrels", "provenance"),
+)
+
+
+def marks_of(study: Study) -> dict[tuple[str, str], bool]:
+    rows = Submission.objects.of(study)
+    names = ("item__key", "annotator__pseudonym", "is_simulated")
+    return {(item, annotator): mark for item, annotator, mark in rows.values_list(*names)}
+
+
+@pytest.fixture
+def study() -> Study:
+    study = rated_study()
+    make_simulated(study, 1)
+    return study
+
+
+def test_every_table_of_answers_has_the_mark(study: Study) -> None:
+    for name in OF_ANSWERS:
+        source = ticked_with_answers() if name in ("qrels", "provenance") else study
+        assert "simulated" in ROW_DOWNLOADS[name].rows(source).columns, name
+    assert set(ROW_DOWNLOADS) - set(OF_ANSWERS) == {"practice", "comments", "items", "scores"}
+
+
+def ticked_with_answers() -> Study:
+    """A study of alternatives with one simulated submission of two."""
+    study = Study.objects.filter(kind="alternatives").first() or ticked_study()
+    if not Submission.objects.of(study).filter(is_simulated=True).exists():
+        Submission.objects.of(study).delete()
+        item = study.items.get(position=0)
+        for person in ("ann", "bob"):
+            tick(study, person, item.key, [])
+        make_simulated(study, 1)
+    return study
+
+
+def test_labels_have_the_mark(study: Study) -> None:
+    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    header, *rows = "".join(labels_csv(LabelSet.objects.get())).split()
+    assert header.endswith(",simulated")
+    assert {row.rsplit(",", 1)[1] for row in rows} == {"True"}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("command", ["import_judgments", "import_annotations"])
+def test_an_imported_download_has_the_marks(
+    study: Study, tmp_path: Path, command: str, form: str
+) -> None:
+    path = tmp_path / f"judgments.{form}"
+    write = {"csv": row_csv, "jsonl": row_jsonl}[form]
+    path.write_text("".join(write(judgment_rows(study))))
+    options = {} if command == "import_judgments" else {
+        **{"tool": "csv", "item": ["item"], "annotator": "annotator", "value": ["value"]},
+        **{"system": "system", "question": "question", "keep_names": True},
+    }  # fmt: skip
+    command_output(command, path, study="again", **options)
+    again = Study.objects.get(slug="again")
+    assert raters_of(again) is Raters.BOTH
+    assert marks_of(again) == marks_of(study)
+
+
+def test_the_released_layout_marks_simulated_answers_and_is_imported_with_them(
+    tmp_path: Path,
+) -> None:
+    study = ticked_with_answers()
+    first, *_rest = write_released_layout(judgment_source(study), tmp_path)
+    header, *rows = first.read_text().split()
+    assert header.endswith(",simulated")
+    assert sorted(row.rsplit(",", 1)[1] for row in rows) == ["False", "True"]
+    command_output("import_annotations", first, study="again", tool="mturk-pools")
+    again = Study.objects.get(slug="again")
+    assert sorted(marks_of(again).values()) == [False, True]
+    Submission.objects.of(study).update(is_simulated=False)
+    first, *_rest = write_released_layout(judgment_source(study), tmp_path / "people")
+    assert "simulated" not in first.read_text()
+
+
+def test_a_column_of_that_name_that_holds_something_else_marks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,value,simulated\ni,ann,1,by design\ni,bob,2,\n")
+    command_output("import_judgments", path, study="again")
+    assert set(marks_of(Study.objects.get(slug="again")).values()) == {False}
+
+
+def test_uploaded_labels_keep_the_mark_and_say_so(study: Study, rosa: Client) -> None:
+    from tests.console.test_label_uploads import said_of, send, to
+
+    content = "".join(row_csv(judgment_rows(study)))
+    Study.objects.all().delete()
+    upload = send(rosa, content, "judgments.csv")
+    uses = {"item": "item", "annotator": "annotator", "value": "value", "question": "question"}
+    uses |= {"system": "system"}
+    rosa.post(to("upload-map", upload), said_of(upload, uses))
+    upload.refresh_from_db()
+    assert len(upload.summary["repairs"]) == 1
+    rosa.post(to("upload-import", upload), said_of(upload, uses))
+    again = Study.objects.get()
+    assert sorted(marks_of(again).values()).count(True) == 1
+    assert raters_of(again) is Raters.BOTH
+    assert rosa.get(reverse("console:study", args=[again.slug])).status_code == 200
