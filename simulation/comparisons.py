@@ -57,7 +57,8 @@ class Comparison:
 def compare_all(experiment: Experiment, *, turn: int | None = None) -> list[Comparison]:
     """Every user against the first, and every two recommenders under each user, at one turn.
 
-    All tests of one report are one family of Holm's.
+    All tests of one report are one family of Holm's. Where each user is evaluated by what it
+    accepts, a difference from SimBase is one of users and qrels together; `causes` parts them.
     """
     turn = turn or experiment.settings.n_turns
     rows = [*_users(experiment, turn), *_recommenders(experiment, turn)]

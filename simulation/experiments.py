@@ -12,7 +12,7 @@ from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.dialogue_log import DialogueLog
 from simulation.dialogues import DEPTH, simulate
-from simulation.outcomes import Carry, Outcomes, Qrels, outcomes
+from simulation.outcomes import EVALUATION_BY_MODE, Carry, Outcomes, Qrels, outcomes
 from simulation.recommenders.protocol import Recommender
 from simulation.targets import Targets
 from simulation.users import UserSimulator
@@ -31,9 +31,14 @@ class Settings:
     depth: int = DEPTH
     repeats: bool = True
     measures: tuple[Measure, ...] = MEASURES
-    qrels: Qrels = "target and alternatives"
-    carry: Carry = "same list"
+    qrels: Qrels = "accepted"
+    carry: Carry = "one"
     confidence: float = 0.95
+
+    @property
+    def is_articles(self) -> bool:
+        """Whether lists are evaluated as in Fashion-AlterEval's Table 3."""
+        return (self.qrels, self.carry) == EVALUATION_BY_MODE["paper"]
 
     def record(self) -> dict[str, Any]:
         names = ("n_turns", "depth", "repeats", "qrels", "carry", "confidence")

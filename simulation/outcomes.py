@@ -7,21 +7,29 @@ keeps a list of the item found, alone, whose nDCG is 1 over the ideal gain of al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from simulation.dialogue_log import DialogueLog
 from simulation.targets import NONE, Targets
+from simulation.users import Mode
 from stats.arguments import Floats, Integers, require_one_of
 from stats.ranking import JudgedLists, Measure, judged_lists, measure
 
-Qrels = Literal["target", "target and alternatives", "alternatives"]
-Carry = Literal["same list", "found alone", "one", "none"]
+Qrels = Literal["accepted", "target", "target and alternatives", "alternatives"]
+"""What is relevant: of each user what it accepts, which is the target alone for SimBase and the
+target and its alternatives for meta users; or the same items for all users."""
+Carry = Literal["one", "same list", "found alone", "none"]
 """What counts once a dialogue has ended: its last list; a list of the item found alone; 1 in all
 measures; or the lists of the turns that would have followed. Who left keeps the last list."""
+EVALUATION_BY_MODE: Mapping[Mode, tuple[Qrels, Carry]] = {
+    "paper": ("accepted", "one"),
+    "released": ("accepted", "found alone"),
+}
+"""How the article evaluates (section 5.2), and which rule fits the numbers its program printed."""
 
 JUDGED = measure("Judged@10")
 
@@ -63,6 +71,8 @@ def outcomes(
     `kept` are targets with fewer judgments than those that the users act on.
     """
     require_one_of(qrels=(qrels, get_args(Qrels)), carry=(carry, get_args(Carry)))
+    if qrels == "accepted":
+        return _by_what_each_accepts(log, measures, carry, kept)
     targets = log.targets if kept is None else kept
     relevant, rejected = judgments(targets, qrels)
     if deepest := [one.name for one in measures if (one.cutoff or 0) > log.recommender["depth"]]:
@@ -84,6 +94,18 @@ def outcomes(
         values = _from_end(log, measures, relevant, rejected, values, carry)
     by_user = judged[..., 1:].mean(axis=(1, 2))
     return Outcomes(log, tuple(measures), qrels, carry, values[..., 1:], by_user)
+
+
+def _by_what_each_accepts(
+    log: DialogueLog, measures: Sequence[Measure], carry: Carry, kept: Targets | None
+) -> Outcomes:
+    """Users who accept the target alone evaluated by it, the others by its alternatives too."""
+    narrow = outcomes(log, measures, qrels="target", carry=carry, kept=kept)
+    wide = outcomes(log, measures, qrels="target and alternatives", carry=carry, kept=kept)
+    is_narrow = np.array([user.accepts == "target" for user in log.users])
+    values = np.where(is_narrow[:, None, None, None], narrow.values, wide.values)
+    judged = np.where(is_narrow[:, None], narrow.judged, wide.judged)
+    return replace(wide, qrels="accepted", values=values, judged=judged)
 
 
 def judgments(targets: Targets, qrels: Qrels) -> tuple[Integers, Integers]:

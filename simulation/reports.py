@@ -8,10 +8,18 @@ from typing import Any
 from presentation.text_tables import text_table
 from simulation.comparisons import causes, compare_all
 from simulation.experiments import Experiment
+from simulation.outcomes import Qrels
 from simulation.sensitivity import sensitivity
 from simulation.tables import as_text, results_table
 from simulation.targets import Targets
 from stats.ranking.topic_means import TopicDifference
+
+EVALUATED_BY: Mapping[Qrels, str] = {
+    "accepted": "the target for SimBase, the target and its alternatives for the others",
+    "target": "the target",
+    "target and alternatives": "the target and its alternatives",
+    "alternatives": "the alternatives",
+}
 
 
 def report(
@@ -35,11 +43,12 @@ def report(
 
 def report_text(experiment: Experiment) -> str:
     """The table at the last turn, what differs, the causes and the notes."""
-    table = results_table(experiment)
+    table, settings = results_table(experiment), experiment.settings
     header, *rows = as_text(table)
     parts = [
         f"Turn {table.turn}, {len(experiment.targets):,} targets, {experiment.catalogue.source}"
     ]
+    parts.append(f"Relevant: {EVALUATED_BY[settings.qrels]}. After the end: {settings.carry}")
     parts.append(text_table(header, rows))
     parts.append("\n".join(_best(experiment)))
     if compared := list(_compared(experiment)):

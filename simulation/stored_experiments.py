@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from annotation.models import Study
 
 RUN_EXPERIMENT = "run_experiment"
-FORM = 3
+FORM = 4
 """Of the rows; those of another form are not taken for the same. Since the third each seed draws
-first items and random orders of its own."""
+first items and random orders of its own. Since the fourth the article's users have the target
+among the alternatives."""
 LONGEST_SLUG, ROWS_AT_ONCE, MOST_TRIES = 80, 2000, 5
 MOST_JUDGMENTS = 500_000
 Judged = tuple[str, str, int]

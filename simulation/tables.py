@@ -28,9 +28,10 @@ class Improvement:
     """The best row of a column against the first (SimBase), by both kinds of percentage.
 
     `of_base` is the change in per cent of the base; `symmetric` is 200 (best - base) / (best +
-    base), which the article prints as "% Improv.". The best of `n_rows` is not what one row would
-    give: `expected_gain_se` is how many standard errors the best of so many equal rows would be
-    above their mean.
+    base), which the article prints as "% Improv." in its own evaluation: the base by the target
+    alone, the others by the target and its alternatives. The best of `n_rows` is not what one row
+    would give: `expected_gain_se` is how many standard errors the best of so many equal rows would
+    be above their mean.
     """
 
     recommender: str
@@ -68,12 +69,14 @@ class Table:
     rows: tuple[tuple[str, tuple[float, ...]], ...]
     improvements: tuple[Improvement, ...]
     faults: tuple[str, ...]
+    is_articles: bool = False
 
     def record(self) -> dict[str, Any]:
         return {
             "turn": self.turn,
             "columns": [[name, one.name] for name, one in self.columns],
             "rows": [{"user": user, "means": list(means)} for user, means in self.rows],
+            "is_articles": self.is_articles,
             "improvements": [each.record() for each in self.improvements],
             "faults": list(self.faults),
         }
@@ -98,6 +101,7 @@ def results_table(experiment: Experiment, *, turn: int | None = None) -> Table:
         rows=tuple(rows),
         improvements=tuple(_improvements(columns, rows)),
         faults=tuple(_faults(experiment, columns, rows)),
+        is_articles=experiment.settings.is_articles,
     )
 
 
@@ -139,7 +143,12 @@ def _faults(
     rows: Sequence[tuple[str, tuple[float, ...]]],
 ) -> Iterator[str]:
     """Cells that cannot be, which would be a fault of this program."""
-    is_single = experiment.settings.qrels == "target"
+    qrels = experiment.settings.qrels
+    single = [
+        user.name
+        for user in experiment.users
+        if qrels == "target" or (qrels == "accepted" and user.accepts == "target")
+    ]
     for name in experiment.outcomes:
         cells = {
             user: {
@@ -149,8 +158,8 @@ def _faults(
             }
             for user, means in rows
         }
-        single = list(cells) if is_single and experiment.settings.carry != "one" else []
-        for fault in impossible_cells(cells, single_relevant=single, rr_cutoff=10):
+        bounded = [] if experiment.settings.carry == "one" else single
+        for fault in impossible_cells(cells, single_relevant=bounded, rr_cutoff=10):
             if "very same values" not in fault:
                 yield f"{name}, {fault}"
 
@@ -162,7 +171,8 @@ def as_text(table: Table) -> Iterator[tuple[str, ...]]:
         yield (user, *(f"{value:.3f}" for value in means))
     if table.improvements:
         yield ("best - base, % of base", *(_percent(i.of_base) for i in table.improvements))
-        yield ("best - base, symmetric %", *(_percent(i.symmetric) for i in table.improvements))
+        symmetric = "% Improv." if table.is_articles else "best - base, symmetric %"
+        yield (symmetric, *(_percent(i.symmetric) for i in table.improvements))
 
 
 def _percent(value: float) -> str:

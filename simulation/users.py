@@ -2,8 +2,8 @@
 
 SimBase keeps its target. MetaSimTol takes an alternative after some turns, MetaSimProb then only
 with some probability, and only where the last recommendation was a loss. The article and the
-program released with it differ in six choices, each a parameter here (M. Vlachou, 2025.
-Fashion-AlterEval. RecSys 2025, algorithms 1 and 2, and its notebooks):
+program released with it differ in four choices, each a parameter here (M. Vlachou, 2025.
+Fashion-AlterEval. RecSys 2025, sections 4.1 and 5.2, algorithms 1 and 2, and its notebooks):
 
 ============================  ==========  =======================
 choice                        ``paper``   ``released``
@@ -12,10 +12,11 @@ choice                        ``paper``   ``released``
 ``switches_on``               loss        gain: a distance is taken for a similarity
 ``on_equal``                  keep        switch
 ``alternative``               nearest     first judged, in MetaSimProb; nearest in MetaSimTol
-``target_among``              no          yes, appended last
 ============================  ==========  =======================
 
-In both, an alternative is chosen anew at each turn, and a loss is measured to the original target.
+In both, the target is among the alternatives (``target_among``; section 4.1: "we choose to
+consider the target as part of the alternatives"), and is appended last. An alternative is chosen
+anew at each turn, and a loss is measured to the original target.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class MetaUser:
     switches_on: Change = "loss"
     on_equal: Equal = "keep"
     alternative: Alternative = "nearest"
-    target_among: bool = False
+    target_among: bool = True
     sticky: bool = False
     accepts: Accepts = "target and alternatives"
     leave_hazard: float = 0.0
@@ -217,7 +218,7 @@ def of_mode(kind: Kind, mode: Mode) -> MetaUser:
     """The choices of the article, or of the program released with it."""
     require_one_of(mode=(mode, get_args(Mode)))
     if kind == "base":
-        return MetaUser(kind=kind, accepts="target", mode=mode)
+        return MetaUser(kind=kind, accepts="target", target_among=False, mode=mode)
     if mode == "paper":
         return MetaUser(kind=kind)
     return MetaUser(
@@ -226,7 +227,6 @@ def of_mode(kind: Kind, mode: Mode) -> MetaUser:
         switches_on="gain",
         on_equal="switch",
         alternative="first" if kind == "prob" else "nearest",
-        target_among=True,
         mode="released",
     )
 

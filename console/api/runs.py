@@ -56,9 +56,9 @@ class ExperimentRunInput(Input):
         max_length=100,
     )
     mode = serializers.ChoiceField(choices=_choices("mode"), default="paper")
-    qrels = serializers.ChoiceField(choices=_choices("qrels"), default="target and alternatives")
+    qrels = serializers.ChoiceField(choices=_choices("qrels"), default="accepted")
     relevant_from = serializers.IntegerField(default=1, min_value=1, max_value=100)
-    carry = serializers.ChoiceField(choices=_choices("carry"), default="same list")
+    carry = serializers.ChoiceField(choices=_choices("carry"), default="one")
     repeats = serializers.BooleanField(
         default=True, help_text="Whether an item may be shown twice in a dialogue."
     )

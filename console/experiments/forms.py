@@ -19,6 +19,7 @@ from simulation.models.catalogues import NAME_LENGTH
 from simulation.names import named_user
 from simulation.plans import EMBEDDING, MOST_TOLERANCE, RANDOM, Plan, controls, plan_of
 from simulation.stored_catalogues import MOST_DRAWN
+from simulation.stored_experiments import FORM
 from simulation.users import NAMES, Kind, Mode
 
 COMMON = ("nDCG@10", "RR@10", "Success@1", "nDCG@5", "P@5", "Success@10")
@@ -93,6 +94,12 @@ class RunForm(forms.Form):
             ("released", gettext_lazy("its program: turns count from 0, a gain makes them switch")),
         ],
     )
+    target_among = forms.BooleanField(
+        label=gettext_lazy("The target is among its alternatives, as in the article"),
+        required=False,
+        initial=True,
+        help_text=gettext_lazy("A user may switch back to the target if it is the nearest."),
+    )
     sticky = forms.BooleanField(
         label=gettext_lazy("Who switched stays with that alternative"), required=False
     )
@@ -106,6 +113,13 @@ class RunForm(forms.Form):
     qrels = forms.ChoiceField(
         label=gettext_lazy("What is relevant"),
         choices=[
+            (
+                "accepted",
+                gettext_lazy(
+                    "as in the article: the target for SimBase, the target and its alternatives "
+                    "for other users"
+                ),
+            ),
             ("target and alternatives", gettext_lazy("the target and its alternatives")),
             ("target", gettext_lazy("the target alone")),
             ("alternatives", gettext_lazy("the alternatives alone")),
@@ -120,9 +134,9 @@ class RunForm(forms.Form):
     carry = forms.ChoiceField(
         label=gettext_lazy("After a dialogue has ended"),
         choices=[
+            ("one", gettext_lazy("every measure is 1, as in the article")),
             ("same list", gettext_lazy("its last list counts on")),
             ("found alone", gettext_lazy("a list of the item found alone counts")),
-            ("one", gettext_lazy("every measure is 1")),
             ("none", gettext_lazy("the lists of the turns that would have followed count")),
         ],
     )
@@ -203,6 +217,7 @@ class RunForm(forms.Form):
         tolerances = [int(each) for each in numbers(data["tolerances"], whole=True)]
         users = [f"base{own}"]
         own += ",sticky=yes" if data["sticky"] else ""
+        own += "" if data["target_among"] else ",target_among=no"
         if TOL in data["kinds"]:
             users += [f"tol:{tolerance}{own}" for tolerance in tolerances]
         if PROB in data["kinds"]:
@@ -325,10 +340,12 @@ def are_same_users(names: Sequence[str], others: Sequence[str], *, mode: Mode) -
     }
 
 
-def initial_of(rules: Mapping[str, Any]) -> dict[str, Any]:
-    """What the fields hold for rules of an experiment that was run."""
+def initial_of(rules: Mapping[str, Any], *, form: int = FORM) -> dict[str, Any]:
+    """What the fields hold for rules of an experiment that was run, with results of a form."""
     specs = [name.split(",")[0].split(":") for name in rules["users"]]
     choices = dict(part.split("=") for name in rules["users"] for part in name.split(",")[1:])
+    # The article's users had their target among the alternatives from form 4 on.
+    usual = "no" if form < 4 and rules["mode"] == "paper" else "yes"
     of_others = [spec for spec in specs if len(spec) > 1]
     return {
         "recommenders": rules["recommenders"],
@@ -340,6 +357,7 @@ def initial_of(rules: Mapping[str, Any]) -> dict[str, Any]:
         "measures": rules["measures"],
         "mode": rules["mode"],
         "sticky": choices.get("sticky") == "yes",
+        "target_among": choices.get("target_among", usual) == "yes",
         "leave_hazard": float(choices.get("leave_hazard", 0)),
         "qrels": rules["qrels"],
         "relevant_from": rules["relevant_from"],

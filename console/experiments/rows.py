@@ -19,6 +19,7 @@ from simulation.models import (
     SwitchCount,
     TurnResult,
 )
+from simulation.outcomes import EVALUATION_BY_MODE
 
 USER_FIELDS = (
     *("name", "kind", "mode", "tolerance", "p_switch", "turn_base", "switches_on", "on_equal"),
@@ -90,6 +91,17 @@ class StoredRun:
     def measures(self) -> list[str]:
         measures: list[str] = self.version.rules["measures"]
         return measures
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether each user is evaluated by what it accepts, SimBase by the target alone."""
+        return bool(self.version.rules["qrels"] == "accepted")
+
+    @property
+    def is_articles(self) -> bool:
+        """Whether lists are evaluated as in the article's Table 3."""
+        rules = self.version.rules
+        return (rules["qrels"], rules["carry"]) == EVALUATION_BY_MODE["paper"]
 
     @property
     def last_turn(self) -> int:

@@ -35,6 +35,7 @@ class ExperimentAnswer:
     comparisons: Sequence[ComparisonRow]
     causes: Sequence[CauseRow]
     improvements: Sequence[ImprovementRow]
+    is_mixed: bool = False
 
     @cached_property
     def best(self) -> dict[str, tuple[str, bool | None]]:
@@ -182,13 +183,19 @@ class ExperimentAnswer:
         if not rows:
             return
         differ = [row for row in rows if (row.p_adjusted or 1.0) < SIGNIFICANT]
-        yield CodedText(
-            _(
+        if self.is_mixed:
+            text = _(
+                "Of {n} comparisons of a user, evaluated by target and alternatives, with SimBase, "
+                "evaluated by the target alone, {differ} differ by more than chance explains (p "
+                "after Holm below .05)."
+            )
+        else:
+            text = _(
                 "Of {n} comparisons of a user with SimBase under the same qrels, {differ} differ "
                 "by more than chance explains (p after Holm below .05)."
-            ).format(n=len(rows), differ=len(differ)),
-            code="users_differ",
-        )
+            )
+        code = "users_differ_mixed" if self.is_mixed else "users_differ"
+        yield CodedText(text.format(n=len(rows), differ=len(differ)), code=code)
 
     def _best_of_many(self) -> Iterator[str]:
         means: dict[str, list[float]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
 
 from django.utils.translation import gettext as _
@@ -14,9 +14,18 @@ from validation.documents.documents import Cell, Column, Number, P, Table
 
 BOLD = gettext_lazy(
     "Bold: the highest of its column, unless all rows are equal. Percentages are of the "
-    "best user beside SimBase, whom the last row names, against SimBase: % of base is 100 "
-    "(best − base) / base; symmetric % is 200 (best − base) / (best + base), which the "
-    "article prints as “% Improv.”."
+    "best user next to SimBase, whom the last row names, against SimBase. % of base is 100 "
+    "(best − base) / base; symmetric % is 200 (best − base) / (best + base)."
+)
+MIXED = gettext_lazy(
+    "SimBase is evaluated by the target alone, the other users by the target and its alternatives."
+)
+MIXED_TESTS = gettext_lazy(
+    "A difference from SimBase is therefore one of users and relevant items together; "
+    "“User and qrels, apart” has each."
+)
+IMPROVEMENT = gettext_lazy(
+    "With this evaluation the symmetric % is what the article prints as “% Improv.”."
 )
 METHODS = {
     "Student's t": gettext_lazy("Student's t of {measures}"),
@@ -40,8 +49,17 @@ def results_table(run: StoredRun) -> Table:
         ),
         columns,
         rows,
-        note=f"{BOLD} {_methods(run)}".rstrip(),
+        note=" ".join(str(text) for text in _notes(run)).rstrip(),
     )
+
+
+def _notes(run: StoredRun) -> Iterator[str]:
+    yield BOLD
+    if run.is_mixed:
+        yield MIXED
+    if run.is_articles:
+        yield IMPROVEMENT
+    yield _methods(run)
 
 
 def _mean(run: StoredRun, user: str, name: str, measure: str) -> Cell:
@@ -85,7 +103,10 @@ def _improvement_rows(run: StoredRun) -> list[tuple[Cell, ...]]:
     cells = [rows[name, measure] for name in run.names for measure in run.measures]
     return [
         (_("best − SimBase, % of base"), *(_percent(row.percent_of_base) for row in cells)),
-        (_("best − SimBase, symmetric %"), *(_percent(row.percent_symmetric) for row in cells)),
+        (
+            _("% Improv. (symmetric)") if run.is_articles else _("best − SimBase, symmetric %"),
+            *(_percent(row.percent_symmetric) for row in cells),
+        ),
         (_("the best beside SimBase"), *(_best_of(run, row) for row in cells)),
     ]
 
@@ -147,7 +168,8 @@ def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
         note=_(
             "Paired over targets. p is adjusted by Holm's method over all comparisons of the "
             "result, whatever the measure; each interval is of its comparison alone."
-        ),
+        )
+        + (f" {MIXED} {MIXED_TESTS}" if run.is_mixed else ""),
     )
 
 

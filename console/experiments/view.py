@@ -69,6 +69,7 @@ class ExperimentView:
             self._of_measure(self.run.comparisons),
             self._of_measure(self.run.causes),
             self._of_measure(self.run.improvements),
+            self.run.is_mixed,
         )
 
     def _of_measure(self, rows: list[Any]) -> list[Any]:

@@ -16,6 +16,8 @@ from django.urls import reverse
 
 from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
+from console.experiments.forms import RunForm, initial_of
+from console.experiments.rows import StoredRun
 from console.experiments.sentences import ExperimentAnswer
 from simulation.models import (
     CauseRow,
@@ -52,6 +54,7 @@ FORM = {
     "seeds": "0",
     "measures": ["nDCG@10", "RR@10", "Success@1"],
     "mode": "paper",
+    "target_among": "on",
     "leave_hazard": "0",
     "qrels": "target and alternatives",
     "relevant_from": "1",
@@ -202,7 +205,7 @@ def test_files_hold_what_the_page_shows(rosa, shoes):
     assert len(record["tables"]["results"]) == 5 + 3
     assert len(content("targets.csv").splitlines()) == 2 * 5 * 3 * 30 + 1
     choices = [json.loads(line) for line in content("sensitivity.jsonl").splitlines()]
-    assert len(choices) == 2 * 5 * 3 * (3 + 4 + 7 + 3 + 4)
+    assert len(choices) == 2 * 5 * 3 * (4 + 4 + 7 + 3 + 4)
     own = [row for row in choices if (row["choice"], row["value"]) == ("turn", "7")]
     assert {row["tau"] for row in own} == {1.0}
     assert "tabular" in content("results.tex")
@@ -313,6 +316,49 @@ def test_another_run_begins_with_the_settings_of_the_one_before(rosa, shoes):
         "tol:1",
         "prob:1:0.75",
     ]
+
+
+def test_a_form_names_the_choices_of_the_article(rosa, shoes):
+    form = rosa.get(reverse("console:experiment", args=["shoes"])).context["form"]
+    assert form.initial["target_among"] is True
+    first = {name: form.fields[name].choices[0][0] for name in ("qrels", "carry", "mode")}
+    assert first == {"qrels": "accepted", "carry": "one", "mode": "paper"}
+    assert initial_of(RULES, form=3)["target_among"] is False
+    assert initial_of(RULES | {"mode": "released"}, form=3)["target_among"] is True
+    bound = RunForm((), {name: value for name, value in FORM.items() if name != "target_among"})
+    bound.is_valid()
+    assert bound.users() == [
+        "base",
+        *(f"tol:{t},target_among=no" for t in (2, 3)),
+        *(f"prob:{t}:0.75,target_among=no" for t in (2, 3)),
+    ]
+
+
+def test_the_page_of_a_mixed_table_has_the_articles_improvement(rosa, users, shoes):
+    rules = RULES | {"qrels": "accepted", "carry": "one", "users": ["base", "tol:2"]}
+    version = request_run(experiment=shoes, rules=rules, actor=users["owner"])
+    where = reverse("console:experiment", args=["shoes"])
+    view = rosa.get(f"{where}?version={version.number}").context["view"]
+    assert (view.run.is_mixed, view.run.is_articles) == (True, True)
+    assert "users_differ_mixed" in {getattr(each, "code", "") for each in view.answer.details}
+    target, wide = (
+        request_run(
+            experiment=shoes, rules=rules | {"qrels": qrels}, actor=users["owner"]
+        )
+        for qrels in ("target", "target and alternatives")
+    )
+    last = {
+        name: {key: row.mean for key, row in StoredRun(one).last.items()}
+        for name, one in (("mixed", version), ("target", target), ("wide", wide))
+    }
+    for (user, recommender, measure), mean in last["mixed"].items():
+        alone = last["target" if user == "SimBase" else "wide"]
+        assert mean == alone[user, recommender, measure]
+    for row in StoredRun(version).improvements:
+        name = row.recommender.name
+        base = last["target"]["SimBase", name, row.measure]
+        best = last["wide"]["MetaSimTol tolerance 2", name, row.measure]
+        assert row.percent_symmetric == pytest.approx(200 * (best - base) / (best + base))
 
 
 @pytest.mark.slow

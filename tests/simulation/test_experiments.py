@@ -3,26 +3,34 @@
 import json
 import re
 from dataclasses import replace
-from math import nan
+from math import log2, nan
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from console.experiments.forms import COMMON
+from console.simulations import Request, targets_of_qrels
 from presentation.theme import rendered, themed
 from simulation.comparisons import causes, compare_all
-from simulation.critics import AttributeCritic, Critic
+from simulation.critics import AttributeCritic, Critic, DirectionCritic
+from simulation.dialogue_log import DialogueLog
+from simulation.drawn_products import drawn_catalogue
 from simulation.experiments import Experiment, Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.impossible_cells import impossible_cells
+from simulation.names import named_catalogue, named_critic, named_recommender, named_user
 from simulation.outcomes import Qrels
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
 from simulation.sensitivity import sensitivity, with_share_judged
-from simulation.tables import expected_maximum, improvement, results_table
+from simulation.tables import as_text, expected_maximum, improvement, results_table
+from simulation.targets import targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
+from tests.annotation.importing import command_output
 from tests.codes import refused_naming
-from tests.simulation.conftest import drawn_shoes
+from tests.simulation.conftest import Script, drawn_shoes, line_catalogue
 
 NDCG = measure("nDCG@10")
 
@@ -45,7 +53,128 @@ def experiment() -> Experiment:
         (weak, critic),
         (EmbeddingRecommender(catalogue, critic), critic),
     ]
-    return run_experiment(catalogue, targets, users, recommenders, Settings(seeds=(0, 1)))
+    settings = Settings(seeds=(0, 1), qrels="target and alternatives", carry="same list")
+    return run_experiment(catalogue, targets, users, recommenders, settings)
+
+
+# Targets p5 (alternative p6) and p4 (alternative p9); every dialogue begins with p8 and is shown
+#   turn 1: p9 p10 p0     turn 2: p4 p5 p6     turn 3: p6 p7 p8     turn 4: p10 p0 p1
+# SimBase accepts its target alone: with p4 it ends at turn 2, with p5 never. The meta user, whose
+# patience outlasts the dialogue, ends at turn 1 with p9 in place of p4 and at turn 3 with p6 in
+# place of p5. By the article everything is 1 from there on; SimBase is judged by one relevant
+# item, the meta user by two, of which the gain at turn 2 is (1/log2 3 + 1/2) / (1 + 1/log2 3).
+GAIN = 1 / log2(3)
+MIXED = {
+    # turn: nDCG@3, RR@3, Success@1 of SimBase and of the meta user
+    1: ((0, 0, 0), (1 / 2, 1 / 2, 1 / 2)),
+    2: (((GAIN + 1) / 2, 3 / 4, 1 / 2), (((GAIN + 1 / 2) / (1 + GAIN) + 1) / 2, 3 / 4, 1 / 2)),
+    3: ((1 / 2, 1 / 2, 1 / 2), (1, 1, 1)),
+    4: ((1 / 2, 1 / 2, 1 / 2), (1, 1, 1)),
+}
+IMPROVEMENTS = {
+    2: (3.7599, 0, 0),  # 200 (.846711 - .815465) / (.846711 + .815465)
+    3: (200 / 3, 200 / 3, 200 / 3),  # 200 (1 - .5) / (1 + .5)
+}
+
+
+def line_experiment(settings: Settings) -> Experiment:
+    catalogue = line_catalogue()
+    accepted = {"p5": ["p6"], "p4": ["p9"]}
+    targets = targets_of(catalogue, accepted, starts={"p5": "p8", "p4": "p8"})
+    script = Script(catalogue, ["p9", "p4", "p6", "p10"])
+    users = [sim_base(), meta_sim_tol(9)]
+    return run_experiment(
+        catalogue, targets, users, [(script, DirectionCritic(catalogue))], settings
+    )
+
+
+@pytest.mark.parametrize("turn", MIXED)
+def test_the_articles_table_mixes_evaluations(turn: int) -> None:
+    """Section 5.2: the base by the classical evaluation, meta users by all that is relevant."""
+    measures = tuple(measure(name) for name in ("nDCG@3", "RR@3", "Success@1"))
+    experiment = line_experiment(Settings(n_turns=4, depth=3, measures=measures))
+    table = results_table(experiment, turn=turn)
+    assert table.is_articles
+    assert [means for _user, means in table.rows] == [pytest.approx(row) for row in MIXED[turn]]
+    if turn in IMPROVEMENTS:
+        improvements = [each.symmetric for each in table.improvements]
+        assert improvements == pytest.approx(IMPROVEMENTS[turn], abs=1e-3)
+    assert list(as_text(table))[-1][0] == "% Improv."
+    comparisons = compare_all(experiment, turn=turn)
+    base, meta = MIXED[turn]
+    assert [row.difference.delta for row in comparisons] == pytest.approx(np.subtract(meta, base))
+    wide = replace(experiment.settings, qrels="target and alternatives")
+    assert not results_table(line_experiment(wide), turn=turn).is_articles
+
+
+@pytest.mark.parametrize(("mode", "carry"), [("paper", "one"), ("released", "found alone")])
+def test_a_mode_evaluates_as_the_article_or_its_program(
+    tmp_path: Path, mode: str, carry: str
+) -> None:
+    options: dict[str, Any] = {"catalogue": "drawn:20", "turns": 2, "mode": mode, "json": True}
+    ids = drawn_catalogue(20).ids
+    (tmp_path / "q.qrels").write_text(f"{ids[1]} 0 {ids[2]} 1\n")
+    record = json.loads(command_output("simulate", qrels=tmp_path / "q.qrels", **options))
+    settings = record["settings"]
+    assert (settings["qrels"], settings["carry"]) == ("accepted", carry)
+    assert {row["target_among"] for row in record["users"] if row["kind"] != "base"} == {True}
+    chosen = {"evaluate": "target", "carry": "same list"}
+    record = json.loads(command_output("simulate", qrels=tmp_path / "q.qrels", **options, **chosen))
+    assert (record["settings"]["qrels"], record["settings"]["carry"]) == ("target", "same list")
+
+
+def test_the_articles_user_in_the_example_of_the_documentation() -> None:
+    """docs/examples/judged.qrels, every choice and measure computed again by loops over the log."""
+    request = Request(
+        catalogue="drawn:300",
+        qrels=Path("docs/examples/judged.qrels"),
+        recommenders=("embedding:0.5",),
+        users=("tol:1", "tol:1,target_among=yes", "tol:1,target_among=no"),
+        choices={},
+        settings=Settings(qrels="target and alternatives", carry="same list"),
+    )
+    users = [named_user(name, mode="paper") for name in request.users]
+    assert users[0] == users[1]
+    found = {}
+    for user in users[1:]:
+        catalogue = named_catalogue(request.catalogue, seed=0)
+        critic = named_critic(catalogue)
+        recommender = named_recommender(request.recommenders[0], catalogue, critic)
+        targets = targets_of_qrels(request, catalogue, request.qrels)
+        experiment = run_experiment(
+            catalogue, targets, [user], [(recommender, critic)], request.settings
+        )
+        [row] = results_table(experiment).rows
+        [n_switches] = experiment.logs["embedding:0.5"].n_switches()
+        by_loops = looped(experiment.logs["embedding:0.5"], user.target_among)
+        assert (n_switches, *row[1]) == pytest.approx(by_loops)
+        found[user.target_among] = (n_switches, round(row[1][2], 3), round(row[1][0], 3))
+    assert found == {False: (27, 0.889, 0.776), True: (17, 0.944, 0.798)}
+
+
+def looped(log: DialogueLog, target_among: bool) -> tuple[float, ...]:
+    """Switches, and the means of nDCG@10, RR@10 and Success@1 at the last turn, by loops."""
+    places = log.catalogue.embeddings
+    n_switches, values = 0, []
+    for row, target in enumerate(log.targets.target.tolist()):
+        alternatives = [one for one in log.targets.alternatives[row].tolist() if one >= 0]
+        accepted = {target, *alternatives}
+        shown = log.shown[0, 0, row].tolist()
+        end = next((turn for turn, item in enumerate(shown) if item in accepted), None)
+        for critique in range(1, log.n_turns if end is None else end):
+            others = alternatives + ([target] if target_among else [])
+            here = places[shown[critique]]
+            distances = [float(((places[one] - here) ** 2).sum()) for one in others]
+            in_mind = others[distances.index(min(distances))]
+            assert log.in_force[0, 0, row, critique] == in_mind
+            n_switches += in_mind != target
+        last = log.n_turns if end is None else end
+        ranking = enumerate(log.rankings(last)[0, 0, row], 1)
+        hits = [rank for rank, item in ranking if item in accepted]
+        ideal = sum(1 / log2(rank + 1) for rank in range(1, min(len(accepted), 10) + 1))
+        gain = sum(1 / log2(rank + 1) for rank in hits if rank <= 10)
+        values.append((gain / ideal, 1 / hits[0] if hits else 0.0, float(hits[:1] == [1])))
+    return (n_switches, *np.mean(values, axis=0))
 
 
 def test_targets_to_which_nothing_is_relevant_are_noted_where_they_lower_the_means() -> None:

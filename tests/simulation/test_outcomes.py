@@ -73,6 +73,9 @@ SECOND = (1 / log2(3) + 1 / 2) / IDEAL
             [0, 1 / 2, 1, 0],
             [0, 0, 1, 0],
         ),
+        # Each by what it accepts: the base user as by the target alone, the other as by all.
+        ("accepted", "one", 0, [0, 1 / log2(3), 0, 0], [0, 1 / 2, 0, 0], [0, 0, 0, 0]),
+        ("accepted", "one", 1, [0, SECOND, 1, 1], [0, 1 / 2, 1, 1], [0, 0, 1, 1]),
         # Content with an alternative that the qrels do not hold.
         ("target", "one", 1, [0, 1 / log2(3), 0, 0], [0, 1 / 2, 0, 0], [0, 0, 0, 0]),
         ("alternatives", "same list", 1, [0, 1 / 2, 1, 1], [0, 1 / 3, 1, 1], [0, 0, 1, 1]),

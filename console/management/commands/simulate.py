@@ -12,7 +12,7 @@ from presentation.theme import rendered, themed
 from simulation.experiments import Experiment, Settings
 from simulation.figures import pictures
 from simulation.names import CATALOGUES, RECOMMENDERS, USERS
-from simulation.outcomes import Carry, Qrels
+from simulation.outcomes import EVALUATION_BY_MODE, Carry, Qrels
 from simulation.reports import report, report_text
 from simulation.users import Mode
 from stats.ranking import measure
@@ -69,7 +69,7 @@ class Command(BaseCommand):
             "--mode",
             choices=get_args(Mode),
             default="paper",
-            help="users as Fashion-AlterEval's article has them, or as its program does (paper)",
+            help="users and evaluation as in Fashion-AlterEval's article or in its program (paper)",
         )
         parser.add_argument(
             "--turn-base",
@@ -99,14 +99,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--evaluate",
             choices=get_args(Qrels),
-            default=get_args(Qrels)[1],
-            help=f"which items count as right ({get_args(Qrels)[1]})",
+            help="which items are relevant; accepted: the target for SimBase, the target and its "
+            "alternatives for the others, as in the article (the mode's)",
         )
         parser.add_argument(
             "--carry",
             choices=get_args(Carry),
-            default=get_args(Carry)[0],
-            help=f"what counts at turns after a dialogue's end ({get_args(Carry)[0]})",
+            help="what counts at turns after a dialogue's end; one: every measure is 1, as in the "
+            "article (the mode's)",
         )
         parser.add_argument(
             "--measure",
@@ -168,13 +168,14 @@ def _request(options: dict[str, Any]) -> Request:
         choices["sticky"] = True
     names = options["measure"] or ["nDCG@10", "RR@10", "Success@1"]
     seeds = tuple(dict.fromkeys(options["seed"] or [0]))
+    qrels, carry = EVALUATION_BY_MODE[options["mode"]]
     settings = Settings(
         n_turns=options["turns"],
         seeds=seeds,
         repeats=not options["no_repeats"],
         measures=tuple(measure(name) for name in dict.fromkeys(names)),
-        qrels=options["evaluate"],
-        carry=options["carry"],
+        qrels=options["evaluate"] or qrels,
+        carry=options["carry"] or carry,
     )
     return Request(
         catalogue=options["catalogue"],

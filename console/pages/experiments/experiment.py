@@ -108,7 +108,8 @@ def _form(
     if not may(request, Permission.ANALYSE):
         return None
     data = request.POST if request.method == "POST" else None
-    return RunForm(trained_choices(row), data, initial=initial_of(version.rules) if version else {})
+    initial = initial_of(version.rules, form=version.form) if version else {}
+    return RunForm(trained_choices(row), data, initial=initial)
 
 
 def _page(

@@ -76,7 +76,7 @@ def test_what_is_left_out_is_as_the_page_begins(reader, alternatives):
             name: "paper" if name == "mode" else "" if field.initial is None else field.initial
             for name, field in RunForm.base_fields.items()
         }
-        | {"qrels": "target and alternatives", "carry": "same list"},
+        | {"qrels": "accepted", "carry": "one"},
     )
     assert form.is_valid(), form.errors
     assert ExperimentVersion.objects.get().rules == form.rules
