@@ -210,7 +210,11 @@ def share_over_workers(workers: pd.Series[Any], values: Floats, confidence: floa
 
 
 def switch_probability(user: MetaUser, decisions: pd.DataFrame) -> Floats:
-    """How probable a switch is at each decision by a simulated user's rule."""
+    """How probable a switch is at each decision by a simulated user's rule.
+
+    Decisions do not say which item is the nearest; a user who has the target among the
+    alternatives may keep it when its rule says to switch, which is not counted here.
+    """
     delta = decisions["delta"].to_numpy(dtype=np.float64)
     is_spared = decisions["turn"].to_numpy() - 1 < user.n_spared
     if user.kind == "base":

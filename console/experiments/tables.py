@@ -49,16 +49,16 @@ def results_table(run: StoredRun) -> Table:
         ),
         columns,
         rows,
-        note=" ".join(str(text) for text in _notes(run)).rstrip(),
+        note=" ".join(_notes(run)).rstrip(),
     )
 
 
 def _notes(run: StoredRun) -> Iterator[str]:
-    yield BOLD
+    yield str(BOLD)
     if run.is_mixed:
-        yield MIXED
+        yield str(MIXED)
     if run.is_articles:
-        yield IMPROVEMENT
+        yield str(IMPROVEMENT)
     yield _methods(run)
 
 

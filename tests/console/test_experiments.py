@@ -342,9 +342,7 @@ def test_the_page_of_a_mixed_table_has_the_articles_improvement(rosa, users, sho
     assert (view.run.is_mixed, view.run.is_articles) == (True, True)
     assert "users_differ_mixed" in {getattr(each, "code", "") for each in view.answer.details}
     target, wide = (
-        request_run(
-            experiment=shoes, rules=rules | {"qrels": qrels}, actor=users["owner"]
-        )
+        request_run(experiment=shoes, rules=rules | {"qrels": qrels}, actor=users["owner"])
         for qrels in ("target", "target and alternatives")
     )
     last = {
