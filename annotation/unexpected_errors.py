@@ -36,13 +36,14 @@ def fail_with_fault(
 
     `refusals` are the errors that the handler raises for people.
     """
+    expected: tuple[type[Exception], ...] = (*refusals, *PASSING)
 
     def decorate(handler: Callable[[RunningJob], str]) -> Callable[[RunningJob], str]:
         @wraps(handler)
         def handle(running: RunningJob) -> str:
             try:
                 return handler(running)
-            except (*refusals, *PASSING):
+            except expected:
                 raise
             except Exception as error:
                 logger.exception("'%s' (job %s) broke off", running.job, running.job.pk)

@@ -5,14 +5,21 @@ import json
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from django.urls import reverse
 
+from accounts.models import User
+from accounts.teams import create_team
 from annotation.exceptions import AnnotationError
 from annotation.models import Study, Upload
 from annotation.unexpected_errors import fail_with_fault
 from annotation.uploads import JOBS
 from error_codes import InvalidValue
+from retrieval.collections import create_collection
+from retrieval.file_readings import READERS
+from retrieval.models import CollectionFile
 from tests.codes import codes_on
 from tests.console.test_label_uploads import TABLE, page_of, said_of, send, to
+from tests.retrieval.collections import add_file
 from work import registry
 from work.execution import RunningJob, run_job
 from work.models import Job
@@ -108,3 +115,23 @@ def test_an_export_of_empty_answers_only_is_refused_on_its_page(rosa: Client) ->
     assert "no_answers" in codes_on(page.content.decode())
     rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
     assert not Study.objects.exists()
+
+
+def test_an_error_of_the_program_is_a_fault_of_a_collections_file(
+    rosa: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = User.objects.get(username="rosa")
+    collection = create_collection(
+        name="Tracks", team=create_team(name="Lab", owner=owner), actor=owner
+    )
+
+    def read(path: object) -> None:
+        raise TypeError("a list")
+
+    monkeypatch.setitem(READERS, CollectionFile.Kind.QRELS, read)
+    file = add_file(collection, "q.txt", "t1 0 d1 1\n")
+    file.refresh_from_db()
+    assert file.n_faults == 1
+    assert not file.is_usable
+    page = rosa.get(reverse("console:collection-files", args=[collection.slug]))
+    assert [one.pk for one in page.context["faulty"]] == [file.pk]

@@ -450,3 +450,16 @@ def test_what_is_undefined_has_a_reason_whatever_the_tables_are(odd, test):
         assert (row["rank"] is None) == (row["cluster"] is None) == (row["value"] is None)
     for row in content["comparisons"]:
         assert (row["p"] is None) == (row["reason"] is not None)
+
+
+@pytest.mark.parametrize("resample", ["items", "systems", "both"])
+def test_an_item_that_a_metric_did_not_score_is_left_out_of_its_rows(resample):
+    human, scores = biased_tables()
+    gap = (scores["metric"] == "A") & (scores["item"] == scores["item"].iloc[0])
+    settings = Settings(coefficients=EVERY, n_resamples=20, resample=resample)
+    report = report_from_tables(human, scores[~gap], settings)
+    rows = {(row.metric, row.level, row.coefficient): row for row in report.correlations}
+    assert len(rows) == 2 * (7 + 6 + 6)
+    for (metric, _level, _coefficient), row in rows.items():
+        assert row.value is not None
+        assert row.n_items == (39 if metric == "A" else 40)

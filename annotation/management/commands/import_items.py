@@ -93,11 +93,13 @@ class Command(BaseCommand):
             "candidates": items.n_candidates,
             "systems": items.n_systems,
             "left_out": items.n_faulty,
-            "notes": items.notes(),
+            "notes": (notes := items.notes()),
         }
         if options["dry_run"]:
-            notes = "".join(f" {note}." for note in summary["notes"])
-            text = f"{table.path.name}: {_in_words(summary, mapping)}{notes} Nothing was imported."
+            sentences = "".join(f" {note}." for note in notes)
+            text = (
+                f"{table.path.name}: {_in_words(summary, mapping)}{sentences} Nothing was imported."
+            )
             self.stdout.write(json.dumps(summary, ensure_ascii=False) if options["json"] else text)
             return
         imported = import_study(
