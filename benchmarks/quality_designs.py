@@ -53,6 +53,7 @@ DESIGNS: Mapping[str, Design] = {
     "40 pages in all, 5 annotators each": Design(n_study_pages=40, n_per_page=5),
     "most ratings near the top": Design(center=1.5),
     "harsh and lenient raters, 4 of 12": Design(n_severe=4),
+    "harsh and lenient, near the top": Design(center=1.5, n_severe=4),
     "few HITs, 4 of 12": Design(n_few=4),
     "fast readers, short texts": Design(n_words=(8, 40), words_per_minute=(350.0, 500.0)),
     "noisy": Design(noise=(1.0, 2.0)),

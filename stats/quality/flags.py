@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -200,12 +201,18 @@ def _of_lines(evidence: Evidence, alpha: float) -> pd.DataFrame:
         return rows
     chances = constant_chances(*columns).merge(pages, on=["page", "annotator"])
     own = chances.groupby("annotator", observed=True)["chance"].sum()
-    within = unrelated_annotators(
-        *(ratings[name] for name in ("annotator", "unit", "page", "value"))
-    ).set_index("annotator")
-    follows = within["agreement"] > within["by_chance"]
+    # Within pages, and over all of them: an annotator at one end of the scale differs rarely.
+    follows = {
+        name for blocks in ("page", "question") for name in _related(ratings, ratings[blocks])
+    }
     is_explained = rows["annotator"].map(own) > MOST_OWN_SHARE * rows["n_hits"]
-    return rows[~(is_explained & rows["annotator"].map(follows).astype(bool))]
+    return rows[~(is_explained & rows["annotator"].isin(follows))]
+
+
+def _related(ratings: pd.DataFrame, blocks: pd.Series[Any]) -> Iterator[Hashable]:
+    """Annotators whose ratings agree with the others' better than random ones."""
+    table = unrelated_annotators(ratings["annotator"], ratings["unit"], blocks, ratings["value"])
+    yield from table.loc[table["agreement"] > table["by_chance"], "annotator"]
 
 
 def _of_speed(evidence: Evidence, alpha: float) -> pd.DataFrame:

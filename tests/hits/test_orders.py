@@ -9,7 +9,8 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from annotation.models import Candidate, Submission
+from annotation.evidence_versions import store_evidence
+from annotation.models import Candidate, Judgment, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import save_draft
@@ -23,6 +24,7 @@ from hits.orders import balanced_orders, is_even, order_rows, shown_order
 from hits.preflight import order_findings
 from hits.questions import task_page
 from hits.review import REJECT, decide, send_decisions
+from hits.review_rules import unflagged_assignments
 from hits.statements import OrderBalance, batch_report
 from marketplace.documents.questions import parse_question
 from marketplace.hits.assignments import accept_hit, return_assignment, submit_assignment
@@ -30,6 +32,7 @@ from marketplace.hits.late_answers import give_up
 from marketplace.models import Assignment as Taken
 from marketplace.models import Hit as MarketplaceHit
 from presentation.row_files import row_jsonl
+from tests.annotation.preferences import preferences
 from tests.annotation.studies import rating_study
 from tests.codes import codes_of
 from tests.hits.frames import frame_of
@@ -239,6 +242,26 @@ def test_simulated_workers_have_the_orders_of_the_protocol(live_server, client, 
         assert len(set(map(tuple, orders))) == 2
         if policy == "latin_square":
             assert set(places(orders).values()) == {3}
+
+
+@pytest.mark.django_db
+def test_a_worker_who_takes_the_first_shown_of_each_page_is_not_approved_by_rule(client, ann):
+    study = preferences(10)
+    batch = published_batch(study, client, max_assignments=1)
+    for hit in Hit.objects.of(batch):
+        order = shown_order(task_on(hit), "", slot=0)
+        choice = {"candidate": None, "question": "better", "value": order[0], "seconds": 1.2}
+        answer = answer_to(hit, {}, judgments=[choice], active_seconds=40)
+        submit(ann, hit.hit_id, answer=json.dumps(answer | {"order": order}))
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    first = Judgment.objects.filter(position=0, value=1)
+    # The order of a page does not depend on the systems.
+    assert 0 < first.filter(candidate__system="alpha").count() < first.count() == 10
+
+    flags = store_evidence(study).annotator_flags.filter(name="position")
+
+    assert list(flags.values_list("n", "n_hits", "expected")) == [(10, 10, 5)]
+    assert unflagged_assignments(study, hours=0) == []
 
 
 # Reports

@@ -219,6 +219,32 @@ def test_ten_preferences_for_the_first_shown_are_flagged_though_nobody_else_answ
     assert annotator_flags(Evidence(ratings=fixed)).empty
 
 
+@pytest.mark.parametrize(
+    "by_place",
+    [
+        pytest.param([1, 0.5, 0.5, 0], id="best-worst"),
+        pytest.param([0, 1 / 3, 2 / 3, 1], id="ranking from the bottom"),
+        pytest.param([1, 1, 0, 0], id="selection"),
+        pytest.param([0, 0, 1, 0], id="preference for the third"),
+    ],
+)
+def test_answers_by_position_are_flagged_whatever_is_asked(by_place):
+    rng = np.random.default_rng(2)
+    position = rng.permuted(np.tile(np.arange(4), (10, 1)), axis=1)
+    page, place = np.indices(position.shape)
+    columns = {
+        "page": page,
+        "unit": page * 4 + place,
+        "value": np.array(by_place)[position],
+        "order": page,
+        "position": position.astype(float),
+    }
+    ratings = pd.DataFrame({name: column.ravel() for name, column in columns.items()})
+    ratings = ratings.assign(annotator="w", question=0, is_compared=True)
+    [flag] = annotator_flags(Evidence(ratings=ratings)).to_dict("records")
+    assert (flag["flag"], flag["n"], flag["value"]) == ("position", 10, pytest.approx(1))
+
+
 @pytest.mark.parametrize("points", [0, 2, 5])
 def test_those_who_answer_by_position_are_found(points):
     design = Design(points=points, n_pages=12, fault=FIRST, n_faulty=2)
