@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from annotation.comparisons import COMPARED
+from annotation.effort import Effort
+from annotation.evidence import measured_efforts
 from annotation.frames import judgment_frame
 from annotation.models import (
     AnnotatorFlag,
@@ -26,15 +29,16 @@ if TYPE_CHECKING:
 REJECTED = {"submission__status": Submission.Status.REJECTED}
 
 
-def quality_evidence(study: Study) -> Evidence:
-    """All that annotators did in a study, as far as it was not rejected."""
+def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) -> Evidence:
+    """All that annotators did in a study, as far as it was not rejected; `efforts` are those of
+    `measured_efforts`, if they were read."""
     frame = judgment_frame(study)
     frame = frame.assign(position=random_positions(study, frame))
     return Evidence(
         checks=_checks(study),
         ratings=_ratings(study, frame),
         choices=_choices(study, frame),
-        pages=_pages(study),
+        pages=_pages(study, measured_efforts(study) if efforts is None else efforts),
         reasons=_reasons(study),
     )
 
@@ -126,7 +130,7 @@ def _order(study: Study) -> dict[tuple[str, str, int], float]:
     }
 
 
-def _pages(study: Study) -> pd.DataFrame:
+def _pages(study: Study, efforts: Mapping[int, Effort]) -> pd.DataFrame:
     words: defaultdict[int, int] = defaultdict(int)
     for pk, context in study.items.values_list("pk", "context"):
         words[pk] += count_words(context)
@@ -134,12 +138,12 @@ def _pages(study: Study) -> pd.DataFrame:
     for item, text in texts.iterator():
         words[item] += count_words(text)
     rows = Submission.objects.of(study).accepted().order_by("pk")
-    columns = ("annotator__pseudonym", "item", "active_seconds", "seconds")
     records = [
-        (annotator, item, seconds if active is None else active, words[item])
-        for annotator, item, active, seconds in rows.values_list(*columns)
+        (annotator, item, efforts[pk].seconds, words[item], efforts[pk].is_contradictory)
+        for pk, annotator, item in rows.values_list("pk", "annotator__pseudonym", "item")
+        if pk in efforts  # else it came meanwhile
     ]
-    frame = _frame(records, ["annotator", "page", "seconds", "words"])
+    frame = _frame(records, ["annotator", "page", "seconds", "words", "is_contradictory"])
     return frame.assign(seconds=frame["seconds"].astype("float64"))
 
 

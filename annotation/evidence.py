@@ -11,18 +11,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import F
-from django.db.models.functions import Coalesce
+from django.db.models import F, Max, Sum
+from django.db.models.functions import Coalesce, Length
 
-from annotation.models import Judgment, Question, Study, Submission
+from annotation.effort import Effort, read_events, server_times
+from annotation.models import Judgment, Question, Study, Submission, WrittenAnswer
 
 FAST, SAME, FAR, PASTED = "fast", "same", "far", "pasted"
+CONTRADICTORY = "contradictory"
+# The strongest kind first.
+SUBMISSION_FLAGS = (CONTRADICTORY, FAST, SAME, FAR, PASTED)
 FAST_SHARE = 1 / 3
 """Of the median time, below which a submission is flagged."""
 SAME_SHARE = 0.9
 FAR_SHARE = 0.3
+EFFORT_COLUMNS = (
+    *("seconds", "active_seconds", "events", "justification"),
+    *("is_simulated", "has_unproved_mark"),
+)
 LEAST_VALUES = 4
 """Fewer ratings on a page are the same too easily."""
 
@@ -36,6 +44,7 @@ class Measures:
     same_share: float | None
     distance: float | None
     is_pasted: bool
+    is_contradictory: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,12 +72,13 @@ class Evidence:
         """The flags of a submission, the strongest kind first."""
         limit_seconds = self.typical.get(FAST, 0) * FAST_SHARE
         checks = {
+            CONTRADICTORY: measured.is_contradictory,
             FAST: measured.seconds is not None and measured.seconds < limit_seconds,
             SAME: (measured.same_share or 0) >= SAME_SHARE,
             FAR: (measured.distance or 0) >= FAR_SHARE,
             PASTED: measured.is_pasted,
         }
-        return [name for name, is_hit in checks.items() if is_hit]
+        return [name for name in SUBMISSION_FLAGS if checks[name]]
 
     @cached_property
     def careful_hits(self) -> Counter[str]:
@@ -81,32 +91,60 @@ class Evidence:
 
 
 def _value(name: str, measured: Measures) -> float | None:
-    if name == PASTED:
-        return 1.0 if measured.is_pasted else 0.0
     values = {FAST: measured.seconds, SAME: measured.same_share, FAR: measured.distance}
     return values[name]
 
 
-def measured_evidence(study: Study) -> Evidence:
-    """Read every judgment of a study once, and measure its submissions."""
+def measured_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) -> Evidence:
+    """Read every judgment of a study once, and measure its submissions; `efforts` are those of
+    `measured_efforts`, if they were read."""
     questions = {question.pk: question for question in study.questions.all()}
     values = _values_by_submission(study)
     distances = _distances(values, questions)
-    rows = Submission.objects.of(study).accepted()
+    rows = Submission.objects.of(study).accepted().values_list("pk", "annotator", "pasted")
+    efforts = measured_efforts(study) if efforts is None else efforts
     measures = {
         pk: Measures(
             annotator=annotator,
-            seconds=seconds if active is None else active,
+            seconds=efforts[pk].seconds,
             same_share=_same_share(values.get(pk, []), questions),
             distance=distances.get(pk),
             is_pasted=bool(pasted),
+            is_contradictory=efforts[pk].is_contradictory,
         )
-        for pk, annotator, seconds, active, pasted in rows.values_list(
-            "pk", "annotator", "seconds", "active_seconds", "pasted"
-        )
+        for pk, annotator, pasted in rows
+        if pk in efforts  # else it came meanwhile
     }
     typical = _typical(measures.values())
     return Evidence(measures, typical, _careful(measures.values(), typical))
+
+
+def measured_efforts(study: Study, **filters: Any) -> dict[int, Effort]:
+    """The effort of each submission of a study by its key. A rejected one counts as the previous
+    submission of the next."""
+    times = Submission.objects.of(study).filter(**filters)
+    columns = ("pk", "annotator", "accepted_at", "submitted_at", "seconds")
+    server_seconds = server_times(times.values(*columns))
+    judged = Judgment.objects.filter(submission__in=times).order_by()
+    latest = dict(judged.values_list("submission").annotate(Max("seconds")))
+    written = WrittenAnswer.objects.filter(submission__in=times).order_by()
+    lengths = dict(written.values_list("submission").annotate(n=Sum(Length("text"))))
+    rows = times.values_list("pk", *EFFORT_COLUMNS)
+    efforts = {}
+    for pk, total, active, events, text, is_simulated, has_unproved_mark in rows.iterator():
+        read = read_events(events)
+        reported = [latest.get(pk), *(row[0] for row in read)]
+        efforts[pk] = Effort(
+            total_seconds=total,
+            server_seconds=server_seconds.get(pk, total),
+            active_seconds=active,
+            reported_seconds=max((one for one in reported if one is not None), default=None),
+            events=read,
+            n_characters=len(text) + lengths.get(pk, 0),
+            is_simulated=is_simulated,
+            has_unproved_mark=has_unproved_mark,
+        )
+    return efforts
 
 
 class _Value(NamedTuple):

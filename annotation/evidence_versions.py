@@ -10,12 +10,14 @@ from django.db import transaction
 
 from annotation.annotator_flags import flag_rows, quality_evidence
 from annotation.evidence import (
+    CONTRADICTORY,
     FAR,
     FAST,
-    PASTED,
     SAME,
+    SUBMISSION_FLAGS,
     Evidence,
     Flag,
+    measured_efforts,
     measured_evidence,
 )
 from annotation.models import (
@@ -44,7 +46,8 @@ def store_evidence(study: Study) -> EvidenceVersion:
     """
     # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
     study = Study.objects.get(pk=study.pk)
-    return _store(study, measured_evidence(study), quality_evidence(study))
+    efforts = measured_efforts(study)
+    return _store(study, measured_evidence(study, efforts), quality_evidence(study, efforts))
 
 
 @transaction.atomic
@@ -63,7 +66,7 @@ def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> Eviden
         n_submissions=len(evidence.measures),
         n_careful=hits["all"],
         **{name: evidence.typical.get(flag) for flag, name in TYPICAL.items()},
-        **{f"n_careful_{flag}": hits[flag] for flag in (FAST, SAME, FAR, PASTED)},
+        **{f"n_careful_{flag}": hits[flag] for flag in SUBMISSION_FLAGS},
     )
     flags = flag_rows(version, quality)
     AnnotatorFlag.objects.bulk_create(flags, batch_size=ROWS_AT_ONCE)
@@ -94,9 +97,12 @@ def _rows(
                 distance=measures.distance,
                 has_failed_check=submission in failed,
                 is_flagged=bool(names or against or submission in failed),
-                is_held=document is not None
-                and is_held(document, against, failed.get(submission, set())),
-                **{f"is_{name}": name in names for name in (FAST, SAME, FAR, PASTED)},
+                is_held=CONTRADICTORY in names
+                or (
+                    document is not None
+                    and is_held(document, against, failed.get(submission, set()))
+                ),
+                **{f"is_{name}": name in names for name in SUBMISSION_FLAGS},
             )
         )
     return rows
@@ -132,7 +138,7 @@ def flags_of(submission: Submission) -> list[Flag]:
     row: SubmissionEvidence | None = getattr(submission, "evidence", None)
     if row is None:
         return []
-    return [_flag(name, row) for name in (FAST, SAME, FAR, PASTED) if getattr(row, f"is_{name}")]
+    return [_flag(name, row) for name in SUBMISSION_FLAGS if getattr(row, f"is_{name}")]
 
 
 def _flag(name: str, row: SubmissionEvidence) -> Flag:

@@ -42,6 +42,7 @@ FLAG_TITLES = {
     "late_change": _("changed later"),
     "unrelated": _("unrelated to others"),
     "position": _("answers by position"),
+    "contradictory_times": _("contradictory times"),
 }
 
 

@@ -46,10 +46,11 @@ RULES = {
         ApproveRuleForm,
         Action.APPROVE,
         gettext_lazy(
-            "It leaves to you what was flagged by hand, failed a check, was too fast, has ratings "
-            "much alike or far from others’, or a pasted reason; all work of a worker who is "
-            "flagged; and what was not read or not measured. “Same device” and “amended” hold "
-            "nothing back: such work is taken if nothing else speaks against it."
+            "It leaves to you what was flagged by hand, failed a check, was too fast, has times "
+            "that contradict each other, ratings much alike or far from others’, or a pasted "
+            "reason; all work of a worker who is flagged; and what was not read or not measured. "
+            "“Same device” and “amended” hold nothing back: such work is taken if nothing else "
+            "speaks against it."
         ),
     ),
     "reject-fast": Rule(gettext_lazy("Reject what was too fast"), RejectRuleForm, Action.REJECT),
@@ -94,18 +95,17 @@ def _assignments_of(study: Study, name: str, values: dict[str, Any]) -> list[Ass
 
 @transaction.atomic
 def draft_by(
-    rule: Rule,
+    name: str,
     *,
     reviewer: User,
     study: Study,
     keys: Sequence[int],
     values: dict[str, Any],
 ) -> list[DraftDecision]:
-    """Draft for what a preview listed, less what was decided since."""
-    rows = Assignment.objects.filter(hit__batch__study=study, pk__in=keys[:MOST_ASSIGNMENTS])
-    assignments = list(rows.select_related("hit__batch__connection", "worker"))
-    if rule.action != Action.BONUS:
-        assignments = [one for one in assignments if one.status == "Submitted" and not one.decision]
+    """Draft for what a preview listed, except what the rule does not take any more."""
+    listed = set(keys[:MOST_ASSIGNMENTS])
+    assignments = [one for one in _assignments_of(study, name, values) if one.pk in listed]
+    rule = RULES[name]
     return draft_all(
         reviewer=reviewer,
         assignments=assignments,

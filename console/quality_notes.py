@@ -139,6 +139,10 @@ def _annotator_note(flag: AnnotatorFlag) -> FlagNote:
             _("answers by position"),
             _("{k} of {n} pages have their highest answer at the same position"),
         ),
+        "contradictory_times": (
+            _("contradictory times"),
+            _("{k} of {n} answers contradict the measured times"),
+        ),
     }[flag.name]
     title = _("Worker: {what}").format(what=sentence.format(k=flag.n_hits, n=flag.n))
     parts = []

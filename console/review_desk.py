@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.counts import counted
-from annotation.evidence import FAR, FAST, PASTED, SAME, Flag
+from annotation.evidence import CONTRADICTORY, FAR, FAST, PASTED, SAME, Flag
 from annotation.evidence_versions import flags_of
 from annotation.models import (
     EvidenceVersion,
@@ -205,7 +205,10 @@ def notes_on(assignment: Assignment, devices: Devices) -> list[FlagNote]:
     notes += annotator_notes(assignment.submission)
     notes += device_notes(assignment, devices)
     notes += check_notes(assignment.submission)
-    return [*notes, *(_note(flag) for flag in flags_of(assignment.submission))]
+    return [
+        *notes,
+        *(_note(flag, assignment.submission) for flag in flags_of(assignment.submission)),
+    ]
 
 
 def counted_reasons(assignments: Sequence[Assignment]) -> list[tuple[str, int]]:
@@ -217,8 +220,13 @@ def counted_reasons(assignments: Sequence[Assignment]) -> list[tuple[str, int]]:
     return counts.most_common()
 
 
-def _note(flag: Flag) -> FlagNote:
+def _note(flag: Flag, submission: Submission) -> FlagNote:
     short, title, others = {
+        CONTRADICTORY: (
+            _("times contradict"),
+            _("The answer contradicts the measured times"),
+            _contradiction(flag, submission),
+        ),
         FAST: (
             _("fast"),
             _("{seconds} for all of it").format(seconds=_duration(flag.value)),
@@ -252,6 +260,18 @@ def _note(flag: Flag) -> FlagNote:
         flag.n_careful,
     ).format(all=flag.n_careful, n=flag.n_careful_hit)
     return FlagNote(short, title, f"{others} {hits}".strip())
+
+
+def _contradiction(flag: Flag, submission: Submission) -> str:
+    if submission.has_unproved_mark:
+        return _(
+            "It is marked as simulated, and does not come from this site’s simulated annotators."
+        )
+    return _(
+        "The worker had at most {measured} for it: since they accepted it, or since they submitted "
+        "another page. The answer reports more. Workers who fill in several pages and then submit "
+        "them together look the same."
+    ).format(measured=_duration(flag.value))
 
 
 def _duration(seconds: float) -> str:

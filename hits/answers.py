@@ -14,6 +14,7 @@ from defusedxml import ElementTree
 from defusedxml.common import DefusedXmlException
 from django.utils.translation import gettext as _
 
+from annotation.effort import Event, read_events
 from annotation.models import Item, PlacedCheck
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
@@ -45,6 +46,8 @@ class Answer:
     pasted: bool
     consented_at: datetime | None
     is_simulated: bool = False
+    mark: str = ""
+    events: tuple[Event, ...] = ()
     checked: tuple[CheckedValue, ...] = ()
 
 
@@ -145,6 +148,8 @@ def read_answer_text(
         pasted=read_boolean(answer, "pasted") or any(each.pasted for each in reasons),
         consented_at=_consented_at(answer, document),
         is_simulated=read_boolean(answer, "simulated"),
+        mark=str(answer.get("mark", "")),
+        events=tuple(read_events(answer.get("events"))),
         checked=checked_values(checks, values.judged, document),
     )
 

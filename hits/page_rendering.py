@@ -25,6 +25,12 @@ WIDGETS = {
 }  # fmt: skip
 # Where a control of its own has no name, the group of its controls has.
 ROLES = {"radio": "radiogroup", "categories": "group", "best_worst": "group", "ranking": "group"}
+# Texts, which stay as they are; comments; and signs with the spaces around them.
+SPACED = re.compile(
+    r"""(?P<text>"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`)"""
+    r"| *//[^\n]*"
+    r"| *(?P<sign>=>|[!=]==|&&|\|\||[-+]?=|[{}(),;:?]) *"
+)
 SPEAKER = re.compile(r"([^\s:][^:\n]{0,39}):\s+(.*\S)")
 
 
@@ -86,7 +92,9 @@ def page_html(context: dict[str, Any]) -> str:
                 context["study"].kind,
                 *(part for part in ("line", "practice") if part in {*kinds, *parts}),
             ),
-            "js": script((*sorted(f"widgets/{kind}" for kind in kinds), "page", *parts, "end")),
+            "js": script(
+                (*sorted(f"widgets/{kind}" for kind in kinds), "events", "page", *parts, "end")
+            ),
             "texts": texts(
                 language,
                 context["study"].kind,
@@ -214,9 +222,10 @@ def style(kind: str, *others: str) -> SafeString:
 
 
 def _slim_script(name: str) -> str:
-    """Without its indentation and its lines of comment."""
+    """Without its indentation, its comments and the spaces around punctuation."""
     source = re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")
-    return re.sub(r"\s*\n\s*", "\n", source).strip()
+    source = re.sub(r"\s*\n\s*", "\n", source).strip()
+    return SPACED.sub(lambda match: match["text"] or match["sign"] or "", source)
 
 
 def _slim_style(name: str) -> str:

@@ -131,6 +131,8 @@ GERMAN = {
     "Read what is said beside each answer, then hand them in. You are paid all the same. No practice is left for you, so the HITs that come after it stay closed to you; all your other work is as before.":
         "Lesen Sie, was bei jeder Antwort steht, und geben Sie sie dann ab. Sie werden trotzdem bezahlt. Für Sie gibt es keine weitere Übung, daher bleiben Ihnen die HITs danach verschlossen; an Ihrer übrigen Arbeit ändert sich nichts.",
     "Hand in": "Abgeben",
+    "This page records when you begin and leave it, how much you paste, how fast you type and which questions come into view.":
+        "Diese Seite hält fest, wann Sie beginnen und sie verlassen, wie viel Sie einfügen, wie schnell Sie tippen und welche Fragen Sie sehen.",
 }  # fmt: skip
 ARABIC = {
     "This page needs JavaScript: without it no answer can be given. Allow JavaScript for this page and load it again, or return the HIT.":
@@ -246,6 +248,8 @@ ARABIC = {
     "Read what is said beside each answer, then hand them in. You are paid all the same. No practice is left for you, so the HITs that come after it stay closed to you; all your other work is as before.":
         "اقرأ ما كُتب بجانب كل إجابة ثم سلّمها. ستحصل على أجرك على أي حال. لم يبقَ لك تدريب آخر، لذا تبقى المهام التي تليه مغلقة أمامك؛ ولا يتغير شيء في بقية عملك.",
     "Hand in": "تسليم",
+    "This page records when you begin and leave it, how much you paste, how fast you type and which questions come into view.":
+        "تسجّل هذه الصفحة متى تبدأ ومتى تغادرها، وكم تلصق، وسرعة كتابتك، وأي الأسئلة ظهرت أمامك.",
 }  # fmt: skip
 TABLES = MappingProxyType({"de": GERMAN, "ar": ARABIC})
 

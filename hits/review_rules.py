@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from annotation.evidence_versions import store_evidence
 from annotation.models import EvidenceVersion
-from annotation.protocols.documents import read_document
 from hits.drafts import Action, draft_decision
 from hits.models import Assignment, AssignmentRecordQuerySet, DraftDecision, Payment
 from hits.payments import bonus_purpose
@@ -35,26 +34,23 @@ def held_back(study: Study, *, hours: float) -> list[Assignment]:
 
 
 def measure_holds(study: Study) -> None:
-    """See that what a protocol holds is measured of the judgments as they are; nothing is where no
-    version holds anything."""
-    documents = [read_document(row.document) for row in study.protocols.all()]
-    is_holding = any(
-        document.holding_flags or any(check.holds_work for check in document.checks)
-        for document in documents
-    )
+    """Measure the submissions, unless that was done for the judgments as they are: what is held
+    for a person is known then."""
     newest = EvidenceVersion.objects.of(study).newest()
-    is_current = newest is not None and newest.judgments_version == study.judgments_version
-    if is_holding and not is_current:
+    if newest is None or newest.judgments_version != study.judgments_version:
         store_evidence(study)
 
 
 def fast_assignments(study: Study, *, divisor: float) -> list[Assignment]:
-    """Those that took less than this part of the median time."""
+    """Those that took less than this part of the median time, by the page's time or by the time
+    since accepting. Whoever fills in several pages and then submits them together did not work
+    fast, though little time passes between the submissions."""
     version = EvidenceVersion.objects.of(study).newest()
     if version is None or version.typical_seconds is None:
         return []
     limit = version.typical_seconds / divisor
-    return list(_waiting(study).filter(submission__evidence__seconds__lt=limit))
+    is_fast = Q(submission__seconds__lt=limit) | Q(submission__active_seconds__lt=limit)
+    return list(_waiting(study).filter(is_fast, submission__evidence__seconds__lt=limit))
 
 
 def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[Assignment]:

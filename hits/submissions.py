@@ -16,6 +16,7 @@ from annotation.pseudonyms import pseudonym
 from annotation.versions import count_judgments_change
 from hits.answers import Answer, read_answer
 from hits.checked_pages import checks_on
+from hits.crowd.marks import is_proved
 from hits.exceptions import AlreadyJudged, AnswerUnreadable
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch, Message, Payment
 
@@ -198,6 +199,8 @@ def _new_submission(assignment: Assignment, annotator: Annotator, answer: Answer
         active_seconds=answer.active_seconds,
         pasted=answer.pasted,
         is_simulated=answer.is_simulated,
+        has_unproved_mark=answer.is_simulated and not is_proved(answer.mark, assignment),
+        events=answer.events,
     )
     Judgment.objects.bulk_create(
         Judgment(

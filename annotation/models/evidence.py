@@ -44,6 +44,7 @@ class EvidenceVersion(models.Model):
     n_careful_same = models.PositiveIntegerField(default=0)
     n_careful_far = models.PositiveIntegerField(default=0)
     n_careful_pasted = models.PositiveIntegerField(default=0)
+    n_careful_contradictory = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = EvidenceVersionQuerySet.as_manager()
@@ -72,12 +73,16 @@ class SubmissionEvidence(models.Model):
     is_same = models.BooleanField(default=False)
     is_far = models.BooleanField(default=False)
     is_pasted = models.BooleanField(default=False)
+    is_contradictory = models.BooleanField(
+        default=False, help_text="Whether the answer's times contradict the server's."
+    )
     has_failed_check = models.BooleanField(default=False)
     is_flagged = models.BooleanField(
         default=False, help_text="Whether it is any of these, or its annotator has a flag."
     )
     is_held = models.BooleanField(
-        default=False, help_text="By the protocol, until a person has looked."
+        default=False,
+        help_text="Until a person has looked: by the protocol, or for contradictory times.",
     )
 
     def __str__(self) -> str:
@@ -86,7 +91,8 @@ class SubmissionEvidence(models.Model):
     @cached_property
     def measures(self) -> dict[str, Any]:
         """The measures by the name of the flag that rests on each."""
-        return {"fast": self.seconds, "same": self.same_share, "far": self.distance}
+        times = {"contradictory": self.seconds, "fast": self.seconds}
+        return times | {"same": self.same_share, "far": self.distance}
 
 
 class AnnotatorFlag(models.Model):

@@ -97,6 +97,13 @@ class Submission(models.Model):
     is_simulated = models.BooleanField(
         default=False, help_text="Whether the answer says that no person gave it."
     )
+    has_unproved_mark = models.BooleanField(
+        default=False,
+        help_text="Whether the answer says so, and does not come from this site's simulated crowd.",
+    )
+    events = models.JSONField(
+        default=list, blank=True, help_text="What the work page recorded (annotation/effort.py)."
+    )
     flag_reason = models.CharField(
         max_length=200,
         blank=True,

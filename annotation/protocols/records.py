@@ -39,6 +39,7 @@ CHECK_KINDS = ("gold", "repeat", "degraded", "instructed", "known_alternative", 
 FLAG_NAMES = (
     *("failed_checks", "straight_lines", "too_fast", "copied_reasons"),
     *("machine_like", "colluding", "late_change", "unrelated", "position"),
+    "contradictory_times",
 )
 # Kinds that are made of a candidate of the page; the others need cases.
 MADE_KINDS = ("repeat", "degraded")

@@ -208,15 +208,16 @@ class RulePreviewEndpoint(Endpoint):
 class RuleDrafts(Endpoint):
     @writes("draft_by_rule", RuleDecisionInput, SummarySerializer, status=HTTPStatus.CREATED)
     def post(self, request: Request, slug: str) -> Response:
-        """Decide by rule on what its preview listed, less what was decided since.
+        """Decide by rule on what its preview listed, except what the rule does not take any more.
 
         Access: those who may review; a bonus, those who may spend.
         """
         study, body = self.study(slug, Permission.REVIEW), self.input(RuleDecisionInput)
-        rule, keys = RULES[body.pop("rule")], body.pop("assignments")
+        name, keys = body.pop("rule"), body.pop("assignments")
+        rule = RULES[name]
         _require_spending(self, [rule.action])
         values = _numbers(rule, body)
-        draft_by(rule, reviewer=self.person, study=study, keys=keys, values=values)
+        draft_by(name, reviewer=self.person, study=study, keys=keys, values=values)
         summary = summary_of(drafts_of(study, self.person))
         return Response(_summary(self, summary), status=HTTPStatus.CREATED)
 

@@ -18,6 +18,7 @@ from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
 from console.annotator_work import desk_work
+from console.effort_notes import effort_note
 from console.forms import problems_of
 from console.pages.review_dispatch import begin_sending, desk_address
 from console.pages.study import may, person, require_spending, study_for, study_page
@@ -196,6 +197,7 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "appeal": getattr(assignment, "appeal", None),
         "candidates": rated_candidates(submission, assignment.hit.item) if submission else [],
         "written": written_answers(submission) if submission else [],
+        "effort": effort_note(study, submission) if submission else None,
         "record": record_of(assignment, study, person(request)),
         "n_place": position + 1,
         "before": queue[position - 1] if position else None,

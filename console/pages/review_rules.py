@@ -16,7 +16,7 @@ from accounts.audit import record
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.models import Study
-from console.decision_rules import RULES, Rule, draft_by, rule_preview
+from console.decision_rules import RULES, draft_by, rule_preview
 from console.forms import problems_of
 from console.models import PagePreferences
 from console.pages.study import may, person, require_spending, study_for, study_page
@@ -84,25 +84,26 @@ def _preview(
 def draft_by_rule(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may review; what costs money, those who may spend."""
     study = study_for(request, slug, Permission.REVIEW)
-    rule = RULES.get(request.POST.get("rule", ""))
+    name = request.POST.get("rule", "")
+    rule = RULES.get(name)
     if rule is None:
         messages.error(request, _("Nothing was decided: choose a rule."))
         return redirect("console:review-rules", slug)
     if rule.action == Action.BONUS:
         require_spending(request)
     form = rule.form(request.POST)
-    if form.is_valid() and _is_drafted(request, study, rule, form.cleaned_data):
+    if form.is_valid() and _is_drafted(request, study, name, form.cleaned_data):
         return redirect("console:review-send", slug)
     if form.errors:
         messages.error(request, problems_of(form))
     return redirect("console:review-rules", slug)
 
 
-def _is_drafted(request: HttpRequest, study: Study, rule: Rule, values: dict[str, Any]) -> bool:
+def _is_drafted(request: HttpRequest, study: Study, name: str, values: dict[str, Any]) -> bool:
     """Draft the rule's decision on the assignments that the preview listed; report what came."""
     reviewer, keys = person(request), _keys(request)
     try:
-        drafts = draft_by(rule, reviewer=reviewer, study=study, keys=keys, values=values)
+        drafts = draft_by(name, reviewer=reviewer, study=study, keys=keys, values=values)
     except HitsError as refused:
         messages.error(request, _("Nothing was decided. {why}").format(why=refused))
         return False

@@ -51,7 +51,7 @@ class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
         return self.filter(status=Assignment.Status.SUBMITTED, decision="")
 
     def held(self) -> AssignmentRecordQuerySet:
-        """Those that the protocol holds for a person, as was measured."""
+        """Those that the protocol or contradictory times hold for a person, as was measured."""
         return self.filter(submission__evidence__is_held=True)
 
     def decided_but_unsent(self) -> AssignmentRecordQuerySet:

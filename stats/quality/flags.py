@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 FAILED_CHECKS, STRAIGHT_LINES, TOO_FAST = "failed_checks", "straight_lines", "too_fast"
 COPIED_REASONS, MACHINE_LIKE, COLLUDING = "copied_reasons", "machine_like", "colluding"
 LATE_CHANGE, UNRELATED, POSITION = "late_change", "unrelated", "position"
+CONTRADICTORY_TIMES = "contradictory_times"
 FLAGS = (
     *(FAILED_CHECKS, STRAIGHT_LINES, TOO_FAST, COPIED_REASONS),
     *(MACHINE_LIKE, COLLUDING, LATE_CHANGE, UNRELATED, POSITION),
+    CONTRADICTORY_TIMES,
 )
 COLUMNS = ["annotator", "flag", "n", "n_hits", "expected", "value", "p_value", "other"]
 ALPHA = 0.002
@@ -41,6 +43,7 @@ LEAST_SHARES = {
     TOO_FAST: 0.3,
     COPIED_REASONS: 0.5,
     MACHINE_LIKE: 0.6,
+    CONTRADICTORY_TIMES: 0.25,
 }
 # What is expected of careful annotators where no others are there to show it.
 PRIOR_RATES = {
@@ -49,6 +52,7 @@ PRIOR_RATES = {
     TOO_FAST: 0.02,
     COPIED_REASONS: 0.05,
     MACHINE_LIKE: 0.05,
+    CONTRADICTORY_TIMES: 0.02,
 }
 ALIKE = 0.8
 """Similarity from which a reason is a copy."""
@@ -81,8 +85,9 @@ class Evidence:
     `position` on the page (NaN if candidates are not shown in an order drawn at random); a `unit`
     is what was rated under which `question`, and `is_compared` if the answer compares the page's
     candidates. `choices`: a row a choice among three unordered categories or more, whose `value`
-    is the category's number. `pages`: how long each took, and the `words` on it. `reasons`: what
-    was written.
+    is the category's number. `pages`: how long each took, the `words` on it and, as an optional
+    column `is_contradictory`, whether its answer contradicts the measured time. `reasons`: what was
+    written.
     """
 
     checks: pd.DataFrame = field(
@@ -154,6 +159,7 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
         _of_checks(evidence, alpha),
         _of_lines(evidence, alpha),
         _of_speed(evidence, alpha),
+        _of_times(evidence, alpha),
         *_of_reasons(evidence, alpha),
         _of_pairs(evidence, alpha),
         _of_change(evidence, alpha),
@@ -220,6 +226,14 @@ def _of_speed(evidence: Evidence, alpha: float) -> pd.DataFrame:
     least = pages["words"].to_numpy(dtype=np.float64) * reading_seconds(1)
     hits = pages["seconds"].to_numpy(dtype=np.float64) < least
     return _excess(TOO_FAST, pages["annotator"], hits, alpha)
+
+
+def _of_times(evidence: Evidence, alpha: float) -> pd.DataFrame:
+    pages = evidence.pages
+    if "is_contradictory" not in pages:
+        return _excess(CONTRADICTORY_TIMES, [], [], alpha)
+    hits = pages["is_contradictory"].astype(bool)
+    return _excess(CONTRADICTORY_TIMES, pages["annotator"], hits, alpha)
 
 
 def _of_reasons(evidence: Evidence, alpha: float) -> list[pd.DataFrame]:

@@ -248,7 +248,7 @@ function mark(left) {
 let kept = "";
 function draft() {
   const values = entries.filter(({ at }) => at).map(({ key, value, seconds, at, pasted }) => [key, value, seconds, at, pasted]);
-  return { saved: Date.now(), seconds: seconds(), active, entries: values };
+  return { saved: Date.now(), seconds: seconds(), active, events: recorded(), entries: values };
 }
 function save() {
   look(!document.hidden);
@@ -270,6 +270,7 @@ function merge(other) {
       n += 1;
     } else if (entry.at > changed) isAhead = true;
   }
+  join(other.events);
   active = Math.max(active, other.active || 0);
   before = Math.max(before, (other.seconds || 0) - (ready ? performance.now() / 1000 : 0));
   since = seconds();
@@ -293,7 +294,7 @@ function answer() {
       ({ candidate: why.candidate, text: written(why), pasted: why.pasted })) }),
     ...(consent && { consent }),
     active_seconds: Math.round(active * 10) / 10,
-    pasted: !!reason?.pasted,
+    pasted: !!reason?.pasted, events: recorded(),
   };
 }
 
@@ -421,6 +422,7 @@ if (address && !preview) {
   form.action = address;
   merge(first);
   ready = true;
+  watch(fields);
   for (const each of all(":disabled")) each.disabled = false;
 } else {
   notice(text(preview ? "preview" : "outside"));

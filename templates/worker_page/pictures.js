@@ -38,6 +38,6 @@ for (const image of pictures) {
 }
 checks.push(() => pictures.filter((image) => !isSeen(image)).map((image) => {
   const node = cardOf(image), letter = letterOf[node.dataset.candidate], problem = find(".broken button", node);
-  return { node, input: problem || control(node) || node, text: `${letter ? `${letter}: ` : ""}${text(problem ? "broken" : "loading")}` };
+  return { node, input: problem || control(node) || node, text: (letter ? `${letter}: ` : "") + text(problem ? "broken" : "loading") };
 }));
 refresh();

@@ -4,8 +4,9 @@ import pytest
 from django.urls import reverse
 
 from annotation.evidence_versions import store_evidence
-from annotation.models import Submission
+from annotation.models import AnnotatorFlag, Submission
 from hits.models import Assignment, Hit, SharedDevice
+from stats.quality import FLAGS
 from tests.annotation.studies import rated_study
 from tests.codes import field_codes
 from tests.console.filled import add_assignment, add_batch
@@ -92,3 +93,43 @@ def test_the_queue_marks_what_the_rule_would_leave(rosa, waiting):
     assert held == {"A1", "A3"}
     [shared] = [row for row in answer.context["queue"] if row.assignment.worker.worker_id == "A2"]
     assert [note.holds_back for note in shared.flags] == [False]
+
+
+def test_every_flag_of_a_worker_has_a_note(rosa, waiting):
+    assignment = Assignment.objects.exclude(submission=None).first()
+    version, annotator = waiting.evidence_versions.get(), assignment.submission.annotator
+    AnnotatorFlag.objects.bulk_create(
+        AnnotatorFlag(
+            version=version, annotator=annotator, name=name, n=9, n_hits=5, expected=0.5, p_value=0
+        )
+        for name in FLAGS
+    )
+    page = rosa.get(reverse("console:review", args=["mine"]), {"assignment": assignment.pk})
+    assert len({note.short for note in page.context["row"].flags}) >= len(FLAGS)
+
+
+TIMES = {"seconds": 60, "active_seconds": 55}
+
+
+@pytest.mark.parametrize(
+    ("fields", "level"),
+    [
+        (TIMES | {"events": [[2.0, "input"], [9.0, "seen", 2, 2]]}, "consistent"),
+        (TIMES | {"events": [[9.0, "seen", 1, 2]]}, "unusual"),
+        (TIMES, "unrecorded"),
+        (TIMES | {"active_seconds": 95}, "contradictory"),
+        (TIMES | {"active_seconds": 95, "is_simulated": True}, "simulated"),
+        (TIMES | {"is_simulated": True, "has_unproved_mark": True}, "contradictory"),
+    ],
+)
+def test_the_desk_shows_one_summary_of_the_effort(rosa, waiting, fields, level):
+    assignment = Assignment.objects.exclude(submission=None).first()
+    Submission.objects.filter(pk=assignment.submission_id).update(**fields)
+    store_evidence(waiting)
+    page = rosa.get(reverse("console:review", args=["mine"]), {"assignment": assignment.pk})
+    assert page.context["effort"].level == level
+    assert page.content.decode().count(f'data-effort="{level}"') == 1
+    is_held = any(note.holds_back for note in page.context["row"].flags)
+    assert is_held is (level == "contradictory")
+    taken = {row["assignment"].pk for row in preview(rosa, waiting)["rows"]}
+    assert (assignment.pk in taken) is not is_held

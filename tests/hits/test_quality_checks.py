@@ -112,8 +112,8 @@ def checked_work(client, ann, bob, *checks, n_items=4, **fields):
     study = checked_study(*checks, n_items=n_items, **fields)
     batch = published_batch(study, client, max_assignments=2)
     for hit in Hit.objects.of(batch):
-        submit(ann, hit.hit_id, answer=answer(hit, careful))
-        submit(bob, hit.hit_id, answer=answer(hit, lambda each: 50))
+        submit(ann, hit.hit_id, worked_seconds=60, answer=answer(hit, careful))
+        submit(bob, hit.hit_id, worked_seconds=60, answer=answer(hit, lambda each: 50))
     assert collect_batch(batch=batch, client=client).n_unreadable == 0
     return study
 

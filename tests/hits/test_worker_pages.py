@@ -6,6 +6,7 @@ import pytest
 from django.template.loader import render_to_string
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
+from annotation.effort import Effort
 from annotation.models import Item
 from hits.answers import Answer, read_answer
 from hits.questions import task_page
@@ -533,3 +534,55 @@ def test_what_has_the_focus_is_outlined_and_in_sight(request, open_page, kind):
     wrong = [each for each in outlines if each[0] != "BODY" and not (each[1] and each[2])]
     assert wrong == []
     assert len(outlines) - len([each for each in outlines if each[0] == "BODY"]) > 10
+
+
+def test_what_a_worker_does_is_recorded_and_not_what_they_type(rating, rating_frame, open_page):
+    page = open_page(rating_frame.address("frame"))
+    task = inside(page)
+    answer_every_slider(task)
+    comment = task.locator("#comment")
+    comment.focus()
+    page.keyboard.type("Clear, and right on the whole.", delay=30)
+    comment.evaluate(
+        """node => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData("text", "pasted words");
+          node.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+        }"""
+    )
+    task.locator("body").evaluate("() => dispatchEvent(new Event('blur'))")
+    send(task)
+    expect(task.get_by_text("Received.")).to_be_visible()
+    posted, answer = submitted_answer(rating_frame, rating)
+    effort = Effort(60, 60, answer.active_seconds, events=answer.events, n_characters=42)
+    assert posted["events"] == [list(row) for row in answer.events]
+    assert (effort.n_typed, effort.n_pasted, effort.counts["blur"]) == (30, 12, 1)
+    assert effort.typing_ms[0] == pytest.approx(35, abs=25)
+    assert effort.seen == (8, 8)
+    assert effort.first_input_seconds is not None
+    assert effort.signs == []
+    assert "Clear" not in json.dumps(posted["events"])
+    assert len(json.dumps(posted["events"])) < 1000
+
+
+def test_a_draft_keeps_what_was_recorded(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    comment = page.locator("#comment")
+    comment.press_sequentially("A first part.")
+    comment.blur()
+    page.reload()
+    comment.press_sequentially(" And a second.")
+    answer_every_slider(page)
+    send(page)
+    events = json.loads(rating_frame.posts[0][1]["answer"][0])["events"]
+    assert sum(row[2] for row in events if row[1] == "typing") == len("A first part. And a second.")
+    assert [row[0] for row in events] == sorted(row[0] for row in events)
+
+
+def test_events_are_bounded(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    page.evaluate("() => { for (let n = 0; n < 999; n++) dispatchEvent(new Event('blur')); }")
+    answer_every_slider(page)
+    send(page)
+    events = json.loads(rating_frame.posts[0][1]["answer"][0])["events"]
+    assert sum(row[1] == "blur" for row in events) == 30

@@ -89,8 +89,11 @@ def answer_to(
 
 
 def hand_in(worker: WorkerAccount, hit: Hit, values: Mapping[str, float], **fields: Any) -> str:
-    """Let a worker do a HIT through the marketplace; returns the assignment's id."""
-    return submit(worker, hit.hit_id, answer=json.dumps(answer_to(hit, values, **fields)))
+    """Let a worker do a HIT through the marketplace, as fast as its page says; returns the
+    assignment's id."""
+    answer = answer_to(hit, values, **fields)
+    seconds = answer["active_seconds"] or 0
+    return submit(worker, hit.hit_id, worked_seconds=seconds, answer=json.dumps(answer))
 
 
 def hit_on(batch: Batch, item: str) -> Hit:

@@ -3,12 +3,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db.models import Sum
+from django.db.models import F, Sum
 from django.test import Client
 from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer
@@ -19,7 +20,7 @@ from marketplace.bridge.certificates import prepare_authority
 from marketplace.bridge.forwarding import find_marketplace
 from marketplace.bridge.proxy import Bridge
 from marketplace.hits.assignments import accept_hit, answer_document, submit_answer
-from marketplace.models import Hit, LedgerEntry, Requester, WorkerAccount
+from marketplace.models import Assignment, Hit, LedgerEntry, Requester, WorkerAccount
 from marketplace.money import ledger
 from marketplace.money.reconciliation import audit
 from marketplace.people.enrolment import create_worker, issue_access_key
@@ -210,13 +211,22 @@ def question_with(html: str) -> str:
     return HTML_QUESTION[:start] + html + HTML_QUESTION[end:]
 
 
-def submit(worker: WorkerAccount, hit_id: str, **answers: str) -> str:
-    """Let a worker do a HIT, and return the assignment's id."""
+def submit(worker: WorkerAccount, hit_id: str, *, worked_seconds: float = 0, **answers: str) -> str:
+    """Let a worker do a HIT in so many seconds, and return the assignment's id."""
     assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
+    if worked_seconds:
+        let_time_pass(worker, worked_seconds)
     fields = [(name, [value]) for name, value in (answers or {"rating": "4"}).items()]
     # As from a marketplace that checks no schema: what comes then has to be borne too.
     answer = answer_document(fields)
     return submit_answer(public_id=assignment.public_id, answer=answer, is_checked=False).public_id
+
+
+def let_time_pass(worker: WorkerAccount, seconds: float) -> None:
+    """Move what a worker accepted and submitted so many seconds into the past."""
+    step = timedelta(seconds=seconds)
+    times = {name: F(name) - step for name in ("accepted_at", "submitted_at")}
+    Assignment.objects.filter(worker=worker).update(**times)
 
 
 def assert_ledger_balances() -> None:

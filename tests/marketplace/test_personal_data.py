@@ -129,6 +129,7 @@ DOCUMENTED = {
     "browsers": "browsers in which one signed in",
     "profile": "country, state, languages",
     "assignments": "answers, with times, reasons, dec",
+    "effort": "how one works on a page",
     "drafts": "drafts",
     "devices": "a keyed hash of the device's address",
     "reports": "reports of problems",

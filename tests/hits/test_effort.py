@@ -1,0 +1,188 @@
+"""Scripts that claim more time than passed, or submit many HITs at once: flagged, and not approved
+by a rule. Fast people are neither."""
+
+import json
+
+import pytest
+
+from annotation.evidence_versions import store_evidence
+from annotation.models import AnnotatorFlag, Candidate, SubmissionEvidence
+from console.decision_rules import draft_by
+from hits.collect import collect_batch
+from hits.crowd.marks import simulation_mark
+from hits.models import Assignment, Hit
+from hits.review_rules import fast_assignments, unflagged_assignments
+from marketplace.hits.assignments import accept_hit, answer_document, submit_answer
+from marketplace.models import Hit as MarketplaceHit
+from tests.annotation.importing import command_output
+from tests.annotation.studies import rating_study
+from tests.hits.work import answer_to, published_batch
+from tests.marketplace.conftest import let_time_pass
+
+N_HITS = 10
+READING = {"alpha": "The train leaves at nine. " * 4, "beta": "It does not go today. " * 4}
+
+
+@pytest.fixture
+def batch(client):
+    """Ten pages of 45 words."""
+    study = rating_study(n_items=N_HITS)
+    for candidate in Candidate.objects.filter(item__study=study):
+        candidate.text = READING[candidate.key]
+        candidate.save()
+    return published_batch(study, client, max_assignments=3)
+
+
+def work(worker, batch, *, seconds, wait=0, at_once=False, n=N_HITS, secret="", **fields):
+    """Do `n` HITs in turn, each in so many seconds; or accept all `at_once`, wait, and submit each
+    after so many seconds. Who has the `secret` proves that an answer is simulated."""
+    hits = list(Hit.objects.of(batch).order_by("pk"))[:n]
+    if at_once:
+        accepted = [accept(worker, hit) for hit in hits]
+        let_time_pass(worker, wait)
+    for number, hit in enumerate(hits):
+        assignment = accepted[number] if at_once else accept(worker, hit)
+        let_time_pass(worker, seconds)
+        values = {"alpha": 20 + number, "beta": 70 - 2 * number}
+        mark = simulation_mark(assignment.public_id, secret=secret) if secret else ""
+        answer = answer_to(hit, values, **fields, mark=mark)
+        submit_answer(
+            public_id=assignment.public_id,
+            answer=answer_document([("answer", [json.dumps(answer)])]),
+            is_checked=False,
+        )
+
+
+def accept(worker, hit):
+    return accept_hit(worker=worker, hit=MarketplaceHit.objects.get(public_id=hit.hit_id))
+
+
+def measure(batch, client):
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    store_evidence(batch.study)
+
+
+def contradictory(batch):
+    rows = SubmissionEvidence.objects.filter(submission__item__study=batch.study)
+    return rows.filter(is_contradictory=True).count()
+
+
+def annotator_flags():
+    return set(AnnotatorFlag.objects.values_list("name", flat=True))
+
+
+def taken(batch):
+    return unflagged_assignments(batch.study, hours=-1)
+
+
+def approved_by_command(batch):
+    text = command_output("approve_study", batch.study.slug, "--dry-run", "--json")
+    [outcome] = json.loads(text)["batches"]
+    return outcome["would_approve"]
+
+
+def test_a_script_that_claims_95_seconds_for_one_and_a_half_is_flagged(batch, client, ann):
+    work(ann, batch, seconds=1.5, active_seconds=95)
+    measure(batch, client)
+    assert contradictory(batch) == N_HITS
+    assert annotator_flags() == {"contradictory_times", "too_fast"}
+    assert taken(batch) == []
+    assert approved_by_command(batch) == 0
+    # What the server measured, which the page's claim does not change.
+    seconds = SubmissionEvidence.objects.values_list("seconds", flat=True)
+    assert max(seconds) < 2
+
+
+def test_a_script_that_waits_with_ten_hits_and_submits_all_is_flagged(batch, client, ann):
+    work(ann, batch, at_once=True, wait=95, seconds=1, active_seconds=95)
+    measure(batch, client)
+    assert contradictory(batch) == N_HITS - 1  # the first may have taken the 95 seconds
+    assert annotator_flags() == {"contradictory_times", "too_fast"}
+    assert taken(batch) == []
+    assert approved_by_command(batch) == 1
+
+
+@pytest.mark.parametrize("claimed", [None, 0.5, 9])
+def test_such_a_script_is_flagged_whatever_it_claims(batch, client, ann, claimed):
+    work(ann, batch, at_once=True, wait=95, seconds=1, active_seconds=claimed)
+    measure(batch, client)
+    assert "too_fast" in annotator_flags()
+    assert taken(batch) == []
+
+
+def late_judgments(batch):
+    hit = Hit.objects.of(batch).order_by("pk")[0]
+    rows = answer_to(hit, {"alpha": 1, "beta": 2})["judgments"]
+    return {"judgments": [row | {"seconds": 40} for row in rows]}
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        lambda batch: {"events": [[40.0, "input"]]},
+        late_judgments,
+        lambda batch: {"simulated": True},
+        lambda batch: {"simulated": True, "secret": "guessed"},
+    ],
+)
+def test_other_claims_of_an_answer_contradict_too(batch, client, ann, claims):
+    """Times of events and of single judgments, and that no person answered."""
+    work(ann, batch, seconds=1.5, active_seconds=1, n=1, **claims(batch))
+    measure(batch, client)
+    assert contradictory(batch) == 1
+    assert taken(batch) == []
+
+
+def test_fast_people_and_queues_of_hits_have_no_flag(batch, client, ann, bob):
+    """Ann reads at 300 words per minute; Bob accepts all ten first and does them in turn."""
+    events = [[2.0, "input"], [8.0, "seen", 2, 2]]
+    work(ann, batch, seconds=9, active_seconds=8.5, events=events)
+    work(bob, batch, at_once=True, wait=1, seconds=20, active_seconds=19, events=events)
+    measure(batch, client)
+    assert contradictory(batch) == 0
+    assert annotator_flags() == set()
+    assert len(taken(batch)) == 2 * N_HITS
+    assert approved_by_command(batch) == 2 * N_HITS
+
+
+def test_two_windows_side_by_side_contradict_nothing(batch, client, bob):
+    """Both pages are in sight all the time: the second one's time contains the first one's."""
+    work(bob, batch, at_once=True, wait=30, seconds=30, active_seconds=60, n=2)
+    measure(batch, client)
+    assert contradictory(batch) == 0
+
+
+def test_the_crowd_of_this_site_is_exempt_by_its_mark(batch, client, ann, settings):
+    secret = settings.SECRET_KEY
+    work(ann, batch, seconds=0.2, active_seconds=95, simulated=True, secret=secret)
+    measure(batch, client)
+    assert (contradictory(batch), annotator_flags()) == (0, set())
+    assert len(taken(batch)) == N_HITS
+    assert set(SubmissionEvidence.objects.values_list("seconds", flat=True)) == {95}
+
+
+def test_a_rule_rejects_who_was_fast_and_not_who_submits_filled_pages_together(
+    batch, client, ann, bob, make_worker
+):
+    work(ann, batch, seconds=60, active_seconds=50)
+    work(bob, batch, at_once=True, wait=600, seconds=1, active_seconds=50, n=4)
+    work(make_worker("eve"), batch, seconds=1.5, active_seconds=95, n=4)
+    measure(batch, client)
+    rejected = fast_assignments(batch.study, divisor=3)
+    assert len(rejected) == 4
+    assert len({one.worker_id for one in rejected}) == 1
+
+
+def test_a_rule_takes_only_what_it_still_takes(batch, client, ann, django_user_model):
+    """Whatever a program lists: the preview that it read may be old, or of another's making."""
+    work(ann, batch, seconds=1.5, active_seconds=95)
+    measure(batch, client)
+    keys = list(Assignment.objects.values_list("pk", flat=True))
+    drafts = draft_by(
+        "approve-unflagged",
+        reviewer=django_user_model.objects.create_user("rosa"),
+        study=batch.study,
+        keys=keys,
+        values={"hours": -1},
+    )
+    assert drafts == []
