@@ -132,7 +132,7 @@ def order_balance(batch: Batch) -> OrderBalance | None:
     if batch.document.order.policy != LATIN_SQUARE:
         return None
     key = f"orders:{batch.pk}:{batch.study.judgments_version}"
-    balance: OrderBalance = cache.get_or_set(key, lambda: _order_balance(batch))
+    balance: OrderBalance | None = cache.get_or_set(key, lambda: _order_balance(batch))
     return balance
 
 

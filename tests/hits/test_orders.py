@@ -137,6 +137,8 @@ def take_up(hit: Hit, workers, chance: random.Random, n_wanted: int) -> None:
     while n_submitted < n_wanted:
         if free and len(open_work) + n_submitted < n_wanted and chance.random() < 0.6:
             open_work.append(accept_hit(worker=free.pop(0), hit=there))
+            slots = list(Taken.objects.on(there).holding_slots().values_list("slot", flat=True))
+            assert sorted(slots) == sorted(set(slots) & set(range(n_wanted)))
             continue
         if not open_work:
             continue
