@@ -205,3 +205,10 @@ def test_the_report_command_prints_what_buying_more_costs_beside_its_files(resea
     assert "$0.10" in price
     assert price in command_output("report", "close", **(options | {"json": False}))
     assert not any(price in path.read_text() for path in tmp_path.glob("*.md"))
+
+
+def test_replies_without_a_score_are_counted_beside_the_undefined(rosa, study):
+    run = study.scoring_runs.first()
+    run.judge = {"n_replies": 7180, "unread": {"ambiguous": 2411, "no_number": 3}}
+    run.save()
+    assert {"7,180", "2,411"} <= set(re.findall(r"[\d,]*\d", html(rosa, study)))

@@ -36,7 +36,7 @@ WIDE = str.maketrans("：／（）［］－，．％｜", ":/()[]-,.%|")
 SCALE_WORDS = r"scale|skala|échelle|escala|scala|шкал\w*|schaal"
 AFTER_NUMBER = re.compile(rf"\d[*_)\]\"'.]*\s*(?:{words.UNITS}|{words.JOINED_UNITS})?\s*$", re.I)
 LEAD = re.compile(r"([A-Za-zÀ-ɏͰ-ӿ]+)[ \t*_\"'`-]*\Z")
-MARKUP = " \t*_`\"'“”‘«»[]{}()|>#=~≈$\\.!"
+MARKUP = " \t*_`\"'“”‘«»[]{}()|>#=~≈\\.!"
 CLAUSE = re.compile(r"[.;:!?,\n(]\s|\n|\bbut\b|\bso\b")
 LONGEST = 10_000
 """Characters; of a longer reply the end is read."""
@@ -190,7 +190,11 @@ def _mentions(text: str, low: float, high: float, aspect: str) -> Iterator[Menti
         is_closed = problem == "ambiguous" or is_given or words.END.match(rest) is not None
         is_level = words.LEVEL_END.match(rest) is not None
         label_before = _labelled(label, before, aspect)
-        if label_before is None and (is_given or (rest != after and problem is None)):
+        is_alone = _stands_alone(text, number)
+        is_fraction = rest != after and problem is None
+        if label_before is None and (
+            is_given or (is_fraction and (is_alone or words.HEDGE.search(before)))
+        ):
             label_before = Mention(is_labelled=True)
         mention = Mention(number.start(), value, problem)
         if label_before is not None:
@@ -200,7 +204,7 @@ def _mentions(text: str, low: float, high: float, aspect: str) -> Iterator[Menti
                 yield label_before._replace(start=number.start(), value=value, problem=problem)
             elif is_closed or is_level:
                 yield mention
-        elif (is_closed or is_level) and _stands_alone(text, number):
+        elif (is_closed or is_level) and is_alone:
             is_corrected = words.CORRECTION.search(before) is not None
             yield mention._replace(is_labelled=is_corrected)
 
@@ -268,8 +272,9 @@ def _is_its_own(match: re.Match[str], before: str, aspect: str) -> bool:
 def _is_denied(before: str) -> bool:
     """Whether the clause before a number says that it is not, or not yet, the score."""
     clause = re.split(r"[:=]", CLAUSE.split(before)[-1])[0].replace("_", " ")
-    sentence = re.split(r"[.!?\n]\s", before)[-1]
-    return bool(words.NOT_MEANT.search(clause) or words.SUPPOSED.search(sentence))
+    sentence = re.split(r"[.!?]\s|\n", before)[-1]
+    patterns = (words.SUPPOSED, words.OTHERS)
+    return bool(words.NOT_MEANT.search(clause) or any(one.search(sentence) for one in patterns))
 
 
 def _begins_list(before: str, after: str) -> bool:
@@ -292,6 +297,8 @@ def _stands_alone(text: str, number: re.Match[str]) -> bool:
     opener = before[len(opened) :]
     if words.BETWEEN.search(before) or (not opened and "|" not in opener):
         return True
+    if re.search(r"\bno\.$", opened, re.I):
+        return False
     if "(" in opener:
         return words.REFERENCES.search(opened) is None
     return bool(opener and re.search(r"[.!?;,…]$|(?:\s|\A)[-–—•]$", opened)) or bool(

@@ -56,6 +56,19 @@ NOT_MEANT = re.compile(
     re.I,
 )
 """In the clause before a number: it is denied, supposed or compared, and not given."""
+OTHERS = re.compile(
+    r"\b(?:users?|speakers?|customers?|critics?|reviewers?|movie|film|book|song|game|show|team|he|she|"
+    r"they)(?:['’]s)?\s+(?:\w+\s+){0,2}?(?:has|had|have|gave|gives?|says?|said|got|gets?|rated?|rates|"
+    r"ratings?|scored?|scores)\b",
+    re.I,
+)
+"""In a sentence before a number: somebody else's rating, or one of something else."""
+HEDGE = re.compile(
+    r"\b(?:think|believe|guess|maybe|perhaps|probably|about|around|roughly|approximately|an?|solid|"
+    r"strong|weak|clear|fair)\s+$",
+    re.I,
+)
+"""Words before a fraction that need no other label, as in "I think 4/5"."""
 SUPPOSED = re.compile(r"\b(?:if|unless|wenn|falls|si|se|если)\b", re.I)
 CORRECTION = re.compile(
     r"\b(?:actually|correction|corrected|revised?|i mean|second thoughts?|changed? to|wait)\b", re.I
