@@ -25,6 +25,9 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
     item_id = serializers.IntegerField()
     annotator = serializers.CharField(source="annotator.pseudonym", help_text="A pseudonym.")
     protocol = serializers.IntegerField(source="protocol.number", default=None, allow_null=True)
+    simulated = serializers.BooleanField(
+        source="is_simulated", help_text="Whether a program answered."
+    )
     comment = serializers.SerializerMethodField(help_text="For who may view workers.")
     worker_id = serializers.SerializerMethodField(help_text="For who may view workers.")
     hit_id = serializers.SerializerMethodField(help_text="For who may view workers.")
@@ -34,7 +37,7 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
         model = Submission
         fields = [
             *("id", "item", "item_id", "annotator", "round", "status", "protocol", "accepted_at"),
-            *("submitted_at", "consented_at", "seconds", "active_seconds", "pasted"),
+            *("submitted_at", "consented_at", "seconds", "active_seconds", "pasted", "simulated"),
             *("justification", "flag_reason", "comment", "worker_id", "hit_id", "assignment_id"),
         ]
 
@@ -161,6 +164,9 @@ class JudgmentSerializer(serializers.Serializer[Any]):
     value = serializers.FloatField()
     position = serializers.IntegerField(allow_null=True)
     seconds = serializers.FloatField(allow_null=True)
+    simulated = serializers.BooleanField(
+        source="submission.is_simulated", help_text="Whether a program answered."
+    )
 
 
 class JudgmentFilters(Filters):

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from accounts.models import User
 from annotation.exports import judgment_rows, labels_csv
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import LabelSet, Study, Submission
@@ -53,6 +54,19 @@ def ticked_with_answers() -> Study:
             tick(study, person, item.key, [])
         make_simulated(study, 1)
     return study
+
+
+def test_the_api_has_the_mark(rosa: Client) -> None:
+    study = rated_study(owner=User.objects.get(username="rosa"))
+    make_simulated(study, 1)
+    counts = {}
+    for name in ("submissions", "judgments"):
+        rows = rosa.get(f"/api/v1/studies/{study.slug}/{name}/").json()["results"]
+        marks = [row["simulated"] for row in rows]
+        counts[name] = (marks.count(True), len(marks))
+    assert counts["submissions"] == (1, Submission.objects.of(study).count())
+    of_simulated = Submission.objects.get(is_simulated=True).judgments.count()
+    assert counts["judgments"][0] == of_simulated
 
 
 def test_labels_have_the_mark(study: Study) -> None:

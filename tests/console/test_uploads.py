@@ -505,7 +505,7 @@ def test_what_the_columns_are_is_said_and_kept(rosa, study):
     assert len(show(rosa).context["problems"]) == 1
     rosa.post(to("upload-map"), mapping_of(doc="item"))
     assert show(rosa).context["summary"]["n_scores"] == 1
-    rosa.post(to("upload-import"), mapping_of(doc="item"))
+    rosa.post(to("upload-map"), mapping_of(doc=""))
     Upload.objects.all().delete()
     again = send(rosa, study, content.replace("0.5", "0.75"))
     assert again.mapping["uses"]["doc"] == "item"
