@@ -163,6 +163,7 @@ def test_recorded_answers_come_back_exactly(live_server, study, client):
     marks = [False, False, False, True, True]
     assert sorted(row[column] for row in exported.rows) == marks
     assert sorted(Submission.objects.values_list("is_simulated", flat=True)) == marks
+    assert not Submission.objects.filter(has_unproved_mark=True).exists()
 
 
 @pytest.mark.slow
