@@ -33,6 +33,7 @@ from stats.correlation.result import (
 from stats.correlation.ties import calibrated, pairs_within
 from stats.correlation.undefined import with_policy
 from stats.groups import sum_by
+from stats.jackknife import effective_freedom, effective_number
 
 ACCURACY_OF_BOTH_UP_TO_CELLS = 2_000
 """Ties of metric and human ratings are weighed for each pair, several times the work of tau."""
@@ -264,7 +265,7 @@ def _of_influences(cells: Cells, plan: Plan) -> Interval:
         if len(units) == 2
         else cluster_variance(influences.of_cell, units[0])
     )
-    freedom = min(len(np.unique(codes)) for codes in units) - 1
+    freedom = effective_freedom(*(effective_number(np.bincount(codes)) for codes in units))
     low, high = z_t_limits(influences.value, variance, freedom, plan.confidence)
     return Interval(low, high, CLUSTER_METHODS[plan.resample])
 

@@ -6,7 +6,7 @@ from math import nan, tanh
 import numpy as np
 
 from stats.arguments import Floats, Integers
-from stats.groups import sum_by
+from stats.jackknife import mean_left_out
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def pearson_influences(x: Floats, y: Floats) -> Influences:
 
 
 def cluster_variance(influence: Floats, cluster: Integers) -> float:
-    """The variance of a statistic whose error is the sum of its clusters' influences.
+    """The variance of a statistic whose error is the sum of its cells' influences, by leaving out
+    clusters.
 
     Parameters
     ----------
@@ -112,10 +113,9 @@ def cluster_variance(influence: Floats, cluster: Integers) -> float:
     0.133
     """
     codes = np.unique(cluster, return_inverse=True)[1]
-    count = int(codes.max(initial=-1)) + 1
-    if count < 2:
+    if not codes.any():
         return nan
-    return float(count / (count - 1) * np.square(sum_by(codes, influence, count)).sum())
+    return float(mean_left_out(len(influence) * influence, codes).variance)
 
 
 def two_way_variance(influence: Floats, item: Integers, system: Integers) -> float:

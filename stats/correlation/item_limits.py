@@ -21,7 +21,7 @@ from stats.correlation.influence import (
 from stats.correlation.intervals import NO_INTERVAL, PERFECT_WITHIN, Interval, share_of_order
 from stats.correlation.result import CiMethod, Level
 from stats.groups import sum_by
-from stats.jackknife import jackknife_limits
+from stats.jackknife import effective_freedom, effective_number, jackknife_limits
 
 FARTHEST = 0.98
 NEARLY_ONE = 1 - 1e-6
@@ -120,7 +120,8 @@ def limits_of_cells(
     n_units = len(np.unique(unit))
     # as if each unit were left out in turn: what a unit moves is larger without its own pull
     variance = cluster_variance(influences.of_cell, unit) * n_units / max(1, n_units - 1)
-    low, high = z_t_limits(influences.value, variance, n_units - 1, confidence)
+    freedom = effective_freedom(effective_number(np.bincount(unit))) if n_units > 1 else 0.0
+    low, high = z_t_limits(influences.value, variance, freedom, confidence)
     if np.isnan(low):
         return NO_INTERVAL
     return Interval(low, high, CiMethod.CLUSTERS_ITEMS, n_units=n_units)

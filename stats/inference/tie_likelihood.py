@@ -14,7 +14,6 @@ from stats.jackknife import (
     LeftOut,
     effective_freedom,
     maximum_left_out,
-    variance_of_both,
 )
 
 Model = Literal["davidson", "rao_kupper"]
@@ -199,7 +198,12 @@ class Precision:
     def se(self, contrast: Floats) -> float:
         """The standard error of a combination of the parameters."""
         parts = [float(contrast @ one @ contrast) for one in self.covariances]
-        variance = float(variance_of_both(*parts)) if len(parts) == 3 else parts[0]
+        variance = parts[0]
+        if len(parts) == 3:
+            # If both components are estimated below 0, the larger of the two. As the least in any
+            # case it would be too much: power falls by .06 if each item has one comparison.
+            both = parts[0] + parts[1] - parts[2]
+            variance = both if both >= min(parts[:2]) else max(parts[:2])
         return float(np.sqrt(max(variance, 0.0)))
 
 

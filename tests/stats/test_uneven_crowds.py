@@ -8,6 +8,8 @@ from scipy import stats
 from benchmarks.coverage_crowds import Crowd, ordinal_lead, preference, rated_difference
 from simulation.switching import share_over_workers
 from stats.aggregation.bradley_terry import bradley_terry
+from stats.correlation.influence import pearson_influences, z_t_limits
+from stats.correlation.item_limits import limits_of_cells
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.judge_soundness import judge_shift
 from stats.inference.larger_studies import least_distinguishable, least_with_items
@@ -123,16 +125,18 @@ def test_abilities_of_two_systems_move_as_a_share_does_and_bradley_terry_agrees(
     }
     by = {name: (1 - 1 / len(s)) * np.square(s).sum() for name, s in steps.items()}
     by_comparison = 1 / (share * (1 - share)) / (len(won) - 1)
-    expected = max(by["item"] + by["annotator"] - by_comparison, *by.values())
+    both = by["item"] + by["annotator"] - by_comparison
     [pair] = abilities_with_ties(first, second, outcome, items=item, annotators=annotator).pairs
+    expected = both if both >= min(by.values()) else max(by.values())
     assert pair.se**2 == pytest.approx(expected, rel=1e-5)
     assert pair.freedom == pytest.approx(effective(annotator) - 1)
     winner, loser = np.where(outcome > 0, [first, second], [second, first])
     labels = bradley_terry(winner, loser, items=item, annotators=annotator).labels
     # strengths about their mean: of two, each half of the difference
-    assert 2 * labels["se"][0] == pytest.approx(pair.se, rel=1e-5)
+    se = np.sqrt(max(both, *by.values()))
+    assert 2 * labels["se"][0] == pytest.approx(se, rel=1e-5)
     t = stats.t.ppf(0.975, pair.freedom)
-    assert 2 * (labels["ci_high"] - labels["ci_low"])[0] == pytest.approx(2 * t * pair.se, rel=1e-5)
+    assert 2 * (labels["ci_high"] - labels["ci_low"])[0] == pytest.approx(2 * t * se, rel=1e-5)
 
 
 def test_abilities_vary_about_as_those_fitted_without_each_annotator():
@@ -174,6 +178,20 @@ def test_clusters_of_people_switches_and_judges_are_left_out_too():
     powered = prediction_powered_mean(human, rng.normal(size=120), clusters=clusters)
     assert powered.people_only.se**2 == pytest.approx(expected)
     assert powered.people_only.ci_high == pytest.approx(y.mean() + half)
+
+
+def test_pooled_correlations_leave_out_clusters_of_unequal_size():
+    _, cluster, y = ratings(6)
+    x = y + np.random.default_rng(6).normal(size=len(y))
+    found = limits_of_cells(x, y, cluster, "pearson", 0.95)
+    influences = pearson_influences(x, y)
+    sums, sizes = np.bincount(cluster, influences.of_cell), np.bincount(cluster)
+    n = len(sizes)
+    squares = np.square(sums / (1 - sizes / len(y))).sum()
+    # once more n / (n - 1): what a cluster moves is larger without its own pull
+    variance = (n - 1) / n * squares * n / (n - 1)
+    expected = z_t_limits(influences.value, variance, effective(cluster) - 1, 0.95)
+    assert (found.low, found.high) == pytest.approx(expected)
 
 
 REJECTED = 0.07
