@@ -343,3 +343,11 @@ def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path: Path) -> None
     assert {question.name for question in draft.questions} == {"tone", "rating", "fit"}
     assert any("'category'" in repair for repair in draft.repairs)
     assert any("'none'" in repair for repair in draft.repairs)
+
+
+def test_examples_of_doccano_without_a_label_are_counted(tmp_path: Path) -> None:
+    records = [{"id": n, "text": "t", "label": labels} for n, labels in enumerate((["a"], [], []))]
+    draft = drafted(tmp_path, "doccano", records)
+    assert len(draft.submissions) == 1
+    [repair] = draft.repairs
+    assert "(2)" in repair

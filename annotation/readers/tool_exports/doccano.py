@@ -87,11 +87,12 @@ def _example(export: Export, row: Row, annotator: str) -> Iterator[Entry]:
     yield Entry(row=row, item=key, **about)
     labels = _labels(export, row, annotator)
     for user, values in labels.items():
-        # An example without a label may be one that nobody has looked at.
-        if values:
-            candidate = about["candidates"][0].key
-            answer = Answer(QUESTION, "categories", values, QUESTION, candidate)
-            yield Entry(row=row, item=key, annotator=user, answers=[answer], **about)
+        if not values:  # which may be one that nobody has looked at
+            export.left_out.add("examples without a label")
+            continue
+        candidate = about["candidates"][0].key
+        answer = Answer(QUESTION, "categories", values, QUESTION, candidate)
+        yield Entry(row=row, item=key, annotator=user, answers=[answer], **about)
 
 
 def _labels(export: Export, row: Row, annotator: str) -> dict[str, list[str]]:
