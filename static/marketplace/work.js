@@ -176,7 +176,7 @@ const submission = work.submit && new Submission(work.submit, work.assignment, {
     tell({ type: "assay:received" });
     const words = receipt.is_as_sent ? texts.received : texts.others;
     const text = fill(words, { time: timeOf(receipt.submitted_at), receipt: receipt.receipt });
-    if (receipt.is_signed_in && receipt.is_as_sent) return location.assign(work.next);
+    if (receipt.is_signed_in && receipt.is_as_sent) return find("#next-hit").submit();
     const next = receipt.is_signed_in ? [texts.look, work.submitted]
       : work.signIn ? [texts["sign-in"], work.signIn.replace(/next=.*/, `next=${encodeURIComponent(work.next)}`)]
       : close;
