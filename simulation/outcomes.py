@@ -20,8 +20,8 @@ from stats.arguments import Floats, Integers, require_one_of
 from stats.ranking import JudgedLists, Measure, judged_lists, measure
 
 Qrels = Literal["accepted", "target", "target and alternatives", "alternatives"]
-"""What is relevant: of each user what it accepts, which is the target alone for SimBase and the
-target and its alternatives for meta users; or the same items for all users."""
+"""The relevant items: for each user the items it accepts, which are only the target for SimBase,
+and the target and its alternatives for meta users; or the same items for all users."""
 Carry = Literal["one", "same list", "found alone", "none"]
 """What counts once a dialogue has ended: its last list; a list of the item found alone; 1 in all
 measures; or the lists of the turns that would have followed. Who left keeps the last list."""
@@ -99,7 +99,7 @@ def outcomes(
 def _by_what_each_accepts(
     log: DialogueLog, measures: Sequence[Measure], carry: Carry, kept: Targets | None
 ) -> Outcomes:
-    """Users who accept the target alone evaluated by it, the others by its alternatives too."""
+    """Evaluate users who accept only the target by it, and the others by its alternatives too."""
     narrow = outcomes(log, measures, qrels="target", carry=carry, kept=kept)
     wide = outcomes(log, measures, qrels="target and alternatives", carry=carry, kept=kept)
     is_narrow = np.array([user.accepts == "target" for user in log.users])

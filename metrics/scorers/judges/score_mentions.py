@@ -2,7 +2,7 @@
 
 Scales, lists, thoughts and JSON texts are blanked first, so that positions stay those of the
 reply. Of the numbers that are left, those behind a label or a verb ("Rating: 4", "I give it a
-4") and fractions of the scale ("4/5") are labelled. Without a labelled number, one that stands
+4") and fractions of the scale ("4/5") are labeled. Without a labeled number, one that stands
 by itself counts ("4", "3. The response ...", "somewhat coherent (2)"). Numbers that count
 something ("4 criteria", "turn 2") never do.
 """
@@ -51,7 +51,7 @@ class Mention(NamedTuple):
     start: int = -1
     value: float = 0.0
     problem: Problem | None = None
-    is_labelled: bool = False
+    is_labeled: bool = False
     is_aspect: bool = False
     is_final: bool = False
     is_overall: bool = False
@@ -75,7 +75,7 @@ def find_score(text: str, low: float, high: float, aspect: str = "") -> Found:
         The ends of the scale that was asked for; a value off it is found all the same.
     aspect : str
         What is rated, as the form names it; a score of something else is no score. Any is one
-        where this is empty.
+        if this is empty.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def find_score(text: str, low: float, high: float, aspect: str = "") -> Found:
         return Found(problem="no_number")
     plain, is_other_scale = _without_scales(_without_thoughts(digits), low, high)
     mentions = list(_mentions(_without_lists(plain), low, high, aspect))
-    found = _chosen([one for one in mentions if one.is_labelled] or mentions)
+    found = _chosen([one for one in mentions if one.is_labeled] or mentions)
     if found.problem is None and is_other_scale:
         return Found(problem="other_scale")
     return found._replace(start=found.start + skipped) if found.problem is None else found
@@ -127,7 +127,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _without_scales(text: str, low: float, high: float) -> tuple[str, bool]:
-    """Blank mentions of the scale, and say whether one is of another scale."""
+    """Blank mentions of the scale; also returns whether one is of another scale."""
     joined = rf"[ \t]*(?:{words.JOINS}|\.\.+|…)[ \t]*"
     some = r"\d{1,6}(?:\.\d{1,6})?"
     ends = rf"(?P<low>{some}){joined}(?P<high>{some})(?!\d|[.,]\d)"
@@ -189,13 +189,13 @@ def _mentions(text: str, low: float, high: float, aspect: str) -> Iterator[Menti
         is_given = words.GIVEN_AFTER.match(after) is not None
         is_closed = problem == "ambiguous" or is_given or words.END.match(rest) is not None
         is_level = words.LEVEL_END.match(rest) is not None
-        label_before = _labelled(label, before, aspect)
+        label_before = _labeled(label, before, aspect)
         is_alone = _stands_alone(text, number)
         is_fraction = rest != after and problem is None
         if label_before is None and (
             is_given or (is_fraction and (is_alone or words.HEDGE.search(before)))
         ):
-            label_before = Mention(is_labelled=True)
+            label_before = Mention(is_labeled=True)
         mention = Mention(number.start(), value, problem)
         if label_before is not None:
             if _is_denied(before):
@@ -206,13 +206,13 @@ def _mentions(text: str, low: float, high: float, aspect: str) -> Iterator[Menti
                 yield mention
         elif (is_closed or is_level) and is_alone:
             is_corrected = words.CORRECTION.search(before) is not None
-            yield mention._replace(is_labelled=is_corrected)
+            yield mention._replace(is_labeled=is_corrected)
 
 
 def _value(
     number: str, before: str, after: str, low: float, high: float
 ) -> tuple[float, Problem | None, str]:
-    """The number, what is wrong with it, and what follows it and the scale it is of."""
+    """The number, its problem if any, and the text after the number and its scale."""
     fraction = words.FRACTION.match(after)
     text = number.replace("−", "-")
     if fraction and DECIMAL_COMMA.fullmatch(text):
@@ -238,8 +238,8 @@ def _value(
     return value, None, after
 
 
-def _labelled(label: re.Pattern[str], before: str, aspect: str) -> Mention | None:
-    """How a number is labelled by what precedes it; None if it is not."""
+def _labeled(label: re.Pattern[str], before: str, aspect: str) -> Mention | None:
+    """The label of a number, from the text before it; None without a label."""
     match = label.search(before)
     while match is not None and not _is_its_own(match, before, aspect):
         match = label.search(before, match.start() + 1)
@@ -248,7 +248,7 @@ def _labelled(label: re.Pattern[str], before: str, aspect: str) -> Mention | Non
     is_aspect = _names_aspect(match)
     near = re.split(r"[.;:,!?\n]\s", before[: match.start()])[-1][-25:] + match.group()
     return Mention(
-        is_labelled=True,
+        is_labeled=True,
         is_aspect=is_aspect,
         is_final=words.FINAL.search(near) is not None,
         is_overall=not is_aspect and words.OVERALL.search(near) is not None,
@@ -286,7 +286,7 @@ def _begins_list(before: str, after: str) -> bool:
 
 
 def _stands_alone(text: str, number: re.Match[str]) -> bool:
-    """Whether a number without a label stands by itself, and not in the flow of a sentence."""
+    """Whether a number without a label is by itself, and not in the flow of a sentence."""
     near = text[max(0, number.start() - NEAR) : number.end() + NEAR]
     line_start = max(text.rfind("\n", 0, number.start()) + 1, number.start() - NEAR)
     line = near[near.rfind("\n", 0, min(NEAR, number.start())) + 1 :].partition("\n")[0]
@@ -307,7 +307,7 @@ def _stands_alone(text: str, number: re.Match[str]) -> bool:
 
 
 def _chosen(mentions: list[Mention]) -> Found:
-    """The score that all mentions agree on; those of the aspect, or final, go first."""
+    """The score that all mentions agree on; the aspect's mentions and final ones go first."""
     if any(one.is_aspect for one in mentions):
         mentions = [one for one in mentions if not one.is_overall]
         last = [one for one in mentions if one.is_aspect and one.is_final]

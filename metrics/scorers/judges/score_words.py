@@ -127,7 +127,7 @@ LEVEL_END = re.compile(r"[*_`\"'”’»\])}]*\s*[:=]")
 
 
 def label_pattern(aspect: str) -> re.Pattern[str]:
-    """A pattern for a label and what stands between it and a number, at the end of a text."""
+    """A pattern for a label and the words between it and a number, at the end of a text."""
     letter = r"A-Za-zÀ-ɏͰ-ӿ0-9"
     name = r"[\s_-]*".join(map(re.escape, re.split(r"[\s_-]+", aspect.strip())))
     named = rf"(?P<aspect>(?<![{letter}]){name}(?![{letter}]))" if aspect else ""
