@@ -2,25 +2,36 @@
 
 Studies are drawn of which the truth is known. A perfect metric is one that orders candidates as the
 truth does, so that the mean of its correlations with the mean ratings over the mean ceiling is 1
-where the ceiling is right. Pearson's r is left out where the scale bends the truth: there a perfect
-metric is the expected rating, not the truth.
+where the ceiling is right. For Pearson's r it is the expected rating, since scales of few steps
+bend the truth. Beside that share: how often the interval holds what a perfect metric reaches on
+average, and how often the ceiling has a warning.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from stats.arguments import Floats
-from stats.ceilings import ceilings
+from stats.arguments import Floats, Integers
+from stats.ceilings import Ceiling, ceilings
 from stats.correlation import correlation_at_level
 
 MEASURES = (("item", "pearson"), ("item", "kendall"), ("item", "spearman"))
+Design: TypeAlias = tuple[int, int, int, float]
 # Items, candidates of each, ratings of each, and the standard deviation of a rating's error; the
 # truth's is 1.
-DESIGNS = ((50, 4, 3, 0.5), (50, 8, 3, 1.0), (50, 4, 4, 1.0), (12, 4, 3, 1.5))
+DESIGNS: tuple[Design, ...] = (
+    (50, 4, 3, 0.5),
+    (50, 8, 3, 1.0),
+    (50, 4, 4, 1.0),
+    (30, 4, 3, 0.5),
+    (12, 4, 3, 1.5),
+)
 Truth = Callable[[np.random.Generator, int, int], Floats]
 Scale = Callable[[Floats], Floats]
 
@@ -49,51 +60,102 @@ def five_steps_at_one_end(values: Floats) -> Floats:
     return np.clip(np.round(values + 1.2), -2, 2)
 
 
+def five_steps_nearly_all_at_one_end(values: Floats) -> Floats:
+    return np.clip(np.round(values + 2.0), -2, 2)
+
+
 def yes_or_no(values: Floats) -> Floats:
     return (values > 0).astype(float)
 
 
-ROWS: tuple[tuple[str, Truth, Scale, float], ...] = (
-    ("on a line", on_a_line, as_it_is, 0.0),
-    ("on a line, annotators as severe as they err", on_a_line, as_it_is, 1.0),
-    ("in five steps", on_a_line, five_steps, 0.0),
-    ("in five steps, most at one end", on_a_line, five_steps_at_one_end, 0.0),
-    ("yes or no", on_a_line, yes_or_no, 0.0),
-    ("of systems that lie far apart", far_apart, as_it_is, 0.0),
-    ("of truths equal in three classes", in_classes, as_it_is, 0.0),
+@dataclass(frozen=True)
+class Ratings:
+    """How ratings come about: `severity` is annotators' standard deviation over an error's, and
+    annotators of an uneven crowd of 12 are drawn for each cell, one of them for most."""
+
+    name: str
+    truth: Truth = on_a_line
+    scale: Scale = as_it_is
+    severity: float = 0.0
+    is_uneven: bool = False
+
+    def expected(self, true: Floats, noise: float) -> Floats:
+        """The mean rating of a truth, over errors and annotators."""
+        from scipy import stats
+
+        spread = noise * sqrt(1 + self.severity**2)
+        errors = spread * stats.norm.ppf((np.arange(200) + 0.5) / 200)
+        return np.asarray(self.scale(true[..., None] + errors).mean(axis=-1))
+
+
+ROWS = (
+    Ratings("on a line"),
+    Ratings("on a line, annotators as severe as they err", severity=1.0),
+    Ratings("in five steps", scale=five_steps),
+    Ratings("in five steps, two in five at one end", scale=five_steps_at_one_end),
+    Ratings("in five steps, two in three at one end", scale=five_steps_nearly_all_at_one_end),
+    Ratings("yes or no", scale=yes_or_no),
+    Ratings("of systems that lie far apart", far_apart),
+    Ratings("of truths equal in three classes", in_classes),
+    Ratings("on a line, severe annotators of an uneven crowd", severity=1.0, is_uneven=True),
 )
 
 
-def shares(
-    truth: Truth, scale: Scale, severity: float, design: tuple[int, int, int, float], n_studies: int
-) -> Floats:
-    """The mean of what the truth reaches over the mean ceiling, for each measure."""
+@dataclass(frozen=True)
+class Outcome:
+    """Of a measure: the share of the ceiling that a perfect metric reaches, the interval's coverage
+    and the share of studies with a warning."""
+
+    share: float
+    coverage: float
+    warned: float
+
+
+def outcomes(ratings: Ratings, design: Design, n_studies: int) -> list[Outcome]:
     n_items, n_systems, n_ratings, noise = design
-    item, system, annotator = (axis.ravel() for axis in np.indices((n_items, n_systems, n_ratings)))
+    item, system, seat = (axis.ravel() for axis in np.indices((n_items, n_systems, n_ratings)))
     reached, found = [], []
     for seed in range(n_studies):
         rng = np.random.default_rng(seed)
-        true = truth(rng, n_items, n_systems)
+        true = ratings.truth(rng, n_items, n_systems)
+        annotator = _crowd(rng, n_items * n_systems, n_ratings) if ratings.is_uneven else seat
         error = noise * rng.normal(size=len(item))
-        error += severity * noise * rng.normal(size=n_ratings)[annotator]
-        value = scale(true[item, system] + error)
+        error += ratings.severity * noise * rng.normal(size=annotator.max() + 1)[annotator]
+        value = ratings.scale(true[item, system] + error)
         means = pd.Series(value).groupby([item, system]).mean().to_numpy()
-        found.append(
-            [
-                one.attainable
-                for one in ceilings(item, system, annotator, value, measures=MEASURES, n_splits=30)
-            ]
-        )
-        reached.append(list(_reached(means, true)))
-    return np.asarray(np.nanmean(reached, axis=0) / np.nanmean(found, axis=0))
+        found.append(ceilings(item, system, annotator, value, measures=MEASURES, n_splits=30))
+        reached.append(list(_reached(means, true, ratings.expected(true, noise))))
+    targets = np.nanmean(reached, axis=0)
+    return [
+        _outcome(target, column)
+        for target, column in zip(targets, zip(*found, strict=True), strict=True)
+    ]
 
 
-def _reached(means: Floats, true: Floats) -> Iterator[float]:
+def _crowd(rng: np.random.Generator, n_cells: int, n_ratings: int) -> Integers:
+    """Annotators of each cell, drawn with weights of their ranks to the power -1.5."""
+    keys = rng.exponential(size=(n_cells, 12)) * np.arange(1, 13) ** 1.5
+    return np.asarray(np.argsort(keys, axis=1)[:, :n_ratings].ravel(), dtype=np.intp)
+
+
+def _outcome(target: float, found: tuple[Ceiling, ...]) -> Outcome:
+    known = [one for one in found if not np.isnan(one.attainable_low)]
+    return Outcome(
+        share=float(target / np.nanmean([one.attainable for one in found])),
+        coverage=float(
+            np.mean([one.attainable_low <= target <= one.attainable_high for one in known])
+        ),
+        warned=float(np.mean([one.warning is not None for one in found])),
+    )
+
+
+def _reached(means: Floats, true: Floats, expected: Floats) -> Iterator[float]:
     item, system = (axis.ravel() for axis in np.indices(true.shape))
     for level, coefficient in MEASURES:
+        perfect = expected if coefficient == "pearson" else true
         yield correlation_at_level(
             means,
-            true.ravel(),
+            perfect.ravel(),
             items=item,
             systems=system,
             level=level,
@@ -113,15 +175,13 @@ def main() -> None:
     n_studies = parser.parse_args().studies
     _print("ratings", "items, candidates, ratings, error", "Pearson", "Kendall", "Spearman")
     _print(*["---"] * 5)
-    for name, truth, scale, severity in ROWS:
+    for ratings in ROWS:
         for design in DESIGNS:
             found = [
-                f"{100 * one:.0f} %" for one in shares(truth, scale, severity, design, n_studies)
+                f"{100 * one.share:.0f} %, {one.coverage:.2f}, {100 * one.warned:.0f} %"
+                for one in outcomes(ratings, design, n_studies)
             ]
-            if scale is not as_it_is:
-                found[0] = "–"
-            sizes = ", ".join(f"{one:g}" for one in design)
-            _print(name, sizes, *found)
+            _print(ratings.name, ", ".join(f"{one:g}" for one in design), *found)
 
 
 if __name__ == "__main__":

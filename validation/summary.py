@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from validation.analysis.records import CorrelationRecord, SensitivityRecord
+from validation.analysis.records import CeilingRecord, CorrelationRecord, SensitivityRecord
 from validation.documents.rated_systems import verdicts
+from validation.documents.tables import ceiling_warnings
 from validation.documents.terms import family
 from validation.results import Results
 
@@ -15,6 +16,7 @@ def lines_of(results: Results) -> Iterator[str]:
     for verdict in verdicts(results):
         yield " ".join(verdict.sentences)
     yield from (_correlation(row) for row in results.rows(CorrelationRecord))
+    yield from (f"Note: {warning}" for warning in ceiling_warnings(results.rows(CeilingRecord)))
     if len(results.all_inputs.score_sets) > 1:
         yield family(results.all_inputs)
     if results.settings.labels:

@@ -45,6 +45,11 @@ class CeilingSerializer(serializers.Serializer[Any]):
     attainable_high = serializers.FloatField(allow_null=True)
     leave_one_out = serializers.FloatField(allow_null=True)
     reason = serializers.CharField(allow_null=True)
+    warning = serializers.CharField(
+        allow_null=True,
+        help_text="Why the ceiling is unreliable: `severe_annotators`, `top_heavy_scale` or "
+        "`tied_ratings`.",
+    )
 
 
 class BestMetricsSerializer(serializers.Serializer[Any]):

@@ -1,5 +1,6 @@
 """The agreement with annotators that a metric could reach, given theirs with each other."""
 
+from stats.ceilings.assumptions import CeilingWarning
 from stats.ceilings.attainable import Ceiling, NoCeiling, ceiling, ceilings
 from stats.ceilings.attenuation import disattenuated, spearman_brown
 from stats.ceilings.intraclass import Reliability, reliability
@@ -7,6 +8,7 @@ from stats.ceilings.more_ratings import level_reliability
 
 __all__ = [
     "Ceiling",
+    "CeilingWarning",
     "NoCeiling",
     "Reliability",
     "ceiling",

@@ -13,6 +13,7 @@ import numpy as np
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, require_one_of
 from stats.ceilings.all_ratings import AllRatings
+from stats.ceilings.assumptions import MOST_TIED, CeilingWarning, RatingFacts
 from stats.ceilings.cells import (
     cell_means,
     cells_of_several,
@@ -28,11 +29,6 @@ from stats.correlation.levels import require_level
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-MOST_TIED = 0.1
-"""The share of pairs of halves with a tie up to which pairwise accuracy, which counts ties as
-answers, has a ceiling: of yes and no a metric without ties reached 58 to 105 % of what was said."""
 
 
 class NoCeiling(StrEnum):
@@ -75,6 +71,8 @@ class Ceiling:
         Why `attainable` is NaN: no cell has two annotators, the halves have no correlation (one
         side is constant, or there are no two cells to compare), pairwise accuracy of ratings that
         are often tied, or halves that do not agree. None where it is known.
+    warning : CeilingWarning or None
+        Why the attainable and its interval are unreliable; None if nothing speaks against them.
     moved_by : Series of float
         By how much each item moves the attainable; what intervals of shares are made of.
     """
@@ -93,6 +91,7 @@ class Ceiling:
     n_units: int = 0
     normal_reliability: float = nan
     reason: NoCeiling | None = None
+    warning: CeilingWarning | None = None
     moved_by: pd.Series[float] | None = field(default=None, repr=False, compare=False)
 
     def share(self, value: float) -> float:
@@ -142,10 +141,11 @@ def ceiling(
     Each cell's ratings are split into two halves of the same size, one left over where they are
     odd, so that annotators need not have rated the same cells. Whole annotators go into a half as
     far as they can: how severe somebody is moves all candidates of an item alike. Stepping up and
-    the square root are right for Pearson's r alone. Another coefficient is turned into the r that
-    normal variables have at that value, and back (`NormalScale`): the root of a rank coefficient
-    itself would be too high, and even the truth would reach no more than nine tenths of it. Of
-    ratings far from normal the way back is an approximation: docs/correlation.md says how near.
+    the square root are right for Pearson's r of many values alone. Another coefficient, and
+    Pearson's of few values, is turned into the r that normal variables have at that value, and back
+    (`NormalScale`): the root of a rank coefficient itself would be too high, and even the truth
+    would reach no more than nine tenths of it. Of ratings far from normal the way back is an
+    approximation, and `warning` says so: docs/correlation.md says how near.
 
     References
     ----------
@@ -256,6 +256,7 @@ def ceilings(
     factor = growth(cells)
     ties = _Ties(halves, cell_means(cells))
     seed = None if isinstance(rng, np.random.Generator) else int(rng)
+    facts = RatingFacts.of(cells)
     names = pd.Index(cells.drop_duplicates("items").sort_values("items")["item_name"])
     unit = _units(cells, names, clusters, items)
     results = []
@@ -274,6 +275,8 @@ def ceilings(
         if (reason := _reason(one, codes, ties)) is not None:
             results.append(replace(one, attainable=nan, reliability=nan, reason=reason))
             continue
+        untied, _ = ties.shares(*_groups(codes, level))
+        one = replace(one, warning=facts.warning(level, coefficient, untied))
         known = [pair for pair, value in zip(halves, of_splits, strict=True) if not isnan(value)]
         moved = np.mean(
             [codes.influences(*pair, level, coefficient) for pair in known] or [np.full(1, nan)],
@@ -329,6 +332,7 @@ def _reason(one: Ceiling, codes: RowCodes, ties: _Ties) -> NoCeiling | None:
     if isnan(one.split_half):
         return NoCeiling.NO_HALVES
     if one.coefficient == "acc_eq" and one.level != "system":
+        # of yes and no a metric without ties reached 58 to 105 % of what was said
         untied, _ = ties.shares(*_groups(codes, one.level))
         if untied < 1 - MOST_TIED:
             return NoCeiling.TIED

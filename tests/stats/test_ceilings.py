@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from error_codes import InvalidValue
 from stats.ceilings import (
@@ -274,6 +275,74 @@ def shares_of_the_truth(draw, measures, n_studies=12):
         found.append([one.attainable for one in ceilings(*columns, measures=measures, n_splits=20)])
         reached.append([at_level(means, truth.ravel(), *cells, *measure) for measure in measures])
     return np.mean(reached, axis=0) / np.mean(found, axis=0)
+
+
+def test_pearsons_r_of_few_candidates_is_brought_to_that_of_all():
+    """The mean of r of n normal pairs, by the integral of its density and by simulation."""
+    rng = np.random.default_rng(0)
+    for n, rho in ((2, 0.5), (3, 0.6), (4, 0.9), (8, -0.5)):
+        x, noise = rng.normal(size=(2, 40_000, n))
+        y = rho * x + np.sqrt(1 - rho**2) * noise
+        x, y = (side - side.mean(axis=1, keepdims=True) for side in (x, y))
+        r = (x * y).sum(axis=1) / np.sqrt(np.square(x).sum(axis=1) * np.square(y).sum(axis=1))
+        scale = NormalScale("pearson", np.array([n]))
+        assert scale.value(rho) == pytest.approx(r.mean(), abs=0.01)
+        assert scale.correlation(scale.value(rho)) == pytest.approx(rho)
+    assert NormalScale("pearson", np.array([2])).value(0.5) == pytest.approx(1 / 3)
+    assert NormalScale("pearson", np.array([400])).value(0.5) == 0.5
+
+
+def uneven_crowd(rng, n_cells, k, n_people=12):
+    """People of each cell, one of whom rates most of them."""
+    keys = rng.exponential(size=(n_cells, n_people)) * np.arange(1, n_people + 1) ** 1.5
+    return np.argsort(keys, axis=1)[:, :k].ravel()
+
+
+@pytest.mark.parametrize(
+    ("shift", "severity", "is_uneven", "warnings"),
+    [
+        (None, 0.0, False, {"pearson": None, "kendall": None, "pooled": None}),
+        (0.0, 0.0, False, {"pearson": None, "kendall": "tied_ratings", "pooled": None}),
+        (2.0, 0.0, False, {"pearson": "top_heavy_scale", "kendall": "top_heavy_scale"}),
+        (None, 1.0, False, {"pearson": None, "pooled": None}),
+        (None, 1.0, True, dict.fromkeys(("pearson", "kendall", "pooled"), "severe_annotators")),
+    ],
+)
+def test_ceilings_hold_what_a_perfect_metric_reaches_or_have_a_warning(
+    shift, severity, is_uneven, warnings
+):
+    measures = {"pearson": ("item", "pearson"), "kendall": ("item", "kendall")}
+    measures["pooled"] = ("pooled", "pearson")
+    item, system, seat = (axis.ravel() for axis in np.indices((30, 4, 3)))
+    cells = [axis.ravel() for axis in np.indices((30, 4))]
+    levels = np.linspace(-2, 2, 5)
+    z = stats.norm.ppf((np.arange(100) + 0.5) / 100)
+    reached, found = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(size=(30, 4))
+        who = uneven_crowd(rng, 120, 3) if is_uneven else seat
+        value = truth[item, system] + 0.5 * rng.normal(size=len(item))
+        value += severity * rng.normal(size=12)[who]
+        expected = truth
+        if shift is not None:
+            value = levels[np.clip(np.round(value + shift), -2, 2).astype(int) + 2]
+            expected = np.clip(np.round(truth[..., None] + 0.5 * z + shift), -2, 2).mean(axis=-1)
+        means = as_frame(item, system, who, value).groupby(["item", "system"])["value"].mean()
+        columns = (means.to_numpy(), expected.ravel(), *cells)
+        reached.append([at_level(*columns, *measure) for measure in measures.values()])
+        found.append(
+            ceilings(item, system, who, value, measures=list(measures.values()), n_splits=5)
+        )
+    targets = dict(zip(measures, np.nanmean(reached, axis=0), strict=True))
+    for name, row in zip(measures, zip(*found, strict=True), strict=True):
+        if name not in warnings:
+            continue
+        warned = [one.warning == warnings[name] for one in row]
+        assert np.mean(warned) > 0.9
+        if warnings[name] is None:
+            held = [one.attainable_low <= targets[name] <= one.attainable_high for one in row]
+            assert np.mean(held) >= 0.88  # two standard errors below .95
 
 
 @pytest.mark.parametrize("n_people", [4, 20])

@@ -18,9 +18,10 @@ from validation.documents.comparison_tables import comparisons_table
 from validation.documents.documents import note_of
 from validation.documents.metrics_answers import metrics_answers
 from validation.documents.scale_limits import CUT_DIFFERENCES, difference_within
-from validation.documents.tables import NO_SHARE_INTERVAL, ceilings_table
+from validation.documents.tables import NO_SHARE_INTERVAL, ceiling_warnings, ceilings_table
 from validation.documents.terms import short_list
 from validation.results import TableResults
+from validation.summary import lines_of
 
 SETTINGS = Settings(levels=("item",), coefficients=("pearson",), n_resamples=200, n_splits=0)
 
@@ -191,3 +192,32 @@ def test_other_values_are_counted_by_tenths_of_the_scale(high: float, values: li
 )
 def test_a_list_of_many_names_ends_with_how_many_others_there_are(names, text):
     assert short_list(names) == text
+
+
+def test_an_unreliable_ceiling_is_said_to_be_so_on_the_page_in_tables_and_lines():
+    settings = replace(SETTINGS, n_splits=5)
+    rng = np.random.default_rng(2)
+    cells = pd.DataFrame(
+        [(f"i{i}", f"s{s}") for i in range(40) for s in range(5)], columns=["item", "system"]
+    )
+    truth = rng.normal(4.5, 1, size=len(cells))
+    for shift, expected in ((0.0, "top_heavy_scale"), (-1.5, None)):
+        human = pd.concat(
+            cells.assign(
+                question="q",
+                annotator=f"a{n}",
+                value=np.clip(np.round(truth + shift + rng.normal(0, 0.4, len(cells))), 1, 5),
+            )
+            for n in range(3)
+        )
+        scores = cells.assign(metric="far", value=truth + rng.normal(0, 2, len(cells)))
+        results = TableResults("study", report_from_tables(human, scores, settings))
+        [ceiling] = results.rows(CeilingRecord)
+        assert ceiling.warning == expected
+        [(_question, answer)] = metrics_answers(results)
+        is_warned = expected is not None
+        assert ("ceiling_unreliable" in codes_of(answer.ceiling_sentences)) == is_warned
+        warnings = list(ceiling_warnings([ceiling]))
+        assert codes_of(warnings) == ["ceiling_unreliable"] * is_warned
+        assert all(warning in ceilings_table(results).note for warning in warnings)
+        assert all(f"Note: {warning}" in lines_of(results) for warning in warnings)

@@ -24,7 +24,8 @@ that is undefined is None:
   metric_b, signature_b, value_a, value_b, delta, ci_low, ci_high, test, p, p_holm, p_bh,
   n_draws, seed, reason.
 - ``ceilings``: question, scope, by, level, coefficient, split_half, reliability, attainable,
-  leave_one_out, icc_single, icc_mean, ratings_per_candidate, n_splits, seed, reason.
+  leave_one_out, icc_single, icc_mean, ratings_per_candidate, n_splits, seed, reason, warning
+  (why the ceiling is unreliable).
 - ``sensitivity``: one setting changed. question, scope, by, level, coefficient, metric,
   signature, setting, choice, value, rank, base_choice, base_value, base_rank, delta,
   moves_rank, n_used, n_zeroed, reason. Settings with nothing to act upon are left out.

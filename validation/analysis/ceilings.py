@@ -36,7 +36,8 @@ class PanelCeiling:
     """The ceiling of one question and condition at one level, by one coefficient.
 
     `attainable` is what a perfect metric would reach, `leave_one_out` what one more person
-    does; `icc_mean` is the reliability of the candidates' mean ratings.
+    does; `icc_mean` is the reliability of the candidates' mean ratings. `warning` is the code of
+    why the ceiling is unreliable (`stats.ceilings.CeilingWarning`).
     """
 
     question: str
@@ -57,6 +58,7 @@ class PanelCeiling:
     n_splits: int
     seed: int | None
     reason: str | None
+    warning: str | None
     moved_by: pd.Series[float] | None = None
 
     def share(self, value: float) -> float:
@@ -91,6 +93,7 @@ def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> l
             n_splits=settings.n_splits if several else 0,
             seed=settings.seed if several else None,
             reason=_reason(measured.get((level, coefficient))),
+            warning=_warning(measured.get((level, coefficient))),
         )
         for level, coefficient in _measures(settings)
     ]
@@ -146,6 +149,7 @@ def _none(panel: Panel, level: Level, coefficient: RowCoefficient) -> PanelCeili
         n_splits=0,
         seed=None,
         reason=OF_LABELS,
+        warning=None,
     )
 
 
@@ -198,3 +202,9 @@ def _reason(ceiling: Ceiling | None) -> str | None:
     if ceiling is None:
         return NO_SECOND_RATING
     return None if ceiling.reason is None else REASONS[ceiling.reason]
+
+
+def _warning(ceiling: Ceiling | None) -> str | None:
+    if ceiling is None or ceiling.warning is None:
+        return None
+    return str(ceiling.warning)

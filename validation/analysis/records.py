@@ -141,6 +141,7 @@ class CeilingRecord:
     n_splits: int
     seed: int | None
     reason: str | None
+    warning: str | None
 
 
 @dataclass(frozen=True, slots=True)

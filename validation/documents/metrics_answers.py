@@ -13,7 +13,13 @@ from error_codes import CodedText
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
 from validation.documents.documents import Number
-from validation.documents.terms import COEFFICIENTS, LEVELS, listed, reason_in_words
+from validation.documents.terms import (
+    CEILING_WARNINGS,
+    COEFFICIENTS,
+    LEVELS,
+    listed,
+    reason_in_words,
+)
 from validation.documents.top_groups import top_group
 from validation.results import ALL, Results
 
@@ -181,6 +187,10 @@ class MetricsAnswer:
                 "ceiling, an estimate as if values were normal."
             )
         yield CodedText(text % {"value": value}, code="ceiling")
+        if one.warning is not None:
+            text = _("It is unreliable here, and so is its interval: %(why)s.")
+            text %= {"why": CEILING_WARNINGS[one.warning]}
+            yield CodedText(text, code="ceiling_unreliable")
         if one.attainable_low is not None:
             text = _("Its interval is for new items rated by these very annotators.")
             yield CodedText(text, code="ceiling_interval")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from error_codes import CodedText
 from validation.analysis.records import (
     CeilingRecord,
     CorrelationRecord,
@@ -15,8 +16,10 @@ from validation.analysis.records import (
 from validation.documents.cells import correlation, signed
 from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.terms import (
+    CEILING_WARNINGS,
     COEFFICIENTS,
     LEVELS,
+    listed,
     name_of,
     reason_in_words,
     statistic,
@@ -151,9 +154,9 @@ def ceilings_table(results: Results) -> Table:
         Column(_("Share of ceiling, %")),
     ]
     leaders = top_groups(results)
+    records = results.rows(CeilingRecord)
     rows = [
-        _ceiling_row(results, record, leaders.get(measure_of(record), []))
-        for record in results.rows(CeilingRecord)
+        _ceiling_row(results, record, leaders.get(measure_of(record), [])) for record in records
     ]
     return Table(
         name="ceilings",
@@ -168,8 +171,22 @@ def ceilings_table(results: Results) -> Table:
             "an approximation, set the ceiling too low. Intervals are for new items rated by these "
             "very annotators, not by others, and do not count that in; rank correlations of "
             "systems have none."
-        ),
+        )
+        + "".join(f" {warning}" for warning in ceiling_warnings(records)),
     )
+
+
+def ceiling_warnings(records: Iterable[CeilingRecord]) -> Iterator[CodedText]:
+    """A sentence per reason why ceilings are unreliable, with their questions and measures."""
+    measures: dict[str, dict[str, None]] = {}
+    for record in records:
+        if record.warning is not None:
+            named = statistic(record.coefficient, record.level)
+            measures.setdefault(record.warning, {})[f"{record.question} ({named})"] = None
+    for warning, names in measures.items():
+        text = _("Ceilings of %(measures)s are unreliable: %(why)s.")
+        text %= {"measures": listed(list(names)), "why": CEILING_WARNINGS[warning]}
+        yield CodedText(text, code="ceiling_unreliable")
 
 
 def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[CorrelationRecord]) -> Row:

@@ -87,6 +87,15 @@ REASONS = Words(
         "no_variation": _("all ratings are the same"),
     }
 )
+CEILING_WARNINGS = Words(
+    {
+        "severe_annotators": _(
+            "annotators differ in severity and did not rate the same candidates"
+        ),
+        "top_heavy_scale": _("many ratings are at one end of the scale"),
+        "tied_ratings": _("many ratings of the same item are equal"),
+    }
+)
 POLICIES = Words(
     {
         "undefined": _("Undefined groups"),

@@ -100,6 +100,7 @@ class Ceiling(OfMeasure):
     n_splits = models.PositiveIntegerField()
     seed = models.PositiveBigIntegerField(null=True)
     reason = reason_field()
+    warning = code_field(null=True)
 
     class Meta:
         ordering = ["pk"]
