@@ -523,7 +523,7 @@ def test_a_page_whose_script_fails_is_shown_after_a_while(open_site, rating):
         "**/worker/frame/**",
         lambda route: route.fulfill(
             response=(answer := route.fetch()),
-            body=answer.text().replace("const preview =", "const broken ="),
+            body=answer.text().replace("const find", "const broken"),
         ),
     )
     page.goto("/worker/")
