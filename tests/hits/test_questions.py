@@ -171,7 +171,7 @@ def test_pictures_that_would_not_fit_are_addresses_all_of_them():
     Candidate.objects.filter(item=item, position=1).update(picture=big)
     item = Item.objects.get(pk=item.pk)
     page = task_page(item)
-    assert 'src="data:' not in page
+    assert 'src="data:image' not in page
     assert f'src="https://assay.example/pictures/{big.sha256}"' in page
     assert page.count('src="https://assay.example/pictures/') == 4
     assert len(html_question(item).encode()) < MAX_QUESTION_BYTES

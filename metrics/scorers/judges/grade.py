@@ -105,7 +105,7 @@ class Grade(EndpointJudge):
     --------
     >>> from metrics.scorers.judges.endpoint import Endpoint
     >>> Grade(client=Client(Endpoint(base_url="", model="tiny"))).signature
-    'judge|model:tiny|scale:0-100|temperature:0.6|max_tokens:64|settings:...|reading:...|version:1'
+    'judge|model:tiny|scale:0-100|temperature:0.6|max_tokens:64|settings:...|reading:...|version:2'
     """
 
     name = "judge"
