@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 ALL = "/api/v1/experiments/"
 SHOES = f"{ALL}shoes/"
 SHORT = {"users": ["base", "tol:2"], "n_turns": 3}
-STRETCHES = {"turns": 2 * 5 * 3 * 7, "targets": 2 * 5 * 3 * 30, "choices": 2 * 5 * 3 * 21}
+STRETCHES = {"turns": 2 * 5 * 3 * 7, "targets": 2 * 5 * 3 * 30, "choices": 2 * 5 * 3 * 22}
 
 
 def rows_of(reader: Any, where: str) -> list[dict[str, Any]]:
