@@ -4,6 +4,7 @@ import gc
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -16,7 +17,6 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from config.pseudo_locale import install_pseudo_locale, remove_pseudo_locale
-from error_codes import CodedError
 from tests.pictures import write_index
 
 pytest_plugins = ["tests.browsers", "tests.emptied_tables", "tests.firefox"]
@@ -27,6 +27,14 @@ hypothesis_settings.load_profile("no deadline")
 
 CACHE_NUMBERS = count()
 HAS_MODELS = find_spec("torch") is not None
+# They import torch or the bundled encoder themselves. Other tests of models skip when they run.
+TESTS_OF_MODELS = [
+    "metrics/scorers/test_embedding.py",
+    "simulation/test_checkpoints.py",
+    "simulation/test_collected_alternatives.py",
+    "simulation/test_trained_recommenders.py",
+]
+collect_ignore = [] if HAS_MODELS else TESTS_OF_MODELS
 ROOMS_THAT_COMPUTE = ("stats/", "metrics/scorers/", "tests/stats/", "tests/metrics/scorers/")
 PAGES = re.compile(r"tests/(accounts/|console/test_(?!openapi)|marketplace/|hits/test_worker_page)")
 DATABASE = {"db", "transactional_db", "live_server", "stored_for_module"}
@@ -155,15 +163,29 @@ def calls_one_by_one() -> Iterator[None]:
         yield
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+@contextmanager
+def skipped_without_models() -> Iterator[None]:
     """Skip tests of models if the libraries that run them are not installed (`MODELS=0`)."""
     try:
-        return (yield)
-    except (ImportError, CodedError) as error:
-        if HAS_MODELS or "No module named" not in str(error):
+        yield
+    except Exception as error:
+        # A test may have expected another error.
+        causes = f"{error} {error.__context__}"
+        if HAS_MODELS or "No module named" not in causes:
             raise
-        pytest.skip(str(error))
+        pytest.skip(causes)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    with skipped_without_models():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    with skipped_without_models():
+        return (yield)
 
 
 def uses_the_database(item: pytest.Item) -> bool:
