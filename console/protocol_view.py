@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 
 from annotation.models import Item, Protocol
 from annotation.models.uploads import OF_POOLS
+from annotation.protocols.blinding import blind_document, blind_faults
 from annotation.protocols.conditions import OF_LABELS, OF_NUMBERS
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault
@@ -86,6 +87,12 @@ class ProtocolView:
         """Without a version, the document is what the study amounts to."""
         self.study, self.version, self.document = study, version, document
         self.unread: Sequence[str] = ()
+
+    def blinded(self) -> ProtocolView:
+        """The same for somebody who may not see systems; not for previews, which need the keys."""
+        view = ProtocolView(self.study, self.version, blind_document(self.study, self.document))
+        view.faults = blind_faults(self.faults)
+        return view
 
     @property
     def is_frozen(self) -> bool:

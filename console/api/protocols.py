@@ -13,7 +13,8 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.models import Protocol, Study
-from annotation.protocols.documents import read_document
+from annotation.protocols.blinding import blind_document, blind_faults
+from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol, template_names
@@ -83,10 +84,27 @@ class OneProtocol(Endpoint):
     def get(self, request: Request, slug: str, number: int) -> Response:
         """A version with its document.
 
-        Access: whoever has a role in the study.
+        Access: whoever has a role in the study; keys of candidates for those who may view systems.
         """
         rows = Protocol.objects.of(self.study(slug)).select_related("frozen_by", "study")
-        return Response(ProtocolSerializer(get_object_or_404(rows, number=number)).data)
+        version = get_object_or_404(rows, number=number)
+        record = dict(ProtocolSerializer(version).data)
+        if Permission.VIEW_SYSTEMS not in self.permissions:
+            record |= _blind_fields(version)
+        return Response(record)
+
+
+def _blind_fields(version: Protocol) -> dict[str, Any]:
+    """The fields that name candidates by their keys, without these."""
+    document = read_document(version.document)
+    blind = blind_document(version.study, document)
+    is_draft = version.frozen_at is None
+    faults = freezing_faults(version.study, document) if is_draft else []
+    return {
+        "document": plain_document(blind),
+        "yaml": write_yaml(blind),
+        "faults": list(map(str, blind_faults(faults))),
+    }
 
 
 class DraftInput(Input):

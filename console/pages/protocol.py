@@ -54,13 +54,14 @@ REPLACED = "replaced"
 @never_cache
 @csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]
 def protocol(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study; the form for those who may edit."""
+    """Access: whoever has a role in the study; the form for those who may edit, keys of candidates
+    for those who may view systems."""
     study = study_for(request, slug)
     view = _view(request, study)
     item, next_item = view.item(request.GET.get("item"))
     open_question = request.GET.get("question", "")
     context: dict[str, Any] = {
-        "view": view,
+        "view": view if may(request, Permission.VIEW_SYSTEMS) else view.blinded(),
         "item": item,
         "next_item": next_item,
         "tab": "yaml" if request.GET.get("tab") == "yaml" else "form",

@@ -19,6 +19,8 @@ from django.utils import timezone
 from accounts.models import Membership, User
 from accounts.roles import PERMISSIONS, Permission, Role, Scope
 from annotation.models import Candidate, Item, Study, StudyMembership, Submission
+from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.versions import current_document, freeze, save_draft
 from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
 from console.downloads import DOWNLOADS
 from console.job_permissions import needed_to_control
@@ -326,6 +328,36 @@ def test_candidates_are_in_no_systems_order_for_who_may_not_view_systems(study, 
     for item, row in zip(study.items.all(), rows, strict=True):
         ordered = item.candidates.order_by("blind_key").values_list("pk", flat=True)
         assert [each["id"] for each in row] == list(ordered)
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+@pytest.mark.parametrize("role", ["adjudicator", "auditor"])
+def test_protocols_name_candidates_by_key_to_who_may_view_systems(study, users, role, is_frozen):
+    Candidate.objects.filter(item__study=study, key="alpha").update(key="quokka", system="quokka")
+    case = {"source_item": "d1", "source_candidate": "quokka", "value": 90}
+    candidates = [{"candidate": "quokka", "scores": {"appropriateness": 90}}]
+    if not is_frozen:
+        candidates.append({"candidate": "numbat", "scores": {"appropriateness": 9}})
+    values = plain_document(current_document(study)) | {
+        "checks": [{"kind": "gold", "share": 1, "cases": [case]}],
+        "qualifications": {
+            "practice": {"reward_usd": 0, "items": [{"item": "d0", "candidates": candidates}]}
+        },
+    }
+    number = save_draft(study=study, document=read_document(values)).number
+    if is_frozen:
+        freeze(study=study)
+    client, page = browser(users[role]), address("protocol", "mine")
+    api = reverse("console:api:protocol", args=["mine", number])
+    for where in (page, f"{page}?tab=yaml", f"{page}?version={number}", api):
+        content = client.get(where).content.decode()
+        for name in ("quokka", "numbat") if not is_frozen else ("quokka",):
+            assert (name in content) == (P.VIEW_SYSTEMS in ROLES[role]), where
+    record = client.get(api).json()
+    shown = Candidate.objects.get(item__study=study, item__key="d1", key="quokka")
+    name = shown.name_for(ROLES[role])
+    assert record["document"]["checks"][0]["cases"][0]["source_candidate"] == name
+    assert name in record["yaml"]
 
 
 @pytest.mark.slow
