@@ -131,10 +131,15 @@ def _without_scales(text: str, low: float, high: float) -> tuple[str, bool]:
     joined = rf"[ \t]*(?:{words.JOINS}|\.\.+|…)[ \t]*"
     some = r"\d{1,6}(?:\.\d{1,6})?"
     ends = rf"(?P<low>{some}){joined}(?P<high>{some})(?!\d|[.,]\d)"
+    low_end, high_end = (re.escape(f"{end:g}") for end in (low, high))
     levels = r"\s*(?:,\s*or|,|/|\||or)\s*".join(
         str(level) for level in range(int(low), min(int(high), int(low) + 12) + 1)
     )
-    this = rf"(?<![\d.,/]){re.escape(f'{low:g}')}{joined}{re.escape(f'{high:g}')}(?![\d/]|[.,]\d)"
+    this = rf"(?<![\d.,/]){low_end}{joined}{high_end}(?![\d/]|[.,]\d)"
+    described = (
+        rf"(?<![\d.,/]){low_end}[*_]*{words.DESCRIBED}[*_]*(?:[ \t]+up)?{joined}{high_end}[*_]*"
+        rf"{words.DESCRIBED}(?![\d/]|[.,]\d)"
+    )
     others = (
         rf"\b(?:{SCALE_WORDS})\W{{0,3}}(?:\w{{1,20}}\W{{1,3}}){{0,3}}?{ends}",
         rf"(?<![\d.,/]){ends}[\s-]*(?:point[\s-]*)?(?:{SCALE_WORDS})\b",
@@ -147,6 +152,7 @@ def _without_scales(text: str, low: float, high: float) -> tuple[str, bool]:
         r"(?<!\d)(?P<high>\d{1,6})\s*(?:点|分|점)\s*(?:満点|만점)(?:[でに에]|중)?",
         r"\b(?P<high>\d{1,6})\s+üzerinden",
     )
+    one_end = rf"(?<=[(\[])(?:{low_end}|{high_end})\s*[=:]\s*[^()\[\]\n\d]{{1,40}}(?=[)\]])"
     enumerated = rf"(?<![\d.,/]){levels}(?![\d/]|[.,]\d)"
     is_other = False
 
@@ -164,7 +170,7 @@ def _without_scales(text: str, low: float, high: float) -> tuple[str, bool]:
         label = "score" if re.search(SCALE_WORDS, match.group(), re.I) else ""
         return label.rjust(len(match.group()))
 
-    for pattern in (*others, this, enumerated):
+    for pattern in (*others, this, described, one_end, enumerated):
         text = re.sub(pattern, replace, text, flags=re.I)
     return re.sub(r"\b\d+[\s-]points?\s+scale\b", _blank, text, flags=re.I), is_other
 

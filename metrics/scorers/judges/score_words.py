@@ -96,13 +96,12 @@ FRACTION = re.compile(
 )
 PERCENT = re.compile(r"\s*(?:%|％|per\s?cent\b|prozent\b|pour\s?cent\b|por\s?ciento\b)", re.I)
 JOINS = r"[-–—~〜]|\b(?:to|or|and|bis|oder|und|à|ou|et|y|o|e|до|или|и)\b|到|至|或|から"
-RANGE_AFTER = re.compile(
-    rf"[ \t*_(]*(?:{JOINS})[ \t]*(?:(?:maybe|possibly|perhaps|even)\s+)?(?:an?\s+)?[-−]?\d", re.I
-)
+DESCRIBED = r"(?:\s*[(\[][^()\[\]\n\d]{1,40}[)\]])?"
+"""What a number of a scale means, as in "1 (poor) to 5 (excellent)"."""
+RANGE_SIGN = rf"(?:up[ \t]+)?(?:{JOINS})[ \t]*(?:(?:maybe|possibly|perhaps|even)\s+)?(?:an?\s+)?"
+RANGE_AFTER = re.compile(rf"[*_]*{DESCRIBED}[ \t*_(]*{RANGE_SIGN}[-−]?\d", re.I)
 RANGE_BEFORE = re.compile(
-    rf"(?:\d[*_ \t]*(?:{JOINS})[ \t]*(?:(?:maybe|possibly|perhaps|even)\s+)?(?:an?\s+)?|"
-    r"\b(?:between|zwischen|entre|tra|между)\s+)$",
-    re.I,
+    rf"(?:\d[*_]*{DESCRIBED}[*_ \t]*{RANGE_SIGN}|\b(?:between|zwischen|entre|tra|между)\s+)$", re.I
 )
 BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tra|между)\s+$", re.I)
 SERIES_AFTER = re.compile(
@@ -121,7 +120,10 @@ END = re.compile(
     r"(?:\s*$|\s*\n|\s*[.,;!?…|<(。、，！；—–]|\s*-(?!\d))|"
     rf"\s*(?:{JOINED_UNITS})|\s+(?:{REASONS})\b|です|입니다)"
 )
-GIVEN_AFTER = re.compile(rf"\s+(?:is|would be) (?:my|the) (?:\w+ )?(?:{NOUNS})\b", re.I)
+EXTREMES = "highest|lowest|best|worst|top|max(?:imum|imal)?|min(?:imum|imal)?|perfect|ideal"
+GIVEN_AFTER = re.compile(
+    rf"\s+(?:is|would be) (?:my|the) (?:(?!(?:{EXTREMES})\b)\w+ )?(?:{NOUNS})\b", re.I
+)
 LEVEL_END = re.compile(r"[*_`\"'”’»\])}]*\s*[:=]")
 """As in "3: it answers", which may be the answer or a line of the criteria."""
 
