@@ -245,13 +245,15 @@ def _item_of_codes(
     codes: Collection[str],
 ) -> dict[str, Use]:
     """A column of codes that tells items apart: it has the place of the context, and another
-    column has a text for each code; or it has as many codes as there are items."""
+    column has a text or a picture for each code; or it has as many codes as there are items."""
     unused = [name for name in columns if name not in mapping.uses and counts.get(name)]
     contexts = mapping.columns(Use.CONTEXT)
     for name in contexts:
         texts = [c for c in (*contexts, *unused) if c not in codes and counts[c] <= counts[name]]
         if name in codes and texts:
             return {name: Use.ITEM, texts[0]: Use.CONTEXT}
+        if name in codes and mapping.columns(Use.PICTURE):
+            return {name: Use.ITEM}
     n_items = n_rows if mapping.is_wide else max((counts[name] for name in contexts), default=0)
     found = (name for name in unused if name in codes and counts[name] == n_items)
     return dict.fromkeys(islice(found, 1), Use.ITEM)

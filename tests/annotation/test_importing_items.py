@@ -553,6 +553,16 @@ TABLES_OF_CODES = {
         "T02,t2.png,A coat,T02-C1,c.png\n",
         {"target": "item", "description": "context"},
     ),
+    "pictures without a text": (
+        "target,target picture,candidate,candidate picture\nT01,t1.png,T01-C1,a.png\n"
+        "T01,t1.png,T01-C2,b.png\nT02,t2.png,T02-C1,c.png\n",
+        {"target": "item", "target picture": "picture"},
+    ),
+    "a text of each candidate": (
+        "target,target picture,candidate,candidate picture,remark\nT01,t1.png,T01-C1,a.png,red\n"
+        "T01,t1.png,T01-C2,b.png,blue\nT02,t2.png,T02-C1,c.png,green\n",
+        {"target": "item", "remark": None},
+    ),
     "long": (
         "dialogue,user_turn,system,response\nctx-01,Hi there!,a,Hello\nctx-01,Hi there!,b,Hey\n"
         "ctx-02,I need 2 tickets,a,Sure\nctx-02,I need 2 tickets,b,No\n",
