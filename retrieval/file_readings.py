@@ -24,7 +24,14 @@ from retrieval.file_warnings import WARNINGS_KEPT, contradicting_lines
 from retrieval.models import Collection, CollectionFile, FileTopic
 from retrieval.models.files import NAME_LENGTH
 from retrieval.source_files import catalogue_facts, vectors_facts
-from retrieval.trec_files import RelevanceGrades, Run, read_assessors, read_qrels, read_run
+from retrieval.trec_files import (
+    RelevanceGrades,
+    Run,
+    has_simulated_mark,
+    read_assessors,
+    read_qrels,
+    read_run,
+)
 from stats.ranking.judged_lists import in_single_precision
 from work.execution import run_job
 from work.request import request_job
@@ -105,7 +112,7 @@ def _read_qrels(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
     except TrecFileFaults as refused:
         raise TrecFileFaults(path, [*_hint_of_assessors(path), *refused.faults]) from None
     _require_short(path, grades.topics)
-    return qrels_facts(grades), grades.topics
+    return {**qrels_facts(grades), **_judges(path)}, grades.topics
 
 
 def _hint_of_assessors(path: Path) -> list[tuple[None, str]]:
@@ -128,7 +135,12 @@ def _read_assessors(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
         raise TrecFileFaults(path, [(None, text.format(name=f"{long[:40]}…", n=NAME_LENGTH))])
     topics = sorted({topic for one in grades.values() for topic in one.topics}, key=str.encode)
     _require_short(path, topics)
-    return assessors_facts(grades), topics
+    return {**assessors_facts(grades), **_judges(path)}, topics
+
+
+def _judges(path: Path) -> dict[str, Any]:
+    """Who judged, if a line has the mark of simulated answers; the upload reads the first only."""
+    return {"made_by": CollectionFile.MadeBy.SIMULATED} if has_simulated_mark(path) else {}
 
 
 def _require_readable(path: Path) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from error_codes import CodedText
 from presentation.files import plain_file, reason_of
 from retrieval.exceptions import TrecFileFaults
+from retrieval.exports.marks import SIMULATED
 from retrieval.file_kinds import LOOKED_AT, problem_of_text
 from retrieval.run_ranks import contradicting
 from retrieval.trec_blocks import BYTE_ORDER_MARK, BlockKind, Columns, columns_of, read_in_blocks
@@ -37,6 +38,7 @@ ASSESSORS_HINT = (
 QREL_COLUMNS = ("topic", "iteration", "docno", "grade")
 INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+MARKED = re.compile(rf"\s*[^\s#]\S*\s+{SIMULATED}(?:-\S*)?\s".encode())
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.I)
 BLOCK_BYTES = 32 * 1024**2
 MOST_BYTES = 16 * 1024**3
@@ -117,6 +119,12 @@ def read_run(path: Path) -> Run:
 def read_qrels(path: Path) -> RelevanceGrades:
     """Qrels, plain or compressed with gzip, or TrecFileFaults, which name each line."""
     return _as_grades(path, _read(path, "qrels"))
+
+
+def has_simulated_mark(path: Path) -> bool:
+    """Whether any line of qrels that can be read has the mark of simulated answers."""
+    with _opened(path) as file:
+        return any(MARKED.match(line) for line in file)
 
 
 def _as_grades(path: Path, read: Columns) -> RelevanceGrades:

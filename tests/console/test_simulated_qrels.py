@@ -80,6 +80,18 @@ def test_downloaded_qrels_are_recognized_when_they_are_uploaded(rosa, study, col
     assert codes_on(rosa.get(FILES).content.decode()) == ["simulated_judged"] * 2
 
 
+@pytest.mark.parametrize("kind", ["qrels", "assessors"])
+def test_a_mark_behind_the_part_that_an_upload_reads_counts(rosa, collection, monkeypatch, kind):
+    monkeypatch.setattr("retrieval.collection_files._unpacked_start", lambda start: start[:60])
+    own = "A1" if kind == "assessors" else "0"
+    people = "".join(f"t{n} {own} d1 1\n" for n in range(9))
+    marked = people + f"t9 simulated{'-A2' if kind == 'assessors' else ''} d1 1\n"
+    for name, lines in (("marked", marked), ("people", people.replace(own, "0"))):
+        rosa.post(FILES, {"uploads": [sent(name, lines)], "made_by": "people"})
+    rows = dict(collection.files.values_list("name", "made_by"))
+    assert rows == {"marked": "simulated", "people": "people"}
+
+
 def test_an_upload_that_nobody_described_asks_who_judged(rosa, collection):
     for number, made_by in enumerate(("", "people", "machine", "simulated")):
         lines = f"t{number} 0 d1 1\n"
