@@ -146,7 +146,10 @@ const drafts = work.draft && new Drafts(work.draft, work.assignment, state, {
   here: () => { saved.textContent = texts.here; },
   state: follow,
   other: (draft) => tell({ type: "assay:draft", draft }),
-  signedOut: () => say(texts["signed-out"], { kind: "warning", buttons: [signIn()] }),
+  signedOut: () => {
+    // What is sent needs no session; a draft's late answer must not hide the receipt.
+    if (!submission?.isSending) say(texts["signed-out"], { kind: "warning", buttons: [signIn()] });
+  },
   closed: (reason) => {
     if (submission.isSending || standing.isOver) return;
     clearInterval(timer);

@@ -162,12 +162,13 @@ def test_another_browser_goes_on_where_the_first_was_left(open_site, rating):
     task = accept(page)
     address = page.url
     answer(task, 0, 1, 2)
-    page.goto("/worker/earnings/")  # a moment after the last change
+    page.wait_for_timeout(200)  # as nobody leaves sooner, but before the draft is saved by itself
+    page.goto("/worker/earnings/")
     saved_progress(page, 3)
     page.goto(address)
     expect_rated(task_of(page), 3)
-    answer(task, 3)
     task.locator("#comment").fill("half way")
+    answer(task, 3)
     saved_progress(page, 4)
     page.context.close()
     other = open_site()
