@@ -133,12 +133,13 @@ def _without_scales(text: str, low: float, high: float) -> tuple[str, bool]:
     ends = rf"(?P<low>{some}){joined}(?P<high>{some})(?!\d|[.,]\d)"
     low_end, high_end = (re.escape(f"{end:g}") for end in (low, high))
     levels = r"\s*(?:,\s*or|,|/|\||or)\s*".join(
-        str(level) for level in range(int(low), min(int(high), int(low) + 12) + 1)
+        rf"{level}(?:{words.MEANING})?"
+        for level in range(int(low), min(int(high), int(low) + 12) + 1)
     )
     this = rf"(?<![\d.,/]){low_end}{joined}{high_end}(?![\d/]|[.,]\d)"
     described = (
-        rf"(?<![\d.,/]){low_end}[*_]*{words.DESCRIBED}[*_]*(?:[ \t]+up)?{joined}{high_end}[*_]*"
-        rf"{words.DESCRIBED}(?![\d/]|[.,]\d)"
+        rf"(?<![\d.,/]){low_end}{words.MEANING}\s*(?:up\s+)?(?:{words.JOINS}|\.\.+|[…→/,;]|->|through)"
+        rf"\s*{high_end}{words.MEANING}"
     )
     others = (
         rf"\b(?:{SCALE_WORDS})\W{{0,3}}(?:\w{{1,20}}\W{{1,3}}){{0,3}}?{ends}",
@@ -164,7 +165,8 @@ def _without_scales(text: str, low: float, high: float) -> tuple[str, bool]:
             match.string[max(0, match.start() - 40) : match.start()]
         ):
             return match.group()  # of a fraction
-        if top and (float(top) != high or (bottom and float(bottom) != low)):
+        # The patterns read no sign.
+        if top and (float(top) != abs(high) or (bottom and float(bottom) != abs(low))):
             is_other = True
         # "On a scale of 1 to 5: 4" labels the 4.
         label = "score" if re.search(SCALE_WORDS, match.group(), re.I) else ""

@@ -96,12 +96,13 @@ FRACTION = re.compile(
 )
 PERCENT = re.compile(r"\s*(?:%|％|per\s?cent\b|prozent\b|pour\s?cent\b|por\s?ciento\b)", re.I)
 JOINS = r"[-–—~〜]|\b(?:to|or|and|bis|oder|und|à|ou|et|y|o|e|до|или|и)\b|到|至|或|から"
-DESCRIBED = r"(?:\s*[(\[][^()\[\]\n\d]{1,40}[)\]])?"
+MEANING = r"[*_]*\s*[(\[][^()\[\]\n\d]{1,40}[)\]][*_]*"
 """What a number of a scale means, as in "1 (poor) to 5 (excellent)"."""
 RANGE_SIGN = rf"(?:up[ \t]+)?(?:{JOINS})[ \t]*(?:(?:maybe|possibly|perhaps|even)\s+)?(?:an?\s+)?"
-RANGE_AFTER = re.compile(rf"[*_]*{DESCRIBED}[ \t*_(]*{RANGE_SIGN}[-−]?\d", re.I)
+RANGE_AFTER = re.compile(rf"[*_]*(?:{MEANING})?[ \t*_(]*{RANGE_SIGN}[-−]?\d", re.I)
 RANGE_BEFORE = re.compile(
-    rf"(?:\d[*_]*{DESCRIBED}[*_ \t]*{RANGE_SIGN}|\b(?:between|zwischen|entre|tra|между)\s+)$", re.I
+    rf"(?:\d[*_]*(?:{MEANING})?[*_ \t]*{RANGE_SIGN}|\b(?:between|zwischen|entre|tra|между)\s+)$",
+    re.I,
 )
 BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tra|между)\s+$", re.I)
 SERIES_AFTER = re.compile(
