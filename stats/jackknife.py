@@ -87,7 +87,8 @@ def mean_left_out(residuals: Floats, code: Integers, part: Integers | None = Non
     ``(G - 1) / G * sum(d ** 2)`` of G clusters, where ``d = sum(residuals of a cluster) / (number
     of residuals of others)`` is by how much the mean moves without the cluster (CV3). If all are
     equally large, this is the variance by sums over clusters with the factor ``G / (G - 1)``
-    (CV1), which is too small if a few hold most of the data.
+    (CV1), which is too small if a few hold most of the data. If one cluster holds a whole part,
+    nothing shows how other clusters differ there, and the clusters count as one.
 
     References
     ----------
@@ -102,6 +103,7 @@ def mean_left_out(residuals: Floats, code: Integers, part: Integers | None = Non
     """
     n_clusters = int(code.max()) + 1
     moves, shares = np.zeros(n_clusters), np.zeros(n_clusters)
+    holds_part = False
     parts = (
         [np.ones(len(code), dtype=bool)] if part is None else [part == k for k in np.unique(part)]
     )
@@ -112,7 +114,9 @@ def mean_left_out(residuals: Floats, code: Integers, part: Integers | None = Non
         # A part that one cluster holds has no mean without it; its residuals sum to 0.
         moves += np.divide(sums, others, out=np.zeros(n_clusters), where=others > 0)
         shares += sizes / sizes.sum()
-    return LeftOut(_over_deletions(moves), effective_number(shares))
+        holds_part = holds_part or not others.all()
+    effective = 1.0 if holds_part else effective_number(shares)
+    return LeftOut(_over_deletions(moves), effective)
 
 
 def maximum_left_out(

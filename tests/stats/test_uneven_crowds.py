@@ -68,6 +68,19 @@ def test_means_and_differences_of_means_are_without_each_item_and_annotator():
     )
 
 
+def test_one_annotator_for_all_of_a_system_leaves_one_degree_of_freedom():
+    rng = np.random.default_rng(0)
+    item, is_first = np.tile(np.arange(100), 2), np.repeat([1, 0], 100)
+    trials, rejected = 200, 0
+    for _ in range(trials):
+        annotator = np.append(np.zeros(100, dtype=int), rng.integers(1, 21, size=100))
+        y = 0.5 * rng.normal(size=21)[annotator] + rng.normal(size=200)
+        found = difference_of_systems(item, annotator, is_first, y)
+        rejected += found.p < 0.05
+    assert found.freedom == 1
+    assert rejected / trials <= 0.07
+
+
 def test_leads_on_ordinal_scales_are_means_of_signs():
     item, annotator, _ = ratings()
     points = np.random.default_rng(1).integers(1, 6, size=(2, len(item)))
