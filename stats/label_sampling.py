@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from error_codes import CodedText
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
+from stats.jackknife import TINY, effective_freedom, mean_left_out
 
 Flags: TypeAlias = NDArray[np.bool_]
 SIGNIFICANT = 0.01
 """A false warning in one of a hundred samples, over all columns together."""
 
 MOST_CATEGORIES = 20
+LEAST_CLUSTERS = 3
+"""Two labeled clusters may be the highest of a dozen by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +93,8 @@ def compare_labeled(
     -----
     Two rank tests per column: Wilcoxon's of location, and the same of the ranks' distances from
     the middle, which shows labels of the middle or of both ends. Their variance is that of random
-    labels (with ties, normal approximation), with clusters at least the sum of squares over
-    clusters. p is multiplied by the number of tests.
+    labels (with ties, normal approximation). With clusters p is at least that of Student's t with
+    the variance of the difference by leaving out clusters. p is multiplied by the number of tests.
 
     References
     ----------
@@ -172,14 +175,40 @@ def _test(
     squares = sum_by(group, np.square(centered), len(total))
     sizes = n[both] * (1 - n[both] / total[both])
     variance = float((squares[both] / np.maximum(total[both] - 1, 1) * sizes).sum())
-    if cluster is not None:
-        sums = sum_by(cluster, terms, int(cluster.max()) + 1)
-        variance = max(variance, float(np.square(sums).sum()))
     if not variance > 1e-12:
         return 1.0, 0.0
     statistic = float(terms.sum())
-    p = 2 * stats.norm.sf(abs(statistic) / variance**0.5)
-    return float(p), statistic / float(sizes.sum())
+    p = float(2 * stats.norm.sf(abs(statistic) / variance**0.5))
+    if cluster is not None:
+        p = max(p, _p_of_clusters(labeled[used], centered[used], cluster[used]))
+    return p, statistic / float(sizes.sum())
+
+
+def _p_of_clusters(labeled: Flags, values: Floats, cluster: Integers) -> float:
+    """Two-sided p of a difference of means by leaving out clusters; 1 with too few of a kind.
+
+    The degrees of freedom are Welch's: often few clusters are labeled of many.
+    """
+    from scipy import stats
+
+    parts = []
+    for rows in (labeled, ~labeled):
+        code = np.unique(cluster[rows], return_inverse=True)[1]
+        if int(code.max()) + 1 < LEAST_CLUSTERS:
+            return 1.0
+        parts.append(mean_left_out(values[rows] - values[rows].mean(), code))
+    variances = np.array([float(part.variance) for part in parts])
+    code = np.unique(cluster, return_inverse=True)[1]
+    means = values[labeled].mean(), values[~labeled].mean()
+    residuals = np.where(labeled, values - means[0], means[1] - values)
+    variance = float(mean_left_out(residuals, code, labeled.astype(np.intp)).variance)
+    difference = float(means[0] - means[1])
+    if not variance > TINY:
+        return 1.0 if abs(difference) <= TINY else 0.0
+    spare = np.array([effective_freedom(part.effective) for part in parts])
+    squares = float((variances**2 / spare).sum())
+    freedom = float(variances.sum()) ** 2 / squares if squares > 0 else float(spare.min())
+    return float(2 * stats.t.sf(abs(difference) / variance**0.5, freedom))
 
 
 def _are_apart(labeled: Flags, values: Floats, group: Integers) -> bool:

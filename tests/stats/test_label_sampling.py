@@ -105,6 +105,34 @@ def test_random_labels_are_rarely_warned_of(n_labeled, size, whole, points):
     assert warned / trials <= 0.025
 
 
+@pytest.mark.parametrize(("n_clusters", "n_labeled"), [(40, 6), (40, 3), (12, 4)])
+@pytest.mark.parametrize("is_top", [True, False])
+def test_whole_clusters_with_the_highest_scores_give_no_value(n_clusters, n_labeled, is_top):
+    rng = np.random.default_rng(n_clusters + n_labeled)
+    cluster = np.repeat(rng.permutation(n_clusters), 10)
+    judge = cluster + rng.uniform(0, 1, size=len(cluster))
+    truth = judge + rng.normal(size=len(cluster))
+    chosen = cluster >= n_clusters - n_labeled if is_top else cluster < n_labeled
+    found = prediction_powered_mean(np.where(chosen, truth, np.nan), judge, clusters=cluster)
+    assert found.reason == "labels_do_not_overlap"
+    part = chosen & (rng.random(len(cluster)) < 0.6)
+    found = prediction_powered_mean(np.where(part, truth, np.nan), judge, clusters=cluster)
+    assert "labels_not_random" in codes_of(found.notes)
+
+
+def test_few_clusters_are_rarely_warned_of():
+    rng = np.random.default_rng(0)
+    for n_clusters, n_labeled, least in ((12, 2, 1.0), (12, 4, 1.0), (30, 8, 0.02)):
+        trials, warned = 300, 0
+        for _ in range(trials):
+            sizes = np.ceil(10 * rng.uniform(least, 1, size=n_clusters)).astype(int)
+            cluster = np.repeat(np.arange(n_clusters), sizes)
+            judge = rng.normal(size=n_clusters)[cluster] + rng.normal(size=len(cluster))
+            labeled = rng.permutation(n_clusters)[cluster] < n_labeled
+            warned += not compare_labeled(labeled, {"judge": judge}, cluster=cluster).is_random
+        assert warned / trials <= 0.03
+
+
 def test_the_test_of_location_is_wilcoxons():
     _, judge, rng = scored(3, n=50)
     judge = np.round(judge)
