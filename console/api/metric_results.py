@@ -47,8 +47,8 @@ class CeilingSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_null=True)
     warning = serializers.CharField(
         allow_null=True,
-        help_text="Why the ceiling is unreliable: `severe_annotators`, `top_heavy_scale` or "
-        "`tied_ratings`.",
+        help_text="Why the ceiling is unreliable: `severe_annotators`, `top_heavy_scale`, "
+        "`one_point_heavy_scale` or `tied_ratings`.",
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LEAST_SEVERITY = 0.05
 SIGNIFICANT = 0.01
 LARGEST_END = 0.3
+LARGEST_POINT = 0.5
 MOST_STEPS = 20
 MOST_TIED = 0.1
 LEAST_SHARED = 0.95
@@ -28,6 +29,7 @@ class CeilingWarning(StrEnum):
 
     SEVERE_ANNOTATORS = "severe_annotators"
     TOP_HEAVY = "top_heavy_scale"
+    ONE_POINT = "one_point_heavy_scale"
     TIED = "tied_ratings"
 
 
@@ -45,29 +47,34 @@ class RatingFacts:
         severity takes nothing from the ceiling.
     end_share : float
         The share of ratings at the more frequent end of a scale of at most 20 steps; 0 of others.
+    point_share : float
+        The share of ratings at the most frequent point of such a scale; 0 of others.
     """
 
     are_severe: bool
     is_shared_within_items: bool
     is_shared: bool
     end_share: float
+    point_share: float
 
     @classmethod
     def of(cls, cells: pd.DataFrame) -> RatingFacts:
         """Those of the cells that `cells_of_several` returns."""
         if not len(cells):
-            return cls(False, True, True, 0.0)
+            return cls(False, True, True, 0.0, 0.0)
         value, who = cells["value"].to_numpy(), cells["annotators"].to_numpy()
         of_item = cells.groupby("items")["cell"].transform("nunique")
         in_item = cells.groupby(["items", "annotators"])["cell"].transform("nunique")
         of_all = np.bincount(who)[who]
-        has_steps = len(np.unique(value)) <= MOST_STEPS
-        at_end = max(float((value == end).mean()) for end in (value.min(), value.max()))
+        points, counts = np.unique(value, return_counts=True)
+        has_steps = len(points) <= MOST_STEPS
+        shares = counts / len(value)
         return cls(
             are_severe=_are_severe(value, cells["cell"].to_numpy(), who),
             is_shared_within_items=bool((in_item == of_item).mean() > LEAST_SHARED),
             is_shared=bool((of_all == cells["cell"].nunique()).mean() > LEAST_SHARED),
-            end_share=at_end if has_steps else 0.0,
+            end_share=float(max(shares[0], shares[-1])) if has_steps else 0.0,
+            point_share=float(shares.max()) if has_steps else 0.0,
         )
 
     def warning(
@@ -82,6 +89,8 @@ class RatingFacts:
             return CeilingWarning.SEVERE_ANNOTATORS
         if level == "item" and self.end_share > LARGEST_END:
             return CeilingWarning.TOP_HEAVY
+        if level == "item" and self.point_share > LARGEST_POINT:
+            return CeilingWarning.ONE_POINT
         if level != "system" and coefficient != "pearson" and untied_share < 1 - MOST_TIED:
             return CeilingWarning.TIED
         return None

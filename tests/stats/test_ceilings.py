@@ -345,6 +345,20 @@ def test_ceilings_hold_what_a_perfect_metric_reaches_or_have_a_warning(
             assert np.mean(held) >= 0.88  # two standard errors below .95
 
 
+@pytest.mark.parametrize(("width", "expected"), [(1.0, None), (2.0, "one_point_heavy_scale")])
+def test_a_scale_whose_middle_point_is_used_most_has_a_warning(width, expected):
+    """With one of five points for .69 of the ratings the ceiling is .06 too high."""
+    item, system, person = (axis.ravel() for axis in np.indices((30, 4, 3)))
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=(30, 4))[item, system] + 0.5 * rng.normal(size=len(item))
+    value = np.clip(np.round(value / width * 0.9), -2, 2)
+    if expected:
+        assert 0.5 < np.mean(value == 0) < 0.8
+    found = ceiling(item, system, person, value, level="item", n_splits=5)
+    assert found.warning == expected
+    assert ceiling(item, system, person, value, level="pooled", n_splits=5).warning is None
+
+
 @pytest.mark.parametrize("n_people", [4, 20])
 def test_how_severe_an_annotator_is_takes_nothing_from_the_ceiling(n_people):
     """Whoever rates an item rates all of its candidates."""

@@ -93,6 +93,7 @@ CEILING_WARNINGS = Words(
             "annotators differ in severity and did not rate the same candidates"
         ),
         "top_heavy_scale": _("many ratings are at one end of the scale"),
+        "one_point_heavy_scale": _("most ratings are at one point of the scale"),
         "tied_ratings": _("many ratings of the same item are equal"),
     }
 )
