@@ -222,10 +222,20 @@ def _related(ratings: pd.DataFrame, blocks: pd.Series[Any]) -> Iterator[Hashable
 
 
 def _of_speed(evidence: Evidence, alpha: float) -> pd.DataFrame:
+    """Annotators whom the others do not explain, or only by pages with contradictory times."""
+    import pandas as pd
+
     pages = evidence.pages[evidence.pages["seconds"].notna()]
     least = pages["words"].to_numpy(dtype=np.float64) * reading_seconds(1)
-    hits = pages["seconds"].to_numpy(dtype=np.float64) < least
-    return _excess(TOO_FAST, pages["annotator"], hits, alpha)
+    pages = pages.assign(is_fast=pages["seconds"].to_numpy(dtype=np.float64) < least)
+    compared = [pages]
+    if "is_contradictory" in pages:
+        compared.append(pages[~pages["is_contradictory"].astype(bool)])
+    rows = [_excess(TOO_FAST, one["annotator"], one["is_fast"], alpha) for one in compared]
+    filled = [one for one in rows if len(one)]
+    if not filled:
+        return rows[0]
+    return pd.concat(filled).drop_duplicates("annotator")
 
 
 def _of_times(evidence: Evidence, alpha: float) -> pd.DataFrame:

@@ -110,6 +110,17 @@ def test_such_a_script_is_flagged_whatever_it_claims(batch, client, ann, claimed
     assert taken(batch) == []
 
 
+def test_contradictory_times_do_not_explain_other_fast_work(batch, client, ann, bob):
+    """Bob reports the true second of each page; the only other annotator is a script, too."""
+    work(ann, batch, seconds=1.5, active_seconds=95)
+    work(bob, batch, seconds=1.5, active_seconds=1)
+    measure(batch, client)
+    flags = set(AnnotatorFlag.objects.values_list("annotator__pseudonym", "name"))
+    assert len({who for who, _ in flags}) == 2
+    assert {name for _, name in flags} == {"contradictory_times", "too_fast"}
+    assert taken(batch) == []
+
+
 def late_judgments(batch):
     hit = Hit.objects.of(batch).order_by("pk")[0]
     rows = answer_to(hit, {"alpha": 1, "beta": 2})["judgments"]
