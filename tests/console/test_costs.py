@@ -147,7 +147,8 @@ def test_a_request_costs_as_little_in_a_large_study_as_in_a_small_one(rosa, stud
         where_to = where(name, study)
         rosa.get(where_to)
         costs[n_items] = statements(rosa, where_to)
-    more = 5 if name in READ_IN_STRETCHES else 0
+    # A batch's page also counts the orders that were shown.
+    more = 5 if name in READ_IN_STRETCHES else 2 if name == "batch" else 0
     assert len(costs[LARGE]) <= MOST_STATEMENTS + more
     if name not in READ_IN_STRETCHES:
         assert len(costs[SMALL]) == len(costs[LARGE])

@@ -676,7 +676,8 @@ def test_the_desk_asks_as_little_with_much_in_its_queue_as_with_little(
             assert rosa.get(address).context["n_queue"] == 12 * (len(counts) + 1)
         counts.append(len(queries))
         assert most_repeated(queries) <= 2
-    assert counts[0] == counts[1] <= MOST_STATEMENTS
+    # The times between an annotator's submissions take three.
+    assert counts[0] == counts[1] <= MOST_STATEMENTS + 3
 
 
 def test_test_funds_are_given_once_however_often_this_site_is_connected(rosa, team):
