@@ -127,7 +127,9 @@ def unread_text(n_replies: int, unread: Mapping[str, int]) -> str:
         "off_scale": gettext("off the scale"),
         "other_scale": gettext("on another scale"),
     }
-    parts = [f"{n:,} {names.get(code, code)}" for code, n in unread.items()]
+    # JSON columns keep no order on PostgreSQL.
+    counts = sorted(unread.items(), key=lambda row: (-row[1], row[0]))
+    parts = [f"{n:,} {names.get(code, code)}" for code, n in counts]
     return gettext("{n} of {total} replies could not be read: {parts}").format(
         n=f"{sum(unread.values()):,}", total=f"{n_replies:,}", parts=", ".join(parts)
     )
