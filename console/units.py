@@ -24,7 +24,7 @@ def units_of(
     view: AgreementView, words: str = "", *, permissions: Container[str]
 ) -> UnitAgreementQuerySet:
     """The candidates of the view's question and round whose item's key has every word; or whose own
-    key, which often is the system's name, for who may view systems."""
+    key, which often is the system's name, for users who may view systems."""
     rows = UnitAgreement.objects.of(view.version).judged(view.displayed.question, view.round)
     for word in words.split():
         matches = Q(candidate__item__key__icontains=word)
@@ -37,7 +37,7 @@ def units_of(
 
 def order_of(key: str, permissions: Container[str]) -> tuple[str, str]:
     """The order that a column's key names, made total. Candidates are in the order of their blind
-    keys for who may not view systems."""
+    keys for users who may not view systems."""
     minus = "-" if key.startswith("-") else ""
     column = UNIT_COLUMNS[key.removeprefix("-")]
     if column == "candidate__key" and Permission.VIEW_SYSTEMS not in permissions:

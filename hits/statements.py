@@ -136,13 +136,26 @@ def order_balance(batch: Batch) -> OrderBalance | None:
     return balance
 
 
-def _order_balance(batch: Batch) -> OrderBalance:
+def _order_balance(batch: Batch) -> OrderBalance | None:
+    """Of submissions that are not rejected, counted once per version of the study's judgments: the
+    page would otherwise read every order at each request. Quality checks are left out."""
+    if batch.document.order.policy != LATIN_SQUARE:
+        return None
+    key = f"order-balance:{batch.pk}:{batch.study.judgments_version}"
+    balance: OrderBalance | None = cache.get(key)
+    if balance is None:
+        balance = _counted_orders(batch)
+        cache.set(key, balance)
+    return balance
+
+
+def _counted_orders(batch: Batch) -> OrderBalance:
     items = Hit.objects.of(batch).values("item")
     keys = set(Candidate.objects.filter(item__in=items).values_list("item", "key"))
     orders: defaultdict[int, list[list[str]]] = defaultdict(list)
     rows = Submission.objects.filter(assignment__hit__batch=batch).accepted()
     for item, order in rows.order_by().values_list("item", "shown_order").iterator():
-        orders[item].append([key for key in order if (item, key) in keys])  # without checks
+        orders[item].append([key for key in order if (item, key) in keys])
     return OrderBalance(len(orders), sum(not is_even(each) for each in orders.values()))
 
 

@@ -19,11 +19,13 @@ from console.api.pagination import stretch
 
 
 class CandidateSerializer(serializers.ModelSerializer[Candidate]):
-    key = CandidateName(
-        source="*", help_text="For who may not view systems, a name that does not tell the system."
+    key = CandidateName(source="*", help_text="A blind name for users who may not view systems.")
+    system = SystemName(
+        source="*", allow_null=True, help_text="Null for users who may not view systems."
     )
-    system = SystemName(source="*", allow_null=True, help_text="Null for who may not view systems.")
-    position = serializers.SerializerMethodField(help_text="Null for who may not view systems.")
+    position = serializers.SerializerMethodField(
+        help_text="Null for users who may not view systems."
+    )
     picture = serializers.CharField(
         source="picture.sha256", default=None, allow_null=True, help_text="At /pictures/…"
     )
@@ -87,7 +89,7 @@ class OneItem(Endpoint):
 
 def _items(permissions: frozenset[Permission]) -> Any:
     """With all that is answered, in as many statements for a thousand as for one. The order of
-    candidates tells no system to who may not view systems."""
+    candidates tells no system to users who may not view systems."""
     order = "position" if Permission.VIEW_SYSTEMS in permissions else "blind_key"
     candidates = Candidate.objects.defer("picture__content").select_related("picture")
     candidates = candidates.order_by("item", order, "pk")

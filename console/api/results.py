@@ -141,7 +141,7 @@ class DisputeSerializer(serializers.Serializer[Any]):
     item = serializers.CharField()
     candidate_id = serializers.IntegerField()
     candidate = serializers.SerializerMethodField(
-        help_text="Its key; the blind name for who may not view systems."
+        help_text="Its key; the blind name for users who may not view systems."
     )
     blind_name = serializers.CharField(
         help_text="A product's key; of a system's response, a name that does not tell the system."

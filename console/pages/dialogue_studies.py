@@ -69,7 +69,7 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 def dialogues_for(
     request: HttpRequest, slug: str, permission: Permission = Permission.VIEW_SYSTEMS
 ) -> tuple[CountedStudy, DialogueStudy]:
-    """The study and where it comes from, which names recommenders: 403 for who may not view
+    """The study and where it comes from, which names recommenders: 403 for users who may not view
     systems; 404 where it is of no dialogues."""
     study = study_for(request, slug, permission)
     rows = DialogueStudy.objects.select_related("experiment", "version")
