@@ -1,0 +1,142 @@
+"""What was read from a file, what was used, and what was left out and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from error_codes import CodedText
+
+MOST_PLACES = 3
+# Of different words or policies, in a sentence.
+MOST_LISTED = 8
+
+
+@dataclass
+class LeftOut:
+    """Rows, or parts of rows, that are not used for one reason; `places` are the first three."""
+
+    reason: CodedText
+    n: int = 0
+    places: list[str] = field(default_factory=list)
+
+    def add(self, place: str, n: int) -> None:
+        self.n += n
+        if place and len(self.places) < MOST_PLACES:
+            self.places.append(place)
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "code": self.reason.code,
+            "reason": str(self.reason),
+            "n": self.n,
+            "places": list(self.places),
+        }
+
+
+@dataclass
+class ReadingReport:
+    """Counts of one reading: rows read = rows used + rows left out.
+
+    `left_out` has the rows that are not used, by the reason's code. `parts` has what is left out
+    of rows that are used: answers, spans, cells. `missing` counts missing labels by the word in
+    the file, "" for an empty cell.
+    """
+
+    n_rows: int = 0
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    parts: dict[str, LeftOut] = field(default_factory=dict)
+    missing: Counter[str] = field(default_factory=Counter)
+    notes: list[CodedText] = field(default_factory=list)
+    policies: dict[str, str] = field(default_factory=dict)
+
+    def leave_out(self, reason: CodedText, place: str = "", n: int = 1) -> None:
+        """Count rows that are not used. The reason is a clause: "the row has no item"."""
+        self.left_out.setdefault(reason.code, LeftOut(reason)).add(place, n)
+
+    def leave_out_part(self, reason: CodedText, place: str = "", n: int = 1) -> None:
+        """Count parts of rows that are not used, in rows that are used."""
+        self.parts.setdefault(reason.code, LeftOut(reason)).add(place, n)
+
+    def note_missing(self, word: str, n: int = 1) -> None:
+        """Count missing labels; `word` is what the file has instead of a label."""
+        self.missing[word] += n
+
+    def note(self, text: CodedText) -> None:
+        """Add a sentence about the file, once."""
+        if not any(text == known and text.code == known.code for known in self.notes):
+            self.notes.append(text)
+
+    @property
+    def n_used(self) -> int:
+        return self.n_rows - sum(each.n for each in self.left_out.values())
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "n_rows": self.n_rows,
+            "n_used": self.n_used,
+            "left_out": [each.plain() for each in self.left_out.values()],
+            "parts": [each.plain() for each in self.parts.values()],
+            "missing": dict(self.missing),
+            "notes": [{"code": text.code, "text": str(text)} for text in self.notes],
+            "policies": dict(self.policies),
+        }
+
+    @classmethod
+    def from_plain(cls, values: dict[str, Any]) -> ReadingReport:
+        """The report that `plain` was called on."""
+
+        def groups(name: str) -> dict[str, LeftOut]:
+            return {
+                each["code"]: LeftOut(
+                    CodedText(each["reason"], each["code"]), each["n"], list(each["places"])
+                )
+                for each in values.get(name, ())
+            }
+
+        return cls(
+            n_rows=values["n_rows"],
+            left_out=groups("left_out"),
+            parts=groups("parts"),
+            missing=Counter(values.get("missing", {})),
+            notes=[CodedText(each["text"], each["code"]) for each in values.get("notes", ())],
+            policies=dict(values.get("policies", {})),
+        )
+
+    def sentences(self) -> list[str]:
+        """The report for people, the counts first."""
+        read = ngettext("Read %(n)s row.", "Read %(n)s rows.", self.n_rows)
+        sentences = [
+            f"{read % {'n': f'{self.n_rows:,}'}} {_('Used {n}.').format(n=f'{self.n_used:,}')}"
+        ]
+        for group in self.left_out.values():
+            text = ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
+            sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
+        for group in self.parts.values():
+            text = ngettext("Left out %(n)s value: ", "Left out %(n)s values: ", group.n)
+            sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
+        if n := self.missing.total():
+            text = ngettext("%(n)s label is missing", "%(n)s labels are missing", n)
+            words = _listed([f"'{word}'" if word else _("empty") for word in self.missing])
+            sentences.append(f"{text % {'n': f'{n:,}'}} ({words}).")
+        sentences += [str(text) for text in self.notes]
+        if self.policies:
+            pairs = [f"{name} = {value}" for name, value in self.policies.items()]
+            sentences.append(_("Policies: {policies}.").format(policies=", ".join(pairs)))
+        return sentences
+
+
+def _reason(group: LeftOut) -> str:
+    places = f" ({', '.join(group.places)}{', …' if group.n > len(group.places) else ''})"
+    return f"{str(group.reason).rstrip('.')}{places if group.places else ''}."
+
+
+def _listed(words: list[str]) -> str:
+    more = len(words) - MOST_LISTED
+    shown = ", ".join(words[:MOST_LISTED])
+    return _("{words} and {n} more").format(words=shown, n=more) if more > 0 else shown
