@@ -166,7 +166,7 @@ def powered_intervals() -> Iterator[IntervalCase]:
     for rho, n, clustered in product((0.0, 0.5, 0.9), (10, 20, 50, 100), (False, True)):
         kind = f"judge's r {rho}, {n} of 300 rated" + (", clusters of 5" if clustered else "")
         draw = partial(powered, rho=rho, n=n, clustered=clustered)
-        noted = FEW_LABELS if (n // 5 if clustered else n) < 20 else ""
+        noted = FEW_LABELS if (n // 5 if clustered else n) < 50 else ""
         yield IntervalCase("prediction_powered", kind, draw, noted)
     for share, n in product((0.1, 0.5), (20, 50, 100)):
         draw = partial(powered_share, share=share, n=n)

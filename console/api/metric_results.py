@@ -48,7 +48,7 @@ class CeilingSerializer(serializers.Serializer[Any]):
     warning = serializers.CharField(
         allow_null=True,
         help_text="Why the ceiling is unreliable: `severe_annotators`, `top_heavy_scale`, "
-        "`one_point_heavy_scale` or `tied_ratings`.",
+        "`one_point_heavy_scale`, `tied_ratings` or `few_items`.",
     )
 
 

@@ -276,7 +276,7 @@ def ceilings(
             results.append(replace(one, attainable=nan, reliability=nan, reason=reason))
             continue
         untied, _ = ties.shares(*_groups(codes, level))
-        one = replace(one, warning=facts.warning(level, coefficient, untied))
+        one = replace(one, warning=facts.warning(level, coefficient, untied, len(set(unit))))
         known = [pair for pair, value in zip(halves, of_splits, strict=True) if not isnan(value)]
         moved = np.mean(
             [codes.influences(*pair, level, coefficient) for pair in known] or [np.full(1, nan)],

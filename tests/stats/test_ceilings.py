@@ -345,6 +345,20 @@ def test_ceilings_hold_what_a_perfect_metric_reaches_or_have_a_warning(
             assert np.mean(held) >= 0.88  # two standard errors below .95
 
 
+@pytest.mark.parametrize(("n_items", "expected"), [(19, "few_items"), (20, None)])
+def test_a_ceiling_of_few_items_or_clusters_has_a_warning(n_items, expected):
+    item, system, person = (axis.ravel() for axis in np.indices((n_items, 4, 3)))
+    value = np.random.default_rng(3).normal(size=(n_items, 4))[item, system]
+    value += 0.5 * np.random.default_rng(4).normal(size=len(item))
+    measures = [("item", "kendall"), ("system", "pearson")]
+    found = ceilings(item, system, person, value, measures=measures, n_splits=5)
+    assert [one.warning for one in found] == [expected] * 2
+    [clustered] = ceilings(
+        item, system, person, value, measures=measures[:1], n_splits=5, clusters=item // 2
+    )
+    assert clustered.warning == "few_items"
+
+
 @pytest.mark.parametrize(("width", "expected"), [(1.0, None), (2.0, "one_point_heavy_scale")])
 def test_a_scale_whose_middle_point_is_used_most_has_a_warning(width, expected):
     """With one of five points for .69 of the ratings the ceiling is .06 too high."""

@@ -191,6 +191,12 @@ class MetricsAnswer:
             text = _("It is unreliable here, and so is its interval: %(why)s.")
             text %= {"why": CEILING_WARNINGS[one.warning]}
             yield CodedText(text, code="ceiling_unreliable")
+        if one.level == "item":
+            text = _(
+                "It assumes that outputs differ by degrees. If they fall into a few classes of "
+                "equal quality, it may be wrong."
+            )
+            yield CodedText(text, code="ceiling_assumes_degrees")
         if one.attainable_low is not None:
             text = _("Its interval is for new items rated by these very annotators.")
             yield CodedText(text, code="ceiling_interval")

@@ -95,6 +95,7 @@ CEILING_WARNINGS = Words(
         "top_heavy_scale": _("many ratings are at one end of the scale"),
         "one_point_heavy_scale": _("most ratings are at one point of the scale"),
         "tied_ratings": _("many ratings of the same item are equal"),
+        "few_items": _("there are fewer than 20 items, or groups of items"),
     }
 )
 POLICIES = Words(
