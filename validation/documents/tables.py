@@ -170,8 +170,8 @@ def ceilings_table(results: Results) -> Table:
             "above 100, by chance, or where few candidates or a rank coefficient, whose ceiling is "
             "an approximation, set the ceiling too low. Intervals are for new items rated by these "
             "very annotators, not by others, and do not count that in; rank correlations of "
-            "systems have none. Ceilings by item assume that outputs differ by degrees: with outputs "
-            "in a few classes of equal quality they may be wrong."
+            "systems have none. Ceilings by item assume that outputs differ by degrees: they may "
+            "be wrong if outputs fall into a few classes of equal quality."
         )
         + "".join(f" {warning}" for warning in ceiling_warnings(records)),
     )
