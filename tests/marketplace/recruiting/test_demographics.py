@@ -10,18 +10,32 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts.models import User
-from marketplace.models import Assignment, AuditEntry, Session, SessionDemographics, WorkerAccount
+from marketplace.models import (
+    Assignment,
+    AuditEntry,
+    RecruitedStudy,
+    Session,
+    SessionDemographics,
+    WorkerAccount,
+)
 from marketplace.people.enrolment import let_act_for
 from marketplace.people.erasure import erase_worker
 from marketplace.people.personal_data import export
 from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.demographics import fetch_demographics
 from marketplace.recruiting.prolific.demographics import demographics_of
+from marketplace.recruiting.requests import perform_action
 from marketplace.recruiting.sessions import end_session
+from tests.codes import message_codes
 from tests.marketplace.conftest import PASSWORD
 from tests.marketplace.prolific import arrive, begun, hand_in, session_of
 from tests.marketplace.test_worker_site import text_of
 from work.models import Job
+
+
+def home(study):
+    return f"/requester-console/{study.requester.public_id}/channels/{study.token}/"
 
 
 @pytest.fixture
@@ -43,16 +57,15 @@ def rita(requester):
 def test_they_are_kept_encrypted_and_exported_by_worker_id(fake, posted, asked, rita):
     row = SessionDemographics.objects.get()
     assert "United Kingdom" not in row.encrypted_answers
-    home = f"/requester-console/{posted.requester.public_id}/channels/{posted.token}/"
-    assert "demographics.csv" in text_of(rita.get(home))
-    content = text_of(rita.post(f"{home}demographics.csv"))
+    assert "demographics.csv" in text_of(rita.get(home(posted)))
+    content = text_of(rita.post(f"{home(posted)}demographics.csv"))
     assert not any(each in content for each in (asked.id, asked.participant, asked.entered_code))
     (line,) = csv.DictReader(io.StringIO(content))
     assert line["worker_id"] == Session.objects.get().worker.worker_id
     assert set(line) == {"worker_id", "Age", "Sex", "Country of residence"}
     assert line["Country of residence"] == "United Kingdom"
     assert AuditEntry.objects.get(action="study.export_demographics").user.username == "rita"
-    rita.post(f"{home}demographics/")
+    rita.post(f"{home(posted)}demographics/")
     assert Job.objects.filter(kind="fetch_demographics").exists()
 
 
@@ -112,3 +125,19 @@ def test_columns_that_lead_to_somebody_are_left_out():
     )
     (one,) = demographics_of(content)
     assert (one.submission, one.answers) == ("s1", {"Age": "30", "Total approvals": "7"})
+
+
+def test_closing_a_posted_study_stops_it_at_its_recruiter(fake, posted, rita):
+    rita.post(f"{home(posted)}close/")
+    posted.refresh_from_db()
+    assert (posted.state, posted.action) == ("active", "stop")
+    perform_action(posted.pk, posted.action_number)
+    posted.refresh_from_db()
+    there = fake.world.studies[posted.external_id]
+    assert (posted.state, there.status) == ("stopped", "COMPLETED")
+
+
+def test_a_posted_study_whose_token_is_gone_stays_open_and_that_is_said(posted, connection, rita):
+    disconnect(connection=connection)
+    assert message_codes(rita.post(f"{home(posted)}close/", follow=True)) == ["disconnected"]
+    assert RecruitedStudy.objects.get().state == "active"

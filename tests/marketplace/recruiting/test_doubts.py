@@ -16,7 +16,6 @@ from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.dispatch import SCREENED_OUT
 from marketplace.recruiting.doubts import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED, follow_doubts
-from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.participants import new_participant
 from marketplace.recruiting.posting import follow_study, stop_study
 from marketplace.recruiting.settlements import decide_uncertain
@@ -201,21 +200,6 @@ def test_who_withdraws_after_an_approval_and_claims_the_work_is_doubted(fake, po
 
 
 @pytest.mark.slow
-def test_a_rejection_taken_back_of_part_of_the_work_is_put_before_a_person(fake, posted, mturk):
-    submission, _browser = begun(fake, posted)
-    first = Assignment.objects.get(status="Submitted")
-    claim(fake, posted, submission)
-    mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
-    call_recruiters()
-    assert submission.status == "REJECTED"
-    mturk.approve_assignment(AssignmentId=first.public_id, OverrideRejection=True)
-    minutes(2)
-    settle_doubt(is_left=True)
-    call_recruiters()
-    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
-
-
-@pytest.mark.slow
 def test_a_submission_that_is_gone_there_holds_up_no_other(fake, posted, mturk):
     gone, other = hand_in(fake, posted), hand_in(fake, posted)
     approve(mturk, gone)
@@ -265,20 +249,6 @@ def test_work_that_came_since_it_was_listed_is_not_rejected(fake, posted, mturk)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
     assert not open_doubts().exists()
-
-
-@pytest.mark.slow
-def test_a_refused_approval_after_a_withdrawal_is_charged_to_nobody(fake, posted, mturk):
-    submission, browser = begun(fake, posted)
-    approve_submitted(mturk)
-    session = Session.objects.get()
-    leave(browser, session)
-    session.refresh_from_db()
-    fake.world.enter(submission, session.code)
-    call_recruiters()
-    session.refresh_from_db()
-    assert (session.state, paid(fake, "reward")) == ("finished", [])
-    assert not RecruiterCharge.objects.filter(kind="reward").exists()
 
 
 @pytest.mark.slow
@@ -339,22 +309,6 @@ def test_an_approval_that_was_refused_once_can_be_made_again(fake, mturk, handed
     mturk.approve_assignment(AssignmentId=two)
     call_recruiters()
     assert (handed_in.status, Session.objects.get().state) == ("APPROVED", "approved")
-
-
-@pytest.mark.slow
-def test_a_rejection_taken_back_before_it_was_sent_is_not_sent(fake, posted, mturk, monkeypatch):
-    done, move = [], operations.move_submission
-
-    def noted(world, body, key):
-        done.append(body["action"])
-        return move(world, body, key)
-
-    monkeypatch.setattr(operations, "move_submission", noted)
-    submission = hand_in(fake, posted)
-    reject(mturk, submission)
-    approve(mturk, submission, OverrideRejection=True)
-    call_recruiters()
-    assert (done, submission.status) == (["APPROVE"], "APPROVED")
 
 
 @pytest.mark.slow

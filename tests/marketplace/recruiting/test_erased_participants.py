@@ -37,7 +37,6 @@ from tests.marketplace.prolific import (
     approve,
     arrive,
     assignments,
-    completion_code,
     connect,
     hand_in,
     join,
@@ -147,14 +146,6 @@ def test_nothing_that_is_kept_says_which_submission_it_was(fake, posted, erased,
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
     call_recruiters()
     assert nobody_is_known()  # recognised by the earlier key, too
-
-
-@pytest.mark.slow
-def test_somebody_else_who_waits_there_is_still_put_before_a_person(fake, posted, erased):
-    other = fake.world.arrive(fake.world.studies[posted.external_id])
-    fake.world.enter(other, completion_code(posted))
-    call_recruiters()
-    assert Intent.objects.get().session.submission_id == other.id
 
 
 @pytest.mark.slow

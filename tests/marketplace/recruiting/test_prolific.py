@@ -22,6 +22,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,
     AuditEntry,
+    Hit,
     Intent,
     LedgerTransaction,
     RecruitedStudy,
@@ -37,25 +38,24 @@ from marketplace.recruiting.asked_arrivals import MOST_UNKNOWN
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect, offer_prolific
 from marketplace.recruiting.decisions import approve_overdue
+from marketplace.recruiting.demographics import fetch_demographics
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.intents import note
 from marketplace.recruiting.needed_places import free_and_needed, places_for
 from marketplace.recruiting.posting import (
-    pause_study,
     price_places,
     publish_study,
-    resume_study,
     set_places,
     stop_study,
 )
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
-from marketplace.recruiting.sessions import end_session, leave_session
+from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.settlements import decide_uncertain
+from marketplace.recruiting.standing import studies_of
 from tests.codes import refused
 from tests.marketplace.prolific import (
     FAULTS,
     REASON,
-    REWARD,
     approve,
     approve_submitted,
     arrive,
@@ -63,6 +63,7 @@ from tests.marketplace.prolific import (
     assignments,
     begun,
     charges,
+    completion_code,
     connect,
     draft,
     hand_in,
@@ -76,6 +77,7 @@ from tests.marketplace.prolific import (
     reload,
     session_of,
     statuses,
+    submit_page,
     work,
 )
 
@@ -149,38 +151,6 @@ def test_no_more_places_are_sold_than_judgments_need(hit_type, fake, connection,
     ask_for_more(mturk, hit_type)
     assert price_places(study=study, total=6).total == 4
     too_many(["4", "2"], lambda: price_places(study=study, total=7))
-
-
-def test_a_place_that_was_given_back_is_not_bought_again(fake, posted):
-    there, _browser, _answer = arrive(fake, posted)
-    fake.world.leave(there)
-    call_recruiters()
-    with refused(InvalidParameter, "too_many_places") as found:
-        price_places(study=posted, total=5)
-    assert numbers(found.value)[-1] == "4"
-
-
-@pytest.mark.slow
-def test_every_place_that_is_paid_for_has_work(hit_type, fake, connection):
-    study = publish(connection, hit_type, items_per_session=3)
-    assert study.places == 3
-    for n_items in (3, 3, 2):
-        submission, browser, _answer = arrive(fake, study)
-        work(browser, times=n_items)
-        fake.world.enter(submission, session_of(submission).code)
-        assert submission.status == "AWAITING REVIEW"
-    assert {hit.status for hit in hit_type.hits.all()} == {"Reviewable"}
-    assert places_for(hit_type, 3) == 0
-
-
-def test_the_command_shows_what_the_last_participant_does(hit_type, connection):
-    out = StringIO()
-    options = {"hit_type": hit_type.public_id, "reward": REWARD, "minutes": 10, "stdout": out}
-    call_command("recruit", items=3, **options)
-    assert {"3", "8", "2"} <= set(numbers(out.getvalue()))
-    out.truncate(0)
-    call_command("recruit", items=3, places=2, **options)
-    assert "2" in numbers(out.getvalue())
 
 
 def test_it_is_published_for_the_amount_that_is_typed_back_alone(connection, hit_type, fake):
@@ -274,16 +244,6 @@ def test_without_its_token_nobody_new_is_let_in(fake, posted, connection):
     assert Session.objects.count() == 1
 
 
-def pressed(act):
-    """A person presses the button again, up to three times."""
-    for _press in range(3):
-        try:
-            return act()
-        except InvalidParameter:
-            continue
-    return None
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "change_study", "study"])
@@ -302,18 +262,6 @@ def test_one_study_results_whatever_is_lost(connection, hit_type, fake, mturk, o
     assert sum(one.status == "ACTIVE" for one in fake.world.studies.values()) == 1
     assert len(fake.world.studies) == 1 or fault == "lose"
     assert reload(study).state == "active"
-
-
-def test_a_study_is_paused_gone_on_with_and_stopped_in_both_places(fake, posted):
-    there = fake.world.studies[posted.external_id]
-    for move, status, state in (
-        (pause_study, "PAUSED", "paused"),
-        (resume_study, "ACTIVE", "active"),
-        (stop_study, "COMPLETED", "stopped"),
-    ):
-        fake.fail_next("move_study", "drop")
-        move(study=posted)
-        assert (there.status, posted.state) == (status, state)
 
 
 @pytest.mark.parametrize(
@@ -419,19 +367,6 @@ def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, s
     fake.world.approve(submission)  # by hand, at Prolific
     call_recruiters()
     assert Session.objects.get().state == "approved"
-
-
-def test_the_rest_of_a_participation_that_was_approved_in_part_is_free(fake, mturk, posted):
-    RecruitedStudy.objects.update(discards_returned=True)
-    _submission, _browser = begun(fake, posted)
-    approve_submitted(mturk)
-    session = Session.objects.get()
-    # It counts as approved here, so that it is not looked at there until the approval is sent.
-    Session.objects.update(state="approved")
-    leave_session(session=session, state="returned")
-    session.refresh_from_db()
-    assert session.state == "returned"
-    assert statuses() == ["Approved", "Returned"]
 
 
 def test_an_approval_of_who_withdrew_before_it_was_made_there_pays_nothing(fake, mturk, posted):
@@ -690,17 +625,6 @@ def test_a_process_that_looked_before_takes_back_no_call_of_another(fake, bonus)
     assert Intent.objects.get().state == "uncertain"
 
 
-def test_who_left_or_ran_out_of_time_there_gives_the_hits_free_here(fake, posted):
-    left, _browser, _answer = arrive(fake, posted)
-    late, _browser, _answer = arrive(fake, posted)
-    fake.world.leave(left)
-    fake.world.leave(late, "TIMED-OUT")
-    call_recruiters()
-    states = dict(Session.objects.values_list("submission_id", "state"))
-    assert states == {left.id: "returned", late.id: "timed_out"}
-    assert "Accepted" not in statuses()
-
-
 def test_a_message_is_sent_once_at_most(fake, mturk, handed_in):
     worker = Session.objects.get().worker.worker_id
     mturk.notify_workers(Subject="Thanks", MessageText="It helped.", WorkerIds=[worker])
@@ -750,3 +674,178 @@ def test_commands_publish_a_study_of_a_hit_type(fake, requester, hit_type, monke
     call_command("recruit", "--study", facts["study"], *pay, "--confirm", facts["cost"])
     call_command("recruit", "--study", facts["study"], "--stop")
     assert RecruitedStudy.objects.get().state == "stopped"
+
+
+# Rewards that are changed by hand at the recruiter
+
+
+def sum_of(*kinds):
+    rows = RecruiterCharge.objects.all()
+    return tuple(sum(one.amount for one in rows.filter(kind=kind)) for kind in kinds)
+
+
+@pytest.mark.slow
+def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, fake, connection):
+    """More is set aside for each place, and whoever was approved before is paid the rest."""
+    there = fake.world.studies[posted.external_id]
+    first, second = hand_in(fake, posted), hand_in(fake, posted)
+    approve(mturk, first)
+    call_recruiters()
+    assert sum_of("study", "reward") == (Decimal(8), Decimal(2))
+    fake.world.change_reward(there, 450)
+    approve(mturk, second)
+    minutes(3)
+    # Six pounds each with fees: four places, two of them paid.
+    assert sum_of("study", "reward") == (Decimal(24), Decimal(12))
+    assert fake.world.available == 100_000 - 2400
+    (told,) = studies_of(RecruitedStudy.objects.filter(pk=posted.pk))
+    assert (told["reward"], told["reward_there"]) == ("1.50", "4.50")
+    assert told["charges"] == {"study": "24.0000", "reward": "12.0000"}
+
+
+@pytest.mark.slow
+def test_a_reward_that_is_changed_back_there_sets_nothing_more_aside(posted, fake):
+    there = fake.world.studies[posted.external_id]
+    for pence, charged in [(450, 24), (300, 16), (150, 8), (450, 24)]:
+        fake.world.change_reward(there, pence)
+        call_recruiters()
+        assert sum_of("study") == (charged,)
+
+
+@pytest.mark.slow
+def test_who_was_paid_a_raised_reward_keeps_it(posted, mturk, fake):
+    there, submission = fake.world.studies[posted.external_id], hand_in(fake, posted)
+    approve(mturk, submission)
+    call_recruiters()
+    for pence, charged in [(450, 6), (150, 6), (300, 6), (600, 8)]:
+        fake.world.change_reward(there, pence)
+        call_recruiters()
+        assert sum_of("reward") == (charged,)
+
+
+def test_a_raised_reward_whose_price_was_not_heard_is_charged_later_and_once(posted, fake):
+    fake.world.change_reward(fake.world.studies[posted.external_id], 450)
+    fake.fail_next("calculate_cost", "500")
+    call_recruiters()
+    assert sum_of("study") == (8,)
+    minutes(3)
+    assert sum_of("study") == (24,)
+
+
+def test_pay_of_who_is_screened_out_is_charged_as_it_is_there(connection, hit_type, fake):
+    study = publish(connection, hit_type, screen_out_reward=Decimal("0.20"), screen_out_places=5)
+    there = fake.world.studies[study.external_id]
+    for code in there.facts["completion_codes"]:
+        for action in code["actions"]:
+            if action["action"] == "FIXED_SCREEN_OUT_PAYMENT":
+                action["fixed_screen_out_reward"] = 60
+    submission = fake.world.arrive(there)
+    fake.world.enter(submission, completion_code(study, "screened_out"))
+    minutes(2)
+    assert sum_of("screen_out") == (Decimal("0.8"),)
+
+
+# A whole study, with the answer of every kind of call dropped in turn
+
+
+CALLED = (
+    *("me", "balance", "projects", "hook_secrets", "create_hook_secret", "subscriptions"),
+    *("subscribe", "confirm_subscription", "calculate_cost", "project_studies", "create_group"),
+    *("create_study", "study", "move_study", "change_study", "submission", "submissions"),
+    *("move_submission", "prepare_bonuses", "pay_bonuses", "send_message", "add_to_group"),
+    "demographic_export",
+)
+
+
+def pressed(act):
+    """A person presses the button again where it said that it could not be done."""
+    for _ in range(3):
+        try:
+            return act()
+        except InvalidParameter:
+            continue
+    return act()
+
+
+def open_link(study, submission):
+    browser = Client()
+    for _ in range(2):
+        if join(study, submission, browser).status_code == 302:
+            return browser
+    raise AssertionError("not let in")
+
+
+def opened(fake, requester, hit_type):
+    """A published study, and the account that it is of."""
+    connection, _account = pressed(lambda: connect(fake, requester))
+    study, cost = pressed(lambda: draft(connection, hit_type))
+    pressed(lambda: publish_study(study=study, confirmed=cost.total))
+    return connection, study
+
+
+def participated(fake, study):
+    """Two hand in, one is late with the last HIT and the code, one leaves."""
+    there = fake.world.studies[study.external_id]
+    good, bad, late, left = came = [fake.world.arrive(there) for _ in range(4)]
+    browsers = {one.id: open_link(study, one) for one in came}
+    for one in (good, bad):
+        work(browsers[one.id], times=2)
+        fake.world.enter(one, session_of(one).code)
+    work(browsers[late.id])
+    held = assignments(late)[1]
+    fake.world.leave(left)
+    fake.world.leave(late, "TIMED-OUT")
+    minutes(2)
+    submit_page(held)
+    fake.world.enter(late, session_of(late).code)
+    return came
+
+
+def decided(mturk, connection, good, bad, late):
+    """What a program says of them."""
+    approve(mturk, good, late)
+    mturk.reject_assignment(AssignmentId=assignments(bad)[0], RequesterFeedback=REASON)
+    pay_in_pounds(mturk, connection, good)
+    worker = session_of(good).worker.worker_id
+    mturk.notify_workers(Subject="Thanks", MessageText="It helped.", WorkerIds=[worker])
+    mturk.create_worker_block(WorkerId=session_of(bad).worker.worker_id, Reason="Careless")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", CALLED)
+def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, operation):
+    fake.fail_next(operation, "drop")
+    connection, study = opened(fake, requester, hit_type)
+    movements = LedgerTransaction.objects.count()  # what was held was released
+    good, bad, late, left = participated(fake, study)
+    decided(mturk, connection, good, bad, late)
+    ask_for_more(mturk, hit_type)
+    pressed(lambda: set_places(study=study, total=5))
+    minutes(5)
+    pressed(lambda: fetch_demographics(study=study))
+    pressed(lambda: stop_study(study=study))
+    clock.advance(timedelta(minutes=61))
+    call_recruiters()
+    assert fake.faults[operation] == []
+    assert (good.status, bad.status, late.status) == ("APPROVED", "REJECTED", "APPROVED")
+    states = [session_of(one).state for one in (good, bad, late, left)]
+    assert states == ["approved", "rejected", "approved", "returned"]
+    assert_all_is_paid_once(fake, study)
+    assert {bad.participant} in fake.world.groups.values()
+    unsure = Intent.objects.exclude(state="done")
+    assert [one.kind for one in unsure] == (["message"] if operation == "send_message" else [])
+    assert LedgerTransaction.objects.count() == movements
+    assert make_batch() is None
+    assert store_audit().n_problems == 0
+
+
+def assert_all_is_paid_once(fake, study):
+    there = fake.world.studies[study.external_id]
+    assert (there.places, there.status) == (5, "COMPLETED")
+    assert [one.status for one in fake.world.studies.values()] == ["COMPLETED"]
+    assert (paid(fake, "reward"), paid(fake, "bonus")) == ([200, 200], [200])
+    assert len(fake.world.messages) == 1
+    assert (charges("bonus"), charges("reward")) == ([2], [2, 2])
+    for hit in Hit.objects.all():
+        taken = Assignment.objects.on(hit).exclude(status__in=["Returned", "Abandoned"])
+        assert taken.filter(surplus_answer=None).count() <= hit.max_assignments

@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from html import escape
-from importlib import import_module
 from urllib.parse import urlsplit
 
 import pytest
 from cryptography.fernet import Fernet
-from django.apps import apps
+from django.db import connection
 from django.test import Client
 
 from accounts.models import User
@@ -20,6 +20,8 @@ from marketplace.hits.assignments import accept_hit
 from marketplace.models import (
     Assignment,
     AssignmentDraft,
+    Hit,
+    HitType,
     Invitation,
     OutcomeCode,
     Participant,
@@ -27,10 +29,11 @@ from marketplace.models import (
     RecruiterConnection,
     Requester,
     Session,
+    SessionItem,
     SurplusAnswer,
     WorkerAccount,
 )
-from marketplace.people.erasure import erase_worker
+from marketplace.recruiting import arrivals
 from marketplace.recruiting.files import participants_file
 from marketplace.recruiting.outcomes_there import take_over as follow_decision
 from marketplace.recruiting.participants import (
@@ -41,6 +44,7 @@ from marketplace.recruiting.participants import (
 )
 from marketplace.recruiting.sessions import GRACE, return_session
 from marketplace.recruiting.studies import (
+    PROLIFIC,
     StudyValues,
     close_study,
     invite,
@@ -48,7 +52,7 @@ from marketplace.recruiting.studies import (
 )
 from tests.boto_clients import in_process_client
 from tests.codes import refused
-from tests.marketplace.conftest import HIT, PASSWORD
+from tests.marketplace.conftest import HIT, PASSWORD, assert_ledger_balances
 from tests.marketplace.prolific import (
     approve_submitted,
     came,
@@ -125,11 +129,8 @@ def test_an_invite_link_lets_a_participant_in_under_a_number(invitation):
     assert (WorkerAccount.objects.count(), Session.objects.count()) == (1, 1)
 
 
-def test_participants_read_the_name_of_who_asks_and_not_the_short_name_beside_it(lab, requester):
-    Requester.objects.filter(pk=requester.pk).update(name="Travel Lab (travel-lab)")
-    assert "Travel Lab (travel-lab)" in text_of(Client().get(f"/join/{lab.token}/"))
-    other = Requester.objects.create(name="Lab (Oxford)", created_at=clock.now())
-    import_module("marketplace.migrations.0030_display_names").leave_out_short_names(apps, None)
+def test_participants_read_the_name_that_the_requester_shows(lab, requester):
+    Requester.objects.filter(pk=requester.pk).update(name="travel-lab", display_name="Travel Lab")
     browser = Client()
     pages = [text_of(browser.get(f"/join/{lab.token}/"))]
     enter(lab.token, browser=browser)
@@ -139,16 +140,6 @@ def test_participants_read_the_name_of_who_asks_and_not_the_short_name_beside_it
     pages.append(text_of(browser.get(f"{address}submitted/")))
     assert ["Travel Lab" in page for page in pages] == [True] * 3
     assert not any("travel-lab" in page for page in pages)
-    other.refresh_from_db()
-    assert other.name_for_participants == "Lab (Oxford)"
-
-
-def test_looking_at_a_link_makes_no_account(lab, invitation):
-    browser = Client()
-    for token in (invitation.token, lab.token):
-        assert browser.get(f"/join/{token}/").status_code == 200
-        assert browser.head(f"/join/{token}/").status_code == 200
-    assert not WorkerAccount.objects.exists()
 
 
 def test_letting_in_needs_the_button_on_our_page(lab):
@@ -205,13 +196,6 @@ def test_a_panel_has_to_say_who_comes(prolific, query, code):
     assert "PROLIFIC_PID" in text_of(response)
     assert Client().post(f"/join/{prolific.token}/{query}").status_code == 400
     assert not WorkerAccount.objects.exists()
-
-
-def test_any_panel_names_its_own_parameters(hit_type):
-    names = {"worker_parameter": "participantId", "session_parameter": "", "study_parameter": ""}
-    study = open_panel(hit_type, panel="CloudResearch", **names)
-    enter(study.token, "?participantId=p-9&assignmentId=ignored")
-    assert decrypt(Session.objects.get().encrypted_participant_id) == "p-9"
 
 
 def test_a_closed_or_unknown_link_lets_nobody_in(lab, invitation):
@@ -625,19 +609,6 @@ def test_participants_are_shown_the_time_that_their_recruiter_gives(three):
     assert session.outcome == "completed"
 
 
-def test_participants_are_shown_nothing_of_a_site_that_is_not_for_them(three):
-    path = f"/join/{three.token}/"
-    refusal = Client().get(path)
-    assert refusal.status_code == 400
-    arrival = Client().get(f"{path}?PROLIFIC_PID=p1&STUDY_ID=S1&SESSION_ID=x1")
-    browser = came(three, "p1", "x1")
-    work(browser)
-    held = browser.get(f"/worker/assignments/{held_by(browser)}/")
-    addresses = ('class="button" href="/worker/"', "/worker/login/", "/worker/signup/")
-    for page in map(text_of, (refusal, arrival, held)):
-        assert not any(address in page for address in addresses)
-
-
 @pytest.mark.parametrize("state", ["paused", "stopped"])
 def test_who_has_begun_or_finished_comes_back_though_the_study_is_closed(three, state):
     came(three, "p1", "x1")
@@ -704,17 +675,6 @@ def test_late_work_is_kept_and_no_item_over_assigned(three, is_returned):
         assert Assignment.objects.live().filter(hit=hit).count() <= hit.max_assignments
 
 
-@pytest.mark.slow
-def test_erasing_a_participant_drops_the_join_and_keeps_the_work(three):
-    work(came(three, "p1", "x1"), times=3)
-    Assignment.objects.update(status="Approved")
-    worker = WorkerAccount.objects.get()
-    erase_worker(worker)
-    assert not Session.objects.exists()
-    assert not Participant.objects.exists()
-    assert Assignment.objects.exclude(answer="").count() == 3
-
-
 def test_participants_are_recognised_after_the_keys_were_changed(three, settings):
     came(three, "p1", "x1")
     old = settings.ENCRYPTION_KEYS
@@ -738,3 +698,58 @@ def test_tokens_of_connections_are_encrypted_anew(three, settings):
     settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
     connection.refresh_from_db()
     assert decrypt(connection.encrypted_token) == "secret-token"
+
+
+# Many arrivals at once; with ten thousand: python -m benchmarks.recruited_arrivals
+
+
+ARRIVALS, THREADS, HITS, MAX_ASSIGNMENTS, ITEMS = 120, 50, 60, 2, 2
+
+
+@pytest.fixture
+def study(transactional_db, make_keys):
+    lab = in_process_client(make_keys(deposit="1000"))
+    for _ in range(HITS):
+        lab.create_hit(**HIT, MaxAssignments=MAX_ASSIGNMENTS)
+    hit_type = HitType.objects.get()
+    values = StudyValues(name="Many", kind="panel", items_per_session=ITEMS, **PROLIFIC)
+    yield open_study(requester=hit_type.requester, hit_type=hit_type, values=values)
+    assert_ledger_balances()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_as_many_arrivals_as_twice_the_places(study):
+    def arrive(number):
+        query = {"PROLIFIC_PID": f"p{number}", "STUDY_ID": "s", "SESSION_ID": f"x{number}"}
+        try:
+            return arrivals.enter(arrivals.recognise(study.token, query), known=None).outcome
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        outcomes = list(pool.map(arrive, range(ARRIVALS)))
+    n_places = HITS * MAX_ASSIGNMENTS // ITEMS
+    assert outcomes.count("") == n_places
+    assert outcomes.count("no_more_items") == ARRIVALS - n_places
+    assert SessionItem.objects.count() == Assignment.objects.count() == HITS * MAX_ASSIGNMENTS
+    for session in Session.objects.filter(outcome=""):
+        assert session.items.values("assignment__hit").distinct().count() == ITEMS
+    assert not Session.objects.exclude(outcome="").filter(code="").exists()
+    for hit in Hit.objects.with_counts():
+        assert hit.accepted_count == MAX_ASSIGNMENTS
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_one_submission_in_fifty_tabs_is_one_session(study):
+    def arrive(_number):
+        query = {"PROLIFIC_PID": "p", "STUDY_ID": "s", "SESSION_ID": "x"}
+        try:
+            return arrivals.enter(arrivals.recognise(study.token, query), known=None).pk
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert len(set(pool.map(arrive, range(THREADS)))) == 1
+    assert Assignment.objects.count() == ITEMS

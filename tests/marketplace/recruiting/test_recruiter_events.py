@@ -184,16 +184,6 @@ def test_news_of_a_study_are_followed_here(fake, posted, sends):
     assert posted.state == "active"
 
 
-def test_one_who_was_let_go_and_is_approved_there_later_is_approved_here(fake, handed_in):
-    fake.world.leave(handed_in)
-    call_recruiters()
-    assert Session.objects.get().state == "returned"
-    fake.world.approve(handed_in)
-    call_recruiters()
-    assert Session.objects.get().state == "approved"
-    assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
-
-
 def test_what_is_not_signed_by_the_workspace_is_refused(fake, connection):
     secret, now = fake.world.hooks.secret, int(time.time())
     assert send_by_hand(connection, secret).status_code == 200

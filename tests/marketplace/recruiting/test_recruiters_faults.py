@@ -37,7 +37,6 @@ from marketplace.recruiting.connections import (
     try_offer,
 )
 from marketplace.recruiting.decisions import approve_overdue, request_bonus_in
-from marketplace.recruiting.drafts import discard_draft
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.files import join_file, participants_file
 from marketplace.recruiting.needed_places import free_and_needed
@@ -417,17 +416,6 @@ def test_a_place_that_lapsed_is_free_and_holds_up_no_erasure(fake, posted):
     assert "submissions" not in fake.calls
 
 
-def test_places_of_another_study_of_the_hits_are_not_sold_again(fake, connection, hit_type, posted):
-    with refused(InvalidParameter, "too_many_places") as found:
-        draft(connection, hit_type)
-    assert numbers(found.value)[-1] == "4"
-    [row] = studies_of(RecruitedStudy.objects.filter(pk=posted.pk))
-    assert (row["places"], row["needed"]) == (4, 4)
-    hand_in(fake, posted)
-    [row] = studies_of(RecruitedStudy.objects.filter(pk=posted.pk))
-    assert row["needed"] == 3
-
-
 @pytest.mark.slow
 def test_many_studies_cost_as_many_queries_as_one(fake, mturk, connection, hit_type, posted):
     """Each has its own places that are free and needed, of the same HITs and of parts of them."""
@@ -480,40 +468,6 @@ def test_nothing_more_is_paid_after_a_disconnection(
     assert len(paid(fake, "bonus")) == n_paid
     waiting = Intent.objects.filter(kind="bonus", state="refused", problem=str(NEVER_SENT))
     assert waiting.count() == 3 - n_paid
-
-
-@pytest.mark.slow
-def test_who_comes_after_an_erasure_is_excluded_later(
-    fake, mturk, connection, hit_type, posted, handed_in
-):
-    stop_study(study=another_study(connection, hit_type, mturk, excluded=(posted,)))
-    approve(mturk, handed_in)
-    minutes()
-    erase_worker(session_of(handed_in).worker)
-    second = hand_in(fake, posted)
-    another_study(connection, hit_type, mturk, excluded=(posted,))
-    minutes()
-    posted.refresh_from_db()
-    assert second.participant in fake.world.groups[posted.external_group_id]
-
-
-@pytest.mark.slow
-def test_a_bonus_that_shows_late_is_not_paid_again(fake, mturk, connection, handed_in):
-    """No answer came, and a person said too soon that it was not done."""
-    pay_in_pounds(mturk, connection, handed_in)
-    fake.fail_next("pay_bonuses", "drop")
-    call_recruiters()
-    assert len(paid(fake, "bonus")) == 1
-    uncertain = Intent.objects.get(kind="bonus", state="uncertain")
-    Intent.objects.update(sent_at=clock.now() - timedelta(hours=2))
-    uncertain.refresh_from_db()
-    decide_uncertain(intent=uncertain, was_done=False)
-    fake.fail_next("submission", "500", "500", "500")
-    call_recruiters()
-    assert Intent.objects.get(kind="bonus").state == "written"
-    minutes()
-    assert Intent.objects.get(kind="bonus").state == "done"
-    assert len(paid(fake, "bonus")) == 1
 
 
 def test_a_study_that_was_deleted_there_holds_no_money(fake, mturk, rule, monkeypatch):
@@ -643,14 +597,6 @@ def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connectio
     assert (bonus.state, paid(fake, "bonus")) == ("uncertain", [])
 
 
-@pytest.mark.slow
-def test_a_new_token_of_a_connected_account_holds_up_no_bonus(fake, mturk, connection, posted):
-    pay_in_pounds(mturk, connection, hand_in(fake, posted))
-    connect_again(fake, connection)
-    minutes()
-    assert len(paid(fake, "bonus")) == 1
-
-
 def test_a_hit_type_that_always_fails_holds_up_no_other_of_its_rule(fake, mturk, rule, monkeypatch):
     for title in ("Dialogue one", "Dialogue two"):
         create_hits(mturk, n=1, Title=title)
@@ -717,12 +663,6 @@ def test_a_token_that_cannot_be_tried_is_no_longer_being_tried(offered, monkeypa
     assert (offered.encrypted_offer, "KeyError" in offered.problem) == ("", True)
 
 
-def test_a_price_beyond_all_amounts_is_none(connection, hit_type, monkeypatch):
-    answer_wrongly(monkeypatch, is_price, {"total_cost": 5 * 10**11})
-    with refused(InvalidParameter, "unreadable"):
-        draft(connection, hit_type)
-
-
 def test_ids_with_dashes_are_ids(fake, connection, hit_type, monkeypatch):
     real, key = Transport._call, "018f3c2e-aaaa-7bbb-8ccc-0123456789ab"
 
@@ -776,24 +716,6 @@ def test_a_refused_rejection_leaves_the_place_as_it_is_there(mturk, posted, monk
     assert free_and_needed(posted)[0] == posted.places - 1
 
 
-def test_a_draft_that_was_discarded_holds_up_no_other_of_its_rule(fake, mturk, rule):
-    create_hits(mturk, n=2, max_assignments=40, Title="Dialogue big")
-    settle()
-    discard_draft(study=rule.attached.get().study)  # it costs more than the rule has
-    create_hits(mturk, n=1, max_assignments=41, Title="Dialogue big")
-    create_hits(mturk, n=1, Title="Dialogue small")
-    settle(3)
-    assert [one.status for one in fake.world.studies.values()] == ["ACTIVE"]
-
-
-def test_files_of_a_disconnected_recruiter_sum_paid_bonuses(mturk, posted, connection, handed_in):
-    pay_in_pounds(mturk, connection, handed_in, token="t1")
-    call_recruiters()
-    pay_in_pounds(mturk, connection, handed_in, token="t2")
-    disconnect(connection=RecruiterConnection.objects.get())
-    assert row_of(participants_file, posted)["bonus"] == "1.50"
-
-
 @pytest.mark.slow
 def test_an_approval_sent_again_takes_no_unknown_rejection_back(fake, mturk, handed_in):
     approve(mturk, handed_in)
@@ -836,26 +758,6 @@ def test_from_a_list_that_lacks_somebody_nothing_follows_of_them(fake, posted, m
     with monkeypatch.context() as away:
         answer_wrongly(away, lambda path, _query: path == "/submissions/", partial_list)
         minutes()
-    assert Intent.objects.filter(kind="doubt", state="uncertain").count() == 1
-
-
-@pytest.mark.slow
-def test_a_stopped_study_with_an_unreadable_row_is_followed(fake, mturk, posted, monkeypatch):
-    """The row is of a stranger, who enters a code that was passed on."""
-    approve(mturk, hand_in(fake, posted))
-    minutes()
-    stranger = fake.world.arrive(fake.world.studies[posted.external_id])
-    stop_study(study=posted)
-
-    def without_id(content):
-        rows = [one | ({"id": 5} if one["id"] == stranger.id else {}) for one in content["results"]]
-        return content | {"results": rows}
-
-    with monkeypatch.context() as away:
-        answer_wrongly(away, lambda path, _query: path == "/submissions/", without_id)
-        minutes()
-    fake.world.enter(stranger, completion_code(posted))
-    minutes()
     assert Intent.objects.filter(kind="doubt", state="uncertain").count() == 1
 
 
@@ -939,28 +841,6 @@ def test_a_bonus_is_of_the_study_that_it_is_paid_in(fake, mturk, connection, hit
         assert asked.session == session
 
 
-def test_a_group_may_have_unknown_members(fake, mturk, connection, hit_type, posted, monkeypatch):
-    hand_in(fake, posted)
-    broken(monkeypatch, "add_to_group", status=400)
-    assert another_study(connection, hit_type, mturk, excluded=(posted,)).state == "active"
-
-
-@pytest.mark.slow
-def test_a_blocked_worker_is_left_out_though_others_are_gone(fake, mturk, posted, monkeypatch):
-    came = [hand_in(fake, posted) for _ in range(3)]
-    workers = [session_of(one).worker.worker_id for one in came]
-    mturk.create_worker_block(WorkerId=workers[0], Reason="Careless")
-    call_recruiters()
-    is_gone = lambda _world, body, _key: came[1].participant in body["participant_ids"]  # noqa: E731
-    broken(monkeypatch, "add_to_group", is_gone, 400)
-    for worker in workers[1:]:
-        mturk.create_worker_block(WorkerId=worker, Reason="Careless")
-    call_recruiters()
-    group = fake.world.groups[RecruiterConnection.objects.get().blocked_group_id]
-    assert group == {came[0].participant, came[2].participant}
-    assert RecruiterConnection.objects.get().problem == ""
-
-
 @pytest.mark.slow
 def test_a_deleted_group_of_blocked_workers_is_remade(fake, mturk, hit_type, posted, handed_in):
     fake.world.groups.clear()  # somebody tidies up: it is empty
@@ -994,15 +874,6 @@ def test_a_group_that_was_deleted_there_is_missed_though_nobody_is_added(fake, m
     fake.world.groups.clear()
     minutes(3)
     assert not fake.world.groups  # at most once a day
-
-
-def test_a_group_whose_making_anew_failed_is_made_anew_a_minute_later(fake, mturk, handed_in):
-    fake.world.groups.clear()
-    worker = Session.objects.get().worker.worker_id
-    mturk.create_worker_block(WorkerId=worker, Reason="Careless")
-    fake.fail_next("create_group", "500")
-    minutes(3)
-    assert list(fake.world.groups.values()) == [{handed_in.participant}]
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from marketplace.models import (
     Intent,
     RecruitedStudy,
     RecruiterConnection,
-    RecruiterEvent,
     Requester,
 )
 from marketplace.recruiting import posting
@@ -36,7 +35,6 @@ from tests.marketplace.prolific import (
     approve,
     arrive,
     ask_for_more,
-    assignments,
     begun,
     broken,
     charges,
@@ -216,24 +214,6 @@ def test_a_study_that_cannot_be_read_holds_up_no_other(
     approve(mturk, good)
     assert minutes().problems
     assert good.status == "APPROVED"
-
-
-@pytest.mark.slow
-def test_a_submission_that_cannot_be_read_holds_up_no_other(
-    fake, posted, mturk, connection, monkeypatch
-):
-    bad, good = hand_in(fake, posted), hand_in(fake, posted)
-    gone, _browser, _answer = arrive(fake, posted)
-    fake.world.leave(gone)
-    broken(monkeypatch, "submission", lambda _world, _body, key: key == bad.id)
-    facts = {"submission_id": bad.id, "received_at": clock.now()}
-    RecruiterEvent.objects.create(connection=connection, event_id="e", **facts)
-    for assignment in [*assignments(bad), *assignments(good)]:
-        mturk.approve_assignment(AssignmentId=assignment)
-    called = minutes()
-    assert "500" in numbers(called.problems[0])
-    assert (bad.status, good.status, called.n_waiting) == ("AWAITING REVIEW", "APPROVED", 1)
-    assert session_of(gone).state == "returned"
 
 
 def test_an_account_that_cannot_be_opened_holds_up_no_other(fake, posted, mturk, connection):

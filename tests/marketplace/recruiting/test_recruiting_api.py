@@ -13,6 +13,7 @@ from marketplace.models import (
     Intent,
     LedgerTransaction,
     RecruitedStudy,
+    RecruiterCharge,
     RecruiterConnection,
     Session,
 )
@@ -21,7 +22,6 @@ from marketplace.people.access_keys import issue_key
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.fake_prolific.world import Denied
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
-from tests.marketplace.conftest import HIT
 from tests.marketplace.prolific import (
     approve,
     arrive,
@@ -31,7 +31,9 @@ from tests.marketplace.prolific import (
     completion_code,
     create_hits,
     hand_in,
+    minutes,
     numbers,
+    paid,
     session_of,
 )
 from work.execution import run_job
@@ -401,17 +403,51 @@ def test_another_requester_reaches_none_of_it(ask, drafted, connected, hit_type,
     assert [status for status, _answer in tries] == [400] * 5
 
 
-def test_a_batch_kept_for_participants_holds_nothing(ask, mturk):
-    fields = {
-        name: value for name, value in HIT.items() if name not in ("LifetimeInSeconds", "Question")
+@pytest.fixture
+def facts(fake, posted):
+    """A bonus for somebody who has finished and is approved."""
+    submission = hand_in(fake, posted)
+    fake.world.approve(submission)
+    call_recruiters()
+    worker = session_of(submission).worker
+    return {
+        "study": posted.token,
+        "worker_id": worker.worker_id,
+        "amount": "0.75",
+        "currency": "GBP",
+        "reason": "Careful reasons.",
+        "request_token": "b1",
     }
-    created = mturk.create_hit_type(**fields)["HITTypeId"]
-    assert ask("/hand-over", hit_type_id=created)[0] == 200
-    mturk.create_hit_with_hit_type(
-        HITTypeId=created,
-        Question=HIT["Question"],
-        LifetimeInSeconds=3600,
-        MaxAssignments=5,
-    )
-    assert mturk.get_account_balance()["AvailableBalance"] == "100.00"
-    assert Decimal(mturk.get_account_balance()["OnHoldBalance"]) == 0
+
+
+@pytest.mark.slow
+def test_a_bonus_in_pounds_is_paid_once_however_often_it_is_said(ask, facts, fake):
+    movements = LedgerTransaction.objects.count()
+    first = ask("/bonus", **facts)
+    assert ask("/bonus", **facts) == first
+    assert first[0] == 200
+    minutes(3)
+    assert paid(fake, "bonus") == [Decimal(100)]  # pence, with a fee of a third
+    assert Intent.objects.get(kind="bonus").state == "done"
+    assert RecruiterCharge.objects.filter(kind="bonus").count() == 1
+    assert LedgerTransaction.objects.count() == movements
+    status, answer = ask("/bonus", **facts | {"amount": "0.80"})
+    assert (status, answer["code"]) == (400, "token_used")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"currency": "USD"}, "other_currency"),
+        ({"amount": "0"}, "bad_amount"),
+        ({"amount": "0.755"}, "bad_amount"),
+        ({"worker_id": "NOBODY"}, "unknown_participant"),
+        ({"study": "none"}, "channel_does_not_exist"),
+        ({"reason": ""}, "bad_text"),
+    ],
+)
+def test_a_bonus_that_cannot_be_is_refused(ask, facts, changed, code):
+    status, answer = ask("/bonus", **facts | changed)
+    assert (status, answer["code"]) == (400, code)
+    assert not Intent.objects.filter(kind="bonus").exists()

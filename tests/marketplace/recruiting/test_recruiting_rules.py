@@ -22,11 +22,9 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.money.reconciliation import store_audit
-from marketplace.people.erasure import erase_worker
 from marketplace.recruiting import attached
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect
-from marketplace.recruiting.drafts import discard_draft
 from marketplace.recruiting.needed_places import free_and_needed
 from marketplace.recruiting.posting import stop_study
 from marketplace.recruiting.problems import Unreachable
@@ -221,12 +219,6 @@ def test_a_draft_deleted_there_is_not_drafted_again_for_its_hits(fake, mturk, to
     assert AttachedHitType.objects.get().problem == ""
 
 
-def test_a_discarded_draft_is_called_so(too_dear):
-    discard_draft(study=RecruitedStudy.objects.get())
-    call_recruiters()
-    assert AttachedHitType.objects.get().problem.startswith(str(attached.DISCARDED))
-
-
 def test_a_draft_whose_places_somebody_has_lowered_there_is_published_as_it_is(fake, too_dear):
     (there,) = fake.world.studies.values()
     there.facts["total_available_places"] = 10
@@ -322,16 +314,6 @@ def test_a_place_in_doubt_is_bought_again_if_time_pays_it(fake, mturk, rule, is_
     minutes()
     assert places_there(fake) == [5 if is_left else 4]
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
-
-
-@pytest.mark.parametrize("how", ["RETURNED", "TIMED-OUT"])
-def test_no_place_is_bought_for_who_left_and_was_erased(fake, study, how):
-    submission, _browser, _answer = arrive(fake, study)
-    fake.world.leave(submission, how)
-    call_recruiters()
-    erase_worker(study.sessions.get().worker)
-    minutes(2)
-    assert studies_there(fake) == [("ACTIVE", 4)]
 
 
 def test_a_rule_buys_nothing_of_a_study_whose_reward_was_raised_there(fake, mturk, study):
