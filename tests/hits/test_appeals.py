@@ -13,7 +13,7 @@ from hits.appeals import (
     send_answers,
 )
 from hits.collect import collect_batch
-from hits.exceptions import DecisionRefused, MarketplaceRefused, MarketplaceUnreachable
+from hits.exceptions import DecisionRefused, MarketplaceUnreachable
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from hits.review import REJECT, decide, send_decisions
 from hits.review_dispatch import retry_refused
@@ -135,17 +135,6 @@ def answered(study, ann, rejection):
     rosa = User.objects.create_user("rosa")
     answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
     return row
-
-
-def test_an_answer_waits_while_the_key_is_refused(rejection, study, settings, live_server, ann):
-    row = answered(study, ann, rejection)
-    secret, settings.MARKETPLACE_SECRET_ACCESS_KEY = settings.MARKETPLACE_SECRET_ACCESS_KEY, "x"
-    with pytest.raises(MarketplaceRefused):
-        send_answers(study=study)
-    row.refresh_from_db()
-    assert (row.state, row.problem) == ("intended", "")
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = secret
-    assert send_answers(study=study) == 1
 
 
 @pytest.mark.slow

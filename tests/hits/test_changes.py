@@ -24,7 +24,7 @@ from hits.changes import (
     repost_missing,
 )
 from hits.collect import collect_batch
-from hits.exceptions import BatchUnfit, ChangeUnfit, MarketplaceUnreachable, OverBudget
+from hits.exceptions import ChangeUnfit, MarketplaceUnreachable, OverBudget
 from hits.models import Assignment, Batch, Hit
 from hits.publish import publish_batch
 from hits.review import decide, send_decisions
@@ -145,17 +145,6 @@ def test_a_batch_is_extended_also_once_it_expired_but_not_beyond_a_year(batch, c
     assert expiries() == {batch.expires_at}
 
 
-def test_a_closed_batch_is_expired_and_stays_as_it_is(batch, client):
-    close_batch(batch=batch, actor=None)
-    batch.refresh_from_db()
-    apply_changes(batch=batch, client=client)
-    assert all(expiry <= clock.now() for expiry in expiries())
-    with refused(ChangeUnfit, "batch_closed"):
-        extend_batch(batch=batch, expires_at=in_days(2), actor=None)
-    with refused(BatchUnfit, "batch_closed"):
-        publish_batch(batch=batch, client=client)
-
-
 def test_closing_ends_a_publication_that_is_under_way(study, client, monkeypatch):
     monkeypatch.setattr(publish, "UNWRITTEN_SECONDS", -1)
     batch = batch_of(study)
@@ -182,19 +171,6 @@ def test_a_hit_whose_answer_was_lost_does_not_outlive_its_closed_batch(study, cl
     there = {hit["HITId"] for hit in hits_there(client)}
     assert there == set(Hit.objects.published().values_list("hit_id", flat=True))
     assert len(there) == 2
-    assert all(expiry <= clock.now() for expiry in expiries())
-
-
-def test_what_is_changed_while_a_change_is_sent_is_sent_too(batch, client):
-    extend_batch(batch=batch, expires_at=in_days(20), actor=None)
-
-    def closed_meanwhile(hits, total):
-        for n, hit in enumerate(hits):
-            if n == 2 and not Batch.objects.get().closed_at:
-                close_batch(batch=batch, actor=None)
-            yield hit
-
-    apply_changes(batch=batch, client=client, progress=closed_meanwhile)
     assert all(expiry <= clock.now() for expiry in expiries())
 
 

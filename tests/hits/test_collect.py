@@ -175,24 +175,6 @@ def test_an_item_judged_twice_in_a_round_counts_once(study, client, ann):
     assert rows(study, "item", "value") == [("d0", 10), ("d0", 20), ("d1", 50), ("d1", 60)]
 
 
-@pytest.mark.parametrize("is_decided", [True, False])
-def test_a_row_lost_from_a_decided_or_expired_hit_is_collected_again(
-    study, client, ann, is_decided
-):
-    batch = published_batch(study, client, auto_approval_delay_seconds=0 if not is_decided else 60)
-    assignment = hand_in(ann, hit_on(batch, "d0"), {"alpha": 10, "beta": 50})
-    if is_decided:
-        client.approve_assignment(AssignmentId=assignment)
-    else:
-        expire(batch)
-    collect_batch(batch=batch, client=client)
-    before = study_values(study)
-    Assignment.objects.all().delete()
-    Submission.objects.all().delete()
-    assert collect_batch(batch=batch, client=client).n_hits == (3 if is_decided else 1)
-    assert study_values(study) == before
-
-
 @pytest.mark.slow
 def test_decisions_made_elsewhere_reach_the_study_and_rejections_make_results_outdated(
     study, client, wire, ann, bob

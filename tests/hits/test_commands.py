@@ -24,7 +24,6 @@ from hits.exceptions import (
 from hits.models import Assignment, Batch, Connection, Hit
 from hits.review import decide
 from marketplace.models import Hit as MarketplaceHit
-from marketplace.models import WorkerAccount
 from tests.annotation.importing import command_output
 from tests.annotation.studies import add_candidates
 from tests.codes import refused, refused_naming
@@ -176,20 +175,6 @@ def test_without_money_or_a_marketplace_nothing_is_published_or_kept(
     assert tables() == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("setting", [{"reward": "0.20"}, {"assignments": 4}])
-def test_a_round_has_one_price(study, site, setting):
-    command_output("publish_study", "ratings", reward=Decimal("0.10"), assignments=3)
-    options = {"reward": "0.10", "assignments": 3} | setting
-    options["reward"] = Decimal(options["reward"])
-    for dry_run in (True, False):
-        with refused_naming(BatchUnfit, "0.10", 3, 2):
-            command_output("publish_study", "ratings", dry_run=dry_run, **options)
-    assert Batch.objects.count() == 1
-    command_output("publish_study", "ratings", round=2, **options)
-    assert Batch.objects.get(round=2).max_assignments == options["assignments"]
-
-
 @pytest.mark.django_db
 def test_an_unknown_study_is_told(study, settings):
     """One that was never published asks nothing of the marketplace."""
@@ -208,17 +193,6 @@ def test_an_unknown_study_is_told(study, settings):
             command_output(command, "nothing-such")
         with refused_naming(NothingPublished, "ratings"):
             command_output(command, "ratings")
-
-
-@pytest.mark.slow
-def test_a_crowd_lives_in_the_countries_that_a_batch_takes(study, site, client):
-    publish(country=["DE", "AT"])
-    assert numbers(replay(site, workers=2))[1:3] == ["2", "6"]
-    homes = WorkerAccount.objects.filter(user__username__startswith="crowd")
-    assert sorted(homes.values_list("country", flat=True)) == ["AT", "DE"]
-    publish(min_approved=500, round=2)
-    # Nothing of round 2 is open for a crowd, which is told why.
-    assert "500" in numbers(replay(site, workers=1))
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ from hits.exceptions import (
 )
 from hits.marketplaces import marketplace_at
 from hits.models import Connection
-from hits.profiles import PROFILES
 from marketplace.models import Requester
 from marketplace.people.enrolment import issue_access_key
 from tests.annotation.importing import command_output
@@ -160,15 +159,6 @@ def test_a_request_that_failed_keeps_no_key(site, team, ada):
     waiting.refresh_from_db()
     assert stopped.arguments["encrypted_secret"] == ""
     assert waiting.arguments["encrypted_secret"]
-
-
-def test_the_sites_own_connection_is_its_profile(settings):
-    assert PROFILES == ("local",)
-    connection = site_connection("local")
-    assert (connection.team, connection.marketplace, connection.fees) == (None, "local", "none")
-    assert site_connection("local") == connection
-    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    assert site_connection().fees == "mturk"
 
 
 @pytest.mark.parametrize("name", ["sandbox", "production"])

@@ -1,7 +1,6 @@
 """The crowd at the worker site, over HTTP; its answers without."""
 
 import json
-from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -12,9 +11,7 @@ from annotation.frames import judgment_frame
 from annotation.models import (
     Candidate,
     Item,
-    Picture,
     PlacedCheck,
-    Study,
     Submission,
     new_blind_key,
 )
@@ -28,7 +25,7 @@ from hits.collect import collect_batch
 from hits.crowd.faults import FAULTS, PASTED, FaultyAnswers, faulty_names
 from hits.crowd.pages import Page
 from hits.crowd.replay import RecordedAnswers, crowd_names, replay_group, replay_plan
-from hits.crowd.simulated import REASONS_OF_PRODUCTS, REASONS_OF_RESPONSES, SimulatedAnswers
+from hits.crowd.simulated import SimulatedAnswers
 from hits.crowd.worker import CrowdWorker
 from hits.exceptions import CrowdStuck
 from hits.exports import submission_rows
@@ -182,16 +179,6 @@ def test_a_hit_that_is_gone_is_passed_over(live_server, study, client, bob):
         crowd_worker(live_server).accept(client.create_hit(**HIT)["HIT"]["HITId"])
 
 
-def test_a_record_without_an_answer_or_a_judgment_is_told(study):
-    first, second = (task_of(study.items.get(key=key)) for key in ("d0", "d1"))
-    source = RecordedAnswers(study, [record("d0", {"alpha": 1}, who="A1")])
-    for code, who, page in (
-        ("no_answer", "A2", first), ("no_answer", "A1", second), ("no_judgment", "A1", first)
-    ):  # fmt: skip
-        with refused(CrowdStuck, code):
-            source.answer(who, page)
-
-
 class _ClosesTheSecond(BaseHTTPRequestHandler):
     """Closes the second connection without an answer, and knows no page."""
 
@@ -268,36 +255,6 @@ def test_a_candidate_like_the_reference_is_rated_higher(study):
         assert values[blind["beta"]] > values[blind["alpha"]]
 
 
-def scales(kind: str) -> Study:
-    """A study of each kind of page, and scales on which rounding would go wrong."""
-    if kind == "alternatives":
-        return alternatives_study(justification_min_length=300)
-    study = rating_study(questions=("a", "b"), justification_min_length=0)
-    if kind == "categories":
-        study.questions.update(categories=["bad", "fair", "good"])
-    if kind == "fractional":
-        study.questions.update(scale_min=0.5, scale_max=2.7)
-    if kind == "below zero":
-        study.questions.update(scale_min=-3, scale_max=3)
-    return study
-
-
-@pytest.mark.parametrize(
-    "kind", ["alternatives", "rating", "categories", "fractional", "below zero"]
-)
-def test_simulated_answers_are_valid_for_every_kind_of_page(db, kind):
-    study = scales(kind)
-    source = SimulatedAnswers(study, seed=5, noise=2)
-    values = defaultdict(set)
-    for item in study.items.all():
-        for number in range(5):
-            given = json.dumps(source.answer(f"w{number}", task_of(item)))
-            for judgment in read_answer(xml_of({"answer": given}), item).judgments:
-                values[judgment.question.name].add(judgment.value)
-    assert len(values) == study.questions.count()
-    assert all(len(each) > 1 for each in values.values())
-
-
 def test_a_pages_forms_frame_and_task_are_read():
     page = Page(
         '<form class="search"><input name="q"></form>'
@@ -344,16 +301,6 @@ def test_every_kind_of_question_is_answered_as_its_page_allows(item: Item) -> No
         low = {key for key, value in values_of(answer, "fit").items() if value < 20}
         explained = {each.candidate.key for each in answer.written if each.question == "why"}
         assert explained == low
-
-
-def test_words_fit_what_is_judged_responses_or_products(item: Item) -> None:
-    texts = [each.text for answer in answers_to(item) for each in answer.written]
-    assert texts
-    assert all(text.startswith(tuple(one[:20] for one in REASONS_OF_RESPONSES)) for text in texts)
-    assert SimulatedAnswers(alternatives_study(), seed=3).reasons == REASONS_OF_PRODUCTS
-    picture = Picture.objects.create(sha256="0" * 64, media_type="image/png", content=b"x")
-    item.candidates.filter(key="b").update(picture=picture)
-    assert SimulatedAnswers(item.study, seed=3).reasons == REASONS_OF_PRODUCTS
 
 
 @pytest.mark.django_db

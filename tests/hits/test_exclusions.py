@@ -19,10 +19,10 @@ from hits.exclusions import send_exclusions
 from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Exclusion, Hit
 from hits.publish import publish_batch
-from hits.qualifications import country_error, has_languages, protocol_terms, requirements
+from hits.qualifications import country_error, has_languages, requirements
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import QualificationType
-from tests.annotation.studies import alternatives_study, rating_study
+from tests.annotation.studies import alternatives_study
 from tests.codes import refused_naming
 from tests.hits.wire import answer_lost, unreachable
 from tests.hits.work import hand_in, hit_on, hits_there
@@ -176,20 +176,6 @@ def test_a_later_wave_waits_for_the_earlier_one_and_for_other_workers(study, cli
     hand_in(cyd, second, {"alpha": 10, "beta": 20})
     assert collect_batch(batch=batch, client=client).n_new == 1
     assert sorted(hit["MaxAssignments"] for hit in hits_there(client)) == [1, 2]
-
-
-def test_waves_are_published_at_the_lower_fee(study, client, settings):
-    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    study.items.exclude(key="d0").delete()
-    batch = plan(study, max_assignments=10, wave_size=9, reward_usd=Decimal("0.50"))
-    cost = publish_batch(batch=batch, client=client).cost
-    assert (cost.n_hits, cost.n_assignments) == (1, 9)
-    assert cost.fees_usd == Decimal("0.90")
-
-
-def test_a_study_without_a_protocol_asks_three_of_anybody() -> None:
-    terms = protocol_terms(rating_study())
-    assert (terms.countries, terms.max_assignments, terms.min_approval_percent) == ([], 3, None)
 
 
 @pytest.mark.usefixtures("site")

@@ -15,7 +15,7 @@ from hits.models import Assignment, Worker
 from presentation.exceptions import FileUnwritable
 from presentation.row_files import row_csv, row_jsonl
 from presentation.spreadsheets import from_cell
-from tests.annotation.studies import doubt, rate, rated_study, rating_study
+from tests.annotation.studies import doubt, rate, rating_study
 from tests.codes import refused_naming
 from tests.hits.work import hand_in, hit_on, published_batch
 
@@ -95,16 +95,6 @@ def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(submissions_of_two, tmp
     assert from_cell(remark["justification"]) == REASON
     assert (remark["pasted"], remark["flagged"]) == ("True", "True")
     assert {row["active_seconds"] for row in rows} == {"7.25", ""}
-
-
-def test_submissions_from_no_marketplace_are_exported_as_well():
-    study = rated_study()
-    records = submission_records(study)
-    assert len(records) == 6
-    assert [record["item"] for record in records] == ["d0", "d0", "d1", "d1", "d2", "d2"]
-    assert [record["annotator"] for record in records] == ["Ann", "Bob"] * 3
-    unknown = ("hit_id", "assignment_id", "accepted_at", "seconds", "active_seconds", "pasted")
-    assert {record[name] for record in records for name in unknown} == {None}
 
 
 def test_they_are_read_in_stretches_of_items_so_that_the_first_come_at_once(

@@ -4,11 +4,9 @@ import json
 from collections import Counter
 from decimal import Decimal
 from functools import partial
-from importlib import import_module
 from threading import Barrier, Thread
 
 import pytest
-from django.apps import apps
 from django.db import connection
 
 from accounts.models import AuditEntry, User
@@ -231,9 +229,6 @@ def test_the_command_launches_a_sample_and_then_the_rest(site, client):
     assert len(hits_there(client)) == 12
 
 
-migration = import_module("hits.migrations.0022_samples_of_batches")
-
-
 def launched(study, selection, part=None):
     texts = {"title": "Rate", "description": "Read and rate."}
     terms = {"reward_usd": Decimal("0.05"), "max_assignments": 1, "selection": selection}
@@ -311,30 +306,3 @@ def test_the_draw_that_follows_the_judge_is_the_same_until_a_rating_comes_in(stu
     assert 0 < next(iter(probabilities_of(first).values())) <= 1
     with refused(BatchUnfit, "selection_gone"):
         launched(study, least_sure(1, 3, run=run + 1, question=question), part=2)
-
-
-def test_the_migration_draws_again_and_claims_no_chance_where_the_draw_differs(study):
-    batches = [
-        launched(study, sample(4, seed=7), part=1),
-        launched(study, sample(4, seed=8), part=2),
-        launched(study, item_list([next_key(study)]), part=3),
-        launched(study, REST, part=4),
-    ]
-    known = [probabilities_of(batch) for batch in batches]
-    forget_samples()
-    migration.write_samples(apps, None)
-    assert [probabilities_of(Batch.objects.get(pk=batch.pk)) for batch in batches] == known
-    samples = ItemSample.objects.order_by("number")
-    assert [one.method for one in samples] == ["random", "random", "listed", "all"]
-    assert [one.n_available for one in samples] == [12, 8, 4, 3]
-
-    forget_samples()
-    Hit.objects.filter(batch=batches[0]).first().delete()
-    migration.write_samples(apps, None)
-    first = Batch.objects.get(pk=batches[0].pk)
-    assert list(probabilities_of(first).values()) == [None] * 3
-
-
-def forget_samples():
-    Batch.objects.update(item_sample=None)
-    ItemSample.objects.all().delete()

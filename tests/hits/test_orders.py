@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.evidence_versions import store_evidence
-from annotation.models import Candidate, Judgment, Submission
+from annotation.models import Judgment, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import save_draft
@@ -36,7 +36,6 @@ from tests.annotation.preferences import preferences
 from tests.annotation.studies import rating_study
 from tests.codes import codes_of
 from tests.hits.frames import frame_of
-from tests.hits.test_crowd import simulate
 from tests.hits.test_quality_checks import CHECKS, checked_study
 from tests.hits.test_questions import task_of
 from tests.hits.test_worker_pages import displayed_order
@@ -80,10 +79,6 @@ def test_each_block_of_a_design_is_a_latin_square_and_neighbors_are_balanced(n):
     assert len(set(follows.values())) <= 1
     before = Counter((a, b) for row in rows for i, a in enumerate(row) for b in row[i + 1 :])
     assert set(before.values()) <= {len(rows) / 2}
-
-
-def test_a_design_of_four_is_that_of_williams():
-    assert balanced_orders(4) == [[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]]
 
 
 def test_checks_keep_their_places_and_later_slots_continue_the_design():
@@ -223,27 +218,6 @@ def test_the_page_shows_the_order_that_python_computes(open_page, policy, n):
             page.close()
     assert len(orders) == {"fixed": 1}.get(policy, len(orders))
     assert len(orders) > 4 or policy == "fixed"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["random", "latin_square"])
-def test_simulated_workers_have_the_orders_of_the_protocol(live_server, client, policy):
-    study = ordered_study(2, policy, n_items=2)
-    batch = published_batch(study, client, max_assignments=6)
-    assert simulate(batch, live_server, n_workers=6).n_submitted == 12
-    collect_batch(batch=batch, client=client)
-    tasks = {hit.hit_id: task_on(hit) for hit in Hit.objects.of(batch)}
-    blind = dict(Candidate.objects.values_list("blind_key", "key"))
-    for taken in Taken.objects.select_related("hit"):
-        order = shown_order(tasks[taken.hit.public_id], taken.public_id, taken.slot)
-        submission = Submission.objects.get(assignment__assignment_id=taken.public_id)
-        item_key = submission.item.key
-        assert submission.shown_order == [blind[key] for key in order], item_key
-    for item in study.items.all():
-        orders = list(item.submissions.values_list("shown_order", flat=True))
-        assert len(set(map(tuple, orders))) == 2
-        if policy == "latin_square":
-            assert set(places(orders).values()) == {3}
 
 
 @pytest.mark.django_db

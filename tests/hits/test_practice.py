@@ -24,7 +24,6 @@ from hits.exceptions import BatchUnfit, MarketplaceUnreachable
 from hits.expenses import spend_of
 from hits.exports import submission_rows
 from hits.hit_creation import match_published
-from hits.jobs import _is_due
 from hits.models import Batch, Hit, PracticeAnswer, PracticeHit, PracticeResult
 from hits.practice_pages import practice_page
 from hits.progress import progress_counts
@@ -40,7 +39,7 @@ from tests.annotation.importing import command_output
 from tests.codes import refused_naming
 from tests.hits.test_exclusions import may_take, requirements_there
 from tests.hits.wire import answer_lost
-from tests.hits.work import batch_of, hand_in, hit_on, hits_there, published_batch
+from tests.hits.work import batch_of, hand_in, hit_on, hits_there
 from tests.marketplace.conftest import submit
 
 LINE = {
@@ -182,18 +181,6 @@ def test_what_practice_costs_is_counted_to_the_cent_and_ends_as_what_was_done(st
     practise(ann, batch, 0, 80, 0)
     collect(batch, client)
     assert spend_of(batch).total_usd == Decimal("0.07")
-
-
-def test_a_batch_without_practice_is_due_without_a_look_at_practice(
-    study, client, django_assert_num_queries
-):
-    batch = published_batch(study, client)
-    with django_assert_num_queries(1):
-        assert _is_due(batch)
-    practised = published(study, client, round_=2)
-    practised.refresh_from_db()
-    with django_assert_num_queries(2):
-        assert _is_due(practised)
 
 
 def test_practice_is_published_once_however_often_it_is_tried(study, client, wire):

@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.annotator_flags import quality_evidence
 from annotation.evidence_versions import store_evidence
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import (
@@ -17,7 +16,6 @@ from annotation.models import (
     CheckAnswer,
     PlacedCheck,
     Study,
-    Submission,
     SubmissionEvidence,
     WrittenAnswer,
 )
@@ -279,14 +277,6 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_
     assert len(rows) == 1 + 2 * 5 * 4
     assert rows[1].startswith(f"{study.slug},1,d0,")
     assert words in "".join(DOWNLOADS["written.csv"].write(study))
-
-
-@pytest.mark.django_db
-def test_a_study_with_nothing_has_no_evidence_and_no_flags():
-    study = checked_study()
-    assert all(table.empty for table in vars(quality_evidence(study)).values())
-    assert store_evidence(study).annotator_flags.count() == 0
-    assert not Submission.objects.of(study).exists()
 
 
 def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, bob, monkeypatch):

@@ -1,4 +1,3 @@
-import base64
 import html
 import json
 import os
@@ -17,7 +16,6 @@ from error_codes import InvalidValue
 from hits.exceptions import QuestionTooLarge
 from hits.questions import (
     MAX_QUESTION_BYTES,
-    data_address,
     html_question,
     question_of,
     task_page,
@@ -134,15 +132,6 @@ def test_a_question_may_fill_the_marketplaces_limit_to_the_byte():
     item.context += "x"
     with refused_naming(QuestionTooLarge, "'dialogue-17|ironic'", "65,536"):
         html_question(item)
-
-
-def test_small_pictures_travel_inside_the_page():
-    page = task_page(alternatives_item())
-    assert page.count('src="data:image/svg+xml') == 15
-    assert "/pictures/" not in page
-    content = os.urandom(300)
-    kind, _, data = data_address(picture_of(content, "image/png")).partition(";base64,")
-    assert (kind, base64.b64decode(data)) == ("data:image/png", content)
 
 
 def test_a_conversation_is_shown_turn_by_turn_and_all_texts_are_escaped():

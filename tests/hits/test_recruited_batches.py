@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 from threading import Event
-from urllib.parse import urlencode
 
 import pytest
 from django.core.management import call_command
@@ -21,8 +20,6 @@ from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Study, Submission
 from annotation.study_jobs import RECRUIT
-from console.participants import participant_note
-from console.recruiting_matters import places_in_vain
 from hits import payments, recruited_batches, recruiter_api, submissions
 from hits.archive import unfinished_work
 from hits.collect import collect_batch
@@ -71,7 +68,6 @@ from hits.recruited_standing import connections_to_follow, follow_batch, store_s
 from hits.recruiter_accounts import request_end, request_recruiter
 from hits.review import decide, send_decisions
 from hits.statements import batch_report, fetch_statement
-from marketplace import clock
 from marketplace.models import (
     AccessKey,
     HitType,
@@ -82,13 +78,11 @@ from marketplace.models import (
     Requester,
 )
 from marketplace.models import AuditEntry as MarketplaceEntry
-from marketplace.models import Hit as MarketplaceHit
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting import decisions
 from marketplace.recruiting.fake_prolific.operations import move_study
 from marketplace.recruiting.fake_prolific.server import FakeProlific
-from marketplace.recruiting.standing import calls_of
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.codes import codes_of, refused
 from tests.console.work import work_off
@@ -572,29 +566,6 @@ def test_a_draft_that_failed_is_tried_again_only_if_no_other_is_drafted(
 
 
 @pytest.mark.slow
-def test_no_other_is_drafted_while_one_that_failed_is_tried_again(
-    batch, recruiter, ada, fake, monkeypatch
-):
-    failed, job = failed_draft(batch, recruiter, ada, fake)
-    real, refusals = recruiter_api.draft, []
-
-    def draft(recruitment):
-        with refused_recruiting("under_way") as refusal:
-            request_draft(batch=batch, offer=offer(recruiter), actor=ada)
-        refusals.append(refusal.value)
-        real(recruitment)
-
-    monkeypatch.setattr(recruiter_api, "draft", draft)
-    resume_job(job=job)
-    with refused_recruiting("under_way"):  # before it begins, too
-        request_draft(batch=batch, offer=offer(recruiter), actor=ada)
-    work_off()
-    failed.refresh_from_db()
-    assert (failed.state, len(refusals)) == ("draft", 1)
-    assert (len(fake.world.studies), batch.recruitments.count()) == (1, 1)
-
-
-@pytest.mark.slow
 def test_participants_are_followed_decided_on_and_paid_nowhere_here(
     published, drafted, fake, batch
 ):
@@ -743,32 +714,6 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
 
 
 @pytest.mark.slow
-def test_many_calls_of_one_study_hide_none_of_another(published, drafted, fake):
-    enter_code_without_work(fake, published)
-    run_job(request_job(kind="call_recruiters").pk)
-    now, doubtful = timezone.now(), published.sessions.get()
-    facts = {"connection": published.connection, "created_at": now}
-    other = RecruitedStudy.objects.create(
-        requester=published.requester, hit_type=published.hit_type, name="Other", **facts
-    )
-    for n in range(200):
-        session = other.sessions.create(
-            connection=published.connection,
-            worker=doubtful.worker,
-            submission_id=f"other-{n}",
-            arrived_at=now,
-            expires_at=now,
-        )
-        session.intents.create(kind="doubt", key=f"other:{n}", state="uncertain", **facts)
-    run_job(request_job(kind="follow_recruiters").pk)
-    assert RecruiterCall.objects.filter(recruitment=drafted).count() == 1
-    # Of one study those come first whose time ends first.
-    calls = calls_of(RecruitedStudy.objects.filter(pk=other.pk), has_ids=False)
-    oldest = [one["call"] for one in calls]
-    assert oldest == sorted(oldest)
-
-
-@pytest.mark.slow
 def test_decisions_that_were_not_sent_from_here_are_heard_of(published, fake, batch):
     """A participant's other items, those decided at Prolific by hand, and what time approves."""
     by_item, by_time = (hand_in(fake, published) for _ in range(2))
@@ -822,23 +767,6 @@ def test_how_participants_stand_is_known_until_their_work_is_decided(
     run_job(request_job(kind="follow_recruiters").pk)
     assert not told.all().exists()
     assert plain.status == "AWAITING REVIEW"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reason", ["Careful", "Quick"])
-def test_a_bonus_that_was_not_heard_is_paid_once_though_an_equal_one_was_refused_before(
-    bonus, drafted, fake, ada, monkeypatch, batch, reason
-):
-    fake.fail_next("prepare_bonuses", "400")
-    change(drafted, BONUS, ada, **bonus | {"reason": reason})
-    minute()
-    job = lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=MarketplaceFault("wrong"))
-    minute()
-    [unheard] = [one for one in bonuses_of(batch) if one.job.pk == job.pk]
-    assert (unheard.is_refused, unheard.is_unheard) == (False, True)
-    change(drafted, BONUS, ada, **bonus)
-    minute()
-    assert len(fake.world.paid) == 1
 
 
 @pytest.mark.slow
@@ -986,28 +914,6 @@ def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_known_before", [True, False])
-def test_a_bonus_that_was_refused_unheard_is_not_said_to_be_paid_in_a_minute(
-    bonus, drafted, fake, ada, batch, monkeypatch, is_known_before
-):
-    """Pressed twice, it was one request there: once that is refused, the next is another."""
-    lose_answer_to_bonus(drafted, ada, monkeypatch, bonus)
-    run_job(request_job(kind="follow_recruiters").pk)
-    fake.fail_next("prepare_bonuses", "400")  # for want of money, say
-    if is_known_before:
-        run_job(request_job(kind="call_recruiters").pk)
-        assert change(drafted, BONUS, ada, **bonus).state == "failed"
-    else:
-        assert change(drafted, BONUS, ada, **bonus).state == "done"
-    minute()
-    assert {one.is_refused for one in bonuses_of(batch)} == {True}
-    assert fake.world.paid == []
-    change(drafted, BONUS, ada, **bonus)
-    minute()
-    assert len(fake.world.paid) == 1
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
 @pytest.mark.django_db(transaction=True)
 def test_two_who_request_a_bonus_for_a_reason_at_one_moment_have_it_paid_once(
@@ -1064,46 +970,6 @@ def test_a_bonus_is_paid_once_for_a_reason_at_the_desk_or_on_the_batchs_page(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_of_before", [False, True])
-def test_of_many_refused_bonuses_none_is_taken_for_paid(
-    bonus, drafted, fake, ada, batch, pay_at_desk, monkeypatch, is_of_before
-):
-    """Calls are listed two hundred at a time. A marketplace of an earlier version tells no more
-    than those, and of bonuses among them it is known still."""
-    pay_at_desk("0.60", "Quick")
-    change(drafted, BONUS, ada, **bonus)
-    fake.fail_next("prepare_bonuses", "400", "400")
-    run_job(request_job(kind="call_recruiters").pk)
-    session = RecruitedStudy.objects.get().sessions.get()
-    others = {"session": session, "kind": "bonus", "state": "refused"}
-    others |= {"connection": RecruiterConnection.objects.get(), "amount": 1, "currency": "USD"}
-    n_others, now = (100 if is_of_before else 200), timezone.now()
-    Intent.objects.bulk_create(
-        Intent(key=f"bonus:{n}", created_at=now, **others) for n in range(n_others)
-    )
-    real = recruiter_api.post
-
-    def of_before(connection, path, content):
-        answer = real(connection, path, content)
-        return {name: answer[name] for name in answer if name != "refused_bonuses"}
-
-    if is_of_before:
-        monkeypatch.setattr(recruiter_api, "post", of_before)
-    run_job(request_job(kind="follow_recruiters").pk)
-    assert RecruiterCall.objects.count() == min(200, n_others + 2)
-    assert [one.state for one in Payment.objects.all()] == ["refused"]
-    assert [one.is_refused for one in bonuses_of(batch)] == [True]
-    Intent.objects.filter(key__in=[f"bonus:{n}" for n in range(n_others)]).delete()
-    change(drafted, BONUS, ada, **bonus)
-    pay_at_desk("0.60", "Quick")
-    minute()
-    minute()
-    assert [one.state for one in Payment.objects.all()] == ["confirmed"]
-    assert sorted(one.is_refused for one in bonuses_of(batch)) == [False, True]
-    assert len(fake.world.paid) == 2
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("amount", "cost"), [("0.75", 100), ("0.60", 80)])
 def test_a_bonus_of_the_desk_that_was_refused_can_be_asked_for_again_or_in_another_amount(
     fake, batch, pay_at_desk, monkeypatch, amount, cost
@@ -1153,26 +1019,6 @@ def test_a_bonus_whose_request_is_repeated_while_it_is_at_work_is_written_once(
 
 
 @pytest.mark.slow
-def test_a_refusal_takes_no_bonus_back_that_an_earlier_try_may_have_brought_about(
-    bonus, drafted, fake, ada, batch, monkeypatch
-):
-    job = lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=MarketplaceFault("wrong"))
-
-    def refuse(*_args, **_facts):
-        raise RecruitingRefused("The account there is in USD.")
-
-    with monkeypatch.context() as away:
-        away.setattr(recruiter_api, "pay_bonus", refuse)
-        resume_job(job=job)
-        work_off()
-    minute()
-    assert [one.is_unheard for one in bonuses_of(batch)] == [True]
-    change(drafted, BONUS, ada, **bonus)
-    minute()
-    assert len(fake.world.paid) == 1
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "said"),
     [
@@ -1207,53 +1053,6 @@ def test_what_one_marketplace_says_keeps_no_other_from_being_followed(
 
 
 @pytest.mark.slow
-def test_who_comes_twice_to_a_batch_is_told_apart_each_time(
-    published, drafted, fake, ada, batch, recruiter
-):
-    """The first place was given back with one item done; the second is complete."""
-    left, _browser, _answer = arrive(fake, published)
-    submit(published.sessions.get().items.order_by("position").first().assignment)
-    fake.world.leave(left)
-    minute()
-    change(drafted, STOP, ada)
-    clock.advance(timedelta(minutes=5))
-    second = request_draft(batch=batch, offer=offer(recruiter, items=2), actor=ada)
-    work_off()
-    second.refresh_from_db()
-    change(second, PUBLISH, ada, confirmed=f"{second.quoted_cost:.2f}")
-    study = RecruitedStudy.objects.get(token=second.public_id)
-    came = fake.world.arrive(fake.world.studies[study.external_id], left.participant)
-    ids = {"PROLIFIC_PID": came.participant, "STUDY_ID": study.external_id, "SESSION_ID": came.id}
-    Client().post(f"/join/{study.token}/?{urlencode(ids)}")
-    again = study.sessions.get(submission_id=came.id)
-    for item in again.items.select_related("assignment__hit"):
-        submit(item.assignment)
-    again.refresh_from_db()
-    fake.world.enter(came, again.code)
-    collect_batch(batch=batch, client=client_of(batch.connection))
-    minute()
-    mine = Assignment.objects.of(batch)
-    notes = [participant_note(one) for one in mine.order_by("accepted_at", "pk")]
-    assert len({one.worker_id for one in mine}) == 1
-    assert [len(note.items) for note in notes] == [1, 2, 2]
-    codes = [[getattr(problem, "code", "") for problem in note.problems] for note in notes]
-    assert ["place_returned" in each for each in codes] == [True, False, False]
-
-
-@pytest.mark.slow
-def test_nobody_is_warned_of_free_places_of_a_study_that_is_paused(published, drafted, ada, batch):
-    client = client_of(batch.connection)
-    for hit in MarketplaceHit.objects.all():
-        client.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=timezone.now())
-    minute()
-    assert [(one.batch, one.tone) for one in places_in_vain([batch.study_id])] == [
-        (batch, "warning")
-    ]
-    change(drafted, PAUSE, ada)
-    assert list(places_in_vain([batch.study_id])) == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "error", [MarketplaceSlow("slow"), MarketplaceFault("wrong"), MarketplaceUnreachable("away")]
 )
@@ -1271,23 +1070,6 @@ def test_a_bonus_whose_request_was_not_heard_is_paid_once_however_often_it_is_pr
     assert (heard.amount, heard.is_unheard) == ("0.75", False)
     with refused_recruiting("same_reason"):
         change(drafted, BONUS, ada, **bonus)
-
-
-@pytest.mark.slow
-def test_a_refused_bonus_opens_the_way_to_that_one_alone(bonus, drafted, fake, ada):
-    change(drafted, BONUS, ada, **bonus)
-    minute()
-    fake.fail_next("prepare_bonuses", "400")
-    other = bonus | {"reason": "Quick"}
-    change(drafted, BONUS, ada, **other)
-    minute()
-    with refused_recruiting("same_reason"):
-        change(drafted, BONUS, ada, **bonus)
-    change(drafted, BONUS, ada, **other)
-    minute()
-    with refused_recruiting("same_reason"):
-        change(drafted, BONUS, ada, **other)
-    assert len(fake.world.paid) == 2
 
 
 @pytest.mark.slow

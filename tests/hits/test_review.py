@@ -9,9 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.models import Submission
 from hits.budgets import commitments
-from hits.collect import collect_batch, store_assignment
+from hits.collect import store_assignment
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import (
     FeedbackUnfit,
@@ -29,7 +28,7 @@ from marketplace.models import BonusPayment
 from tests.boto_clients import ENDPOINT_URL
 from tests.codes import refused
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
-from tests.hits.work import balance_of, hand_in, hit_on, published_batch
+from tests.hits.work import balance_of, hit_on
 
 
 @pytest.mark.slow
@@ -144,21 +143,6 @@ def test_an_answer_older_than_a_decision_does_not_take_it_back(batch, keys, clie
     assert list(statuses(client)) == [APPROVED] * 3
 
 
-def test_a_rejection_carries_its_feedback_and_pays_nothing(batch, client):
-    first = Assignment.objects.of(batch)[:1].get()
-    assignments = Assignment.objects.filter(pk=first.pk)
-    assert decide(assignments=assignments, decision=REJECT, feedback="Everything is 50.") == 1
-    send(batch, client)
-    assert list(statuses(client)) == [REJECTED, SUBMITTED, SUBMITTED]
-    record = client.get_assignment(AssignmentId=first.assignment_id)["Assignment"]
-    assert record["RequesterFeedback"] == "Everything is 50."
-    assert Submission.objects.accepted().count() == 2
-    approve(batch)
-    send(batch, client)
-    assert list(statuses(client)) == [REJECTED, APPROVED, APPROVED]
-    assert balance_of(client) == ("8.00", "0.00")
-
-
 def test_what_contradicts_another_decision_is_a_refusal_and_can_be_decided_anew(
     batch, wire, client
 ):
@@ -194,16 +178,6 @@ def test_the_desk_says_why_a_decision_was_refused_and_takes_it_back(batch):
     desk = rosa.get(answer.headers["Location"])
     assert desk.context["assignment"].pk == one.pk
     assert withdraw not in desk.content.decode()
-
-
-def test_other_batches_decisions_are_left_alone(study, batch, client, bob):
-    other = published_batch(study, client, round=2)
-    hand_in(bob, hit_on(other, "d0"), {"alpha": 1, "beta": 2})
-    collect_batch(batch=other, client=client)
-    approve(batch)
-    approve(other)
-    assert send(other, client) == 1
-    assert Assignment.objects.of(batch).decided_but_unsent().count() == 3
 
 
 REASON = "Thank you for the careful reasons."
@@ -290,25 +264,6 @@ def test_after_a_lost_answer_the_marketplace_is_asked_before_a_payment_is_sent_a
     assert len(bonuses_there()) == 3
     assert states() == ["confirmed"] * 3
     assert balance_of(client) == ("5.50", "3.00")
-
-
-def test_what_boto3_sent_twice_is_paid_once(three_bonuses, batch, keys):
-    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
-    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
-    wire.fail("SendBonus", answer_lost, at=2)
-    assert send_payments(batch=batch, client=wire.client).n_paid == 3
-    assert wire.calls["SendBonus"] == 4
-    assert len(bonuses_there()) == 3
-
-
-def test_throttling_leaves_what_is_not_sent_for_the_next_run(three_bonuses, batch, client, wire):
-    wire.fail("SendBonus", refusal("ThrottlingException"), at=2)
-    with pytest.raises(MarketplaceRefused) as error:
-        send_payments(batch=batch, client=client)
-    assert error.value.is_momentary
-    assert states() == ["confirmed", "intended", "intended"]
-    send_payments(batch=batch, client=client)
-    assert (states(), len(bonuses_there())) == (["confirmed"] * 3, 3)
 
 
 def test_what_the_account_cannot_pay_is_refused_with_what_to_do_and_paid_later(batch, client, keys):

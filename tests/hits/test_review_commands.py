@@ -156,18 +156,6 @@ def test_a_file_that_cannot_be_paid_is_refused_whole(ids, tmp_path):
 
 
 @pytest.mark.slow
-def test_rejections_are_overridden_and_paid(ids, client):
-    two = [f"--assignment={one}" for one in ids[:2]]
-    command_output("reject_submissions", "ratings", *two, "--reason=Too quick.")
-    preview = command_output("override_rejections", "ratings", all=True, dry_run=True)
-    assert ("2" in preview.split(), "$2.00" in preview) == (True, True)
-    assert report_of("override_rejections", assignment=[ids[0]])["n_overridden"] == 1
-    assert [statuses()[one] for one in ids] == ["Approved", "Rejected", "Submitted"]
-    assert report_of("override_rejections", all=True)["n_overridden"] == 1
-    assert balance_of(client) == ("7.00", "1.00")
-
-
-@pytest.mark.slow
 def test_a_worker_is_blocked_and_unblocked(ids, ann):
     words = ("block_worker", "ratings", ann.worker_id)
     with pytest.raises(CommandError):

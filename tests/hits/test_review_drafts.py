@@ -379,20 +379,6 @@ def test_a_message_that_another_process_sent_meanwhile_is_not_sent_again(work, d
     assert WorkerMessage.objects.filter(subject="Thank you").count() == 1
 
 
-def test_a_message_that_was_not_passed_on_for_no_reason_is_refused_all_the_same(
-    work, draft, send, client, wire
-):
-    draft(work[0], Action.MESSAGE, "More will come.", subject="Thank you")
-    failure = [{"WorkerId": work[0].worker.worker_id}]
-    client.meta.events.register(
-        "after-call.mturk.NotifyWorkers",
-        lambda parsed, **event: parsed.update(NotifyWorkersFailureStatuses=failure),
-    )
-    assert send()[1].n_messages == 0
-    message = Message.objects.get()
-    assert (message.state, bool(message.problem)) == ("refused", True)
-
-
 N_CALLS = 10
 
 

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from annotation.models import Judgment, Submission
-from hits.collect import collect_batch
 from hits.models import Assignment, Batch, Hit
 from tests.annotation.studies import rating_study
 from tests.hits.processes import environment, run_at_once
@@ -65,14 +64,6 @@ def test_a_study_published_twice_at_once_is_published_once(study, env, client):
     assert batch.publisher == ""
 
 
-def test_two_publish_with_money_for_one_and_none_is_refused(study, env, client):
-    outputs, _ = twice(
-        env, "publish_study", "ratings", "--reward=0.83", "--assignments=1", "--json"
-    )
-    assert balance_of(client) == ("0.04", "9.96")
-    assert sum(json.loads(output)["hits"] for output in outputs) == N_ITEMS
-
-
 def test_two_publish_at_different_prices_and_one_is_refused(study, env, client):
     results = run_at_once(
         [["publish_study", "ratings", f"--reward={reward}"] for reward in ("0.10", "0.20")], env
@@ -81,21 +72,3 @@ def test_two_publish_at_different_prices_and_one_is_refused(study, env, client):
     message = next(errors for code, _, errors in results if code == 2)
     assert "--round 2" in message
     assert len(hits_there(client)) == N_ITEMS
-
-
-def test_approving_and_collecting_at_once_each_report_their_own(study, env, client, ann, bob):
-    batch = published_batch(study, client, max_assignments=2)
-    for hit in Hit.objects.of(batch):
-        hand_in(ann, hit, {"alpha": 10, "beta": 20})
-    collect_batch(batch=batch, client=client)
-    for hit in Hit.objects.of(batch):
-        hand_in(bob, hit, {"alpha": 30, "beta": 40})
-    results = run_at_once(
-        [["approve_study", "ratings", "--json"], ["collect_study", "ratings"]], env
-    )
-    assert [code for code, _, _ in results] == [0, 0]
-    (n_approved,) = numbers(r'"n_approved": (\d+)', [results[0][1]])
-    assert numbers(r": (\d+)", [results[1][1]]) == [N_ITEMS]
-    assert N_ITEMS <= n_approved <= 2 * N_ITEMS
-    assert Assignment.objects.filter(status="Approved").count() == n_approved
-    assert not Assignment.objects.filter(status="Submitted").exclude(decision="").exists()

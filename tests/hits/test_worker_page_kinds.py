@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -364,34 +363,6 @@ def test_what_is_shown_of_an_item_is_what_its_protocol_says(framed):
     expect(page.get_by_text("Lisbon")).to_have_count(0)
     expect(page.locator("#context")).to_contain_text("Style: ironic")
     expect(page.locator("#instructions strong")).to_have_text("kind")
-
-
-@pytest.mark.parametrize("language", [SOURCE, *TABLES])
-def test_a_page_about_products_speaks_of_products(language):
-    item, document = published(
-        rating_item(), questions=(QUESTIONS["preference"],), language=language
-    )
-    responses, products = (
-        dict(
-            re.findall(
-                '<i id="([a-z-]+)">([^<]*)</i>',
-                task_page(item, replace(document, display=Display(candidates=name))),
-            )
-        )
-        for name in ("response", "product")
-    )
-    different = {name for name in products if products[name] != responses.get(name)}
-    assert different == {"letter", "rating", "done"}
-
-
-def test_a_context_without_speakers_is_no_conversation():
-    item, document = published(rating_item(), questions=(QUESTIONS["likert"],))
-    assert 'class="turns"' in task_page(item, document)
-    for item.context in (
-        "You look for: a red boot. Shown now: a black sandal.",
-        "You look for \N{EM DASH} a red boot\nShown now \N{EM DASH} a black sandal",
-    ):
-        assert 'class="turns"' not in task_page(item, document)
 
 
 def test_a_product_to_choose_is_named_by_its_title_and_what_is_looked_for_stays_in_view(framed):

@@ -8,11 +8,10 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Item
 from hits.questions import task_page
-from tests.accessibility import CONTROLS, GROUPS, accessibility_problems, accessible_nodes
-from tests.hits.frames import Frame, assert_announced, check_ids, counts, frame_of, inside, label
+from tests.accessibility import CONTROLS, GROUPS, accessible_nodes
+from tests.hits.frames import Frame, assert_announced, check_ids, counts, frame_of
 from tests.hits.samples import rating_item
 from tests.hits.test_worker_pages import (
-    submitted_answer,
     tab_to,
 )
 
@@ -77,41 +76,6 @@ def test_every_category_that_is_clicked_stays_checked(categories_frame, open_pag
     # Another mind about one of them changes that one.
     groups.nth(3).locator("[value='2']").click()
     assert choices_of(page) == [*ANSWERS[:3], "2", *ANSWERS[4:]]
-
-
-def test_categories_are_chosen_by_keyboard_alone(categories, categories_frame, open_page):
-    page = open_page(categories_frame.address("frame"))
-    task = inside(page)
-    for group, value in zip(task.get_by_role("radiogroup").all(), ANSWERS, strict=True):
-        tab_to(page, group.get_by_role("radio").first)
-        page.keyboard.press("Space")
-        for _ in range(int(value)):
-            page.keyboard.press("ArrowDown")
-        expect(group.locator(":checked")).to_have_value(value)
-    expect(task.locator(":checked")).to_have_count(8)
-    expect(task.locator("#progress")).to_have_text(counts(8, 8))
-    tab_to(page, task.locator("#justification"))
-    page.keyboard.type("Style is not sense.")
-    tab_to(page, task.locator("#send [type=submit]"))
-    page.keyboard.press("Enter")
-    expect(task.get_by_text("Received.")).to_be_visible()
-    _form, answer = submitted_answer(categories_frame, categories)
-    assert [str(int(judgment.value)) for judgment in answer.judgments] == ANSWERS
-
-
-def test_what_is_missing_among_categories_is_marked_and_found(categories_frame, open_page):
-    page = open_page(categories_frame.address("task"))
-    groups = page.get_by_role("radiogroup")
-    for group in groups.all()[:-1]:
-        group.get_by_role("radio").last.check()
-    page.locator("#send [type=submit]").click()
-    expect(groups.last).to_have_attribute("aria-invalid", "true")
-    expect(groups.first).to_have_attribute("aria-invalid", "false")
-    page.get_by_role("link", name=label("Style strength", "D")).press("Enter")
-    expect(groups.last.get_by_role("radio").first).to_be_focused()
-    page.keyboard.press("Space")
-    expect(groups.last).to_have_attribute("aria-invalid", "false")
-    assert accessibility_problems(page) == []
 
 
 # Sliders

@@ -3,7 +3,6 @@ import re
 from collections.abc import Callable
 
 import pytest
-from django.template.loader import render_to_string
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 from annotation.effort import Effort
@@ -270,25 +269,6 @@ def test_a_draft_and_closed_instructions_survive_a_reload(rating_frame, open_pag
     expect(details).not_to_have_attribute("open", "")
 
 
-def test_every_place_is_equally_likely_for_every_response(rating_frame, open_page):
-    """The page's own shuffle over 4,000 assignments: chi-square with 9 degrees of freedom."""
-    page = open_page(rating_frame.address("task"))
-    script = render_to_string("worker_page/page.js")
-    pieces = [script[script.index(f"function {name}(") :] for name in ("hash", "shuffled")]
-    functions = "".join(piece[: piece.index("\n}\n") + 3] for piece in pieces)
-    counting_script = """
-        const counts = [0, 1, 2, 3].map(() => [0, 0, 0, 0]);
-        for (let at = 0; at < 4000; at++) {
-          const order = shuffled([0, 1, 2, 3], hash("3ASSIGNMENT" + at));
-          order.forEach((who, place) => { counts[who][place] += 1; });
-        }
-        return counts;
-    """
-    counts = page.evaluate(f"() => {{ {functions} {counting_script} }}")
-    chi_square = sum((count - 1000) ** 2 / 1000 for row in counts for count in row)
-    assert chi_square < 27.9  # p = 0.001
-
-
 def test_a_context_taller_than_the_window_stays_with_its_end_in_sight(
     rating, rating_frame, open_page
 ):
@@ -303,16 +283,6 @@ def test_a_context_taller_than_the_window_stays_with_its_end_in_sight(
         page.evaluate("scrollTo(0, 4800)")
         expect(page.locator("#context").get_by_text("line 59")).to_be_in_viewport(ratio=1)
         expect(page.locator("#context").get_by_text("line 1", exact=True)).not_to_be_in_viewport()
-
-
-@pytest.mark.parametrize("width", [1200, 800, 599, 320])
-def test_each_response_has_its_questions_beside_or_below_it(rating_frame, open_page, width):
-    page = open_page(rating_frame.address("task"), viewport={"width": width, "height": 800})
-    for card in page.locator("#cards > .card").all():
-        text, question = (card.locator(part).bounding_box() for part in (".said", ".asked"))
-        assert (question["x"] > text["x"] + text["width"]) is (width >= 1000)
-        assert (question["y"] >= text["y"] + text["height"]) is (width < 1000)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_hostile_texts_are_shown_as_they_are(rating, open_page):
