@@ -71,13 +71,6 @@ def test_schemas_are_read_as_the_reference_library_reads_them(schema, value):
     assert (errors_of(value, schema) == []) is right
 
 
-def test_comparing_takes_a_step_for_each_part():
-    large = [0] * 20_000
-    for schema in ({"const": []}, {"enum": [[]]}, {"uniqueItems": True}):
-        with pytest.raises(TooManySteps):
-            errors_of(large, {"anyOf": [schema] * 400})
-
-
 NAMES = [f"n{number}" for number in range(2_500)]
 
 
@@ -131,11 +124,6 @@ def test_all_fields_of_a_submission_share_one_budget():
     answer = json.dumps(list(range(json_schema.MOST_STEPS // 4)))
     assert answer_errors(html, [(field, ["[]"]) for field in fields]) == []
     assert len(answer_errors(html, [(field, [answer]) for field in fields])) == 2
-
-
-def test_an_integer_of_any_length_is_compared():
-    assert errors_of(10**400, {"type": "integer", "minimum": 0}) == []
-    assert errors_of(10**400, {"type": "integer", "maximum": 100}) != []
 
 
 def test_scripts_without_an_end_are_read_once():

@@ -11,7 +11,7 @@ from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.hits.drafts import LARGEST_DRAFT, delete_closed_drafts
 from marketplace.models import Assignment, AssignmentDraft, Hit
-from tests.codes import codes_on, message_codes
+from tests.codes import codes_on
 from tests.marketplace.conftest import HIT, submit
 
 
@@ -158,16 +158,6 @@ def test_workers_see_what_they_submitted_and_nobody_elses(
     assert browser_of(make_worker("eve")).get(path).status_code == 404
 
 
-def test_the_next_page_says_that_the_work_was_received(ada, worker, mturk):
-    hit = mturk.create_hit(**HIT)["HIT"]
-    submitted = submit(worker, hit["HITId"])
-    page = ada.get(f"/worker/groups/{hit['HITTypeId']}/next/", follow=True)
-    assert message_codes(page) == ["receipt", "none_left"]
-    receipt = page.content.decode().split('id="receipt" tabindex="-1"')[1].split("</p>")[0]
-    assert submitted[-4:] in receipt
-    assert f'href="/worker/assignments/{submitted}/submitted/"' in receipt
-
-
 def test_a_requester_sets_how_much_time_may_be_added(
     requester, rita, django_user_model, ada, assignment
 ):
@@ -242,13 +232,6 @@ def test_submitting_again_gives_the_same_receipt_and_changes_nothing(mturk, assi
 
 def check_refusal(response, status, code):
     assert (response.status_code, codes_on(response.content.decode())) == (status, [code])
-
-
-def test_what_comes_after_the_deadline_is_refused(assignment):
-    clock.advance(timedelta(seconds=1200))
-    check_refusal(post(assignment.public_id, rating="4"), 410, "time_over")
-    assignment.refresh_from_db()
-    assert (assignment.status, assignment.answer) == ("Abandoned", "")
 
 
 def test_only_a_post_in_time_of_what_was_accepted_submits_also_as_a_plain_form(

@@ -9,7 +9,6 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from hits.endpoints import AccessKey
 from hits.enrolment import enrol_requester, enrol_worker, signed_headers
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
 from marketplace.api.operator_signature import MAX_BODY_BYTES, WINDOW_SECONDS
@@ -200,9 +199,3 @@ def test_a_body_whose_length_is_not_declared_is_bounded_too():
     body = b" " * (MAX_BODY_BYTES + 1)
     headers = signed_headers(secret=SECRET, path=PATH, body=body)
     assert send(body, headers, CONTENT_LENGTH="many") == 413
-
-
-def test_a_key_is_what_boto3_takes():
-    content = post({"name": "Lab", "test_funds_usd": "5"}).json()
-    key = AccessKey(content["access_key_id"], content["secret_access_key"])
-    assert in_process_client(vars(key)).get_account_balance()["AvailableBalance"] == "5.00"

@@ -70,16 +70,6 @@ def test_a_least_reward_can_be_asked_for(ada, groups, least, left):
     assert len(titles(ada, min_reward=least)) == left
 
 
-@pytest.mark.parametrize(("least", "is_wrong"), [("lots", True), ("-1", True), ("0.50", False)])
-def test_a_least_reward_that_is_no_amount_is_reported_and_left_to_be_corrected(
-    ada, groups, least, is_wrong
-):
-    page = text_of(ada.get("/worker/", {"min_reward": least}))
-    assert f'value="{least}"' in page
-    assert ('aria-invalid="true"' in page) is is_wrong
-    assert ('id="min_reward_error"' in page) is is_wrong
-
-
 def test_one_requester_can_be_asked_for_and_filters_combined(other_lab, ada, groups, requester):
     other_lab.create_hit(**HIT | {"Title": "Other"})
     assert len(titles(ada)) == 4
@@ -149,11 +139,3 @@ def test_what_a_requirement_guards(mturk, ada, worker, guard, is_listed, preview
     assert titles(ada) == [HIT["Title"]]
     assert ada.get(path).status_code == 200
     assert ada.post(path + "accept/").status_code == 302
-
-
-def test_a_qualification_that_is_lacking_can_be_asked_for_at_once(mturk, ada):
-    created = mturk.create_qualification_type(
-        Name="Careful readers", Description="d", QualificationTypeStatus="Active"
-    )["QualificationType"]["QualificationTypeId"]
-    mturk.create_hit(**HIT, QualificationRequirements=[require(created, "Exists")])
-    assert f'href="/worker/qualifications/{created}/"' in text_of(ada.get("/worker/"))

@@ -9,7 +9,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from marketplace import clock
-from marketplace.documents.form_answers import blank, fill_in
+from marketplace.documents.form_answers import fill_in
 from marketplace.documents.question_forms import parse_question_form
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit
@@ -88,12 +88,6 @@ def test_each_question_has_its_native_control_and_scripts_are_not_shown(ada, ass
     assert (picture["src"], picture["alt"]) == ("https://pictures.example/lamp.png", "A brass lamp")
     assert "<p>Be <b>fair</b>.</p>" in page
     assert "alert(1)" not in page
-
-
-def test_a_preview_shows_the_form_but_takes_no_answers(ada, hit):
-    page = text_of(ada.get(f"/worker/hits/{hit.public_id}/"))
-    assert re.search(r"<fieldset[^>]* disabled>.*name=\"question-1\"", page, re.DOTALL)
-    assert "/submit/" not in page
 
 
 def test_good_answers_are_submitted_and_collected(mturk, ada, hit, submit_path):
@@ -308,12 +302,6 @@ def test_other_takes_words_and_counts_as_a_choice():
 def test_choices_that_were_not_offered_are_none(value):
     xml = form(question("q", selection("a", "b")))
     assert complaints(xml, q=[value]) == {"q": "unanswered"}
-
-
-def test_a_blank_form_has_the_default_texts():
-    filled = blank(parse_question_form(FULL_FORM))
-    assert {answer.text for answer in filled.answers.values()} == {"", "abc"}
-    assert filled.is_valid
 
 
 def test_characters_that_xml_cannot_carry_are_replaced():

@@ -45,12 +45,6 @@ from tests.marketplace.test_at_the_same_moment import all_at_once
 from tests.marketplace.test_worker_site import text_of
 
 
-def test_a_deposit_comes_from_outside(requester):
-    assert ledger.balance_of(ledger.available_account(requester)) == Decimal("100.00")
-    assert ledger.balance_of(ledger.outside_account()) == Decimal("-100.00")
-    assert audit() == []
-
-
 @pytest.mark.parametrize("amount", ["0", "-1", "0.001", "NaN", "Infinity", "1000000.01"])
 def test_a_sum_that_is_no_deposit_is_refused(requester, amount):
     with pytest.raises(InvalidAmount):

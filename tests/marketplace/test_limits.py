@@ -124,16 +124,6 @@ def test_what_is_held_follows_cheaper_and_dearer_types_and_states(mturk, worker,
 SECOND = timedelta(seconds=1)
 
 
-def test_a_hit_goes_from_assignable_to_reviewable(mturk, hit_id, hit, worker):
-    assert status_of(mturk, hit_id) == "Assignable"
-    assignment = accept_hit(worker=worker, hit=hit)
-    described = mturk.get_hit(HITId=hit_id)["HIT"]
-    assert described["HITStatus"] == "Unassignable"
-    assert described["NumberOfAssignmentsPending"] == 1
-    submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
-    assert status_of(mturk, hit_id) == "Reviewable"
-
-
 def test_a_returned_assignment_is_free_again_for_everybody(mturk, hit_id, hit, worker, make_worker):
     for taker in (worker, make_worker("ben"), worker):
         assignment = accept_hit(worker=taker, hit=hit)

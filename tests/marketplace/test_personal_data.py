@@ -9,7 +9,6 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.apps import apps
-from django.conf import settings
 from django.core.management import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.test import Client
@@ -114,44 +113,6 @@ def test_a_worker_downloads_all_of_their_own_and_nothing_of_others(
             assert secret not in text
     assert "Half is missing." in page
     assert HitType.objects.get().title in page
-
-
-def test_what_is_kept_is_said_where_workers_look(ada):
-    for where in ("/worker/signup/", "/worker/dashboard/", "/worker/", "/worker/profile/"):
-        browser = Client() if "signup" in where else ada
-        assert '"/worker/privacy/"' in text_of(browser.get(where))
-    assert '"/worker/your-data/"' in text_of(ada.get("/worker/profile/"))
-
-
-# What the page of workers names, and the row of docs/data-processing.md that answers for it.
-DOCUMENTED = {
-    "account": "username, password's",
-    "browsers": "browsers in which one signed in",
-    "profile": "country, state, languages",
-    "assignments": "answers, with times, reasons, dec",
-    "effort": "how one works on a page",
-    "drafts": "drafts",
-    "devices": "a keyed hash of the device's address",
-    "reports": "reports of problems",
-    "qualifications": "qualifications, requests",
-    "money": "the ledger",
-    "payout": "how to be paid",
-    "messages": "messages",
-    "ids": "ids that a recr",
-    "demographics": "demographics",
-    "blocks": "blocks by requesters",
-}
-
-
-def test_the_documentation_has_every_row_that_workers_read(db):
-    page = text_of(Client().get("/worker/privacy/"))
-    rows = re.findall(r'<tr data-kept="([a-z]*)"><th scope="row">', page)
-    assert rows == list(DOCUMENTED)
-    assert page.count('<th scope="row">') == len(rows)
-    documented = (settings.BASE_DIR / "docs/data-processing.md").read_text("utf-8")
-    workers = documented.split("## Workers and participants")[1].split("\n## ")[0]
-    for row, beginning in DOCUMENTED.items():
-        assert f"\n| {beginning}" in workers, row
 
 
 def days_kept(row):

@@ -18,7 +18,7 @@ from marketplace.exceptions import ProtocolError
 from marketplace.models import AccessKey
 from tests.boto_clients import in_process_client, network_client, send_in_process
 from tests.codes import refused
-from tests.marketplace.conformance.refusals import error_code, turk_code
+from tests.marketplace.conformance.refusals import error_code
 from tests.marketplace.conftest import HIT
 
 KEY_ID, SECRET = "ASSAYAAAAAAAAAAAAAAA", "a-secret"
@@ -207,13 +207,6 @@ def test_the_api_is_at_the_root_of_its_own_host_names(keys, url):
     assert client_at(url, keys).get_account_balance()["AvailableBalance"] == "100.00"
 
 
-def test_an_error_there_is_what_clients_read(keys):
-    client = client_at(f"https://{API_HOST}", keys)
-    assert turk_code(client.get_hit, HITId="XYZ") == "HITDoesNotExist"
-    wrong = client_at(f"https://{API_HOST}", keys | {"secret_access_key": "x"})
-    assert error_code(wrong.get_account_balance) == "InvalidSignatureException"
-
-
 @pytest.mark.parametrize("path", ["/", "/worker/", "/requester", "/healthz", "/static/assay.css"])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT"])
 def test_no_page_is_there(path, method):
@@ -305,16 +298,6 @@ def test_an_unmodified_client_works_over_the_network(live_server, keys, path):
     assert [hit["HITId"] for page in pages for hit in page["HITs"]] == [
         hit["HITId"] for hit in hits[::-1]
     ]
-
-
-def test_a_script_that_names_no_endpoint_needs_only_its_environment(live_server, keys, monkeypatch):
-    import boto3
-
-    monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", f"{live_server.url}/requester")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", keys["access_key_id"])
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", keys["secret_access_key"])
-    client = boto3.session.Session().client("mturk", region_name="us-east-1")
-    assert client.get_account_balance()["AvailableBalance"] == "100.00"
 
 
 def send_in_chunks(keys: dict[str, str], body: bytes) -> tuple[int, str]:

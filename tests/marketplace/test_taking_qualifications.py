@@ -86,20 +86,6 @@ def test_asking_waits_for_the_requester(mturk, ada, worker):
     assert (page.context["held"].status, page.context["held"].integer_value) == ("Granted", 7)
 
 
-def test_a_rejection_is_reported_with_its_reason(mturk, ada):
-    ada.post(f"/worker/qualifications/{make(mturk)}/")
-    (request,) = requests_waiting(mturk)
-    mturk.reject_qualification_request(
-        QualificationRequestId=request["QualificationRequestId"], Reason="Enough."
-    )
-    page = ada.get("/worker/qualifications/")
-    assert [(each.status, each.reason) for each in page.context["asked"]] == [
-        ("Rejected", "Enough.")
-    ]
-    for address in ("qualifications", "messages"):
-        assert "Enough." in text_of(ada.get(f"/worker/{address}/"))
-
-
 def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
     type_id = make(mturk, **TESTED, AnswerKey=KEY)
     hit = needing(mturk, type_id, "GreaterThan", 90)
@@ -244,14 +230,6 @@ def test_without_a_retry_delay_there_is_one_attempt(mturk, ada):
     page = ada.get(f"/worker/qualifications/{type_id}/")
     assert page.context["obstacle"].code == "only_once"
     assert codes_on(text_of(ada.get(test))) == ["handed_in_already"]
-
-
-def test_the_worker_sees_what_the_marketplace_counts(ada, worker):
-    worker.country = "CH"
-    worker.save()
-    counted = dict(ada.get("/worker/qualifications/").context["computed"])
-    assert str(counted["Worker_Locale"]) == "CH"
-    assert counted["Worker_PercentAssignmentsApproved"] == 100
 
 
 DESCRIPTION = "Granted for the trial."

@@ -220,15 +220,3 @@ def test_pay_per_hour_is_not_made_of_time_that_is_nobodys(mturk, ada, make_worke
         work(make_worker(f"w{number}"), Hit.objects.get(), 0.1)
     assert observed_wages(HitType.objects.all()) == {}
     assert shown_wages(ada) == [None]
-
-
-def test_that_pay_is_not_known_yet_is_not_looked_for_again_either(
-    mturk, make_worker, monkeypatch, django_assert_num_queries
-):
-    monkeypatch.setattr(wages, "KEPT_FROM", 1)
-    mturk.create_hit(**HIT, MaxAssignments=12)
-    work(make_worker("only"), Hit.objects.get(), 120)
-    groups = list(HitType.objects.all())
-    assert observed_wages(groups) == {}
-    with django_assert_num_queries(0):
-        assert observed_wages(groups) == {}

@@ -140,14 +140,6 @@ def test_blocking_again_changes_the_reason_and_unblocking_again_nothing(mturk, w
     assert accept(worker, hit)
 
 
-def test_blocks_are_listed_page_by_page(mturk, make_worker):
-    workers = [make_worker(f"worker{number}").worker_id for number in range(5)]
-    for worker_id in workers:
-        mturk.create_worker_block(WorkerId=worker_id, Reason="Bots")
-    blocks = all_pages(mturk.list_worker_blocks, "WorkerBlocks", MaxResults=2)
-    assert [each["WorkerId"] for each in blocks] == workers
-
-
 def test_only_workers_one_knows_are_written_to(mturk, make_worker):
     known, waiting, stranger = (make_worker(name) for name in ("bea", "cleo", "dora"))
     mturk.approve_assignment(AssignmentId=submit(known, publish(mturk)))
@@ -288,13 +280,3 @@ def test_a_rejection_is_final_after_thirty_days_or_with_its_hit(mturk, make_work
 def test_feedback_with_control_characters_is_refused(mturk, assignment_id, feedback):
     parameters = {"AssignmentId": assignment_id, "RequesterFeedback": feedback}
     assert turk_code(mturk.reject_assignment, **parameters) == "InvalidParameterValue"
-
-
-def test_a_fee_is_held_and_paid_where_the_marketplace_charges_one(mturk, worker, settings):
-    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    hit = publish(mturk, MaxAssignments=10)
-    assert balances(mturk) == ("91.20", "8.80")  # 10 x (0.63 + 40%, half up: 0.25)
-    mturk.approve_assignment(AssignmentId=submit(worker, hit))
-    assert balances(mturk) == ("91.20", "7.92")
-    assert str(earned(worker)) == "0.63"
-    assert str(ledger.balance_of(ledger.fees_account())) == "0.25"

@@ -33,7 +33,7 @@ from marketplace.hits import lifecycle
 from marketplace.hits.assignments import return_assignment
 from marketplace.models import Assignment, Notification, Requester
 from marketplace.notifications import delivery, webhooks
-from tests.marketplace.conformance.refusals import accept, hand_in, publish, turk_code
+from tests.marketplace.conformance.refusals import accept, publish, turk_code
 from tests.marketplace.conftest import HIT_TYPE, submit
 
 QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/hits"
@@ -279,30 +279,7 @@ def test_mail_goes_to_confirmed_addresses_of_who_acts_for_the_requester(
         assert turk_code(set_address, address=address) == "InvalidParameterValue"
 
 
-def test_what_was_set_before_there_were_rules_is_not_sent(mturk, events, caplog):
-    publish(mturk)
-    Notification.objects.update(destination="http://169.254.169.254/latest")
-    assert delivery.send_due(clock.now()) == 0
-    assert "Destination" in Notification.objects.get().last_error
-
-
 # Delivery
-
-
-def test_events_arrive_in_a_queue(mturk, worker, aws_client, hit_type):
-    sqs = aws_client("sqs")
-    queue = sqs.create_queue(QueueName="hits")["QueueUrl"]
-    mturk.update_notification_settings(
-        HITTypeId=hit_type, Notification=specification(Destination=queue)
-    )
-    hit = publish(mturk)
-    hand_in(accept(worker, hit))
-    assert delivery.send_due(clock.now()) == 4
-    assert delivery.send_due(clock.now()) == 0
-    received = [event for body in receive(sqs, queue) for event in body["Events"]]
-    expected = ["AssignmentAccepted", "AssignmentSubmitted", "HITCreated", "HITReviewable"]
-    assert sorted(event["EventType"] for event in received) == expected
-    assert {event["HITId"] for event in received} == {hit}
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-central-1"])

@@ -131,18 +131,6 @@ def test_a_revoked_qualification_has_no_score_and_can_be_granted_again(mturk, id
     assert list(history) == [("Granted", 3), ("Revoked", 3), ("Granted", 4)]
 
 
-def test_many_workers_are_listed_page_by_page(mturk, chess, make_worker):
-    type_id = {"QualificationTypeId": chess.public_id}
-    for number in range(5):
-        worker_id = make_worker(f"worker{number}").worker_id
-        mturk.associate_qualification_with_worker(
-            **type_id, WorkerId=worker_id, IntegerValue=number
-        )
-    list_workers = mturk.list_workers_with_qualification_type
-    qualifications = all_pages(list_workers, "Qualifications", **type_id, MaxResults=2)
-    assert [row["IntegerValue"] for row in qualifications] == [0, 1, 2, 3, 4]
-
-
 # Requests and tests
 
 
@@ -519,19 +507,6 @@ def test_types_are_searched(mturk, other_lab, chess):
     assert names(mturk, MustBeRequestable=False, Query="locale") == ["Worker_Locale"]
     assert names(mturk, MustBeRequestable=False, Query="CHECK") == ["Checkers"]
     assert checkers["QualificationType"]["QualificationTypeId"] != inactive
-
-
-def test_a_long_text_is_searched_page_by_page_or_not_found(mturk):
-    text = "rook takes pawn. " * 100
-    names = [f"Chess {number}" for number in range(3)]
-    for name in names:
-        mturk.create_qualification_type(**CHESS | {"Name": name, "Description": text})
-    values = {"MustBeRequestable": True, "MaxResults": 2}
-    matches = all_pages(
-        mturk.list_qualification_types, "QualificationTypes", Query=text.strip(), **values
-    )
-    assert [row["Name"] for row in matches] == names
-    assert mturk.list_qualification_types(Query="x" * 70_000, **values)["NumResults"] == 0
 
 
 def test_all_read_the_marketplaces_own_types_and_others_without_their_tests(mturk, other_lab):

@@ -704,15 +704,6 @@ def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, 
 
 
 @pytest.mark.slow
-def test_a_reward_that_is_changed_back_there_sets_nothing_more_aside(posted, fake):
-    there = fake.world.studies[posted.external_id]
-    for pence, charged in [(450, 24), (300, 16), (150, 8), (450, 24)]:
-        fake.world.change_reward(there, pence)
-        call_recruiters()
-        assert sum_of("study") == (charged,)
-
-
-@pytest.mark.slow
 def test_who_was_paid_a_raised_reward_keeps_it(posted, mturk, fake):
     there, submission = fake.world.studies[posted.external_id], hand_in(fake, posted)
     approve(mturk, submission)

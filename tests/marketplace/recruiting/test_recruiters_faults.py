@@ -8,7 +8,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.core.cache import cache
 from django.db import connection as db_connection
 from django.test.utils import CaptureQueriesContext
 
@@ -26,7 +25,6 @@ from marketplace.models import (
     Session,
 )
 from marketplace.people.erasure import erase_worker, erasure_obstacles
-from marketplace.recruiting import attached as attached_studies
 from marketplace.recruiting import dispatch, groups, patience
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import (
@@ -55,7 +53,6 @@ from tests.marketplace.prolific import (
     approve,
     arrive,
     ask_for_more,
-    assignments,
     begun,
     broken,
     came,
@@ -76,7 +73,6 @@ from tests.marketplace.prolific import (
     reload,
     session_of,
     settle,
-    submit_page,
     take_over,
     work,
 )
@@ -277,21 +273,6 @@ def test_an_equal_bonus_that_never_left_is_paid(
     assert RecruiterCharge.objects.filter(kind="bonus").count() == 2
 
 
-def test_whoever_pays_by_a_panels_file_reads_of_bonuses(done, mturk):
-    one = Assignment.objects.filter(status="Submitted").first()
-    facts = {"WorkerId": one.worker.worker_id, "AssignmentId": one.public_id}
-    mturk.send_bonus(**facts, BonusAmount="1.50", Reason="Careful", UniqueRequestToken="t")
-    assert row_of(participants_file, done)["bonus"] == "1.50"
-
-
-def test_a_rejection_that_a_panel_did_not_follow_is_in_no_file(done, mturk):
-    for one in Assignment.objects.filter(status="Submitted"):
-        mturk.reject_assignment(AssignmentId=one.public_id, RequesterFeedback=REASON)
-    take_over(done, "submission_id,status\nx1,approved\n")
-    row = row_of(join_file, done)
-    assert (row["state"], row["decision"]) == ("approved", "")
-
-
 def test_a_rejection_that_a_panel_has_taken_back_is_none_in_its_files(done, mturk):
     for one in Assignment.objects.filter(status="Submitted"):
         mturk.reject_assignment(AssignmentId=one.public_id, RequesterFeedback=REASON)
@@ -308,22 +289,6 @@ def approve_by_time():
     Hit.objects.update(next_transition_at="2020-01-01T00:00Z")
     lifecycle.sweep(clock.now())
     approve_overdue()
-
-
-@pytest.mark.slow
-def test_late_work_that_time_approves_is_approved_there(fake, posted):
-    fake.world.now = clock.now()
-    one, _browser, _answer = arrive(fake, posted)
-    fake.world.pass_time(timedelta(minutes=40))
-    call_recruiters()
-    for public_id in assignments(one):
-        submit_page(public_id)
-    assert Session.objects.get().state == "timed_out"
-    clock.advance(timedelta(days=2))
-    fake.world.pass_time(timedelta(days=2))
-    approve_by_time()
-    minutes()
-    assert one.status == "APPROVED"
 
 
 @pytest.mark.parametrize("by", ["time", "person"])
@@ -597,25 +562,6 @@ def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connectio
     assert (bonus.state, paid(fake, "bonus")) == ("uncertain", [])
 
 
-def test_a_hit_type_that_always_fails_holds_up_no_other_of_its_rule(fake, mturk, rule, monkeypatch):
-    for title in ("Dialogue one", "Dialogue two"):
-        create_hits(mturk, n=1, Title=title)
-    first = rule.attached.earliest("pk")
-    real = attached_studies._follow
-
-    def follow(attached, now):
-        if attached.pk == first.pk:
-            raise KeyError("id")
-        real(attached, now)
-
-    monkeypatch.setattr(attached_studies, "_follow", follow)
-    settle()
-    minutes(2)
-    assert [one.status for one in fake.world.studies.values()] == ["ACTIVE"]
-    first.refresh_from_db()
-    assert "KeyError" in first.problem
-
-
 @pytest.mark.slow
 def test_a_rejection_taken_back_is_not_sent_again(fake, mturk, posted, monkeypatch):
     one, sent, real = hand_in(fake, posted), [], Transport._call
@@ -663,22 +609,6 @@ def test_a_token_that_cannot_be_tried_is_no_longer_being_tried(offered, monkeypa
     assert (offered.encrypted_offer, "KeyError" in offered.problem) == ("", True)
 
 
-def test_ids_with_dashes_are_ids(fake, connection, hit_type, monkeypatch):
-    real, key = Transport._call, "018f3c2e-aaaa-7bbb-8ccc-0123456789ab"
-
-    def call(self, method, path, *, query=None, body=None):
-        answer = real(self, method, path.replace(key, told.get("id", "")), query=query, body=body)
-        if (method, path) == ("POST", "/studies/"):
-            told["id"] = answer.content["id"]
-            return Answer(answer.content | {"id": key}, {})
-        return answer
-
-    told = {}
-    monkeypatch.setattr(Transport, "_call", call)
-    study = publish(connection, hit_type)
-    assert (study.external_id, study.state) == (key, "active")
-
-
 @pytest.mark.slow
 def test_an_unknown_member_spoils_no_group(fake, mturk, connection, hit_type, posted, monkeypatch):
     another_study(connection, hit_type, mturk, excluded=(posted,))
@@ -705,15 +635,6 @@ def test_a_refusing_group_is_retried(fake, mturk, connection, hit_type, posted, 
     minutes()
     posted.refresh_from_db()
     assert {one.participant for one in came} <= fake.world.groups[posted.external_group_id]
-
-
-@pytest.mark.slow
-def test_a_refused_rejection_leaves_the_place_as_it_is_there(mturk, posted, monkeypatch, handed_in):
-    broken(monkeypatch, "move_submission", status=400)
-    reject(mturk, handed_in)
-    minutes()
-    assert (handed_in.status, Session.objects.get().state) == ("AWAITING REVIEW", "finished")
-    assert free_and_needed(posted)[0] == posted.places - 1
 
 
 @pytest.mark.slow
@@ -858,32 +779,6 @@ def test_a_deleted_group_of_blocked_workers_is_remade(fake, mturk, hit_type, pos
     stop_study(study=posted)
     assert call_recruiters().problems == ()
     assert RecruiterConnection.objects.get().problem == ""
-
-
-@pytest.mark.slow
-def test_a_group_that_was_deleted_there_is_missed_though_nobody_is_added(fake, mturk, posted):
-    """That of blocked workers may be empty, and is named by each study all the same."""
-    minutes(2)
-    before = RecruiterConnection.objects.get().blocked_group_id
-    fake.world.groups.clear()
-    assert minutes(2).problems == ()  # it was looked for a minute ago
-    cache.clear()
-    assert codes_of(call_recruiters().problems) == ["group_deleted"]
-    after = RecruiterConnection.objects.get().blocked_group_id
-    assert (before != after, list(fake.world.groups)) == (True, [after])
-    fake.world.groups.clear()
-    minutes(3)
-    assert not fake.world.groups  # at most once a day
-
-
-@pytest.mark.slow
-def test_a_group_that_is_never_found_is_made_anew_once_a_day(fake, mturk, posted, monkeypatch):
-    hand_in(fake, posted)
-    broken(monkeypatch, "add_to_group", status=404)
-    worker = Session.objects.get().worker.worker_id
-    mturk.create_worker_block(WorkerId=worker, Reason="Careless")
-    minutes(4)
-    assert len(fake.world.groups) == 2
 
 
 @pytest.mark.slow

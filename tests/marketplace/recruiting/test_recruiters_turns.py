@@ -46,7 +46,6 @@ from tests.marketplace.prolific import (
     minutes,
     numbers,
     paid,
-    publish,
     reload,
     session_of,
     work,
@@ -199,21 +198,6 @@ def test_a_rule_counts_places_added_before_a_crash(fake, mturk, ruled, monkeypat
         minutes(2)
     assert "30.00" in numbers(AttachedHitType.objects.get().problem)
     assert sum(charges()) == Decimal(there.places) * 2 <= 30
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("status", [403, 400, 500])
-def test_a_study_that_cannot_be_read_holds_up_no_other(
-    fake, posted, mturk, connection, hit_type, monkeypatch, status
-):
-    stop_study(study=posted)
-    second = publish(connection, hit_type)
-    key = posted.external_id
-    broken(monkeypatch, "submissions", lambda _world, body: body.get("study") == key, status)
-    good = hand_in(fake, second)
-    approve(mturk, good)
-    assert minutes().problems
-    assert good.status == "APPROVED"
 
 
 def test_an_account_that_cannot_be_opened_holds_up_no_other(fake, posted, mturk, connection):
