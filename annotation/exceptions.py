@@ -2,7 +2,8 @@
 
 AnnotationError
 ├── FileRefused            a file holds something that cannot be used
-│   └── ImportRefused      ... or imported
+│   ├── ImportRefused      ... or imported
+│   └── TableRefused       ... or computed from
 ├── FileFaults             everything in a file that cannot be imported, each with its line
 ├── StudyUnknown           no study has that slug
 ├── StudyUnfit             the study is not of the kind that was asked for
@@ -65,6 +66,12 @@ class ImportRefused(FileRefused):
     """A file was refused, and nothing was imported."""
 
     advice = " Fix the file and import again; nothing was imported."
+
+
+class TableRefused(FileRefused):
+    """A table to compute from cannot be used."""
+
+    advice = " Nothing was computed."
 
 
 class FileFaults(AnnotationError):

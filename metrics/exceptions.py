@@ -14,8 +14,7 @@ MetricsError
 └── ReportUnwritten    a report's files cannot be written there
 
 annotation.exceptions.FileRefused
-├── FileUnfit          a file to score, or of scores, cannot be used
-└── TableRefused       a table to correlate cannot be used
+└── FileUnfit          a file to score, or of scores, cannot be used
 """
 
 from annotation.exceptions import FileRefused
@@ -71,12 +70,6 @@ class FileUnfit(FileRefused):
 
 class ColumnsUnfit(MetricsError):
     """The columns named do not fit together."""
-
-
-class TableRefused(FileRefused):
-    """A table to correlate cannot be used."""
-
-    advice = " Nothing was computed."
 
 
 class NothingToValidate(MetricsError):

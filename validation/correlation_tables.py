@@ -1,6 +1,7 @@
 """Correlations and comparisons of metrics as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from presentation.text_tables import text_table
@@ -22,8 +23,24 @@ COMPARISONS = (
 )
 
 
+@dataclass(frozen=True)
+class CorrelationTables:
+    """The correlations of a file's metrics, and the comparisons of its metrics."""
+
+    correlations: list[dict[str, Any]]
+    comparisons: list[dict[str, Any]]
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return vars(self)
+
+    def lines(self) -> Iterator[str]:
+        """The tables with their notes."""
+        yield as_text(vars(self))
+
+
 def as_text(records: Mapping[str, Sequence[Record]]) -> str:
-    """A table of the correlations with its notes and, where there are any, one of comparisons."""
+    """A table of the correlations with its notes and, if there are any, one of comparisons."""
     text = text_table(CORRELATIONS, [_correlation(row) for row in records["correlations"]])
     notes = dict.fromkeys(note for row in records["correlations"] for note in row["notes"])
     text += "".join(f"\nNote: {note}." for note in notes)

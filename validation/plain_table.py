@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotation.exceptions import ImportRefused
-from annotation.readers.rows import Row
-from annotation.readers.selection import Where, matching_rows, unit_names
-from annotation.readers.tables import read_rows
-from metrics.exceptions import ColumnsUnfit, TableRefused
+from annotation.readers.coded_table import Words, read_table
+from annotation.readers.columns import Table, refusing_tables, settle_outputs
+from annotation.readers.policies import Reading
+from annotation.readers.shapes import OutputColumns, Where, to_rows_per_output
+from metrics.exceptions import ColumnsUnfit
 from presentation.progress import Progress, silently
 from presentation.records import plain_records, plain_values
 from stats.correlation import (
@@ -30,6 +30,7 @@ from stats.correlation import (
     correlation_at_level,
 )
 from stats.significance import Test, compare_by_resampling, compare_metrics
+from validation.correlation_tables import CorrelationTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,16 +55,16 @@ class Columns:
     Several `item` columns together name the item.
     """
 
-    human: str
+    human: tuple[str, ...]
     metrics: tuple[str, ...]
     item: tuple[str, ...]
-    system: str
+    system: tuple[str, ...]
     by: str | None = None
     cluster: str | None = None
     where: Where = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = [self.human, *self.metrics, *self.item, self.system]
+        names = [*self.human, *self.metrics, *self.item, *self.system]
         names += [name for name in (self.by, self.cluster) if name]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
@@ -132,22 +133,23 @@ def correlate_table(
     *,
     compare: bool = False,
     progress: Progress = silently,
-) -> dict[str, list[dict[str, Any]]]:
+    reading: Reading | None = None,
+) -> CorrelationTables:
     """Records of every correlation of a table and, on request, of every pair of metrics."""
     _require_metrics(columns, settings)
-    parts = _parts(read_cells(path, columns), settings)
+    parts = _parts(read_outputs(path, columns, reading), settings)
     correlations = [step for part in parts for step in _correlations(part, columns, settings)]
     comparisons = [step for part in parts if compare for step in _comparisons(part, settings)]
-    records: dict[str, list[dict[str, Any]]] = {"correlations": [], "comparisons": []}
+    tables = CorrelationTables([], [])
     steps = [*correlations, *comparisons]
     for step in progress(steps, len(steps)):
         if step.compared is not None:
-            records["comparisons"].extend(_resampled(step, step.compared, columns, settings))
+            tables.comparisons.extend(_resampled(step, step.compared, columns, settings))
         elif step.test is None:
-            records["correlations"].append(_correlated(step, settings))
+            tables.correlations.append(_correlated(step, settings))
         else:
-            records["comparisons"].extend(_compared(step, step.test, columns, settings))
-    return records
+            tables.comparisons.extend(_compared(step, step.test, columns, settings))
+    return tables
 
 
 def _require_metrics(columns: Columns, settings: Settings) -> None:
@@ -160,70 +162,61 @@ def _require_metrics(columns: Columns, settings: Settings) -> None:
             )
 
 
-def read_cells(path: Path, columns: Columns) -> pd.DataFrame:
-    """A row for each item and system: by, item, system, human, and a column a metric."""
-    named = [*columns.item, columns.system, columns.human, *columns.metrics, *columns.where]
-    named += [name for name in (columns.by, columns.cluster) if name]
-    try:
-        rows = read_rows(path, named)
-        return _cells(matching_rows(rows, columns.where), columns)
-    except ImportRefused as refused:
-        raise TableRefused(
-            refused.path, refused.problem, line=refused.line, field=refused.field
-        ) from None
-
-
-def _cells(rows: Sequence[Row], columns: Columns) -> pd.DataFrame:
+def read_outputs(path: Path, columns: Columns, reading: Reading | None = None) -> pd.DataFrame:
+    """A row for each item and system: by, item, system, human, and a column per metric."""
     import pandas as pd
 
-    human: dict[tuple[str, str, str], list[float]] = {}
-    clusters: dict[tuple[str, str], str] = {}
-    scores: dict[tuple[str, str, str], tuple[list[float], int]] = {}
-    for row, item in zip(rows, unit_names(rows, columns.item), strict=True):
-        by = row.required(columns.by) if columns.by else WHOLE_TABLE
-        cell = (by, item, row.required(columns.system))
-        human.setdefault(cell, []).append(row.number_or_nan(columns.human))
-        scores_of_row = [row.number_or_nan(name) for name in columns.metrics]
-        known, line = scores.setdefault(cell, (scores_of_row, row.line))
-        _require_same(row, columns.metrics, scores_of_row, known, line)
+    reading = reading or Reading()
+    groups = [name for name in (columns.by, columns.cluster) if name]
+    with refusing_tables():
+        cells = read_table(path)
+        reading.report.n_rows = len(cells)
+        reading.state_policies()
+        cells, named = to_rows_per_output(
+            cells,
+            OutputColumns(
+                columns.item,
+                columns.system,
+                columns.human,
+                columns.metrics,
+                others=tuple(dict.fromkeys((*groups, *columns.where))),
+            ),
+            reading,
+        )
+        table = Table(cells, reading)
+        table.choose(columns.where)
+        keys = [table.units(columns.item), table.names(named.system[0], "systems")]
+        if columns.by:
+            keys.append(table.names(columns.by, "groups"))
+        human = table.numbers(named.human[0], is_optional=True)
+        scores = {name: table.numbers(name, is_optional=True) for name in columns.metrics}
+        cluster = None
         if columns.cluster:
-            _note_cluster(row, columns.cluster, (by, item), clusters)
-    cells = pd.DataFrame(
-        [(*cell, _mean(human[cell]), *known) for cell, (known, _) in scores.items()],
-        columns=["by", "item", "system", "human", *(_column(name) for name in columns.metrics)],
+            cluster = table.clusters(columns.cluster, _paired(keys[0], keys[2:]))
+        human, scores, kept = settle_outputs(table, keys, human, scores, reading.repeats("refuse"))
+
+    def texts(words: Words) -> list[str]:
+        return words.rows(kept).to_list()
+
+    item, system, *by = (texts(key) for key in keys)
+    frame = pd.DataFrame(
+        {"by": by[0] if by else WHOLE_TABLE, "item": item, "system": system, "human": human}
+        | {_column(name): values for name, values in scores.items()}
     )
-    if columns.cluster:
-        cells["cluster"] = [clusters[by, item] for by, item, _ in scores]
-    return cells
+    return frame if cluster is None else frame.assign(cluster=texts(cluster))
 
 
-def _note_cluster(
-    row: Row, column: str, item: tuple[str, str], clusters: dict[tuple[str, str], str]
-) -> None:
-    cluster = row.required(column)
-    if clusters.setdefault(item, cluster) != cluster:
-        raise row.refuse("another row of this item is in another cluster.", column)
+def _paired(items: Words, by: Sequence[Words]) -> Words:
+    """Items, which in different groups are different items."""
+    if not by:
+        return items
+    codes = items.codes * len(by[0].words) + by[0].codes
+    distinct, numbers = np.unique(codes, return_inverse=True)
+    return Words(numbers, [str(code) for code in distinct.tolist()])
 
 
 def _column(metric: str) -> str:
     return f"metric {metric}"
-
-
-def _require_same(
-    row: Row, metrics: Sequence[str], values: list[float], known: list[float], line: int
-) -> None:
-    for name, here, earlier in zip(metrics, values, known, strict=True):
-        if here != earlier and not (np.isnan(here) and np.isnan(earlier)):
-            raise row.refuse(
-                f"line {line} has another score for the same item and system; "
-                "rows may repeat them only for more human values of one output.",
-                name,
-            )
-
-
-def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)) if known else float("nan")
 
 
 def _parts(cells: pd.DataFrame, settings: Settings) -> list[_Part]:

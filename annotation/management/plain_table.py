@@ -1,38 +1,164 @@
-"""What the commands that read a plain table of labels have in common."""
+"""Options and output of the commands that read a plain table."""
 
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, get_args
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.selection import (
-    add_item,
-    add_where,
-    item_columns,
-    values_by_column,
-)
-from annotation.readers.labels import Columns
+from annotation.readers.policies import Missing, Policies, Reading
+from annotation.readers.shapes import SHAPES, Columns
+
+ROLES = ("item", "annotator")
+REPEATS = ("refuse", "first", "last", "mean", "majority")
 
 
-class PlainTableCommand(BaseCommand):
-    """Read a file and compute; no database is asked, so none has to be there."""
+class Result(Protocol):
+    """A result that can be printed as sentences or as JSON."""
+
+    def record(self) -> dict[str, Any]: ...
+
+    def lines(self) -> Iterator[str]: ...
+
+
+class TableCommand(BaseCommand):
+    """Read a table, compute, and report what was read; needs no database."""
 
     requires_system_checks: list[str] = []
+    shapes: tuple[str, ...] = ("long", "nested")
+    repeats: tuple[str, ...] = REPEATS
+    has_categories = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help=".csv, .tsv or .jsonl, a row a label")
-        add_item(parser)
-        for name in ("annotator", "value"):
-            parser.add_argument(f"--{name}", required=True, metavar="COLUMN")
+        parser.add_argument("file", type=Path, help="CSV, TSV, Excel, JSON, JSON Lines or Parquet")
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
         add_where(parser)
-        parser.add_argument("--json", action="store_true", help="for a program to read")
+        group = parser.add_argument_group("reading the file")
+        group.add_argument(
+            "--shape", choices=self.shapes, default="",
+            help="of the table, such as a column per annotator (default: found)",
+        )  # fmt: skip
+        group.add_argument(
+            "--missing", choices=get_args(Missing), default="words",
+            help="read NA, N/A, None, null, NaN, - and empty cells as missing (default), or only "
+            "empty cells",
+        )  # fmt: skip
+        if self.repeats:
+            group.add_argument(
+                "--repeats", choices=self.repeats, default="",
+                help="which of several labels of one item by one annotator counts",
+            )  # fmt: skip
+        if self.has_categories:
+            group.add_argument(
+                "--merge-categories", action="store_true",
+                help="count categories as one that differ only by case, space or Unicode form, or "
+                "as 1 and 1.0",
+            )  # fmt: skip
 
-    def columns(self, options: dict[str, Any]) -> Columns:
-        """Which columns hold what, as the options say."""
+    def reading(self, options: dict[str, Any]) -> Reading:
+        """How to read the file, as the options say."""
+        is_merged = options.get("merge_categories", False)
+        return Reading(
+            Policies(
+                missing=options["missing"],
+                repeats=options.get("repeats", ""),
+                categories="merged" if is_merged else "as-written",
+                shape=options["shape"],
+            )
+        )
+
+    def write_result(self, result: Result, reading: Reading, options: dict[str, Any]) -> None:
+        """Print the result and, at the end, what was read."""
+        if options["json"]:
+            record = {**result.record(), "reading": reading.report.plain()}
+            self.stdout.write(json.dumps(record, indent=1))
+        else:
+            self.stdout.write("\n".join([*result.lines(), *reading.report.sentences()]))
+
+
+class LabelsCommand(TableCommand):
+    """Read a table of labels: items, annotators, values, and systems if there are any."""
+
+    shapes = SHAPES
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        add_item(parser)
+        several = "given several times, each is the column of one of them"
+        parser.add_argument(
+            "--annotator", action="append", default=[], metavar="COLUMN",
+            help=f"who labelled; {several}",
+        )  # fmt: skip
+        parser.add_argument(
+            "--system", action="append", default=[], metavar="COLUMN",
+            help=f"whose output is labelled; {several}",
+        )  # fmt: skip
+        parser.add_argument("--value", default="", metavar="COLUMN", help="the label")
+
+    def columns(self, options: dict[str, Any], *, needs: tuple[str, ...] = ROLES) -> Columns:
+        """Which columns hold what, as the options say.
+
+        Without `--value`, one of the roles that the command needs may have a column for each of
+        its members.
+        """
+        missing = [f"--{name}" for name in (*needs, "value") if not options[name]]
+        if needs and (len(missing) > 2 or (missing and options["value"])):
+            raise CommandError(f"Name the columns {', '.join(missing)} too.", returncode=2)
         return Columns(
-            item=item_columns(options["item"]),
-            annotator=options["annotator"],
+            item=each_once(options["item"]),
+            annotator=each_once(options["annotator"]),
+            system=each_once(options["system"]),
             value=options["value"],
             cluster=options.get("cluster"),
             where=values_by_column(options["where"]),
         )
+
+
+def add_item(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--item",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="what is judged; several columns together if one does not distinguish units",
+    )
+
+
+def add_cluster(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
+    )
+
+
+def add_where(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        type=column_and_value,
+        metavar="COLUMN=VALUE",
+        help="only rows with this value; of one column, any of several; of several columns, all",
+    )
+
+
+def column_and_value(text: str) -> tuple[str, str]:
+    """A column and its value; the value may contain further equals signs."""
+    column, equals, value = text.partition("=")
+    if not (equals and column.strip()):
+        raise ArgumentTypeError(f"'{text}' is not of the form COLUMN=VALUE")
+    return column.strip(), value.strip()
+
+
+def each_once(columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns, each once."""
+    return tuple(dict.fromkeys(columns))
+
+
+def values_by_column(where: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The values that rows may have in each column."""
+    values: dict[str, list[str]] = {}
+    for column, value in where:
+        values.setdefault(column, []).append(value)
+    return values

@@ -12,7 +12,10 @@ from presentation.spreadsheets import from_cell
 
 # Numbers up to here are exact, and have a next one.
 MOST = 1e15
-NO_LABEL = frozenset({"nan", "inf", "+inf", "-inf", "infinity", "-infinity"})
+# Words that programs and people write for a missing value, besides an empty cell.
+MISSING_WORDS = frozenset(
+    {"NA", "N/A", "n/a", "#N/A", "<NA>", "None", "null", "Null", "NULL", "NaN", "nan", "NAN", "-"}
+)
 REPLACEMENT = "\ufffd"
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -57,17 +60,6 @@ class Row:
     def is_simulated(self) -> bool:
         """Whether the row has the mark that exports give to simulated answers."""
         return str(self.fields.get("simulated", "")).strip().casefold() == "true"
-
-    def label(self, field: str, *, longest: int = 200) -> str:
-        """A label in words; what programs write where there is none is not a class of its own."""
-        text = self.required(field, longest=longest)
-        if text.casefold() in NO_LABEL:
-            raise self.refuse(
-                f"'{text}' is what programs write for no label. Leave such rows out.",
-                field,
-                code="no_label",
-            )
-        return text
 
     def required(self, field: str, *, longest: int = 200) -> str:
         """A field that must hold something, without the space around it."""

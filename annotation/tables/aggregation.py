@@ -1,18 +1,20 @@
 """One label an item from a plain file of labels."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from annotation.exceptions import AnnotationError, FileRefused
-from annotation.readers.labels import Columns, Kind, read_labels
+from annotation.exceptions import AnnotationError
+from annotation.readers.columns import Kind, read_labels, unusable
+from annotation.readers.policies import Reading, Repeats
+from annotation.readers.shapes import Columns
 from presentation.counts import count_of
 from presentation.records import plain_records, plain_values
 from presentation.spreadsheets import csv_parts
 from stats.aggregation import METHODS, Aggregation, aggregate
 
-Repeats = Literal["refuse", "count"]
 OF_NUMBERS = ("mean", "trimmed_mean", "median", "zscore", "bias_precision")
 # One annotator may compare the same two candidates again, for another prompt.
 OF_COMPARISONS = ("bradley_terry",)
@@ -62,8 +64,8 @@ class FileAggregation:
             return json.dumps(self.record(), indent=1)
         return _csv(list(self.aggregation.labels.columns), self.items())
 
-    def sentence(self) -> str:
-        """The result in a sentence."""
+    def lines(self) -> Iterator[str]:
+        """The result in a sentence, and its notes."""
         items = count_of(len(self.aggregation.labels), "item")
         text = f"{items} labelled by {self.aggregation.method}"
         text += f" from {count_of(self.n_judgments, 'label')}"
@@ -74,37 +76,40 @@ class FileAggregation:
         text += f"; {count_of(self.aggregation.n_ties, 'tie')}" if self.aggregation.n_ties else ""
         text += f"; {self.n_unlabelled} without a label" if self.n_unlabelled else ""
         text += f"; {self.aggregation.reason.replace('_', ' ')}" if self.aggregation.reason else ""
-        return text + "".join(f".\nNote: {warning}" for warning in self.aggregation.warnings) + "."
+        yield f"{text}."
+        yield from (f"Note: {warning}." for warning in self.aggregation.warnings)
 
 
 def aggregate_file(
-    path: Path, columns: Columns, *, method: str, repeats: Repeats | None = None
+    path: Path, columns: Columns, *, method: str, reading: Reading | None = None
 ) -> FileAggregation:
     """The labels of the items in a file by a method of `stats.aggregation`.
 
-    `repeats` says whether a label an annotator gives an item again counts or refuses the file;
-    without it, it counts where the method models it.
+    A label that an annotator gives an item again counts by default if the method models it, and
+    refuses the file otherwise.
     """
+    reading = reading or Reading()
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     kind: Kind = "number" if method in OF_NUMBERS else "text"
-    if repeats and method in OF_COMPARISONS:
+    if reading.policies.repeats and method in OF_COMPARISONS:
         raise AnnotationError(
             f"{method} compares candidates and takes no --repeats: two may be compared again, "
             "but none rated again. Leave the option out.",
             code="takes_no_repeats",
         )
-    if repeats is None:
-        repeats = "count" if method in WITH_REPEATS else "refuse"
-    again = repeats == "count" or method in OF_COMPARISONS
-    table = read_labels(path, columns, kind=kind, repeats=again)
-    options = {} if method in OF_COMPARISONS else {"repeats": repeats}
+    default: Repeats = "count" if method in (*WITH_REPEATS, *OF_COMPARISONS) else "refuse"
+    table = read_labels(path, columns, kind=kind, reading=reading, repeats=default)
+    is_counted = reading.report.policies["repeats"] == "count"
+    options = {"repeats": "count" if is_counted else "refuse"}
+    if method in OF_COMPARISONS:
+        options = {}
     try:
         aggregation = aggregate(
             table.items, table.annotators, table.values, method=method, **options
         )
     except ValueError as error:
-        raise FileRefused(path, f"{error}.", code=getattr(error, "code", "")) from None
+        raise unusable(path, error) from None
     return FileAggregation(aggregation, len(set(table.annotators)), len(table.items))
 
 

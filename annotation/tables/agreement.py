@@ -8,8 +8,9 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotation.exceptions import FileRefused
-from annotation.readers.labels import Columns, Kind, LabelTable, read_labels
+from annotation.readers.columns import Kind, LabelTable, read_labels, unusable
+from annotation.readers.policies import Reading
+from annotation.readers.shapes import Columns
 from annotation.units import KAPPA_WEIGHTS, MOST_STEPS, Level
 from presentation.counts import count_of
 from presentation.records import plain_records, plain_values
@@ -75,10 +76,16 @@ class FileAgreement:
 
 
 def agree_on_file(
-    path: Path, columns: Columns, *, level: Level, ci: CiChoice = "jackknife", seed: int = 0
+    path: Path,
+    columns: Columns,
+    *,
+    level: Level,
+    ci: CiChoice = "jackknife",
+    seed: int = 0,
+    reading: Reading | None = None,
 ) -> FileAgreement:
     """Every coefficient that a level of measurement has, from the labels in a file."""
-    table = read_labels(path, columns, kind=KINDS[level])
+    table = read_labels(path, columns, kind=KINDS[level], reading=reading)
     try:
         coefficients = coefficients_at_level(
             table.items,
@@ -90,7 +97,7 @@ def agree_on_file(
             rng=seed,
         )
     except ValueError as error:
-        raise FileRefused(path, f"{error}.", code=getattr(error, "code", "")) from None
+        raise unusable(path, error) from None
     return FileAgreement(
         level=level,
         n_items=len(set(table.items)),

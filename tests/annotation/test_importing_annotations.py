@@ -25,7 +25,7 @@ from annotation.exceptions import AnnotationError, FileFaults, ImportRefused
 from annotation.exports import judgment_rows
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Item, Study, Submission, WrittenAnswer
-from annotation.readers.labels import Columns
+from annotation.readers.shapes import Columns
 from annotation.tables.agreement import agree_on_file
 from presentation.row_files import row_csv
 from tests.annotation.importing import command_output, everything, numbers_in
@@ -273,7 +273,7 @@ def test_agreement_is_that_of_the_plain_file(question: str, level: str, tmp_path
         writer = csv.DictWriter(content, list(rows[0]))
         writer.writeheader()
         writer.writerows(row for row in rows if row[question])
-    columns = Columns(("doc", "reply_of"), "rater", question, cluster="doc")
+    columns = Columns(("doc", "reply_of"), ("rater",), question, cluster="doc")
     plain = agree_on_file(path, columns, level=level)  # type: ignore[arg-type]
     report = study_agreement(Study.objects.get())
     [mine] = [row for row in report.questions if row.question == question]

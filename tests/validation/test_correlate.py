@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
-from metrics.exceptions import ColumnsUnfit, TableRefused
+from annotation.exceptions import TableRefused
+from metrics.exceptions import ColumnsUnfit
 from stats.correlation import correlation_at_level
 from stats.significance import compare_metrics
 from tests.annotation.importing import command_output
@@ -45,9 +46,11 @@ NOISES = (("a", 1.0), ("b", 3.0))
 
 
 def correlated(path: Path, *options: str, named: tuple[str, ...] = NAMED) -> dict[str, Any]:
-    return json.loads(
-        command_output("correlate", path, *named, "--json", "--resamples=50", *options)
-    )
+    """The records of a table, without the report of the reading."""
+    output = command_output("correlate", path, *named, "--json", "--resamples=50", *options)
+    records = json.loads(output)
+    del records["reading"]
+    return records
 
 
 def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -226,7 +229,8 @@ def test_an_item_without_a_value_is_left_out_with_a_note(write: Write, column, r
 def test_without_json_there_is_a_table_to_read(write: Write):
     path = write("item,system,human,a,b", "1,x,2,7,1", "1,y,1,7,0", "2,x,1,7,2", "2,y,3,7,4")
     options = ("--metric=b", "--level=sample", "--coefficient=kendall", "--compare")
-    lines = command_output("correlate", path, *NAMED, *options).splitlines()
+    text = command_output("correlate", path, *NAMED, *options)
+    lines = text.split("\nRead 4 ")[0].splitlines()
     assert lines[0].split()[:5] == ["by", "metric", "level", "coefficient", "value"]
     assert "no_defined_item" in lines[1]
     assert "1.000" in lines[2]
@@ -396,4 +400,4 @@ def test_the_table_says_what_is_a_rough_guide(tmp_path):
     asked = (path, *NAMED, "--level=sample", "--coefficient=pearson")
     [row] = json.loads(command_output("correlate", *asked, "--json"))["correlations"]
     [note] = row["notes"]
-    assert note in command_output("correlate", *asked).splitlines()[-1]
+    assert f"Note: {note}." in command_output("correlate", *asked).splitlines()

@@ -11,20 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotation.readers.labels import Columns
+from annotation.readers.columns import Kind, LabelTable, read_labels, unusable
+from annotation.readers.policies import Reading
+from annotation.readers.shapes import Columns
 from metrics.exceptions import ColumnsUnfit
 from presentation.records import plain_values
 from stats.agreement import cohen_kappa
 from stats.inference.alternative_annotator import alternative_annotator_test
 from stats.inference.alternative_result import AlternativeTest, Undecided
 from stats.inference.annotator_wins import Level
-from validation.conclusions.columns import (
-    Table,
-    TableColumns,
-    read_table,
-    require_once,
-    unusable,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,53 +135,42 @@ def judge_test_of_file(
     epsilon: float,
     min_items: int,
     seed: int,
+    reading: Reading | None = None,
 ) -> JudgeTest:
     """The test of the labels in a file, of which the judge's are rows like any other's."""
-    table = _read(path, columns, level)
-    annotators = table.texts[columns.annotator]
-    if judge not in annotators:
-        known = ", ".join(sorted(set(annotators))[:8])
+    kind: Kind = "number" if level == "interval" else "text"
+    table = read_labels(path, columns, kind=kind, reading=reading)
+    if judge not in table.annotators:
+        known = ", ".join(sorted({*table.annotators})[:8])
         raise ColumnsUnfit(
-            f"Column '{columns.annotator}' has no '{judge}'; it has {known}.", code="judge_unknown"
+            f"There is no annotator '{judge}'; there are {known}.", code="judge_unknown"
         )
-    require_once(
-        table.rows, zip(table.unit, annotators, strict=True), "this annotator labelled this item"
-    )
-    values: Any = (table.numbers if level == "interval" else table.texts)[columns.value]
     try:
         test = alternative_annotator_test(
-            table.unit,
-            annotators,
-            values,
+            table.items,
+            table.annotators,
+            table.values,
             judge=judge,
             level=level,
             epsilon=epsilon,
-            clusters=table.texts[columns.cluster] if columns.cluster else None,
+            clusters=table.clusters,
             min_items=min_items,
             rng=seed,
         )
     except ValueError as error:
         raise unusable(path, error) from None
-    with_judge, among_humans = _agreements(table.unit, annotators, values, judge, level)
+    with_judge, among_humans = _agreements(table, judge, level)
     return JudgeTest(judge, level, test, with_judge, among_humans)
 
 
-def _read(path: Path, columns: Columns, level: Level) -> Table:
-    value = {"numbers" if level == "interval" else "labels": [columns.value]}
-    texts = [columns.annotator, *([columns.cluster] if columns.cluster else [])]
-    return read_table(
-        path, TableColumns(texts=texts, units=columns.item, where=columns.where, **value)
-    )
-
-
-def _agreements(
-    items: list[str], annotators: list[str], values: Any, judge: str, level: Level
-) -> tuple[float, float]:
+def _agreements(table: LabelTable, judge: str, level: Level) -> tuple[float, float]:
     """Mean kappa (or r) of the judge with each annotator, and of every two annotators."""
     import pandas as pd
 
-    frame = pd.DataFrame({"item": items, "annotator": annotators, "value": values})
-    wide = frame.pivot(index="item", columns="annotator", values="value")
+    columns: dict[str, Any] = {"item": table.items, "annotator": table.annotators}
+    wide = pd.DataFrame(columns | {"value": table.values}).pivot(
+        index="item", columns="annotator", values="value"
+    )
     people = [name for name in wide.columns if name != judge]
     with_judge = [_agreement(wide[judge], wide[name], level) for name in people]
     among = [_agreement(wide[a], wide[b], level) for a, b in combinations(people, 2)]

@@ -1,30 +1,20 @@
 """Where the variation of a file's ratings comes from, and what more ratings would buy."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from annotation.readers.selection import Where
+from annotation.readers.columns import read_labels, unusable
+from annotation.readers.policies import Reading
+from annotation.readers.shapes import Columns
 from presentation.records import plain_values
 from stats.inference.component_estimates import RESIDUAL
 from stats.inference.decision_studies import Decision, decision_study
 from stats.inference.variance_components import Components, variance_components
-from validation.conclusions.columns import TableColumns, read_table, require_once, unusable
 
 FACTORS = (1.0, 2.0, 4.0)
 """Of the study's items and annotators: what a plan tries."""
-
-
-@dataclass(frozen=True)
-class RatingColumns:
-    """Which columns hold what."""
-
-    item: tuple[str, ...]
-    annotator: str
-    value: str
-    system: str | None = None
-    where: Where = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,27 +57,16 @@ class FileComponents:
         yield from (f"Note: {note}." for note in self.components.notes)
 
 
-def components_of_file(path: Path, columns: RatingColumns) -> FileComponents:
+def components_of_file(
+    path: Path, columns: Columns, *, reading: Reading | None = None
+) -> FileComponents:
     """The variance components of the ratings in a file, and what larger studies would give."""
-    system = [columns.system] if columns.system else []
-    table = read_table(
-        path,
-        TableColumns(
-            texts=[columns.annotator, *system],
-            numbers=[columns.value],
-            units=columns.item,
-            where=columns.where,
-        ),
+    table = read_labels(
+        path, columns, kind="number", reading=reading, has_systems=bool(columns.system)
     )
-    named = (table.texts[name] for name in (*system, columns.annotator))
-    keys = zip(table.unit, *named, strict=True)
-    require_once(table.rows, keys, "this annotator rated this output")
     try:
         components = variance_components(
-            table.unit,
-            table.texts[columns.annotator],
-            table.numbers[columns.value],
-            systems=table.texts[columns.system] if columns.system else None,
+            table.items, table.annotators, table.values, systems=table.systems
         )
     except ValueError as error:
         raise unusable(path, error) from None

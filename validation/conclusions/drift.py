@@ -6,11 +6,17 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from annotation.readers.selection import Where
+from annotation.readers.columns import (
+    open_table,
+    refusing_tables,
+    settle_repeats,
+    unusable,
+)
+from annotation.readers.policies import Reading
+from annotation.readers.shapes import Where
 from error_codes import CodedText
 from presentation.records import plain_values
 from stats.inference.judge_soundness import Drift, judge_shift
-from validation.conclusions.columns import TableColumns, read_table, require_once, unusable
 
 ANCHORS = 50
 MOVED = 30
@@ -83,28 +89,36 @@ class JudgeDrift:
 
 
 def drift_of_file(
-    path: Path, columns: DriftColumns, *, tolerance: float = 0.0, looks: int = 1
+    path: Path,
+    columns: DriftColumns,
+    *,
+    tolerance: float = 0.0,
+    looks: int = 1,
+    reading: Reading | None = None,
 ) -> JudgeDrift:
-    """The shift of the judge whose scores at two versions are columns of a file."""
-    human = [columns.human] if columns.human else []
+    """The shift of the judge whose scores at two versions are columns of a file.
+
+    Anchor items without one of the scores, or without the human rating, are left out.
+    """
+    reading = reading or Reading()
+    scores = [name for name in (columns.before, columns.after, columns.human) if name]
     cluster = [columns.cluster] if columns.cluster else []
-    table = read_table(
-        path,
-        TableColumns(
-            texts=cluster,
-            numbers=[columns.before, columns.after, *human],
-            units=columns.item,
-            where=columns.where,
-        ),
-    )
-    if columns.item:
-        require_once(table.rows, ((unit,) for unit in table.unit), "this anchor item is")
+    with refusing_tables():
+        table = open_table(path, [*scores, *columns.item, *cluster], columns.where, reading)
+        table.drop_missing(*dict.fromkeys(scores))
+        clusters = table.names(cluster[0], "clusters").to_list() if cluster else None
+        values = [table.numbers(name) for name in scores]
+        if columns.item:
+            units = table.units(columns.item)
+            values, kept = settle_repeats(table, [units], values, reading.repeats("refuse"))
+            clusters = clusters and [clusters[row] for row in kept.tolist()]
+    before, after, *human = values
     try:
         drift = judge_shift(
-            table.numbers[columns.before],
-            table.numbers[columns.after],
-            human=table.numbers[columns.human] if columns.human else None,
-            clusters=table.texts[columns.cluster] if columns.cluster else None,
+            before,
+            after,
+            human=human[0] if human else None,
+            clusters=clusters,
             tolerance=tolerance,
             looks=looks,
         )

@@ -6,13 +6,14 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from annotation.readers.columns import unusable
+from annotation.readers.policies import Reading
 from presentation.records import plain_values
 from stats.inference.powered_regression import (
     Coefficient,
     PoweredRegression,
     prediction_powered_regression,
 )
-from validation.conclusions.columns import unusable
 from validation.conclusions.prediction_powered import (
     ONLY_LOOK,
     Look,
@@ -54,10 +55,15 @@ class PoweredRegressions:
 
 
 def powered_regressions_of_file(
-    path: Path, columns: PoweredColumns, *, confidence: float = 0.95, look: Look = ONLY_LOOK
+    path: Path,
+    columns: PoweredColumns,
+    *,
+    confidence: float = 0.95,
+    look: Look = ONLY_LOOK,
+    reading: Reading | None = None,
 ) -> PoweredRegressions:
     """What human ratings rise by with each of the further columns."""
-    cells = powered_cells(path, columns)
+    cells = powered_cells(path, columns, reading)
     try:
         results = tuple(
             (

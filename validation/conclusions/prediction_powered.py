@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotation.readers.selection import Where
+from annotation.readers.coded_table import Words, coded
+from annotation.readers.columns import (
+    open_table,
+    refusing_tables,
+    settle_outputs,
+    unusable,
+)
+from annotation.readers.policies import Reading
+from annotation.readers.shapes import Where
 from presentation.records import plain_values
 from stats.inference.larger_studies import least_distinguishable
 from stats.inference.looks import Spending, confidence_at_look, p_of_look
@@ -25,13 +33,6 @@ from stats.inference.sampled_batches import sampled_mean
 from stats.significance import holm
 from validation.analysis.estimated_means import p_of_no_difference, paired_systems
 from validation.analysis.rated_systems import untested_pairs
-from validation.conclusions.columns import (
-    Table,
-    TableColumns,
-    read_table,
-    unread,
-    unusable,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,9 +160,10 @@ def powered_means_of_file(
     estimand: Estimand = MEAN,
     confidence: float = 0.95,
     look: Look = ONLY_LOOK,
+    reading: Reading | None = None,
 ) -> PoweredMeans:
     """What is asked of the systems in a file (or of all of it), and differences of means."""
-    cells, level = powered_cells(path, columns), look.level(confidence)
+    cells, level = powered_cells(path, columns, reading), look.level(confidence)
     try:
         means = tuple(
             (name, _estimate(part, estimand, level))
@@ -184,53 +186,50 @@ def parts_by_system(
         yield from ((str(name), part) for name, part in cells.groupby("system"))
 
 
-def powered_cells(path: Path, columns: PoweredColumns) -> pd.DataFrame:
-    """A row an item (under a system) with the mean of the human ratings of it."""
-    return _cells(_read(path, columns), columns)
+def powered_cells(
+    path: Path, columns: PoweredColumns, reading: Reading | None = None
+) -> pd.DataFrame:
+    """A row per item (under a system) with the mean of the human ratings of it.
 
-
-def _read(path: Path, columns: PoweredColumns) -> Table:
-    texts = [name for name in (columns.system, columns.cluster) if name]
-    return read_table(
-        path,
-        TableColumns(
-            texts=texts,
-            numbers=[columns.judge, *columns.others],
-            optional_numbers=[columns.human, *columns.sampling.values()],
-            units=columns.item,
-            where=columns.where or {},
-        ),
-    )
-
-
-def _cells(table: Table, columns: PoweredColumns) -> pd.DataFrame:
+    Rows without a score of the judge, or without one of the further columns, are left out.
+    """
     import pandas as pd
 
-    n = len(table.rows)
-    frame = pd.DataFrame(
-        {
-            "item": table.unit or [str(number) for number in range(n)],
-            "system": table.texts[columns.system] if columns.system else [""] * n,
-            "cluster": table.texts[columns.cluster] if columns.cluster else [""] * n,
-            "human": table.numbers[columns.human],
-            "judge": table.numbers[columns.judge],
-            **{other_column(name): table.numbers[name] for name in columns.others},
-            **{name: table.numbers[column] for name, column in columns.sampling.items()},
+    reading = reading or Reading()
+    filled = (columns.judge, *columns.others)
+    texts = [name for name in (columns.system, columns.cluster) if name]
+    named = [*columns.item, *texts, columns.human, *filled, *columns.sampling.values()]
+    with refusing_tables():
+        table = open_table(path, named, columns.where or {}, reading)
+        table.drop_missing(*dict.fromkeys(filled))
+        scores = {name: table.numbers(name) for name in filled}
+        sampling = {
+            name: table.numbers(name, is_optional=True, is_counted=False)
+            for name in columns.sampling.values()
         }
-    )
-    known = {"judge": columns.judge} | {other_column(name): name for name in columns.others}
-    known |= columns.sampling
-    for held, name in known.items():
-        first = frame.groupby(["item", "system"], sort=False)[held].transform("first")
-        differs = (frame[held] != first) & ~(frame[held].isna() & first.isna())
-        moved = np.flatnonzero(differs.to_numpy())
-        if len(moved):
-            problem = "another row of this item and system has another value; give it one."
-            raise unread(table.rows[int(moved[0])].refuse(problem, name))
-    cells = frame.groupby(["item", "system"], sort=False, as_index=False).agg(
-        {"cluster": "first", "human": "mean", **dict.fromkeys(known, "first")}
-    )
-    return cells if columns.cluster else cells.drop(columns="cluster")
+        human = table.numbers(columns.human, is_optional=True)
+        keys = [table.units(columns.item)] if columns.item else [_numbered(len(table))]
+        if columns.system:
+            keys.append(table.names(columns.system, "systems"))
+        clusters = table.names(columns.cluster, "clusters") if columns.cluster else None
+        human, settled, kept = settle_outputs(
+            table, keys, human, scores | sampling, reading.repeats("refuse")
+        )
+
+    def texts_of(words: Words) -> list[str]:
+        return words.rows(kept).to_list()
+
+    cells = {"item": texts_of(keys[0])}
+    cells["system"] = texts_of(keys[1]) if columns.system else [""] * len(kept)
+    numbers = {"human": human, "judge": settled[columns.judge]}
+    numbers |= {other_column(name): settled[name] for name in columns.others}
+    numbers |= {name: settled[column] for name, column in columns.sampling.items()}
+    frame = pd.DataFrame(cells | numbers)
+    return frame if clusters is None else frame.assign(cluster=texts_of(clusters))
+
+
+def _numbered(n: int) -> Words:
+    return coded(map(str, range(n)))
 
 
 def other_column(name: str) -> str:

@@ -6,9 +6,20 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
-from annotation.exceptions import ImportRefused
-from annotation.readers.rows import Row
-from annotation.readers.selection import Where
+import numpy as np
+
+from annotation.exceptions import TableRefused
+from annotation.readers.columns import (
+    MISSING,
+    Table,
+    open_table,
+    read_labels,
+    refusing_tables,
+    unusable,
+)
+from annotation.readers.policies import Reading
+from annotation.readers.shapes import Columns, Where, comparison_outcomes
+from error_codes import InvalidValue
 from presentation.records import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model
@@ -20,16 +31,11 @@ from validation.analysis.rated_systems import (
     compare_rated_systems,
     comparison_sentence,
 )
-from validation.conclusions.columns import (
-    Table,
-    TableColumns,
-    clusters_of,
-    read_table,
-    unread,
-    unusable,
-)
 
-TIES = ("", "tie")
+OF_WORDS = (
+    "Of answers in words, such as yes and no, name the one that counts as 1 with --positive, and "
+    "compare them with --scale binary."
+)
 SPREAD = ("of_items", "of_annotators", "of_cells")
 
 
@@ -124,18 +130,6 @@ def _with_conclusion(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class RatingColumns:
-    """Which columns of a file of ratings hold what."""
-
-    item: tuple[str, ...]
-    annotator: str
-    system: str
-    value: str
-    cluster: str | None = None
-    where: Where = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class ComparisonColumns:
     """Which columns of a file of comparisons hold what."""
 
@@ -148,38 +142,60 @@ class ComparisonColumns:
     covariates: tuple[str, ...] = ()
     where: Where = field(default_factory=dict)
 
+    @property
+    def named(self) -> list[str]:
+        """Every column that is named, once."""
+        names = (self.first, self.second, self.winner, self.annotator, self.cluster)
+        return list(dict.fromkeys(n for n in (*names, *self.item, *self.covariates) if n))
+
 
 def rated_systems_of_file(
-    path: Path, columns: RatingColumns, *, seed: int = 0, scale: Scale = "interval"
+    path: Path,
+    columns: Columns,
+    *,
+    seed: int = 0,
+    scale: Scale = "interval",
+    positive: str | None = None,
+    reading: Reading | None = None,
 ) -> RatingsReport:
-    """The systems of a file of ratings compared over its items and annotators."""
+    """The systems of a file of ratings compared over its items and annotators.
+
+    On a binary scale `positive` is the value that counts as 1.
+    """
     import pandas as pd
 
-    cluster = [columns.cluster] if columns.cluster else []
-    table = read_table(
-        path,
-        TableColumns(
-            texts=[columns.annotator, columns.system, *cluster],
-            numbers=[columns.value],
-            units=columns.item,
-            where=columns.where,
-        ),
-    )
+    try:
+        table = read_labels(
+            path,
+            columns,
+            kind="number",
+            reading=reading,
+            repeats="mean",
+            has_systems=True,
+            positive=positive,
+        )
+    except TableRefused as refused:
+        if refused.code != "not_number":
+            raise
+        problem = f"{refused.problem} {OF_WORDS}"
+        raise TableRefused(
+            path, problem, line=refused.line, field=refused.field, code=refused.code
+        ) from None
     frame = pd.DataFrame(
         {
-            "item": table.unit,
-            "annotator": table.texts[columns.annotator],
-            "system": table.texts[columns.system],
-            "value": table.numbers[columns.value],
+            "item": table.items,
+            "annotator": table.annotators,
+            "system": table.systems,
+            "value": table.values,
         }
     )
-    if columns.cluster:
-        frame = frame.assign(item=clusters_of(table, columns.cluster), within=frame["item"])
+    if table.clusters is not None:
+        frame = frame.assign(item=table.clusters, within=frame["item"])
     if frame["system"].nunique() < 2:
-        raise unusable(path, ValueError(f"column {columns.system} names one system, not two"))
+        raise unusable(path, InvalidValue("there is one system, not two", code="one_system"))
     if scale == "binary" and (n := frame["value"].nunique()) > 2:
         problem = f"column {columns.value} has {n} values; a binary scale has two"
-        raise unusable(path, ValueError(problem))
+        raise unusable(path, InvalidValue(problem, code="not_binary"))
     return RatingsReport(compare_rated_systems(frame, seed=seed, scale=scale))
 
 
@@ -190,35 +206,34 @@ def preferred_systems_of_file(
     model: Model = "davidson",
     side: bool = False,
     half_wins: bool = False,
+    reading: Reading | None = None,
 ) -> PreferredSystems:
     """The systems of a file of comparisons by a model with ties."""
-    annotator = [columns.annotator] if columns.annotator else []
-    cluster = [columns.cluster] if columns.cluster else []
-    table = read_table(
-        path,
-        TableColumns(
-            texts=[columns.first, columns.second, *annotator, *cluster],
-            numbers=columns.covariates,
-            optional_texts=[columns.winner],
-            units=columns.item,
-            where=columns.where,
-        ),
-    )
+    reading = reading or Reading()
+    with refusing_tables():
+        table = open_table(path, columns.named, columns.where, reading)
+        outcomes = _drop_unanswered(table, columns)
+        units = table.units(columns.item) if columns.item else None
+        clusters = None
+        if columns.cluster and units:
+            clusters = table.clusters(columns.cluster, units).to_list()
+        elif columns.cluster:
+            clusters = table.names(columns.cluster, "clusters").to_list()
+        annotators = table.names(columns.annotator, "annotators") if columns.annotator else None
+        systems = [table.names(name, "systems") for name in (columns.first, columns.second)]
+        covariates = {name: table.numbers(name) for name in columns.covariates}
     try:
-        outcome = [_outcome(row, columns) for row in table.rows]
         abilities = abilities_with_ties(
-            table.texts[columns.first],
-            table.texts[columns.second],
-            outcome,
+            systems[0].to_list(),
+            systems[1].to_list(),
+            outcomes,
             model=model,
-            covariates={name: table.numbers[name] for name in columns.covariates},
+            covariates=covariates,
             side=side,
-            items=_sampled(table, columns.cluster),
-            annotators=table.texts[columns.annotator] if columns.annotator else None,
+            items=clusters or (units.to_list() if units else None),
+            annotators=annotators.to_list() if annotators else None,
             separated="half_wins" if half_wins else "refuse",
         )
-    except ImportRefused as refused:
-        raise unread(refused) from None
     except ValueError as error:
         raise unusable(path, error) from None
     rows = [
@@ -241,30 +256,20 @@ def preferred_systems_of_file(
     return PreferredSystems(abilities, adjusted_by_holm(rows))
 
 
-def _sampled(table: Table, cluster: str | None) -> list[str] | None:
-    """What is drawn anew: clusters of items, items, or nothing."""
-    if cluster is None:
-        return table.unit or None
-    return clusters_of(table, cluster) if table.unit else table.texts[cluster]
-
-
 def _preference_estimand(se_by: str) -> str:
     if se_by == "comparisons":
         return "these systems, on comparisons taken as independent"
     return f"these systems, on new {se_by}"
 
 
-def _outcome(row: Row, columns: ComparisonColumns) -> int:
-    winner = row.optional(columns.winner)
-    if winner.lower() in TIES:
-        return 0
-    first, second = row.required(columns.first), row.required(columns.second)
-    if winner in (first, "first"):
-        return 1
-    if winner in (second, "second"):
-        return -1
-    raise row.refuse(
-        f"'{winner}' is neither '{first}' nor '{second}'; write the winner's name, or nothing "
-        "or 'tie' for a tie.",
-        columns.winner,
+def _drop_unanswered(table: Table, columns: ComparisonColumns) -> list[int]:
+    """The outcomes of the comparisons that have one; an empty winner is a tie, as documented."""
+    outcomes = comparison_outcomes(
+        table.cells, columns.first, columns.second, columns.winner, table.reading
     )
+    winners = table.cells.words(columns.winner)
+    missing = np.array([outcome is None for outcome in outcomes], dtype=np.bool_)
+    for text in winners.rows(missing).to_list():
+        table.report.note_missing(text)
+    table.keep(~missing, MISSING)
+    return [outcome for outcome in outcomes if outcome is not None]

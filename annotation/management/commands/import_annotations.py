@@ -9,7 +9,7 @@ from django.db import transaction
 from annotation.exceptions import FileFaults
 from annotation.imports import ImportResult, import_study
 from annotation.management.importer import add_study_arguments, owner_named, team_named
-from annotation.management.selection import column_and_value
+from annotation.management.plain_table import column_and_value
 from annotation.models import Question
 from annotation.ownership import ownership_warning
 from annotation.readers.drafts import StudyDraft

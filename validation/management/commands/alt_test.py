@@ -1,16 +1,16 @@
-import json
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from annotation.management.numbers import natural, positive
-from annotation.management.plain_table import PlainTableCommand
+from annotation.management.plain_table import LabelsCommand, add_cluster
 from metrics.management.numbers import share
 from validation.conclusions.alternative_annotator import judge_test_of_file
 
 
-class Command(PlainTableCommand):
+class Command(LabelsCommand):
+    has_categories = True
     help = (
         "Whether a judge may stand in for one of the annotators of a file of labels: the "
         "alternative annotator test, beside a constant and a shuffled judge."
@@ -18,6 +18,7 @@ class Command(PlainTableCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
+        add_cluster(parser)
         parser.add_argument(
             "--judge", required=True, metavar="NAME", help="the annotator that is the judge"
         )
@@ -30,14 +31,12 @@ class Command(PlainTableCommand):
         )
         parser.add_argument("--level", choices=("nominal", "interval"), default="nominal")
         parser.add_argument(
-            "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
-        )
-        parser.add_argument(
             "--min-items", type=positive, default=30, help="of an annotator who counts (30)"
         )
         parser.add_argument("--seed", type=natural, default=0)
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        reading = self.reading(options)
         result = judge_test_of_file(
             file,
             self.columns(options),
@@ -46,7 +45,6 @@ class Command(PlainTableCommand):
             epsilon=options["epsilon"],
             min_items=max(options["min_items"], 2),
             seed=options["seed"],
+            reading=reading,
         )
-        record, lines = result.record(), result.lines()
-        text = json.dumps(record, indent=1) if options["json"] else "\n".join(lines)
-        self.stdout.write(text)
+        self.write_result(result, reading, options)

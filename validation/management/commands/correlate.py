@@ -1,21 +1,20 @@
-import json
 from pathlib import Path
 from typing import Any, get_args
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from annotation.management.numbers import natural
-from annotation.management.selection import (
+from annotation.management.plain_table import (
+    TableCommand,
+    add_cluster,
     add_item,
-    add_where,
-    item_columns,
+    each_once,
     values_by_column,
 )
 from metrics.management.numbers import draws, once, share, some_draws
 from presentation.progress import bar
 from stats.correlation import Resample, Undefined
 from stats.significance import Swap, Test
-from validation.correlation_tables import as_text
 from validation.plain_table import (
     COEFFICIENTS,
     LEVELS,
@@ -27,20 +26,27 @@ from validation.plain_table import (
 TESTS: dict[Swap, Test] = {"both": "perm_both", "items": "perm_items", "systems": "perm_systems"}
 
 
-class Command(BaseCommand):
+class Command(TableCommand):
     help = (
         "Correlate the metrics of a table with its human values: a CSV or JSON Lines file with "
         "a row an output. Needs no study and no database."
     )
-    requires_system_checks = []
+    shapes = ("long", "annotators", "systems", "scores", "nested")
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("table", type=Path)
-        parser.add_argument("--human", required=True, metavar="COLUMN")
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--human", required=True, action="append", metavar="COLUMN",
+            help="people's values; given several times, each is the column of one annotator",
+        )  # fmt: skip
         parser.add_argument("--metric", required=True, action="append", metavar="COLUMN")
         add_item(parser)
-        parser.add_argument("--system", required=True, metavar="COLUMN")
-        add_where(parser)
+        parser.add_argument(
+            "--system", default=[], action="append", metavar="COLUMN",
+            help="whose output it is; given several times, each is the column of one system in a "
+            "table whose column 'metric' names the measures",
+        )  # fmt: skip
+        add_cluster(parser)
         parser.add_argument("--by", metavar="COLUMN", help="also for each value of this column")
         parser.add_argument("--level", action="append", choices=list(LEVELS), help="default: all")
         parser.add_argument(
@@ -52,9 +58,6 @@ class Command(BaseCommand):
             choices=get_args(Undefined),
             default="drop",
             help="what becomes of groups with a constant side (default: drop)",
-        )
-        parser.add_argument(
-            "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
         )
         parser.add_argument(
             "--compare",
@@ -79,25 +82,26 @@ class Command(BaseCommand):
         parser.add_argument("--resamples", type=draws, default=1000)
         parser.add_argument("--permutations", type=some_draws, default=1000)
         parser.add_argument("--seed", type=natural, default=0)
-        parser.add_argument("--json", action="store_true")
 
-    def handle(self, *args: Any, table: Path, **options: Any) -> None:
-        records = correlate_table(
-            table,
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        reading = self.reading(options)
+        correlated = correlate_table(
+            file,
             _columns(options),
             _settings(options),
             compare=options["compare"],
             progress=bar("correlate"),
+            reading=reading,
         )
-        self.stdout.write(json.dumps(records, indent=1) if options["json"] else as_text(records))
+        self.write_result(correlated, reading, options)
 
 
 def _columns(options: dict[str, Any]) -> Columns:
     return Columns(
-        human=options["human"],
+        human=each_once(options["human"]),
         metrics=tuple(options["metric"]),
-        item=item_columns(options["item"]),
-        system=options["system"],
+        item=each_once(options["item"]),
+        system=each_once(options["system"]),
         by=options["by"],
         cluster=options["cluster"],
         where=values_by_column(options["where"]),

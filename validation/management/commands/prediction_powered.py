@@ -1,11 +1,16 @@
-import json
 from pathlib import Path
 from typing import Any, get_args
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.numbers import positive
-from annotation.management.selection import add_where, item_columns, values_by_column
+from annotation.management.plain_table import (
+    TableCommand,
+    add_cluster,
+    add_item,
+    each_once,
+    values_by_column,
+)
 from metrics.management.numbers import share
 from stats.inference.looks import Spending
 from stats.inference.powered_correlations import PoweredCoefficient
@@ -24,25 +29,24 @@ from validation.conclusions.prediction_powered import (
 ESTIMAND = ("quantile", "correlation", "coefficient")
 
 
-class Command(BaseCommand):
+class Command(TableCommand):
     help = (
         "The mean human rating of all items, and of each system, from people's ratings of some "
         "and a judge's scores of all; or a quantile, a correlation, or least squares. The items "
         "people rated must be a random part, or drawn with recorded --probability."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help=".csv, .tsv or .jsonl")
+        super().add_arguments(parser)
+        add_item(parser)
+        add_cluster(parser)
         parser.add_argument(
             "--human", required=True, metavar="COLUMN", help="empty where people rated nothing"
         )
-        parser.add_argument("--judge", required=True, metavar="COLUMN", help="filled in every row")
-        parser.add_argument("--item", action="append", default=[], metavar="COLUMN")
-        parser.add_argument("--system", metavar="COLUMN", help="a mean for each, and differences")
         parser.add_argument(
-            "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
+            "--judge", required=True, metavar="COLUMN", help="rows without it are left out"
         )
+        parser.add_argument("--system", metavar="COLUMN", help="a mean for each, and differences")
         parser.add_argument(
             "--batch", metavar="COLUMN", help="number of the batch that sent an item first"
         )
@@ -79,9 +83,7 @@ class Command(BaseCommand):
             "--spending", choices=get_args(Spending), default="pocock",
             help="of the error: about as much at each look, or nearly all at the last",
         )  # fmt: skip
-        add_where(parser)
         parser.add_argument("--confidence", type=share, default=0.95)
-        parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         others = tuple(dict.fromkeys(options["covariate"]))
@@ -90,7 +92,7 @@ class Command(BaseCommand):
         columns = PoweredColumns(
             human=options["human"],
             judge=options["judge"],
-            item=item_columns(options["item"]),
+            item=each_once(options["item"]),
             system=options["system"],
             cluster=options["cluster"],
             where=values_by_column(options["where"]),
@@ -106,16 +108,20 @@ class Command(BaseCommand):
         if options["look"] > options["looks"]:
             raise CommandError("--look must lie between 1 and --looks.")
         look = Look(options["look"], options["looks"], options["spending"])
+        reading = self.reading(options)
         result: PoweredMeans | PoweredRegressions
         if options["covariate"]:
             result = powered_regressions_of_file(
-                file, columns, confidence=options["confidence"], look=look
+                file, columns, confidence=options["confidence"], look=look, reading=reading
             )
         else:
             estimand = Estimand(*(options[name] for name in ESTIMAND))
             result = powered_means_of_file(
-                file, columns, estimand=estimand, confidence=options["confidence"], look=look
+                file,
+                columns,
+                estimand=estimand,
+                confidence=options["confidence"],
+                look=look,
+                reading=reading,
             )
-        record, lines = result.record(), result.lines()
-        text = json.dumps(record, indent=1) if options["json"] else "\n".join(lines)
-        self.stdout.write(text)
+        self.write_result(result, reading, options)

@@ -1,0 +1,250 @@
+"""The cells of a plain table by column, each distinct text handled once.
+
+A million rows of labels have a few hundred distinct annotators and a few categories. Commands
+that compute from a file therefore read columns; `Row` is for records that are imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.rows import unstorable
+from annotation.readers.tables import each_row, kind_of, read_array
+from error_codes import CodedText
+from presentation.spreadsheets import from_cell
+
+LONGEST = 1000
+MOST_PLACES, MOST_LISTED = 3, 20
+
+Mask = NDArray[np.bool_]
+Integers = NDArray[np.intp]
+Objects = NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A column as its distinct values and, of each row, which of them it has.
+
+    In a table these are the cells as they stand in the file; lists and objects of JSON, which
+    cannot be compared, are all distinct.
+    """
+
+    codes: Integers
+    words: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def to_list(self) -> list[Any]:
+        return self.take(self.words).tolist()
+
+    def take(self, values: Sequence[Any]) -> Objects:
+        """Of each row the value that belongs to its word."""
+        of_words = np.empty(len(values), dtype=object)
+        of_words[:] = values
+        return of_words[self.codes]
+
+    def rows(self, chosen: Mask | Integers) -> Words:
+        """The column in these rows."""
+        return Words(self.codes[chosen], self.words)
+
+    def compact(self) -> Words:
+        """The column without words that no row has."""
+        is_used = np.bincount(self.codes, minlength=len(self.words)) > 0
+        if is_used.all():
+            return self
+        codes = np.cumsum(is_used) - 1
+        return Words(codes[self.codes], [self.words[at] for at in np.flatnonzero(is_used).tolist()])
+
+    def mask(self, is_chosen: Callable[[Any], bool]) -> Mask:
+        """The rows whose word is chosen."""
+        chosen = np.fromiter(map(is_chosen, self.words), dtype=np.bool_, count=len(self.words))
+        return chosen[self.codes] if len(self.words) else np.zeros(len(self.codes), np.bool_)
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """The columns of a file as they stand there.
+
+    `rows` numbers the file's rows from 0: after a conversion several rows of the table come from
+    one row of the file. `lines` is the line of each of the file's rows.
+    """
+
+    path: Path
+    columns: Mapping[str, Words]
+    rows: Integers
+    lines: Sequence[int]
+    is_csv: bool = False
+    has_decimal_commas: bool = False
+    inside: Mapping[str, str] = field(default_factory=dict)
+    """The path in a record of a column that a conversion made."""
+    spread: tuple[str, str] | None = None
+    """The columns that a conversion made of several: of their names, and of their cells."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def only(self, names: Iterable[str]) -> CodedTable:
+        """Only these columns."""
+        return replace(self, columns={name: self.columns[name] for name in names})
+
+    def keep(self, mask: Mask) -> CodedTable:
+        """Only these rows."""
+        if mask.all():
+            return self
+        columns = {name: column.rows(mask).compact() for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=self.rows[mask])
+
+    def line(self, row: int) -> int:
+        """The line of a row of the table."""
+        return self.lines[self.rows[row]]
+
+    def places(self, mask: Mask) -> list[str]:
+        """The first lines of rows, for a report."""
+        rows = dict.fromkeys(self.rows[np.flatnonzero(mask)].tolist())
+        return [f"line {self.lines[row]}" for row in list(rows)[:MOST_PLACES]]
+
+    def refuse(
+        self, problem: str, column: str | None, mask: Mask, *, code: str = ""
+    ) -> ImportRefused:
+        """The error for the first of these rows, with the number of further ones."""
+        first, n = int(np.argmax(mask)), int(mask.sum())
+        coded = problem.code if isinstance(problem, CodedText) else ""
+        if n > 1:
+            more = ", ".join(self.places(mask)[1:])
+            dots = ", …" if n > MOST_PLACES else ""
+            problem = f"{problem} {n - 1:,} more such rows: {more}{dots}."
+        return ImportRefused(
+            self.path,
+            problem,
+            line=self.line(first),
+            field=self._name_in_file(column, first),
+            code=code or coded,
+        )
+
+    def _name_in_file(self, column: str | None, row: int) -> str | None:
+        if column is None:
+            return None
+        if self.spread and column == self.spread[1]:
+            names = self.columns[self.spread[0]]
+            return str(names.words[names.codes[row]])
+        return self.inside.get(column, column)
+
+    def require(self, columns: Iterable[str]) -> None:
+        """Refuse a file that lacks a column, naming those that it has."""
+        missing = [name for name in columns if name not in self.columns]
+        if missing:
+            names = list(self.columns)
+            listed = ", ".join(name[:80] for name in names[:MOST_LISTED])
+            more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+            raise ImportRefused(
+                self.path,
+                f"columns are missing: {', '.join(missing)} (found: {listed or 'none'}{more}).",
+                line=1,
+                code="missing_columns",
+            )
+
+    def words(self, column: str, *, longest: int = LONGEST, is_stripped: bool = True) -> Words:
+        """A column as texts without the space around them; an absent value is empty."""
+        raw = self.columns[column]
+        words = [
+            self._word(value, is_stripped) if type(value) is str else _text(value)
+            for value in raw.words
+        ]
+        if None in words:
+            wrong = raw.mask(lambda value: _text(value) is None)
+            kind = type(raw.words[raw.codes[int(np.argmax(wrong))]]).__name__
+            raise self.refuse(f"expected text, not {kind}.", column, wrong, code="not_text")
+        return self._fitting(column, merged_words(raw.codes, words), longest)
+
+    def _word(self, text: str, is_stripped: bool) -> str:
+        text = text.strip() if is_stripped else text
+        return from_cell(text) if self.is_csv and text.startswith("'") else text
+
+    def _fitting(self, column: str, words: Words, longest: int) -> Words:
+        for text in words.words:
+            problem: str | None = unstorable(text)
+            if problem is None and len(text) > longest:
+                problem = CodedText(f"{len(text)} characters, where {longest} fit.", "too_long")
+            if problem is not None:
+                wrong = words.mask(lambda word, bad=text: word == bad)  # type: ignore[misc]
+                raise self.refuse(problem, column, wrong)
+        return words
+
+
+def _text(value: Any) -> str | None:
+    """A value of JSON as text, or None if it is none: a list, an object, true or false."""
+    if value is None:
+        return ""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def coded(values: Iterable[Any]) -> Words:
+    """A column of these values."""
+    number: dict[Any, int] = {}
+    words: list[Any] = []
+    codes: list[int] = []
+    for value in values:
+        # 1, 1.0 and true are equal and not the same; lists and objects have no hash.
+        key: Any = value if type(value) is str else (type(value), value)
+        if isinstance(value, list | dict):
+            key = len(words), None
+        code = number.setdefault(key, len(words))
+        if code == len(words):
+            words.append(value)
+        codes.append(code)
+    return Words(np.array(codes, dtype=np.intp), words)
+
+
+def merged_words(codes: Integers, words: Sequence[str]) -> Words:
+    """The column after words have become equal."""
+    merged = coded(words)
+    if len(merged.words) == len(words):
+        return Words(codes, merged.words)
+    return Words(merged.codes[codes], merged.words)
+
+
+def stacked(columns: Sequence[Words]) -> Words:
+    """The columns next to each other, row by row."""
+    words: list[Any] = []
+    parts = []
+    for column in columns:
+        union = coded([*words, *column.words])
+        words = union.words
+        parts.append(union.codes[len(union.codes) - len(column.words) :][column.codes])
+    return Words(np.stack(parts, axis=1).ravel(), words)
+
+
+def read_table(path: Path) -> CodedTable:
+    """All columns of a table."""
+    columns: dict[str, list[Any]] = {}
+    lines: list[int] = []
+    is_csv = False
+    for row in read_array(path) if kind_of(path) == ".json" else each_row(path):
+        is_csv = row.is_csv
+        for name, value in row.fields.items():
+            if name not in columns:
+                columns[name] = [""] * len(lines)
+            columns[name].append(value)
+        lines.append(row.line)
+        if not is_csv:
+            for values in columns.values():
+                if len(values) < len(lines):
+                    values.append("")
+    return CodedTable(
+        path,
+        {name: coded(values) for name, values in columns.items()},
+        np.arange(len(lines)),
+        lines,
+        is_csv=is_csv,
+        has_decimal_commas=is_csv and kind_of(path) == ".tsv",
+    )

@@ -1,0 +1,514 @@
+"""The named columns of a plain table as texts and numbers, under stated policies.
+
+Every command that computes from a file reads it here, so that missing words, repeated labels and
+names that look alike have the same rules and the same report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.exceptions import AnnotationError, ImportRefused, TableRefused
+from annotation.readers.coded_table import (
+    CodedTable,
+    Integers,
+    Mask,
+    Words,
+    merged_words,
+    read_table,
+)
+from annotation.readers.policies import (
+    Reading,
+    Repeats,
+    merged_categories,
+    most_frequent,
+    note_look_alikes,
+)
+from annotation.readers.rows import MISSING_WORDS, MOST
+from annotation.readers.shapes import Columns, Where, flat_records, to_rows_per_label
+from error_codes import CodedText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Kind = Literal["text", "number", "amount"]
+Floats = NDArray[np.float64]
+
+SEPARATOR = " | "
+MOST_VALUES = 8
+# A category that a program wrote for a number that overflowed.
+INFINITIES = frozenset({"inf", "+inf", "-inf", "infinity", "-infinity"})
+MISSING = CodedText("the label is missing", "missing_label")
+NOT_CHOSEN = CodedText("--where does not choose it", "not_chosen")
+REPEATED = CodedText("another label of the same annotator counts", "repeated_label")
+
+
+@contextmanager
+def refusing_tables() -> Iterator[None]:
+    """Raise refusals of an import as refusals of a table to compute from."""
+    try:
+        yield
+    except ImportRefused as refused:
+        raise TableRefused(
+            refused.path,
+            refused.problem,
+            line=refused.line,
+            field=refused.field,
+            code=refused.code,
+        ) from None
+
+
+def unusable(path: Path, error: ValueError) -> TableRefused:
+    """The refusal of a file whose columns a statistic refused."""
+    return TableRefused(path, f"{error}.", code=getattr(error, "code", ""))
+
+
+class Table:
+    """The rows of a file that count so far; `reading` has the policies and the report."""
+
+    def __init__(self, cells: CodedTable, reading: Reading) -> None:
+        self.cells, self.reading = cells, reading
+        self.report = reading.report
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def choose(self, where: Where) -> None:
+        """Leave only the rows with one of these values in each of the columns."""
+        self.cells.require(where)
+        for column, values in where.items():
+            words = self.cells.words(column)
+            chosen = words.mask(lambda word, fits=values: word in fits)  # type: ignore[misc]
+            if not chosen.any():
+                raise self._no_match(column, values, words.words)
+            self.keep(chosen, NOT_CHOSEN)
+
+    def _no_match(self, column: str, values: Sequence[str], present: list[str]) -> ImportRefused:
+        listed = ", ".join(f"'{value}'" for value in sorted(present)[:MOST_VALUES])
+        n_more = len(present) - MOST_VALUES
+        more = f" and {n_more} more" if n_more > 0 else ""
+        alternatives = " or ".join(f"'{value}'" for value in values)
+        return ImportRefused(
+            self.cells.path,
+            f"no row has {alternatives} here; there are {listed}{more}.",
+            field=column,
+            code="unknown_value",
+        )
+
+    def keep(self, mask: Mask, reason: CodedText) -> None:
+        """Leave out the other rows, and count them."""
+        if mask.all():
+            return
+        rows = self.cells.rows
+        left = np.setdiff1d(rows[~mask], rows[mask])
+        if len(left):
+            places = self.cells.places(np.isin(rows, left))
+            for place in places:
+                self.report.leave_out(reason, place)
+            if len(left) > len(places):
+                self.report.leave_out(reason, n=len(left) - len(places))
+        n = int((~mask & ~np.isin(rows, left)).sum())
+        # Missing labels are counted by their words.
+        if n and reason.code != MISSING.code:
+            self.report.leave_out_part(reason, n=n)
+        self.cells = self.cells.keep(mask)
+
+    def drop_missing(self, *columns: str) -> None:
+        """Leave out the rows without a label in one of the columns, and count them by word."""
+        is_there = np.ones(len(self.cells), dtype=np.bool_)
+        for column in columns:
+            is_there &= ~self._missing(column, ~is_there)
+        self.keep(is_there, MISSING)
+
+    def _missing(self, column: str, known: Mask | None = None) -> Mask:
+        """The rows without a value; those that are not known yet are counted by their word."""
+        words = self.cells.words(column)
+        missing = words.mask(self.reading.policies.is_missing)
+        counted = missing if known is None else missing & ~known
+        counts = np.bincount(words.codes[counted], minlength=len(words.words))
+        for code in np.flatnonzero(counts).tolist():
+            self.report.note_missing(words.words[code], int(counts[code]))
+        return missing
+
+    def names(self, column: str, what: str) -> Words:
+        """Names of items, annotators or systems; look-alikes stay distinct and are noted.
+
+        Space at the ends is removed, unless two names of the file differ only by it.
+        """
+        raw = self.cells.words(column, is_stripped=False)
+        stripped = [word.strip() for word in raw.words]
+        if len({*stripped}) == len(stripped):
+            words = Words(raw.codes, stripped)
+        else:
+            taken = {word for word in raw.words if word == word.strip()}
+            kept = [
+                word if plain in taken else plain
+                for word, plain in zip(raw.words, stripped, strict=True)
+            ]
+            words = merged_words(raw.codes, kept)
+        if (empty := words.mask(lambda word: not word.strip())).any():
+            problem = "this field must not be empty."
+            raise self.cells.refuse(problem, column, empty, code="empty")
+        if named := [word for word in words.words if word in MISSING_WORDS]:
+            n = int(words.mask(lambda word: word in MISSING_WORDS).sum())
+            listed = ", ".join(f"'{word}'" for word in named)
+            text = f"{n:,} rows have {listed} as the name in column '{column}'."
+            self.report.note(CodedText(text, "missing_word_as_name"))
+        note_look_alikes(self.report, words.words, what=what, code=f"look_alike_{what}")
+        return words
+
+    def units(self, columns: Sequence[str]) -> Words:
+        """The name of each row's unit: the value of a column, or the values of several."""
+        parts = [self.names(column, "items") for column in columns]
+        if len(parts) == 1:
+            return parts[0]
+        codes, shape = parts[0].codes, len(parts[0].words)
+        for part in parts[1:]:
+            codes, shape = codes * len(part.words) + part.codes, shape * len(part.words)
+            _distinct, codes = np.unique(codes, return_inverse=True)
+            shape = len(_distinct)
+        _distinct, first = np.unique(codes, return_index=True)
+        texts = [part.words for part in parts]
+        named = [
+            SEPARATOR.join(words[part.codes[row]] for words, part in zip(texts, parts, strict=True))
+            for row in first.tolist()
+        ]
+        if len({*named}) < len(named):
+            again = next(n for n in range(len(named)) if named[n] in named[:n])
+            twins = [n for n, name in enumerate(named) if name == named[again]]
+            rows = np.isin(codes, twins)
+            rows &= codes != codes[int(np.argmax(rows))]
+            problem = (
+                f"'{named[again]}' could be two units, since values contain '{SEPARATOR}'; "
+                "rename one."
+            )
+            raise self.cells.refuse(problem, None, rows, code="ambiguous_unit")
+        # In the order of the file.
+        order = np.argsort(first, kind="stable")
+        number = np.empty(len(order), dtype=np.intp)
+        number[order] = np.arange(len(order))
+        return Words(number[codes], [named[n] for n in order.tolist()])
+
+    def texts(self, column: str) -> list[str]:
+        """Texts, which may be empty."""
+        return self.cells.words(column).to_list()
+
+    def categories(self, column: str) -> Words:
+        """Labels in words; those that look alike are noted, or merged on request."""
+        words = self.cells.words(column)
+        wrong = words.mask(lambda word: word.casefold() in INFINITIES)
+        if wrong.any():
+            text = words.words[words.codes[int(np.argmax(wrong))]]
+            problem = f"'{text}' is what programs write for no number. Leave such rows out."
+            raise self.cells.refuse(problem, column, wrong, code="no_label")
+        if self.reading.policies.categories == "as-written":
+            note_look_alikes(
+                self.report, words.words, what="categories", code="look_alike_categories"
+            )
+            return words
+        counts = np.bincount(words.codes, minlength=len(words.words))
+        merged = merged_categories(words.words, counts.tolist())
+        if merged:
+            n = sum(int(counts[at]) for at, word in enumerate(words.words) if word in merged)
+            pairs = ", ".join(f"'{a}' as '{b}'" for a, b in list(merged.items())[:MOST_VALUES])
+            self.report.note(
+                CodedText(f"{n:,} labels count as another category: {pairs}.", "merged_categories")
+            )
+        return merged_words(words.codes, [merged.get(word, word) for word in words.words])
+
+    def numbers(
+        self,
+        column: str,
+        *,
+        is_optional: bool = False,
+        is_counted: bool = True,
+        lowest: float | None = None,
+    ) -> Floats:
+        """Finite numbers; with `is_optional`, NaN if there is none, which is counted as missing."""
+        if is_optional and is_counted:
+            self._missing(column)
+        words = self.cells.words(column)
+        values = np.full(len(words.words), np.nan)
+        problems: dict[str, CodedText] = {}
+        n_commas = 0
+        for at, text in enumerate(words.words):
+            if is_optional and self.reading.policies.is_missing(text):
+                continue
+            if self.cells.has_decimal_commas and text.count(",") == 1 and "." not in text:
+                text, n_commas = text.replace(",", "."), n_commas + 1
+            value, problem = number_of(text, lowest)
+            values[at] = value
+            if problem is not None:
+                problems[words.words[at]] = problem
+        if problems:
+            wrong = words.mask(problems.__contains__)
+            text = words.words[words.codes[int(np.argmax(wrong))]]
+            raise self.cells.refuse(problems[text], column, wrong)
+        if n_commas:
+            text = f"The numbers of column '{column}' are written with decimal commas."
+            self.report.note(CodedText(text, "decimal_commas"))
+        return values[words.codes] if len(words.words) else np.empty(0)
+
+    def clusters(self, column: str, units: Words) -> Words:
+        """The cluster of each row; a unit in two clusters is refused."""
+        words = self.names(column, "clusters")
+        first = np.full(len(units.words), -1, dtype=np.intp)
+        _units, rows = np.unique(units.codes, return_index=True)
+        first[_units] = rows
+        differs = words.codes != words.codes[first[units.codes]]
+        if differs.any():
+            line = self.cells.line(int(first[units.codes[int(np.argmax(differs))]]))
+            raise self.cells.refuse(
+                f"differs from line {line} of the same item.", column, differs, code="differs"
+            )
+        return words
+
+
+WORDS_OF_TWO = frozenset({"yes", "no", "true", "false", "pass", "fail", "y", "n", "t", "f"})
+
+
+def number_of(text: str, lowest: float | None = None) -> tuple[float, CodedText | None]:
+    """A finite number, or NaN and why it is none."""
+    try:
+        value = float("" if "_" in text else text)
+    except ValueError:
+        problem = f"'{text[:40]}' is not a number."
+        if text.casefold() in WORDS_OF_TWO:
+            problem += " Write 1 and 0."
+        return math.nan, CodedText(problem, "not_number")
+    if not math.isfinite(value):
+        return math.nan, CodedText(f"'{text[:40]}' is not a finite number.", "not_finite")
+    if abs(value) > MOST:
+        return math.nan, CodedText(f"'{text[:40]}' is beyond {MOST:g}.", "out_of_range")
+    if lowest is not None and value < lowest:
+        problem = f"'{value:g}' is below zero. A ratio scale begins at zero."
+        return math.nan, CodedText(problem, "below_zero")
+    return value, None
+
+
+def open_table(path: Path, columns: Sequence[str], where: Where, reading: Reading) -> Table:
+    """The rows of a table with these columns that `where` chooses."""
+    cells = read_table(path)
+    reading.report.n_rows = len(cells)
+    reading.state_policies()
+    named = list(dict.fromkeys([*columns, *where]))
+    cells = flat_records(cells, named, reading)
+    cells.require(named)
+    table = Table(cells.only(named), reading)
+    table.choose(where)
+    return table
+
+
+def settle_outputs(
+    table: Table,
+    keys: Sequence[Words],
+    human: Floats,
+    scores: Mapping[str, Floats],
+    repeats: Repeats,
+) -> tuple[Floats, dict[str, Floats], Integers]:
+    """Of each output its human value, its scores by column, and its first row.
+
+    Several rows of one output are several annotators' values, whose mean counts. By default they
+    are refused if their scores differ.
+    """
+    if repeats != "refuse":
+        [human, *values], kept = settle_repeats(table, keys, [human, *scores.values()], repeats)
+        return human, dict(zip(scores, values, strict=True)), kept
+    codes = combined_codes(keys)
+    _keys, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    for column, values in scores.items():
+        known = values[first][inverse]
+        differs = (values != known) & ~(np.isnan(values) & np.isnan(known))
+        if differs.any():
+            line = table.cells.line(int(first[inverse[int(np.argmax(differs))]]))
+            raise table.cells.refuse(
+                f"line {line} has another value for the same item and system. Rows may repeat "
+                "them only for more human values of one output; --repeats chooses or averages.",
+                column,
+                differs,
+                code="differs",
+            )
+    kept = np.sort(first)
+    means = _means(human, inverse, len(first))[inverse[kept]]
+    return means, {column: values[kept] for column, values in scores.items()}, kept
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """The labels of a file, row by row; `values` are numbers where numbers were asked for."""
+
+    items: list[str]
+    annotators: list[str]
+    values: list[str] | list[float]
+    systems: list[str] | None = None
+    clusters: list[str] | None = None
+
+
+def read_labels(
+    path: Path,
+    columns: Columns,
+    *,
+    kind: Kind,
+    reading: Reading | None = None,
+    repeats: Repeats = "refuse",
+    has_systems: bool = False,
+    positive: str | None = None,
+) -> LabelTable:
+    """The labels of a file, one for each item and annotator, or TableRefused.
+
+    Values are texts, numbers, or amounts: numbers from zero; with `positive`, 1 for this value
+    and 0 for the other. `repeats` is the default policy. A system is a part of the item's name,
+    or with `has_systems` apart.
+    """
+    reading = reading or Reading()
+    with refusing_tables():
+        cells = read_table(path)
+        reading.report.n_rows = len(cells)
+        reading.state_policies(categories=kind == "text")
+        cells, columns = to_rows_per_label(cells, columns, reading, has_systems=has_systems)
+        table = Table(cells, reading)
+        table.choose(columns.where)
+        table.drop_missing(columns.value)
+        return _labels(table, columns, kind, reading.repeats(repeats), has_systems, positive)
+
+
+def _labels(
+    table: Table, columns: Columns, kind: Kind, repeats: Repeats, is_apart: bool, positive: Any
+) -> LabelTable:
+    units = table.units((*columns.item, *(() if is_apart else columns.system)))
+    annotators = table.names(columns.annotator[0], "annotators")
+    systems = table.names(columns.system[0], "systems") if is_apart and columns.system else None
+    clusters = None if columns.cluster is None else table.clusters(columns.cluster, units)
+    values: Any
+    if kind == "text" or positive is not None:
+        words = table.categories(columns.value)
+        values = words.take(words.words)
+        if positive is not None:
+            values = _binary(table, columns.value, words, positive)
+    else:
+        values = table.numbers(columns.value, lowest=0 if kind == "amount" else None)
+    keys = [units, *([systems] if systems else []), annotators]
+    [values], kept = settle_repeats(table, keys, [values], repeats)
+
+    def kept_texts(words: Words) -> list[str]:
+        return words.rows(kept).to_list()
+
+    return LabelTable(
+        items=kept_texts(units),
+        annotators=kept_texts(annotators),
+        values=values.tolist(),
+        systems=kept_texts(systems) if systems else None,
+        clusters=kept_texts(clusters) if clusters else None,
+    )
+
+
+def _binary(table: Table, column: str, words: Words, positive: str) -> Floats:
+    """1 for the value that counts as 1, and 0 for the one other value."""
+    if positive not in words.words:
+        known = ", ".join(f"'{word}'" for word in sorted(words.words)[:MOST_VALUES])
+        raise ImportRefused(
+            table.cells.path,
+            f"no row has '{positive}' here; there are {known}.",
+            field=column,
+            code="unknown_value",
+        )
+    others = [word for word in words.words if word != positive]
+    if len(others) > 1:
+        listed = ", ".join(f"'{word}'" for word in others[:MOST_VALUES])
+        problem = f"a binary scale has one other value than '{positive}'; there are {listed}."
+        raise ImportRefused(table.cells.path, problem, field=column, code="not_binary")
+    return np.asarray(words.mask(lambda word: word == positive), dtype=np.float64)
+
+
+def settle_repeats(
+    table: Table, keys: Sequence[Words], columns: Sequence[NDArray[Any]], repeats: Repeats
+) -> tuple[list[NDArray[Any]], Integers]:
+    """The values and the rows that count, one per key, unless repeats count themselves.
+
+    Numbers may be NaN, which no mean and no majority counts.
+    """
+    codes = combined_codes(keys)
+    kept = np.arange(len(codes))
+    _keys, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    if repeats == "count" or len(first) == len(codes):
+        return list(columns), kept
+    again = np.ones(len(codes), dtype=np.bool_)
+    again[first] = False
+    if repeats == "refuse":
+        raise _repeated(table, keys, again, int(first[inverse[int(np.argmax(again))]]))
+    if repeats in ("first", "last"):
+        chosen = ~again
+        if repeats == "last":
+            latest = np.zeros(len(first), dtype=np.intp)
+            latest[inverse] = kept
+            chosen = np.zeros(len(codes), dtype=np.bool_)
+            chosen[latest] = True
+        table.keep(chosen, REPEATED)
+        return [values[chosen] for values in columns], kept[chosen]
+    if repeats == "mean" and any(values.dtype == object for values in columns):
+        raise AnnotationError(
+            "--repeats mean needs numbers. For categories, choose first, last or majority.",
+            code="mean_of_categories",
+        )
+    kept = np.sort(first)
+    settle = _means if repeats == "mean" else _modes
+    settled = [settle(values, inverse, len(first))[inverse[kept]] for values in columns]
+    n = int(again.sum())
+    text = f"{n:,} repeated labels were averaged with the annotator's first label of the item."
+    if repeats == "majority":
+        text = f"{n:,} repeated labels were read with the annotator's first label of the item, and "
+        text += "the most frequent one counts."
+    table.report.note(CodedText(text, f"repeats_{repeats}"))
+    table.cells = table.cells.keep(~again)
+    return settled, kept
+
+
+def combined_codes(keys: Sequence[Words]) -> Integers:
+    """A number for each row that is equal for rows with equal keys."""
+    codes = keys[0].codes
+    for key in keys[1:]:
+        codes = codes * len(key.words) + key.codes
+    return codes
+
+
+def _means(values: Floats, groups: Integers, n: int) -> Floats:
+    """The mean of each group's numbers, or NaN if it has none."""
+    is_known = ~np.isnan(values)
+    counts = np.bincount(groups[is_known], minlength=n)
+    sums = np.bincount(groups[is_known], weights=values[is_known], minlength=n)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / counts)
+
+
+def _modes(values: NDArray[Any], groups: Integers, n: int) -> NDArray[Any]:
+    """The most frequent value of each group, the first in the file of equally frequent ones."""
+    members: list[list[Any]] = [[] for _ in range(n)]
+    for group, value in zip(groups.tolist(), values.tolist(), strict=True):
+        if value == value:  # not NaN
+            members[group].append(value)
+    modes = np.empty(n, dtype=values.dtype)
+    modes[:] = [most_frequent(each) if each else math.nan for each in members]
+    return modes
+
+
+def _repeated(table: Table, keys: Sequence[Words], again: Mask, first: int) -> ImportRefused:
+    row = int(np.argmax(again))
+    item, *others = (key.words[key.codes[row]] for key in keys)
+    of = f" of system '{others[0]}'" if len(others) > 1 else ""
+    who = f"annotator '{others[-1]}' labelled " if others else ""
+    return table.cells.refuse(
+        f"{who}item '{item}'{of} {'' if who else 'is '}on line {table.cells.line(first)} already. "
+        "If more columns distinguish the items, name each with --item; --where COLUMN=VALUE "
+        "chooses rows; --repeats chooses or averages labels.",
+        None,
+        again,
+        code="repeated_label",
+    )

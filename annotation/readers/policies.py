@@ -1,0 +1,142 @@
+"""Policies for reading the labels of a plain table."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.readers.report import ReadingReport
+from annotation.readers.rows import MISSING_WORDS
+from error_codes import CodedText
+
+Missing = Literal["words", "empty"]
+Repeats = Literal["refuse", "first", "last", "mean", "majority", "count"]
+Categories = Literal["as-written", "merged"]
+Difference = Literal["number", "unicode", "space", "case"]
+
+MOST_PAIRS = 5
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+SPACES = re.compile(r"\s+")
+PLAIN_NAME = re.compile(r"(?:0|[1-9][0-9]{0,14})")
+"""A whole number, which looks like no other whole number."""
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The choices for missing words, repeated labels and categories that look alike.
+
+    `repeats` is "" for the command's own default. A `shape` of "" is found from the file.
+    """
+
+    missing: Missing = "words"
+    repeats: Repeats | Literal[""] = ""
+    categories: Categories = "as-written"
+    shape: str = ""
+
+    def is_missing(self, text: str) -> bool:
+        """Whether a cell holds no label."""
+        return not text or (self.missing == "words" and text in MISSING_WORDS)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read, and the report of it."""
+
+    policies: Policies = field(default_factory=Policies)
+    report: ReadingReport = field(default_factory=ReadingReport)
+
+    def repeats(self, default: Repeats) -> Repeats:
+        """The policy for repeated labels, which the report states."""
+        chosen = self.policies.repeats or default
+        self.report.policies["repeats"] = chosen
+        return chosen
+
+    def state_policies(self, *, categories: bool = False) -> None:
+        """State the policies in force in the report."""
+        self.report.policies["missing"] = self.policies.missing
+        if categories:
+            self.report.policies["categories"] = self.policies.categories
+
+
+def look_alike_key(text: str) -> str | float:
+    """A key that is equal for texts that differ only as numbers, by Unicode form, space or case."""
+    if PLAIN_NAME.fullmatch(text) or NUMBER.fullmatch(text.strip()):
+        return float(text)
+    return SPACES.sub(" ", _visible(text)).strip().casefold()
+
+
+def _visible(text: str) -> str:
+    """One Unicode form, without characters that nobody sees, such as zero-width spaces."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text)
+    return "".join(each for each in text if unicodedata.category(each) != "Cf")
+
+
+def look_alikes(words: Iterable[str]) -> list[list[str]]:
+    """The groups of words that look alike, in the order of the words."""
+    groups: defaultdict[str | float, list[str]] = defaultdict(list)
+    for word in words:
+        groups[look_alike_key(word)].append(word)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def kind_of_difference(one: str, other: str) -> Difference:
+    """The difference between two words that look alike."""
+    if isinstance(look_alike_key(one), float):
+        return "number"
+    if SPACES.sub(" ", one).strip() == SPACES.sub(" ", other).strip():
+        return "space"
+    if SPACES.sub(" ", _visible(one)).strip() == SPACES.sub(" ", _visible(other)).strip():
+        return "unicode"
+    return "case"
+
+
+def note_look_alikes(report: ReadingReport, words: Sequence[str], *, what: str, code: str) -> None:
+    """Note the pairs of words that look alike, grouped by their difference."""
+    pairs: defaultdict[Difference, list[str]] = defaultdict(list)
+    for group in look_alikes(words):
+        for other in group[1:]:
+            pairs[kind_of_difference(group[0], other)].append(f"'{group[0]}'/'{other}'")
+    for difference, found in pairs.items():
+        shown = ", ".join(found[:MOST_PAIRS]) + (", …" if len(found) > MOST_PAIRS else "")
+        text = ngettext(
+            "%(n)s pair of %(what)s differs only %(how)s: %(pairs)s.",
+            "%(n)s pairs of %(what)s differ only %(how)s: %(pairs)s.",
+            len(found),
+        ) % {"n": f"{len(found):,}", "what": what, "how": _how(difference), "pairs": shown}
+        if code == "look_alike_categories":
+            text = f"{text} {_('--merge-categories counts them as one.')}"
+        report.note(CodedText(text, code))
+
+
+def _how(difference: Difference) -> str:
+    return {
+        "number": _("in how numbers are written"),
+        "unicode": _("by Unicode form"),
+        "space": _("by space"),
+        "case": _("by case"),
+    }[difference]
+
+
+def merged_categories(words: Sequence[str], counts: Sequence[int]) -> dict[str, str]:
+    """For each word that is merged into a more frequent one that looks alike, that one."""
+    number = dict(zip(words, counts, strict=True))
+    merged: dict[str, str] = {}
+    for group in look_alikes(words):
+        # The first of equally frequent ones.
+        kept = max(group, key=lambda word: number[word])
+        merged |= {word: kept for word in group if word != kept}
+    return merged
+
+
+def most_frequent(values: Sequence[Any]) -> Any:
+    """The most frequent value, the first in the file of equally frequent ones."""
+    return Counter(values).most_common(1)[0][0]

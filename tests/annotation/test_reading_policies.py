@@ -1,0 +1,283 @@
+"""Missing words, repeated labels and look-alike names in the commands that read plain tables.
+
+The files under `field` are made up after public bug reports; each folder is named after one.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from annotation.exceptions import AnnotationError, TableRefused
+from annotation.readers.columns import read_labels
+from annotation.readers.policies import Policies, Reading
+from annotation.readers.shapes import Columns
+from tests.annotation.importing import command_output
+from tests.codes import codes_of, refused, refused_naming
+
+FIELD = Path(__file__).parent / "field"
+LABELS = ("--item=item", "--annotator=who", "--value=label")
+NOMINAL = (*LABELS, "--level=nominal")
+COLUMNS = Columns(("item",), ("who",), "label")
+
+
+def answer(command: str, path: Path, *options: str) -> dict:
+    return json.loads(command_output(command, path, *options, "--json"))
+
+
+def alpha(found: dict) -> float:
+    [row] = [row for row in found["coefficients"] if row["name"] == "krippendorff_alpha"]
+    return row["value"]
+
+
+def note_codes(found: dict) -> list[str]:
+    return [note["code"] for note in found["reading"]["notes"]]
+
+
+def table(path: Path, *rows: str, header: str = "item,who,label") -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("NA", "N/A"),
+        ("na", "n/a"),
+        ("NaN", "NaN"),
+        ("nan", "nan"),
+        ("None", "None"),
+        ("null", "null"),
+        ("space", ""),
+        ("nbsp", ""),
+    ],
+)
+def test_missing_words_are_counted_and_named(tmp_path, name, word):
+    path = FIELD / "16-nan-texts" / f"nan_{name}.csv"
+    lines = path.read_text().splitlines()
+    rows = [line for line in lines[1:] if line.endswith((",yes", ",no"))]
+    found = answer("agreement", path, *NOMINAL)
+    reading = found.pop("reading")
+    without = answer("agreement", table(tmp_path / "without.csv", *rows), *NOMINAL)
+    assert without.pop("reading")["missing"] == {}
+    assert found == without
+    assert (reading["n_rows"], reading["n_used"]) == (36, len(rows))
+    assert reading["missing"] == {word: 36 - len(rows)}
+    [left_out] = reading["left_out"]
+    assert (left_out["code"], left_out["n"]) == ("missing_label", 36 - len(rows))
+    assert reading["policies"]["missing"] == "words"
+    kept = answer("agreement", path, *NOMINAL, "--missing=empty")
+    assert kept["reading"]["missing"] == ({} if word else {"": 36 - len(rows)})
+    assert kept["n_judgments"] == (36 if word else len(rows))
+
+
+def test_null_does_not_move_alpha(tmp_path):
+    """As in the factuality labels of xsum_hallucination_annotations, which have 33 NULL."""
+    rows = ("0,A,yes", "0,B,yes", "1,A,no", "1,B,no", "2,A,NA", "2,B,yes", "3,A,NULL", "3,B,no")
+    found = answer("agreement", table(tmp_path / "xsum.csv", *rows), *NOMINAL)
+    assert alpha(found) == 1
+    assert found["reading"]["missing"] == {"NA": 1, "NULL": 1}
+
+
+FAST_KRIPPENDORFF = """\
+* * * * * 3 4 1 2 1 1 3 3 * 3
+1 * 2 1 3 3 4 3 * * * * * * *
+* * 2 1 3 4 4 * 2 1 1 3 3 * 4"""
+
+
+@pytest.mark.parametrize(("level", "value"), [("nominal", 0.691), ("interval", 0.811)])
+def test_the_published_example_with_empty_cells(tmp_path, level, value):
+    """Krippendorff's example in the README of fast-krippendorff, a column per unit."""
+    lines = FAST_KRIPPENDORFF.replace("*", "").split("\n")
+    rows = [f"{who},{line.replace(' ', ',')}" for who, line in zip("ABC", lines, strict=True)]
+    header = ",".join(["who", *(f"u{n}" for n in range(15))])
+    path = table(tmp_path / "units.csv", *rows, header=header)
+    found = answer("agreement", path, "--annotator=who", f"--level={level}")
+    assert alpha(found) == pytest.approx(value, abs=5e-4)
+    assert found["reading"]["policies"]["shape"] == "items"
+    assert found["reading"]["missing"] == {"": FAST_KRIPPENDORFF.count("*")}
+    assert (found["reading"]["n_rows"], found["reading"]["n_used"]) == (3, 3)
+
+
+RATED = ("0,A,x,1", "0,B,x,2", "0,A,y,3", "0,B,y,", "1,A,x,2", "1,B,x,3", "1,A,y,4", "1,B,y,4")
+OUTPUTS = ("0,x,1,.1", "0,y,2,.2", "1,x,,.2", "1,y,3,.4", "2,x,2,.3", "2,y,4,.6")
+UNDER = ("--item=item", "--item=system", "--annotator=who", "--value=label")
+OF_SYSTEMS = (*LABELS, "--system=system")
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "rows", "header"),
+    [
+        ("agreement", (*UNDER, "--level=interval"), RATED, "item,who,system,label"),
+        ("aggregate", (*UNDER, "--method=mean"), RATED, "item,who,system,label"),
+        ("compare_systems", OF_SYSTEMS, RATED, "item,who,system,label"),
+        ("variance_components", OF_SYSTEMS, RATED, "item,who,system,label"),
+        ("alt_test", (*UNDER, "--judge=A"), RATED, "item,who,system,label"),
+        (
+            "correlate",
+            ("--item=item", "--system=system", "--human=human", "--metric=m"),
+            OUTPUTS,
+            "item,system,human,m",
+        ),
+        (
+            "prediction_powered",
+            ("--item=item", "--system=system", "--human=human", "--judge=m"),
+            OUTPUTS,
+            "item,system,human,m",
+        ),
+        (
+            "judge_drift",
+            ("--before=human", "--after=m", "--tolerance=9"),
+            OUTPUTS,
+            "item,system,human,m",
+        ),
+    ],
+)
+def test_every_command_skips_an_empty_cell_and_counts_it(tmp_path, command, options, rows, header):
+    path = table(tmp_path / "table.csv", *rows, header=header)
+    reading = answer(command, path, *options)["reading"]
+    assert (reading["n_rows"], reading["missing"]) == (len(rows), {"": 1})
+    text = command_output(command, path, *options)
+    assert reading["policies"]["missing"] in text.splitlines()[-1]
+    path.write_text(path.read_text().replace(",\n", ",NA\n").replace(",,", ",NA,"))
+    assert answer(command, path, *options)["reading"]["missing"] == {"NA": 1}
+
+
+REPEATED = ("0,A,1", "0,A,2", "0,A,2", "0,B,1", "1,A,3", "1,B,3")
+
+
+@pytest.mark.parametrize(
+    ("repeats", "value", "n_used"),
+    [("first", 1, 4), ("last", 2, 4), ("mean", 5 / 3, 6), ("majority", 2, 6)],
+)
+def test_one_of_the_repeated_labels_counts(tmp_path, repeats, value, n_used):
+    path = table(tmp_path / "repeats.csv", *REPEATED)
+    reading = Reading(Policies(repeats=repeats))
+    labels = read_labels(path, COLUMNS, kind="number", reading=reading)
+    assert list(zip(labels.items, labels.annotators, strict=True)) == [
+        ("0", "A"),
+        ("0", "B"),
+        ("1", "A"),
+        ("1", "B"),
+    ]
+    assert labels.values == [pytest.approx(value), 1, 3, 3]
+    report = reading.report
+    assert (report.n_rows, report.n_used) == (6, n_used)
+    assert report.policies["repeats"] == repeats
+    if n_used == 4:
+        assert report.left_out["repeated_label"].n == 2
+    else:
+        assert codes_of(report.notes) == [f"repeats_{repeats}"]
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("agreement", ("--level=nominal",)),
+        ("aggregate", ("--method=majority",)),
+        ("alt_test", ("--judge=A",)),
+        ("variance_components", ()),
+    ],
+)
+def test_repeated_labels_are_refused_by_default(tmp_path, command, options):
+    path = table(tmp_path / "repeats.csv", *REPEATED)
+    with refused(TableRefused, "repeated_label", line=3) as caught:
+        command_output(command, path, *LABELS, *options)
+    assert "line 2" in str(caught.value)
+    found = answer(command, path, *LABELS, *options, "--repeats=last")
+    assert found["reading"]["policies"]["repeats"] == "last"
+
+
+def test_categories_have_no_mean(tmp_path):
+    path = table(tmp_path / "repeats.csv", *REPEATED)
+    with refused(AnnotationError, "mean_of_categories"):
+        command_output("agreement", path, *NOMINAL, "--repeats=mean")
+
+
+def test_repeated_outputs_of_a_system_are_averaged_or_chosen(tmp_path):
+    rows = ("0,x,1,.1", "0,x,3,.3", "0,y,2,.5", "1,x,2,.2", "1,y,4,.1", "2,x,1,.4", "2,y,1,.3")
+    path = table(tmp_path / "outputs.csv", *rows, header="item,system,human,m")
+    options = ("--item=item", "--system=system", "--human=human", "--metric=m")
+    options += ("--level=pooled", "--coefficient=pearson")
+    with refused(TableRefused, "differs", line=3, field="m"):
+        command_output("correlate", path, *options)
+    for repeats, merged in (("first", "1,.1"), ("last", "3,.3"), ("mean", "2,.2")):
+        once = (f"0,x,{merged}", *rows[2:])
+        expected = answer(
+            "correlate",
+            table(tmp_path / "once.csv", *once, header="item,system,human,m"),
+            *options,
+        )["correlations"]
+        found = answer("correlate", path, *options, f"--repeats={repeats}")["correlations"]
+        assert found[0]["value"] == pytest.approx(expected[0]["value"])
+
+
+@pytest.mark.parametrize("name", ["case", "onefloat"])
+def test_categories_that_look_alike_are_noted_or_merged(name):
+    path = FIELD / "28-ids" / f"{name}.csv"
+    apart = answer("agreement", path, *NOMINAL)
+    assert note_codes(apart) == ["look_alike_categories"]
+    assert alpha(apart) < 0
+    merged = answer("agreement", path, *NOMINAL, "--merge-categories")
+    assert note_codes(merged) == ["merged_categories"]
+    assert alpha(merged) == 1
+    assert merged["reading"]["policies"]["categories"] == "merged"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Yes", "yes"), ("1", "1.0"), ("007", "7"), ("café", "cafe\u0301"), ("a b", "a  b")],
+)
+def test_the_more_frequent_spelling_is_kept(tmp_path, one, other):
+    rows = (f"0,A,{one}", f"0,B,{other}", f"1,A,{other}", f"1,B,{other}", "2,A,z", "2,B,z")
+    path = table(tmp_path / "labels.csv", *rows)
+    found = answer("aggregate", path, *LABELS, "--method=majority", "--merge-categories")
+    assert found["labels"] == {"0": other, "1": other, "2": "z"}
+    assert note_codes(answer("aggregate", path, *LABELS, "--method=majority")) == [
+        "look_alike_categories"
+    ]
+
+
+def test_names_that_look_alike_stay_apart_with_a_note():
+    found = answer("agreement", FIELD / "28-ids" / "ids.csv", *NOMINAL)
+    assert (found["n_items"], alpha(found)) == (12, 1)
+    assert {*note_codes(found)} == {"look_alike_items"}
+
+
+def test_a_missing_word_as_a_name_is_noted(tmp_path):
+    path = table(tmp_path / "names.csv", "0,NA,x", "0,B,x", "1,NA,y", "1,B,x")
+    found = answer("agreement", path, *NOMINAL)
+    assert (found["n_annotators"], note_codes(found)) == (2, ["missing_word_as_name"])
+
+
+def test_equal_faults_are_counted_in_one_error(tmp_path):
+    path = table(tmp_path / "labels.csv", "0,A,1", "0,B,many", "1,A,many", "1,B,few", "2,A,2")
+    with refused(TableRefused, "not_number", line=3, field="label") as caught:
+        command_output("agreement", path, *LABELS, "--level=interval")
+    assert all(named in str(caught.value) for named in ("'many'", "line 4", "line 5"))
+
+
+def test_rows_that_are_not_chosen_are_counted(tmp_path):
+    path = table(
+        tmp_path / "rounds.csv", "0,A,1,x", "0,B,1,x", "0,A,2,y", header="item,who,round,label"
+    )
+    reading = answer("agreement", path, *NOMINAL, "--where=round=1")["reading"]
+    assert (reading["n_rows"], reading["n_used"]) == (3, 2)
+    assert [(each["code"], each["n"]) for each in reading["left_out"]] == [("not_chosen", 1)]
+
+
+def test_a_binary_scale_in_words_needs_its_positive_value(tmp_path):
+    words = tuple(row.replace(",4", ",yes") for row in RATED if not row.endswith(","))
+    words = tuple(row if row.endswith("yes") else f"{row[:-1]}no" for row in words)
+    header = "item,who,system,label"
+    path = table(tmp_path / "words.csv", *words, header=header)
+    options = (*OF_SYSTEMS, "--scale=binary")
+    with refused(TableRefused, "not_number", field="label") as caught:
+        command_output("compare_systems", path, *options)
+    assert "--positive" in str(caught.value)
+    found = answer("compare_systems", path, *options, "--positive=yes")
+    numbers = tuple(row.replace("yes", "1").replace("no", "0") for row in words)
+    path = table(tmp_path / "numbers.csv", *numbers, header=header)
+    assert found == answer("compare_systems", path, *options)
+    with refused_naming(TableRefused, "'Yes'", "'no', 'yes'"):
+        command_output("compare_systems", path.with_name("words.csv"), *options, "--positive=Yes")
