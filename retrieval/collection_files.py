@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -26,14 +25,14 @@ from retrieval.exports.marks import is_simulated_name
 from retrieval.file_kinds import problem_of_table, problem_of_text, problem_of_vectors
 from retrieval.models import Collection, CollectionFile, FilePart
 from retrieval.models.files import NAME_LENGTH
+from retrieval.trec_layouts import decoded_start, find_layout, guess_kind, is_json
 
 if TYPE_CHECKING:
     from accounts.models import User
     from annotation.uploads import SentFile
 
 Kind = CollectionFile.Kind
-COLUMNS = {6: Kind.RUN, 4: Kind.QRELS}
-LINES_LOOKED_AT = 50
+KINDS = {"run": Kind.RUN, "qrels": Kind.QRELS, "qrels_jg": Kind.ASSESSORS}
 GZIP, ZIP = b"\x1f\x8b", b"PK"
 # A collection may hold so many of the largest files, and so many files of any size.
 MOST_LARGEST, MOST_FILES = 20, 1000
@@ -92,7 +91,7 @@ def _judges(kind: str, start: bytes, made_by: str) -> str:
     """Who judged: as the file says, or else as its sender does."""
     if kind not in (Kind.QRELS, Kind.ASSESSORS):
         return CollectionFile.MadeBy.PEOPLE
-    for cells in map(bytes.split, _unpacked_start(start).splitlines()):
+    for cells in map(bytes.split, _text_start(start).splitlines()):
         if len(cells) == 4 and is_simulated_name(cells[1].decode(errors="replace")):
             return CollectionFile.MadeBy.SIMULATED
     return made_by or CollectionFile.MadeBy.UNKNOWN
@@ -130,7 +129,7 @@ def _require_sort(kind: str, start: bytes) -> None:
     elif kind == Kind.AUDITED:
         return
     else:
-        start = _unpacked_start(start)
+        start = _text_start(start)
         problem = problem_of_text(start) or _problem_of_columns(kind, start)
     if problem:
         raise CollectionUnfit(problem[0].upper() + problem[1:], code="wrong_content")
@@ -138,7 +137,10 @@ def _require_sort(kind: str, start: bytes) -> None:
 
 def _problem_of_columns(kind: str, start: bytes) -> str:
     """That a file which is said to be a run has the columns of qrels, or the other way round."""
-    width = next(iter(_widths(start)), 0)
+    found = guess_kind(start)
+    if found is None or KINDS[found] == kind or is_json(start):
+        return ""
+    width = len(find_layout(start, found).columns)
     if kind == Kind.RUN and width == 4:
         return _(
             "it has four columns, as qrels have (topic iteration docno grade); a run has six. "
@@ -152,31 +154,21 @@ def _problem_of_columns(kind: str, start: bytes) -> str:
     return ""
 
 
-def _unpacked_start(start: bytes) -> bytes:
-    """The first bytes of a file, where it is compressed those of its content."""
-    if not start.startswith(GZIP):
-        return start
-    try:
-        return zlib.decompressobj(wbits=31).decompress(start, PART_BYTES)
-    except zlib.error:
-        return b""
-
-
-def _widths(start: bytes) -> list[int]:
-    """How many columns the first lines have, the commonest number first."""
-    lines = [line.split() for line in start.splitlines()[:LINES_LOOKED_AT]]
-    widths = Counter(len(cells) for cells in lines if cells and not cells[0].startswith(b"#"))
-    return [width for width, _n in widths.most_common()]
+def _text_start(start: bytes) -> bytes:
+    """The first bytes of a file's content in UTF-8, unpacked if it is compressed."""
+    if start.startswith(GZIP):
+        try:
+            start = zlib.decompressobj(wbits=31).decompress(start, PART_BYTES)
+        except zlib.error:
+            return b""
+    return decoded_start(start)
 
 
 def _kind_of(start: bytes) -> str:
-    """What a file's first lines say it is: a run has six columns, qrels four."""
-    start = _unpacked_start(start)
-    for width in _widths(start):
-        if width == 4 and _has_two_of_a_document(start):
-            return Kind.ASSESSORS
-        if width in COLUMNS:
-            return COLUMNS[width]
+    """What a file's first lines say it is."""
+    kind = guess_kind(_text_start(start))
+    if kind is not None:
+        return KINDS[kind]
     raise CollectionUnfit(
         _(
             "It is neither a run, of six columns (topic Q0 docno rank score tag), nor qrels, of "
@@ -184,17 +176,6 @@ def _kind_of(start: bytes) -> str:
         ),
         code="unknown_kind",
     )
-
-
-def _has_two_of_a_document(start: bytes) -> bool:
-    """Whether two assessors, who are named in column 2, graded the same document of a topic."""
-    assessor_of: dict[tuple[bytes, bytes], bytes] = {}
-    for cells in map(bytes.split, start.splitlines()):
-        if len(cells) == 4 and not cells[0].startswith(b"#"):
-            topic, assessor, document, _grade = cells
-            if assessor_of.setdefault((topic, document), assessor) != assessor:
-                return True
-    return False
 
 
 def free_name(

@@ -19,13 +19,16 @@ from pathlib import Path
 
 from error_codes import CodedError
 
+MOST_PLACES = 3
+"""Lines that are named of one fault."""
+
 
 class RetrievalError(CodedError):
     """Something a person can mend; its text says what and how."""
 
 
 class FileFaults(RetrievalError):
-    """All that is wrong with a file, in its order; the message lists the first of it.
+    """All that is wrong with a file, in its order; the message groups equal faults.
 
     The code is that of the first fault; `lines` and `codes` are those of all.
     """
@@ -37,17 +40,30 @@ class FileFaults(RetrievalError):
     ) -> None:
         self.path, self.faults = path, tuple(faults)
         name = path.name or str(path)
+        lines_of: dict[str, list[int | None]] = {}
+        for line, problem in self.faults:
+            lines_of.setdefault(problem, []).append(line)
         lines = [
-            f"{name}: {problem}" if line is None else f"Line {line} of {name}: {problem}"
-            for line, problem in self.faults[: self.MOST_LISTED]
+            f"{_place(lines, name)}: {problem}"
+            for problem, lines in list(lines_of.items())[: self.MOST_LISTED]
         ]
-        if (n_more := len(self.faults) - len(lines)) > 0:
+        if (n_more := len(lines_of) - len(lines)) > 0:
             lines.append(f"... and {n_more:,} more.")
         lines += [hint] if hint else []
         self.lines = [line for line, _problem in self.faults]
         self.codes = [getattr(problem, "code", "") for _line, problem in self.faults]
         code = next(iter(self.codes), "")
         super().__init__("\n".join([*lines, "Nothing was computed."]), code=code)
+
+
+def _place(lines: Sequence[int | None], name: str) -> str:
+    """The first three lines of a fault, and how many more have it."""
+    named = [f"{line}" for line in lines if line is not None]
+    if not named:
+        return name
+    more = f" and {len(named) - MOST_PLACES:,} more" if len(named) > MOST_PLACES else ""
+    noun = "Line" if len(named) == 1 else "Lines"
+    return f"{noun} {', '.join(named[:MOST_PLACES])}{more} of {name}"
 
 
 class NothingToAudit(RetrievalError):

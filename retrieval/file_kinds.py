@@ -26,8 +26,6 @@ def problem_of_text(start: bytes) -> str:
     """Why bytes are not the start of a text; empty where they are one."""
     if (noun := _noun(start)) is not None:
         return CodedText(_("it is {noun}, and not text.").format(noun=noun), code="not_text")
-    if start.startswith(UTF16):
-        return CodedText(_("it is text in UTF-16. Save it as UTF-8."), code="utf16")
     if _is_binary(start):
         text = _("it is not text: too much of it cannot be read as characters.")
         return CodedText(text, code="not_text")

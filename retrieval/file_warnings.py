@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from retrieval.pools.catalogue import Catalogue
-from retrieval.trec_files import Run, each_line
+from retrieval.trec_files import Run, each_row
 
 WARNINGS_KEPT = 20
 
@@ -17,15 +17,15 @@ def contradicting_lines(run: Run, most: int) -> Iterator[tuple[int, str]]:
     if not len(pairs):
         return
     positions = set(pairs.ravel().tolist())
-    lines = islice(each_line(run.path), max(positions) + 1)
-    cells = {at: line for at, line in enumerate(lines) if at in positions}
+    lines = islice(each_row(run.path, "run"), max(positions) + 1)
+    rows = {at: row for at, row in enumerate(lines) if at in positions}
     for at, before in pairs.tolist():
-        number, (topic, _q0, docno, rank, score, _tag) = cells[at]
-        _number, (_topic, _q0, other, other_rank, other_score, _tag) = cells[before]
+        (number, line), (_number, other) = rows[at], rows[before]
         yield (
             number,
-            f"document {docno} of topic {topic} has rank {rank} and score {score}, which is more "
-            f"than the {other_score} of {other} at rank {other_rank}.",
+            f"document {line['docno']} of topic {line['topic']} has rank {line['rank']} and score "
+            f"{line['score']}, which is more than the {other['score']} of {other['docno']} at rank "
+            f"{other['rank']}.",
         )
 
 

@@ -6,26 +6,25 @@ line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.trec_layouts import Layout
 from stats.arguments import Floats, Integers
 from stats.ranking.judged_lists import HIGHEST_GRADE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BlockKind = Literal["run", "qrels"]
-NAMES = {
-    "run": ("topic", "Q0", "docno", "rank", "value", "tag"),
-    "qrels": ("topic", "iteration", "docno", "value"),
-}
-NUMBERS = {"run": b"0123456789+-.eE", "qrels": b"0123456789-"}
-SPACE, TAB, LINE_END, HASH = b" \t\n#"
+NUMBERS = {"score": b"0123456789+-.eE", "grade": b"0123456789-", "rank": b"0123456789"}
+SPACE, TAB, LINE_END = b" \t\n"
+# What may be a comment: a line that begins with # and a gap.
+COMMENT = re.compile(rb"(?:^|\n)\s*#+\s")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -73,7 +72,7 @@ def columns_of(
     )
 
 
-def read_in_blocks(blocks: Iterable[bytes], kind: BlockKind) -> Columns | None:
+def read_in_blocks(blocks: Iterable[bytes], layout: Layout) -> Columns | None:
     """All columns, or None where a line must be looked at by itself."""
     topics: list[Any] = []
     documents: list[Any] = []
@@ -81,15 +80,17 @@ def read_in_blocks(blocks: Iterable[bytes], kind: BlockKind) -> Columns | None:
     ranks: list[Floats] = [np.empty(0)]
     tags: set[str] = set()
     for block in blocks:
-        table = _table(block, kind)
-        numbers = None if table is None else _numbers(table["value"].chunks, kind)
+        table = _table(block, layout)
+        numbers = None if table is None else _numbers(table, layout)
         if table is None or numbers is None:
             return None
         topics += table["topic"].chunks
         documents += table["docno"].chunks
         values.append(numbers)
-        if kind == "run":
-            ranks.append(_ranks(table["rank"]))
+        if layout.kind == "run":
+            has_ranks = layout.value_column == "score" and "rank" in layout.columns
+            ranks.append(_ranks(table["rank"]) if has_ranks else np.full(len(table), np.nan))
+        if "tag" in layout.columns:
             tags |= {tag for part in table["tag"].chunks for tag in part.dictionary.to_pylist()}
     if not values:
         return None
@@ -99,8 +100,8 @@ def read_in_blocks(blocks: Iterable[bytes], kind: BlockKind) -> Columns | None:
     return None if columns.has_a_pair_twice() else columns
 
 
-def _table(block: bytes, kind: BlockKind) -> pa.Table | None:
-    """The columns of a block whose every line has as many as the format says."""
+def _table(block: bytes, layout: Layout) -> pa.Table | None:
+    """The columns of a block whose every line has as many as the layout says."""
     # Loads an engine that pages without files do without.
     import pyarrow as pa
     from pyarrow import csv
@@ -109,26 +110,28 @@ def _table(block: bytes, kind: BlockKind) -> pa.Table | None:
         return None
     text, delimiter = single
     coded = pa.dictionary(pa.int32(), pa.string())
-    types = {"topic": coded, "docno": coded, "value": pa.string(), "tag": coded}
-    wanted = [name for name in NAMES[kind] if name in (*types, "rank")]
+    types = {"topic": coded, "docno": coded, "tag": coded}
+    if layout.value_column:
+        types[layout.value_column] = pa.string()
+    wanted = [name for name in layout.columns if name in (*types, "rank")]
 
     def read(type_of_rank: pa.DataType) -> pa.Table:
         return csv.read_csv(
             pa.py_buffer(text),
             read_options=csv.ReadOptions(
-                column_names=NAMES[kind], use_threads=False, block_size=len(text) + 1
+                column_names=layout.columns, use_threads=False, block_size=len(text) + 1
             ),
             parse_options=csv.ParseOptions(
                 delimiter=delimiter, quote_char=False, ignore_empty_lines=False
             ),
             convert_options=csv.ConvertOptions(
                 include_columns=wanted,
-                column_types=types | {"rank": type_of_rank},
+                column_types={"rank": type_of_rank} | types,
                 strings_can_be_null=False,
             ),
         )
 
-    # Nothing is ordered by ranks, which may be anything.
+    # Nothing is ordered by ranks if there are scores: they may be anything.
     for type_of_rank in (pa.int64(), pa.string()):
         try:
             return read(type_of_rank)
@@ -140,37 +143,33 @@ def _table(block: bytes, kind: BlockKind) -> pa.Table | None:
 def _single_spaced(block: bytes) -> tuple[bytes, str] | None:
     """The lines with one space, or one tab, between columns; None where one is unusual.
 
-    Unusual are comments, NUL, byte order marks and what is not UTF-8.
+    Unusual are comments, NUL, byte order marks, tabs next to spaces, and what is not UTF-8.
     """
     if b"\0" in block or BYTE_ORDER_MARK in block or not _is_utf8(block):
         return None
     block = block.replace(b"\r\n", b"\n") if b"\r" in block else block
-    codes = np.frombuffer(block, np.uint8)
-    if b"#" in block and _begins_a_line(codes, HASH):
+    if b"#" in block and COMMENT.search(block):
         return None
+    codes = np.frombuffer(block, np.uint8)
     if (delimiter := _delimiter(codes)) is not None:
         return block, delimiter
-    lines = (b" ".join(line.split()) for line in block.split(b"\n"))
-    text = b"\n".join(line for line in lines if line)
-    return (text, " ") if text and not _begins_a_line(np.frombuffer(text, np.uint8), HASH) else None
+    if b"\t" in block:
+        return None
+    text = b"\n".join(b" ".join(line.split()) for line in block.split(b"\n") if line.strip())
+    return (text, " ") if text else None
 
 
 def _delimiter(codes: NDArray[np.uint8]) -> str | None:
-    """What stands once between any two columns and nowhere else."""
+    """What stands once between any two columns and nowhere else: tabs, if there are any."""
     is_white = codes <= SPACE
     if is_white[0] or (is_white[1:] & is_white[:-1]).any():
         return None
     others = codes[is_white]
     others = others[others != LINE_END]
-    for code in (SPACE, TAB):
-        if (others == code).all():
-            return chr(code)
-    return None
-
-
-def _begins_a_line(codes: NDArray[np.uint8], code: int) -> bool:
-    after = codes[1:][codes[:-1] == LINE_END]
-    return bool(codes[0] == code or (after == code).any())
+    is_tab = others == TAB
+    if not (is_tab | (others == SPACE)).all():
+        return None
+    return "\t" if is_tab.any() else " "
 
 
 def _is_utf8(block: bytes) -> bool:
@@ -183,22 +182,25 @@ def _is_utf8(block: bytes) -> bool:
     return True
 
 
-def _numbers(parts: Sequence[Any], kind: BlockKind) -> Floats | None:
-    """Scores or grades that are written as the format says; None where one is not."""
+def _numbers(table: pa.Table, layout: Layout) -> Floats | None:
+    """Scores, grades or ranks that are written as the layout says; None where one is not."""
     import pyarrow as pa
 
+    name = layout.value_column
+    if not name:
+        return np.ones(len(table))
     columns = []
-    for part in parts:
-        if bytes(part.buffers()[2]).translate(None, NUMBERS[kind]):
+    for part in table[name].chunks:
+        if bytes(part.buffers()[2]).translate(None, NUMBERS[name]):
             return None
         try:
-            numbers = part.cast(pa.float64() if kind == "run" else pa.int64())
+            numbers = part.cast(pa.float64() if name == "score" else pa.int64())
         except pa.ArrowInvalid:
             return None
         columns.append(numbers.to_numpy(zero_copy_only=False).astype(np.float64))
     values = np.concatenate(columns)
-    is_grade = kind == "run" or bool((np.abs(values) <= HIGHEST_GRADE).all())
-    return values if is_grade else None
+    highest = HIGHEST_GRADE if name == "grade" else np.finfo(float).max
+    return values if bool((np.abs(values) <= highest).all()) else None
 
 
 def _ranks(column: Any) -> Floats:

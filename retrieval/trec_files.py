@@ -1,4 +1,4 @@
-"""Runs and qrels in TREC's formats: white space between columns, `#` before comments.
+"""Runs and qrels: TREC's columns, MS MARCO's, BEIR's table, and JSON.
 
 What trec_eval or a library would silently misread is refused, with file and line. A file is read
 in blocks (`trec_blocks`); where anything in it is unusual, line by line, which says what and where.
@@ -6,41 +6,45 @@ in blocks (`trec_blocks`); where anything in it is unusual, line by line, which 
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from math import isnan, nan
+from math import isinf, isnan, nan
 from pathlib import Path
-from typing import IO, Any, Literal
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import numpy as np
 
+from annotation.readers.report import ReadingReport
 from error_codes import CodedText
+from presentation.counts import count_of
 from presentation.files import plain_file, reason_of
 from retrieval.exceptions import TrecFileFaults
 from retrieval.exports.marks import SIMULATED
 from retrieval.file_kinds import LOOKED_AT, problem_of_text
 from retrieval.run_ranks import contradicting
-from retrieval.trec_blocks import BYTE_ORDER_MARK, BlockKind, Columns, columns_of, read_in_blocks
+from retrieval.trec_blocks import BYTE_ORDER_MARK, Columns, columns_of, read_in_blocks
+from retrieval.trec_json import Named, each_record
+from retrieval.trec_layouts import TREC, UTF16, FileKind, Layout, find_layout, guess_kind
 from stats.arguments import Floats, Integers
 from stats.ranking.judged_lists import HIGHEST_GRADE, LOWEST_GRADE, in_single_precision
 
-FileKind = Literal["run", "qrels", "qrels_jg"]
-RUN_COLUMNS = ("topic", "Q0", "docno", "rank", "score", "tag")
 ASSESSORS_HINT = (
     "If column 2 names assessors, merge their grades first (merge_assessors), or compare them "
     "(compare_qrels --assessors)."
 )
-QREL_COLUMNS = ("topic", "iteration", "docno", "grade")
 INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
-WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-MARKED = re.compile(rf"\s*[^\s#]\S*\s+{SIMULATED}(?:-\S*)?\s".encode())
+WHOLE = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
+MARKED = re.compile(rf"\s*\S+\s+{SIMULATED}(?:-\S*)?\s".encode())
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.I)
 BLOCK_BYTES = 32 * 1024**2
+STARTS_LOOKED_AT = 64 * 1024
 MOST_BYTES = 16 * 1024**3
 """Of a file, unpacked: lists of a thousand documents for 300,000 topics."""
 LONGEST_LINE = 1024**2
@@ -73,6 +77,8 @@ class Run:
     contradicting : ndarray of int, shape (n, 2)
         Lines whose rank is worse and whose score is greater than those of another line, and that
         other line.
+    reading : ReadingReport
+        What was read of the file, and what was left out.
     """
 
     path: Path
@@ -84,6 +90,7 @@ class Run:
     score: Floats
     n_infinite: int = 0
     contradicting: Integers = field(default_factory=lambda: np.empty((0, 2), dtype=np.intp))
+    reading: ReadingReport = field(default_factory=ReadingReport)
 
 
 @dataclass(frozen=True)
@@ -100,46 +107,52 @@ class RelevanceGrades:
     topic: Integers
     document: Integers
     grade: Integers
+    reading: ReadingReport = field(default_factory=ReadingReport)
 
 
 def read_run(path: Path) -> Run:
     """A run, plain or compressed with gzip, or TrecFileFaults, which name each line."""
-    read = _read(path, "run")
+    read, layout, reading = _read(path, "run")
     tag = next(iter(read.tags)) if len(read.tags) == 1 else ""
-    columns = read.topics, read.documents, read.topic, read.document, read.value
+    # The first rank is the best.
+    score = 0 - read.value if layout.value_column == "rank" else read.value
+    columns = read.topics, read.documents, read.topic, read.document, score
     return Run(
         path,
         tag,
         *columns,
-        n_infinite=int(np.isinf(in_single_precision(read.value)).sum()),
-        contradicting=contradicting(read.topic, read.rank, read.value),
+        n_infinite=int(np.isinf(in_single_precision(score)).sum()),
+        contradicting=contradicting(read.topic, read.rank, score),
+        reading=reading,
     )
 
 
 def read_qrels(path: Path) -> RelevanceGrades:
     """Qrels, plain or compressed with gzip, or TrecFileFaults, which name each line."""
-    return _as_grades(path, _read(path, "qrels"))
+    read, _layout, reading = _read(path, "qrels")
+    return _as_grades(path, read, reading)
 
 
 def has_simulated_mark(path: Path) -> bool:
     """Whether any line of qrels that can be read has the mark of simulated answers."""
-    with _opened(path) as file:
+    with _readable(path) as file:
         return any(MARKED.match(line) for line in file)
 
 
-def _as_grades(path: Path, read: Columns) -> RelevanceGrades:
+def _as_grades(path: Path, read: Columns, reading: ReadingReport) -> RelevanceGrades:
     grade = read.value.astype(np.intp)
-    return RelevanceGrades(path, read.topics, read.documents, read.topic, read.document, grade)
+    columns = read.topics, read.documents, read.topic, read.document, grade
+    return RelevanceGrades(path, *columns, reading)
 
 
 def read_assessors(path: Path) -> dict[str, RelevanceGrades]:
-    """Each assessor's qrels of a file that names the assessor in column 2 (qrels_jg)."""
-    try:
-        _require_text(path)
-        with _opened(path) as file:
-            lines = _lines_of(path, file, "qrels_jg")
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
+    """Each assessor's qrels of a file that names the assessor in column 2 (qrels_jg).
+
+    All have the report of the whole file.
+    """
+    with _readable(path) as file:
+        layout = _layout(path, file, "qrels_jg")
+        lines = _lines_of(path, file, layout)
     rows: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
     for (topic, document, *assessor), grade in zip(lines.line_of_pair, lines.values, strict=True):
         rows[assessor[0]].append((topic, document, int(grade)))
@@ -149,44 +162,80 @@ def read_assessors(path: Path) -> dict[str, RelevanceGrades]:
             f"all lines have {name} in column 2, which names the assessor.", code="one_assessor"
         )
         raise TrecFileFaults(path, [(None, problem)])
-    return {assessor: _grades_of(path, rows[assessor]) for assessor in sorted(rows)}
+    reading = lines.report()
+    return {assessor: _grades_of(path, rows[assessor], reading) for assessor in sorted(rows)}
 
 
-def _grades_of(path: Path, rows: Sequence[tuple[str, str, int]]) -> RelevanceGrades:
+def _grades_of(
+    path: Path, rows: Sequence[tuple[str, str, int]], reading: ReadingReport
+) -> RelevanceGrades:
     topics, documents, grades = zip(*rows, strict=True)
-    return _as_grades(path, columns_of(topics, documents, grades))
+    return _as_grades(path, columns_of(topics, documents, grades), reading)
 
 
-def each_line(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a file with their numbers, as cells; comments and empty lines are left out.
+def each_row(path: Path, kind: FileKind) -> Iterator[tuple[int, dict[str, str]]]:
+    """The lines of data with their numbers, by column; JSON has no lines.
 
     Nothing of them is checked, and what is not UTF-8 is replaced.
     """
-    try:
-        with _opened(path) as file:
-            for number, line in _each_line(path, file):
-                cells = [cell.decode(errors="replace") for cell in line.split()]
-                if cells and not cells[0].startswith("#"):
-                    yield number, cells
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
+    with _readable(path) as file:
+        layout = _layout(path, file, kind)
+        for number, line in () if layout.is_json else _each_line(path, file):
+            cells = layout.split(line)
+            if cells and number != layout.header_line and not layout.is_comment(cells):
+                texts = (cell.decode(errors="replace") for cell in cells)
+                yield number, dict(zip(layout.columns, texts, strict=False))
 
 
-def _read(path: Path, kind: BlockKind) -> Columns:
-    try:
-        _require_text(path)
-        with _opened(path) as file:
-            columns = read_in_blocks(_blocks(path, file), kind)
-        if columns is None:
-            with _opened(path) as file:
-                lines = _lines_of(path, file, kind)
-                topics, documents = zip(*lines.line_of_pair, strict=True)
-                columns = columns_of(
-                    topics, documents, lines.values, tags=lines.tags, ranks=lines.ranks
-                )
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
-    return columns
+def kind_of_file(path: Path) -> FileKind | None:
+    """What a file's first lines say it is; None if they are neither of a run nor of qrels."""
+    with _readable(path) as file:
+        return guess_kind(file.read(STARTS_LOOKED_AT))
+
+
+def _read(path: Path, kind: FileKind) -> tuple[Columns, Layout, ReadingReport]:
+    with _readable(path) as file:
+        begin = file.tell()
+        layout = _layout(path, file, kind)
+        columns = None
+        if not layout.is_json:
+            columns = read_in_blocks(_blocks(path, file, layout), layout)
+        if columns is not None:
+            return columns, layout, _report(layout, len(columns.value))
+        file.seek(begin)
+        lines = _lines_of(path, file, layout)
+    topics, documents = zip(*lines.line_of_pair, strict=True)
+    columns = columns_of(topics, documents, lines.values, tags=lines.tags, ranks=lines.ranks)
+    return columns, layout, lines.report()
+
+
+def _layout(path: Path, file: IO[bytes], kind: FileKind) -> Layout:
+    """The layout of a file; a picture or a workbook is refused in one sentence."""
+    begin = file.tell()
+    start = file.read(STARTS_LOOKED_AT)
+    file.seek(begin)
+    if problem := problem_of_text(start[:LOOKED_AT]):
+        raise TrecFileFaults(path, [(None, problem)])
+    return find_layout(start, kind)
+
+
+def _report(layout: Layout, n_rows: int) -> ReadingReport:
+    """What a layout says of a file, with the number of rows."""
+    reading = ReadingReport(n_rows=n_rows)
+    if layout.header_line:
+        names = ", ".join(layout.columns)
+        text = f"Line {layout.header_line} is a header: {names}."
+        reading.note(CodedText(text, code="header_row"))
+    elif layout.value_column == "rank":
+        text = "The file has ranks without scores, as of MS MARCO: the first rank is the best."
+        reading.note(CodedText(text, code="ranks_without_scores"))
+    elif not layout.is_json and layout.columns != TREC[layout.kind]:
+        text = f"The columns are read as {', '.join(layout.columns)}."
+        reading.note(CodedText(text, code="columns_guessed"))
+    if not layout.value_column:
+        text = "The file has pairs without grades, as of MS MARCO: each has the grade 1."
+        reading.note(CodedText(text, code="pairs_without_grades"))
+    return reading
 
 
 def _unreadable(path: Path, error: Exception) -> TrecFileFaults:
@@ -197,47 +246,54 @@ def _unreadable(path: Path, error: Exception) -> TrecFileFaults:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, what gzip compressed unpacked, after a mark of their order."""
-    with plain_file(path).open("rb") as plain:
-        is_compressed = plain.read(2) == b"\x1f\x8b"
-        plain.seek(0)
-        file: Any = gzip.GzipFile(fileobj=plain) if is_compressed else plain
-        if file.read(3) != BYTE_ORDER_MARK:
-            file.seek(0)
-        yield file
+def _readable(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file as UTF-8, unpacked, after a byte order mark."""
+    try:
+        with ExitStack() as files:
+            plain = files.enter_context(plain_file(path).open("rb"))
+            is_compressed = plain.read(2) == b"\x1f\x8b"
+            plain.seek(0)
+            file: Any = gzip.GzipFile(fileobj=plain) if is_compressed else plain
+            start = file.read(3)
+            if start != BYTE_ORDER_MARK:
+                file.seek(0)
+            if start.startswith(UTF16):
+                copy = files.enter_context(TemporaryFile())
+                _copy_as_utf8(path, file, "utf-16", copy)
+                file = copy
+            yield file
+    except (OSError, EOFError, zlib.error, UnicodeError) as error:
+        raise _unreadable(path, error) from None
 
 
-def _require_text(path: Path) -> None:
-    """Refuse a picture or a workbook in one sentence, before each of its lines is."""
-    with _opened(path) as file:
-        problem = problem_of_text(file.read(LOOKED_AT))
-    if problem:
+def _copy_as_utf8(path: Path, file: IO[bytes], encoding: str, copy: IO[bytes]) -> None:
+    parts = iter(lambda: file.read(LONGEST_LINE), b"")
+    for text in codecs.iterdecode(parts, encoding):
+        _require_size(path, copy.tell())
+        copy.write(text.encode())
+    copy.seek(0)
+
+
+def _require_size(path: Path, n_bytes: int) -> None:
+    if n_bytes > MOST_BYTES:
+        size = f"{MOST_BYTES // 1024**3} GB"
+        problem = CodedText(f"it is larger than {size}. Split it by topic.", code="too_large")
         raise TrecFileFaults(path, [(None, problem)])
 
 
-def _blocks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+def _blocks(path: Path, file: IO[bytes], layout: Layout) -> Iterator[bytes]:
     """The file's bytes in blocks of whole lines, none of which is too long."""
     n_bytes, n_lines = 0, 0
+    if layout.header_line == 1:
+        n_lines, _header = 1, file.readline(LONGEST_LINE)
     while block := file.read(BLOCK_BYTES):
         block += file.readline(LONGEST_LINE + 1)
         if (start := _long_line(block)) is not None:
             line = n_lines + block.count(b"\n", 0, start) + 1
             raise TrecFileFaults(path, [(line, TOO_LONG)])
         n_lines += block.count(b"\n")
-        if (n_bytes := n_bytes + len(block)) > MOST_BYTES:
-            size = f"{MOST_BYTES // 1024**3} GB"
-            raise TrecFileFaults(
-                path,
-                [
-                    (
-                        None,
-                        CodedText(
-                            f"it is larger than {size}. Split it by topic.", code="too_large"
-                        ),
-                    )
-                ],
-            )
+        n_bytes += len(block)
+        _require_size(path, n_bytes)
         yield block
 
 
@@ -262,16 +318,23 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _lines_of(path: Path, file: IO[bytes], kind: FileKind) -> _Lines:
+def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
     """The lines of a file that can be used, or TrecFileFaults, which name each that cannot."""
-    lines, faults = _Lines(kind), []
-    for number, line in _each_line(path, file):
-        if (problem := lines.take(number, line)) is not None:
-            faults.append((number, problem))
-            if len(faults) == MOST_FAULTS:
-                break
+    lines, faults = _Lines(layout), []
+    if layout.is_json:
+        for number, (place, named) in enumerate(each_record(path, file, layout.kind), 1):
+            if (problem := lines.take_named(number, named)) is not None:
+                faults.append((None, CodedText(f"{place}: {problem}", problem.code)))
+                if len(faults) == MOST_FAULTS:
+                    break
+    else:
+        for number, line in _each_line(path, file):
+            if (problem := lines.take(number, line)) is not None:
+                faults.append((number, problem))
+                if len(faults) == MOST_FAULTS:
+                    break
     if faults:
-        names_assessors = kind == "qrels" and lines.has_repeats and len(lines.iterations) > 1
+        names_assessors = layout.kind == "qrels" and lines.has_repeats and len(lines.iterations) > 1
         raise TrecFileFaults(path, faults, ASSESSORS_HINT if names_assessors else "")
     if not lines.values:
         raise TrecFileFaults(
@@ -283,38 +346,66 @@ def _lines_of(path: Path, file: IO[bytes], kind: FileKind) -> _Lines:
 class _Lines:
     """The lines of a file, read one by one; each that cannot be used gives its reason."""
 
-    def __init__(self, kind: FileKind) -> None:
-        self.columns = RUN_COLUMNS if kind == "run" else QREL_COLUMNS
-        kind_of_file = "a run" if kind == "run" else "qrels"
-        columns = f"{len(self.columns)} columns: {' '.join(self.columns)}"
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        kind_of_file = "a run" if layout.kind == "run" else "qrels"
+        columns = f"{len(layout.columns)} columns: {' '.join(layout.columns)}"
         self.form = f"A line of {kind_of_file} has {columns}."
-        self.key = ("topic", "docno", *(["iteration"] if kind == "qrels_jg" else []))
+        self.key = ("topic", "docno", *(["iteration"] if layout.kind == "qrels_jg" else []))
         self.line_of_pair: dict[tuple[str, ...], int] = {}
         self.values: list[float] = []
         self.tags: set[str] = set()
         self.iterations: set[str] = set()
         self.has_repeats = False
         self.ranks: list[float] = []
+        self.comments = ReadingReport()
+        self.n_decimal = 0
 
-    def take(self, number: int, line: bytes) -> str | None:
+    def report(self) -> ReadingReport:
+        """What was read, and what was left out."""
+        reading = _report(self.layout, len(self.values) + self.comments.n_rows)
+        reading.left_out = self.comments.left_out
+        if self.n_decimal:
+            text = (
+                f"{count_of(self.n_decimal, 'grade')} with decimals, such as 1.0: read as whole "
+                "numbers."
+            )
+            reading.note(CodedText(text, code="decimal_grades"))
+        return reading
+
+    def take(self, number: int, line: bytes) -> CodedText | None:
         """Keep a line's values, or say what is wrong with it."""
+        cells = self.layout.split(line)
+        if not cells or number == self.layout.header_line:
+            return None
+        if self.layout.is_comment(cells):
+            self.comments.n_rows += 1
+            reason = "the line begins with # and does not have all columns: a comment"
+            self.comments.leave_out(CodedText(reason, "comment"), f"line {number}")
+            return None
         try:
-            cells = [cell.decode() for cell in line.split()]
+            texts = [cell.decode() for cell in cells]
         except UnicodeDecodeError:
             return CodedText("it is not UTF-8. Save the file as UTF-8.", code="not_utf8")
-        if not cells or cells[0].startswith("#"):
-            return None
-        if b"\0" in line:
+        if len(texts) != len(self.layout.columns):
+            return CodedText(f"it has {len(texts)} columns. {self.form}", code="columns")
+        return self.take_named(number, dict(zip(self.layout.columns, texts, strict=True)))
+
+    def take_named(self, number: int, named: Named) -> CodedText | None:
+        """Keep the values of a line or record, or say what is wrong with it."""
+        names = named["topic"], named["docno"]
+        if "\0" in "".join(named.values()):
             return CodedText("it holds a NUL character.", code="nul")
-        if cells[0].startswith(BYTE_ORDER_MARK.decode()):
+        if not all(names):
+            return CodedText("its topic or its document is empty.", code="no_name")
+        if any("\ud800" <= character <= "\udfff" for character in "".join(names)):
+            return CodedText("a name has half of a pair of UTF-16.", code="not_utf8")
+        if names[0].startswith(BYTE_ORDER_MARK.decode()):
             return CodedText(
                 "a byte order mark is before its topic, as where files were joined. Remove it.",
                 code="byte_order_mark",
             )
-        if len(cells) != len(self.columns):
-            return CodedText(f"it has {len(cells)} columns. {self.form}", code="columns")
-        named = dict(zip(self.columns, cells, strict=True))
-        problem, value = _number(named)
+        problem, value = self._number(named)
         if problem is not None:
             return problem
         pair = tuple(named[column] for column in self.key)
@@ -325,43 +416,56 @@ class _Lines:
             self.has_repeats = True
             topic, document, *assessor = map(_quoted, pair)
             by = f" by {assessor[0]}" if assessor else ""
+            noun = "pair" if self.layout.is_json else "line"
             return CodedText(
-                f"document {document} of topic {topic}{by} is in line {first} already. "
+                f"document {document} of topic {topic}{by} is in {noun} {first} already. "
                 "Keep one of the two.",
                 code="twice",
             )
         self.values.append(value)
-        if "tag" in named:
-            self.tags.add(named["tag"])
-            self.ranks.append(float(named["rank"]) if INTEGER.fullmatch(named["rank"]) else nan)
+        if self.layout.kind == "run":
+            self.tags.add(named.get("tag", ""))
+            rank = named.get("rank", "") if self.layout.value_column == "score" else ""
+            self.ranks.append(float(rank) if INTEGER.fullmatch(rank) else nan)
         return None
 
+    def _number(self, named: Named) -> tuple[CodedText | None, float]:
+        """What is wrong with a line's score, rank or grade, and its value where nothing is."""
+        if not self.layout.value_column:
+            return None, 1
+        text = named[self.layout.value_column]
+        if self.layout.value_column == "grade":
+            return self._grade(text)
+        if self.layout.value_column == "rank":
+            if not INTEGER.fullmatch(text):
+                problem = f"the rank {_quoted(text)} is not a whole number."
+                return CodedText(problem, code="rank"), 0
+            return None, int(text)
+        if not NUMBER.fullmatch(text):
+            point = " Write a decimal point, and no comma." if "," in text else ""
+            problem = f"the score {_quoted(text)} is not a number.{point}"
+            return CodedText(problem, code="score"), 0
+        if isnan(score := float(text)):
+            problem = "the score is NaN, which has no place in an order."
+            return CodedText(problem, code="score_nan"), 0
+        if isinf(score) and "inf" not in text.lower():
+            problem = f"the score {_quoted(text)} is beyond the range of 64-bit floats."
+            return CodedText(problem, code="score_range"), 0
+        return None, score
 
-def _number(named: dict[str, str]) -> tuple[str | None, float]:
-    """What is wrong with a line's score or grade, and its value where nothing is."""
-    if "grade" in named:
-        text = named["grade"]
-        if WHOLE.fullmatch(text) and not INTEGER.fullmatch(text):
-            # too long to be read as a number, and too large to be a grade
-            return _out_of_range(text), 0
-        if not INTEGER.fullmatch(text):
-            return CodedText(f"the grade {_quoted(text)} is not a whole number.", code="grade"), 0
-        if not LOWEST_GRADE <= int(text) <= HIGHEST_GRADE:
-            return _out_of_range(text), 0
-        return None, int(text)
-    text = named["score"]
-    if not NUMBER.fullmatch(text):
-        return CodedText(f"the score {_quoted(text)} is not a number.", code="score"), 0
-    if isnan(score := float(text)):
-        return CodedText("the score is NaN, which has no place in an order.", code="score_nan"), 0
-    return None, score
-
-
-def _out_of_range(text: str) -> str:
-    return CodedText(
-        f"the grade {_quoted(text)} is not between {LOWEST_GRADE} and {HIGHEST_GRADE}.",
-        code="grade_range",
-    )
+    def _grade(self, text: str) -> tuple[CodedText | None, float]:
+        parts = WHOLE.fullmatch(text)
+        if not parts:
+            point = " Write it without a comma." if "," in text else ""
+            problem = f"the grade {_quoted(text)} is not a whole number.{point}"
+            return CodedText(problem, code="grade"), 0
+        # one that is too long to be read as a number is too large to be a grade
+        if len(parts[1]) > 20 or not LOWEST_GRADE <= int(parts[1]) <= HIGHEST_GRADE:
+            limits = f"{LOWEST_GRADE} and {HIGHEST_GRADE}"
+            problem = f"the grade {_quoted(text)} is not between {limits}."
+            return CodedText(problem, code="grade_range"), 0
+        self.n_decimal += bool(parts[2])
+        return None, int(parts[1])
 
 
 def _quoted(text: str) -> str:

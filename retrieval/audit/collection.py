@@ -22,9 +22,9 @@ from retrieval.audit.simulator_files import (
     audit_alternatives,
     audit_starts,
 )
-from retrieval.audit.trec_files import audit_qrels, audit_run, kind_by_columns
+from retrieval.audit.trec_files import audit_qrels, audit_run
 from retrieval.exceptions import NothingToAudit, TrecFileFaults
-from retrieval.trec_files import RelevanceGrades
+from retrieval.trec_files import RelevanceGrades, kind_of_file
 
 ORDER: tuple[FileKind, ...] = (
     *("judged pools", "alternatives", "dialogue starts", "batch", "qrels", "run", "unknown"),
@@ -74,9 +74,12 @@ def recognise(path: Path) -> FileKind:
     if "HITId" in header:
         return "batch"
     try:
-        return kind_by_columns(path) or "unknown"
+        kind = kind_of_file(path)
     except TrecFileFaults:
         return "unknown"
+    if kind is None:
+        return "unknown"
+    return "run" if kind == "run" else "qrels"
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:

@@ -4,7 +4,6 @@ somebody may expect."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy as np
 from presentation.counts import count_of
 from presentation.records import plain_values
 from retrieval.audit.assessor_files import audit_assessors
-from retrieval.audit.records import AuditedFile, FileKind, Finding
+from retrieval.audit.records import AuditedFile, Finding
 from retrieval.collection_sizes import CollectionSizes
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Settings
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
-from retrieval.trec_files import RelevanceGrades, Run, each_line, read_qrels, read_run
+from retrieval.trec_files import RelevanceGrades, Run, each_row, read_qrels, read_run
 from stats.arguments import Integers
 from stats.ranking import measure
 from stats.ranking.judged_lists import in_single_precision
@@ -60,14 +59,6 @@ def audit_run(path: Path, n_lines: int, qrels: Sequence[RelevanceGrades]) -> Aud
     )
 
 
-def kind_by_columns(path: Path) -> FileKind | None:
-    """Qrels or a run, by the columns that most of the first hundred lines have."""
-    lengths = [len(cells) for _, cells in islice(each_line(path), 100)]
-    kinds: dict[FileKind, int] = {"qrels": lengths.count(4), "run": lengths.count(6)}
-    kind = max(kinds, key=lambda kind: kinds[kind])
-    return kind if 2 * kinds[kind] > len(lengths) else None
-
-
 def _refusals(faults: TrecFileFaults) -> Iterator[Finding]:
     for line, problem in faults.faults:
         lines = () if line is None else (line,)
@@ -78,7 +69,7 @@ def _of_several_assessors(path: Path, faults: TrecFileFaults) -> Iterator[Findin
     """What refused lines that repeat a document may be: judgments of several assessors."""
     if "twice" not in faults.codes:
         return
-    assessors = {cells[1] for _, cells in each_line(path) if len(cells) == 4}
+    assessors = {row.get("iteration", "") for _, row in each_row(path, "qrels")}
     if len(assessors) > 1:
         yield Finding(
             name="several_assessors",
@@ -237,7 +228,7 @@ def _ranked_otherwise(run: Run) -> list[int]:
     rows = run.contradicting[:, 0]
     _topics, first = np.unique(run.topic[rows], return_index=True)
     of_a_topic = set(rows[first].tolist())
-    return [number for at, (number, _) in enumerate(each_line(run.path)) if at in of_a_topic]
+    return [number for at, (number, _) in enumerate(each_row(run.path, "run")) if at in of_a_topic]
 
 
 def _against(grades: RelevanceGrades, run: Run) -> tuple[list[Finding], dict[str, Any] | None]:

@@ -10,6 +10,7 @@ from retrieval.exceptions import TrecFileFaults
 from retrieval.file_warnings import contradicting_lines
 from retrieval.trec_blocks import read_in_blocks
 from retrieval.trec_files import read_assessors, read_qrels, read_run
+from retrieval.trec_layouts import RUN_COLUMNS, Layout
 from tests.codes import refused
 
 RUN = "1 Q0 b 1 2.5 t\n1 Q0 a 2 -1e-3 t\n"
@@ -72,7 +73,7 @@ def test_blocks_hold_what_lines_hold_or_nothing(seed):
 
 
 def check_blocks(text: str) -> None:
-    columns = read_in_blocks([text.encode()], "run")
+    columns = read_in_blocks([text.encode()], Layout("run", RUN_COLUMNS))
     rows = [line.split() for line in text.encode().split(b"\n") if line.split()]
     if columns is None:
         return
@@ -92,9 +93,8 @@ def check_blocks(text: str) -> None:
 def test_blocks_are_read_without_looking_at_lines_where_all_is_usual():
     for gap in (b" ", b"\t", b"  "):
         block = RUN.encode().replace(b" ", gap)
-        columns = read_in_blocks(
-            [block, block.replace(b"1" + gap + b"Q0", b"2" + gap + b"Q0")], "run"
-        )
+        other = block.replace(b"1" + gap + b"Q0", b"2" + gap + b"Q0")
+        columns = read_in_blocks([block, other], Layout("run", RUN_COLUMNS))
         assert columns is not None
         assert columns.topics == ["1", "2"]
 
@@ -149,6 +149,10 @@ def test_of_many_faults_the_first_are_listed_and_of_a_cell_the_start(file):
     path = file("f", "x\n" * 30)
     with refused(TrecFileFaults, "columns", lines=list(range(1, 31))) as error:
         read_run(path)
+    [equal, _end] = str(error.value).splitlines()
+    assert re.findall(r"\d+", equal)[:4] == ["1", "2", "3", "27"]
+    with refused(TrecFileFaults, "grade") as error:
+        read_qrels(file("q", "".join(f"1 0 a{n} x{n}\n" for n in range(30))))
     assert len(str(error.value).splitlines()) == TrecFileFaults.MOST_LISTED + 2
     assert "10" in str(error.value).splitlines()[-2]
     with refused(TrecFileFaults, "unreadable", lines=[None]):
@@ -196,7 +200,6 @@ def test_contradictions_are_counted_alike_in_blocks_and_by_line(file, lines, n):
     [
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "not_text"),
         (b"PK\x03\x04" + b"\0" * 26 + b"xl/workbook.xml" + b"\0" * 99, "not_text"),
-        ("t1 0 a 1\n".encode("utf-16"), "utf16"),
         (bytes(range(256)) * 20, "not_text"),
     ],
 )

@@ -1,0 +1,189 @@
+"""Layouts of runs and qrels as lines: TREC's columns, MS MARCO's, and three columns with a header.
+
+The first lines of a file say which one it has.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+FileKind = Literal["run", "qrels", "qrels_jg"]
+RUN_COLUMNS = ("topic", "Q0", "docno", "rank", "score", "tag")
+QREL_COLUMNS = ("topic", "iteration", "docno", "grade")
+TREC = {"run": RUN_COLUMNS, "qrels": QREL_COLUMNS, "qrels_jg": QREL_COLUMNS}
+# https://github.com/microsoft/MSMARCO-Passage-Ranking
+MS_MARCO_RUN, MS_MARCO_QRELS = ("topic", "docno", "rank"), ("topic", "docno")
+# As `ir_datasets export` writes qrels with --format tsv.
+GRADE_BEFORE_ITERATION = ("topic", "docno", "grade", "iteration")
+NAMES = {
+    "topic": "topic topicid query queryid qid",
+    "docno": "docno document documentid doc docid did pid passageid corpusid",
+    "iteration": "iteration iter",
+    "grade": "grade relevance rel label judgment",
+    "score": "score",
+    "Q0": "q0",
+    "rank": "rank",
+    "tag": "tag run runid runname system",
+}
+COLUMN_OF_NAME = {name: column for column, names in NAMES.items() for name in names.split()}
+LINES_LOOKED_AT = 50
+JSON = re.compile(rb'\s*(?:\{\s*["}]|\[\s*[{\]])')
+JSON_PAIRS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*[-\d]')
+WHOLE, GRADE = re.compile(rb"[+-]?\d+"), re.compile(rb"-?\d{1,2}")
+DECIMAL = re.compile(rb"[+-]?\d+(?:\.\d*)?(?:e[+-]?\d+)?", re.I)
+# The value of a line of data; of a comment the last word may be anything.
+NUMERIC = re.compile(rb"[+-]?(?:[\d.]|inf|nan)", re.I)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a file's lines, and the number of the line that names them, 0 without one."""
+
+    kind: FileKind
+    columns: tuple[str, ...]
+    header_line: int = 0
+    is_json: bool = False
+
+    @property
+    def value_column(self) -> str:
+        """The column with the score or grade; empty if every pair counts as relevant."""
+        return next((name for name in ("grade", "score", "rank") if name in self.columns), "")
+
+    def split(self, line: bytes) -> list[bytes]:
+        """The cells of a line: between tabs if that gives all columns, else between white space."""
+        if b"\t" in line:
+            cells = [cell.strip() for cell in line.split(b"\t")]
+            if len(cells) == len(self.columns):
+                return cells
+        return line.split()
+
+    def is_comment(self, cells: list[bytes]) -> bool:
+        """Whether cells are of a line that begins with `#` and is no line of data.
+
+        Names of topics may begin with `#`: a line with all columns and a number is data.
+        """
+        if not cells[0].startswith(b"#"):
+            return False
+        if len(cells) != len(self.columns) or not cells[0].strip(b"#"):
+            return True
+        if not self.value_column:
+            return False
+        return not NUMERIC.match(cells[self.columns.index(self.value_column)])
+
+
+def is_json(start: bytes) -> bool:
+    """Whether a file's first bytes are JSON: an object with a name, or an array of objects."""
+    return JSON.match(start) is not None
+
+
+def decoded_start(start: bytes) -> bytes:
+    """A file's first bytes without a byte order mark, and in UTF-8 if they are UTF-16."""
+    if start.startswith(UTF16):
+        start = start[: len(start) // 2 * 2].decode("utf-16", errors="replace").encode()
+    return start.removeprefix(codecs.BOM_UTF8)
+
+
+def find_layout(start: bytes, kind: FileKind) -> Layout:
+    """The layout of a file by its first bytes; TREC's if they fit no other."""
+    if is_json(start):
+        value = "score" if kind == "run" else "grade"
+        return Layout(kind, ("topic", "docno", value), is_json=True)
+    trec = Layout(kind, TREC[kind])
+    rows = _rows(start, trec)[:LINES_LOOKED_AT]
+    if not rows:
+        return trec
+    number, first = rows[0]
+    if columns := _header(first, kind):
+        return Layout(kind, columns, header_line=number)
+    widths = Counter(len(cells) for _number, cells in rows)
+    width, _n = widths.most_common(1)[0]
+    cells = list(zip(*(cells for _number, cells in rows if len(cells) == width), strict=True))
+    return Layout(kind, _shorter(kind, cells) or TREC[kind])
+
+
+def _shorter(kind: FileKind, columns: list[tuple[bytes, ...]]) -> tuple[str, ...]:
+    """The names of columns that are not TREC's, by their cells; empty if they fit no layout."""
+    if kind == "qrels" and len(columns) == 2:
+        return MS_MARCO_QRELS
+    if kind == "qrels" and len(columns) == 4:
+        _topic, second, third, fourth = columns
+        # In TREC's order all grades would be 0, and documents have fewer names than iterations.
+        is_last = set(fourth) == {b"0"} and all(map(GRADE.fullmatch, third))
+        return GRADE_BEFORE_ITERATION if is_last and len(set(second)) > len(set(third)) else ()
+    if kind == "qrels_jg" or len(columns) != 3:
+        return ()
+    is_whole = all(map(WHOLE.fullmatch, columns[2]))
+    if kind == "qrels":
+        return ("topic", "docno", "grade") if is_whole else ()
+    if is_whole:
+        return MS_MARCO_RUN
+    return ("topic", "docno", "score") if all(map(DECIMAL.fullmatch, columns[2])) else ()
+
+
+def _rows(start: bytes, layout: Layout) -> list[tuple[int, list[bytes]]]:
+    """The cells of lines, with their numbers, without comments and empty lines."""
+    return [
+        (number, cells)
+        for number, line in enumerate(start.split(b"\n"), 1)
+        if (cells := layout.split(line)) and not layout.is_comment(cells)
+    ]
+
+
+def _header(cells: list[bytes], kind: FileKind) -> tuple[str, ...]:
+    """The columns that a header names; empty if it is none."""
+    names = [column_name(cell.decode(errors="replace")) for cell in cells]
+    if kind != "run":
+        names = ["grade" if name == "score" else name for name in names]
+    columns = tuple(name for name in names if name)
+    is_complete = len(set(columns)) == len(cells) and {"topic", "docno"} <= set(columns)
+    has_value = kind == "qrels" or bool(Layout(kind, columns).value_column)
+    return columns if is_complete and has_value else ()
+
+
+def column_name(text: str) -> str:
+    """The column that a header or a field of JSON names, such as topic for `query-id`."""
+    return COLUMN_OF_NAME.get(re.sub(r"[-_ ]", "", text.strip().casefold()), "")
+
+
+def guess_kind(start: bytes) -> FileKind | None:
+    """Whether a file's first bytes are of a run, of qrels, or of qrels by several assessors."""
+    if is_json(start):
+        return _guess_json_kind(start)
+    run, qrels = find_layout(start, "run"), find_layout(start, "qrels")
+    if run.header_line and {"rank", "tag"} & set(run.columns):
+        return "run"
+    if qrels.header_line:
+        return "qrels"
+    for layout in (run, qrels):
+        rows = [cells for _number, cells in _rows(start, layout)]
+        n_complete = sum(len(cells) == len(layout.columns) for cells in rows)
+        # Few columns with spaces between them may be any text.
+        if 2 * n_complete > len(rows) and (layout.columns in TREC.values() or b"\t" in start):
+            is_jg = layout.columns == QREL_COLUMNS and _has_two_assessors(rows)
+            return "qrels_jg" if is_jg else layout.kind
+    return None
+
+
+def _guess_json_kind(start: bytes) -> FileKind | None:
+    record = re.match(rb"\s*\[?\s*\{([^{}]*)\}", start)
+    names = re.findall(rb'"([^"]*)"\s*:', record[1]) if record else []
+    is_record = {"topic", "docno"} <= {column_name(name.decode(errors="replace")) for name in names}
+    if not is_record and not JSON_PAIRS.match(start):
+        return None
+    numbers = re.findall(rb":\s*(-?[\d.eE+-]+)\s*[,}]", start)
+    is_graded = all(re.fullmatch(rb"-?\d{1,2}(?:\.0*)?", number) for number in numbers)
+    return "qrels" if is_graded else "run"
+
+
+def _has_two_assessors(rows: list[list[bytes]]) -> bool:
+    """Whether two assessors, whom column 2 names, graded the same document of a topic."""
+    assessor_of: dict[tuple[bytes, bytes], bytes] = {}
+    for topic, assessor, document, _grade in (cells for cells in rows if len(cells) == 4):
+        if assessor_of.setdefault((topic, document), assessor) != assessor:
+            return True
+    return False
