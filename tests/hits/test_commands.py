@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -12,7 +11,6 @@ from django.core.management import CommandError, call_command, load_command_clas
 from annotation.exceptions import ProtocolInvalid, StudyUnknown
 from annotation.frames import judgment_frame
 from annotation.models import Study, Submission
-from annotation.protocols.versions import current_document, save_draft
 from hits.connections import site_connection
 from hits.exceptions import (
     BatchUnfit,
@@ -127,20 +125,6 @@ def exit_code_of(*words: str) -> object:
     with pytest.raises(SystemExit) as error:
         load_command_class("hits", words[0]).run_from_argv(["manage.py", *words])
     return error.value.code
-
-
-def test_a_dry_run_says_that_the_pilot_was_of_another_version(study, site, capsys):
-    publish(items=1)
-    assert capsys.readouterr().err == ""
-    document = current_document(study)
-    save_draft(study=study, document=replace(document, instructions="Read twice."))
-    publish(dry_run=True)
-    warning = capsys.readouterr().err
-    assert numbers(warning)[:3] == ["2", str(Batch.objects.get().pk), "1"]
-    assert len(json.loads(publish(dry_run=True, json=True))["warnings"]) == 1
-    assert json.loads(publish(dry_run=True, json=True, round=2))["warnings"] == []
-    save_draft(study=study, document=document)
-    assert json.loads(publish(dry_run=True, json=True))["warnings"] == []
 
 
 def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client):

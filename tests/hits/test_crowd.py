@@ -38,7 +38,6 @@ from tests.codes import refused
 from tests.hits.test_answers import EVERY_KIND, item_of, values_of, xml_of
 from tests.hits.test_quality_checks import CHECKS, checked_study
 from tests.hits.work import batch_of, hit_on, hits_there, published_batch
-from tests.marketplace.conftest import HIT, submit
 
 SECRET = "known to no worker"
 
@@ -163,22 +162,6 @@ def test_recorded_answers_come_back_exactly(live_server, study, client):
     assert not Submission.objects.filter(has_unproved_mark=True).exists()
 
 
-@pytest.mark.slow
-def test_a_hit_that_is_gone_is_passed_over(live_server, study, client, bob):
-    batch = published_batch(study, client)
-    client.update_expiration_for_hit(HITId=hit_on(batch, "d0").hit_id, ExpireAt=0)
-    submit(bob, hit_on(batch, "d1").hit_id)
-    Hit.objects.filter(pk=hit_on(batch, "d2").pk).update(hit_id="3NOSUCHHIT")
-    drafts = [record(f"d{n}", {"alpha": 1, "beta": 2}, who="A1") for n in range(3)]
-    result = replay(batch, live_server, drafts)
-    assert (result.n_submitted, result.n_gone) == (0, 3)
-    assert result.refusal
-    assert result.refusal in str(result)
-    # Another requester's page stops the crowd.
-    with refused(CrowdStuck, "foreign_page"):
-        crowd_worker(live_server).accept(client.create_hit(**HIT)["HIT"]["HITId"])
-
-
 class _ClosesTheSecond(BaseHTTPRequestHandler):
     """Closes the second connection without an answer, and knows no page."""
 
@@ -232,17 +215,6 @@ def test_a_seed_makes_the_same_answers_and_another_seed_others(study):
     assert values(answers(1)) == values(first)  # another import of the study is the same study
 
 
-def test_simulated_annotators_take_time_and_give_reasons_only_where_asked(study):
-    answer = SimulatedAnswers(study, seed=1).answer("one", task_of(study.items.get(key="d0")))
-    times = [judgment["seconds"] for judgment in answer["judgments"]]
-    assert all(seconds > 0 for seconds in times)
-    assert answer["active_seconds"] == sum(times)
-    assert answer["justification"] == ""
-    with_reasons = alternatives_study(justification_min_length=100)
-    page = task_of(with_reasons.items.first())
-    assert len(SimulatedAnswers(with_reasons, seed=1).answer("one", page)["justification"]) >= 100
-
-
 def test_a_candidate_like_the_reference_is_rated_higher(study):
     item = study.items.get(key="d0")
     item.candidates.filter(key="alpha").update(text="nothing alike")
@@ -253,22 +225,6 @@ def test_a_candidate_like_the_reference_is_rated_higher(study):
         judgments = source.answer(f"worker-{number}", task_of(item))["judgments"]
         values = {judgment["candidate"]: judgment["value"] for judgment in judgments}
         assert values[blind["beta"]] > values[blind["alpha"]]
-
-
-def test_a_pages_forms_frame_and_task_are_read():
-    page = Page(
-        '<form class="search"><input name="q"></form>'
-        '<form class="big accept" action="/go/"><input type="hidden" name="token" value="a&amp;b">'
-        '<input type="submit" name="send" value="x"></form><input name="outside" value="1">'
-        '<iframe id="ad" src="/ad"></iframe><iframe id="task" src="/task?a=1&amp;b=2"></iframe>'
-        '<script>var x = "{}";</script>'
-        '<script id="task" type="application/json">{"a": "<b>"}</script>'
-    )
-    form = page.form("accept")
-    assert (form.action, form.fields) == ("/go/", {"token": "a&b"})
-    assert page.form("missing") is None
-    assert page.frame == "/task?a=1&b=2"
-    assert json.loads(page.task) == {"a": "<b>"}
 
 
 N_WORKERS = 12

@@ -15,7 +15,7 @@ from hits.models import Assignment, Worker
 from presentation.exceptions import FileUnwritable
 from presentation.row_files import row_csv, row_jsonl
 from presentation.spreadsheets import from_cell
-from tests.annotation.studies import doubt, rate, rating_study
+from tests.annotation.studies import doubt
 from tests.codes import refused_naming
 from tests.hits.work import hand_in, hit_on, published_batch
 
@@ -95,16 +95,6 @@ def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(submissions_of_two, tmp
     assert from_cell(remark["justification"]) == REASON
     assert (remark["pasted"], remark["flagged"]) == ("True", "True")
     assert {row["active_seconds"] for row in rows} == {"7.25", ""}
-
-
-def test_they_are_read_in_stretches_of_items_so_that_the_first_come_at_once(
-    django_assert_max_num_queries,
-):
-    study = rating_study(n_items=30)
-    for item in study.items.all():
-        rate(study, "Ann", item.key, {"alpha": 1})
-    with django_assert_max_num_queries(5):
-        assert "".join(row_csv(submission_rows(study))).count("\n") == 31
 
 
 def test_what_cannot_be_written_leaves_nothing(study, tmp_path):

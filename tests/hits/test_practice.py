@@ -1,13 +1,11 @@
 """Practice and tests at a marketplace: taken before a study's HITs, graded, and required."""
 
 import json
-import re
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 from django.test import Client
-from django.utils.html import strip_tags
 
 from annotation.models import Judgment, Study, Submission
 from annotation.protocols.documents import read_document
@@ -371,26 +369,6 @@ def test_who_passes_the_test_may_work_and_who_fails_reads_why_not(study, client,
     for explanation in ("It answers what was asked ? &gt; and no more.", "No answer."):
         assert explanation in failed
     assert not may_take(bob, hit_on(batch, "d1"))
-
-
-def test_what_workers_read_of_a_test_before_they_take_it_and_after_it(study, client, ann):
-    question = QUESTIONS[0] | {"wording": "How near does it come to “{reference}”?"}
-    case = BAD | {"reference": "The one with the train."}
-    test = TEST | {"cases": [GOOD | {"reference": "It."}, case], "feedback": False}
-    questions = [question, QUESTIONS[1]]
-    (type_id,) = published_tests(study, client, test, questions=questions).test_type_ids
-    browser = browser_of(ann)
-    page = browser.get(f"/worker/qualifications/{type_id}/").content.decode()
-    assert {"3", "60"} <= set(re.findall(r"\d+", strip_tags(page)))
-    location = browser.post(f"/worker/qualifications/{type_id}/").headers["Location"]
-    taken = browser.get(location).content.decode()
-    for text in ("<em>all</em>", "not at all", "perfectly", "The one with the train."):
-        assert text in taken
-    assert "How near does it come to “The one with the train.”?" in taken
-    answers = {"question-1": "2", "question-2": "1", "question-3": "5"}
-    after = browser.post(f"{location}hand-in/", answers, follow=True).content.decode()
-    for explanation in (GOOD["explanation"][:25], BAD["explanation"]):
-        assert explanation not in taken + after
 
 
 def test_practice_is_taken_until_it_is_right_and_comes_beside_a_test(study, client, ann):

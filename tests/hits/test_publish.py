@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from annotation.models import Candidate, Item, Study
 from hits.connections import site_connection
-from hits.endpoints import AccessKey, connect
 from hits.exceptions import (
     BatchUnfit,
     MarketplaceRefused,
@@ -25,7 +24,6 @@ from marketplace.models import Hit as MarketplaceHit
 from marketplace.models import Requester
 from marketplace.money.deposits import deposit
 from tests.annotation.studies import add_candidates, rating_study
-from tests.boto_clients import ENDPOINT_URL
 from tests.codes import refused
 from tests.hits.samples import picture
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
@@ -115,16 +113,6 @@ def test_a_stopped_publication_goes_on_where_it_was(study, wire, client, fault):
     assert hit_ids(batch)[0] == before[0]
     assert there <= set(hit_ids(batch))
     assert_each_once(batch, client)
-
-
-def test_boto3s_own_second_attempt_makes_no_second_hit(study, keys):
-    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
-    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
-    batch = batch_of(study)
-    wire.fail(CREATE, answer_lost, at=2)
-    assert publish_batch(batch=batch, client=wire.client).n_hits == 3
-    assert wire.calls[CREATE] == 4
-    assert_each_once(batch, wire.client)
 
 
 def test_a_hit_has_one_token_and_one_annotation_for_good(study):

@@ -10,8 +10,6 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Candidate, Item, Question
-from annotation.protocols.templates import read_protocol
-from annotation.protocols.versions import save_draft
 from error_codes import InvalidValue
 from hits.exceptions import QuestionTooLarge
 from hits.questions import (
@@ -199,14 +197,3 @@ def test_a_page_needs_candidates_and_alternatives_exactly_one_question():
     item.candidates.all().delete()
     with refused(InvalidValue, "no_candidates"):
         task_page(Item.objects.get(pk=item.pk))
-
-
-@pytest.mark.parametrize(
-    ("template", "is_told"),
-    [("preference", False), ("likert_agreement", True)],
-)
-def test_who_is_asked_which_one_is_best_is_not_told_to_judge_each(template, is_told):
-    item = rating_item()
-    save_draft(study=item.study, document=read_protocol(template))
-    page = task_page(Item.objects.get(pk=item.pk))
-    assert ('<p class="rule">' in page) is is_told

@@ -90,7 +90,7 @@ from tests.hits.work import answer_to, balance_of
 from tests.marketplace.prolific import arrive, ask_for_more
 from work.execution import run_job
 from work.models import Job
-from work.request import request_job, resume_job, stop_job
+from work.request import request_job, resume_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"alpha": 70, "beta": 20}
@@ -770,26 +770,6 @@ def test_how_participants_stand_is_known_until_their_work_is_decided(
 
 
 @pytest.mark.slow
-def test_a_bonus_of_who_came_by_an_earlier_study_is_paid_too(
-    bonus, submitted, drafted, fake, ada, batch, recruiter
-):
-    """One that was stopped before it began is none: another amount is paid for its reason."""
-    drafted.refresh_from_db()
-    values = bonus | {"amount": "5.00"}
-    facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
-    stop_job(job=request_change(action=BONUS, values=values, **facts))
-    minute()
-    change(drafted, STOP, ada)
-    second = request_draft(batch=batch, offer=offer(recruiter, places=1), actor=ada)
-    work_off()
-    job = change(second, BONUS, ada, **bonus)
-    assert job.state == "done", job.message
-    minute()
-    assert [one.amount for one in bonuses_of(batch)] == ["0.75"]
-    assert [(key, amount) for _kind, key, amount in fake.world.paid] == [(submitted.id, 100)]
-
-
-@pytest.mark.slow
 def test_trying_again_from_a_page_that_is_out_of_date_spends_nothing(
     published, drafted, fake, ada, batch
 ):
@@ -838,32 +818,6 @@ def test_what_failed_is_tried_again_unless_it_was_done_all_the_same(drafted, fak
     work_off()
     drafted.refresh_from_db()
     assert drafted.state == "stopped"
-
-
-@pytest.mark.slow
-def test_what_could_not_be_settled_has_not_failed_once_it_is_settled(
-    submitted, drafted, fake, ada, monkeypatch
-):
-    job = change(drafted, SETTLE, ada, call=2**40, was_done=True)
-    assert job.state == "failed"
-    minute()
-    job.refresh_from_db()
-    assert job.state == "done"
-    real, tries = recruiter_api.settle, []
-    submission = enter_code_without_work(fake, RecruitedStudy.objects.get())
-    minute()
-
-    def lost(*args, **facts):
-        real(*args, **facts)
-        tries.append(facts)
-        if len(tries) == 1:
-            raise MarketplaceUnreachable("away")
-
-    monkeypatch.setattr(recruiter_api, "settle", lost)
-    number = RecruiterCall.objects.get().number
-    job = press_until_over(drafted, SETTLE, ada, call=number, was_done=False)
-    minute()
-    assert (job.state, len(tries), submission.status) == ("done", 2, "REJECTED"), job.message
 
 
 @pytest.mark.slow
@@ -1053,9 +1007,7 @@ def test_what_one_marketplace_says_keeps_no_other_from_being_followed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "error", [MarketplaceSlow("slow"), MarketplaceFault("wrong"), MarketplaceUnreachable("away")]
-)
+@pytest.mark.parametrize("error", [MarketplaceSlow("slow"), MarketplaceFault("wrong")])
 def test_a_bonus_whose_request_was_not_heard_is_paid_once_however_often_it_is_pressed(
     bonus, drafted, fake, ada, monkeypatch, error
 ):

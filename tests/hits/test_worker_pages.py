@@ -269,22 +269,6 @@ def test_a_draft_and_closed_instructions_survive_a_reload(rating_frame, open_pag
     expect(details).not_to_have_attribute("open", "")
 
 
-def test_a_context_taller_than_the_window_stays_with_its_end_in_sight(
-    rating, rating_frame, open_page
-):
-    page = open_page(rating_frame.address("task"), viewport={"width": 1280, "height": 600})
-    page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    assert page.evaluate("scrollY") > 100
-    assert page.locator("#context").bounding_box()["y"] == pytest.approx(16, abs=1)
-    rating.context = "\n".join(f"A: line {number}" for number in range(60))
-    with frame_of(task_page(rating)) as frame:
-        page = open_page(frame.address("task"), viewport={"width": 1280, "height": 600})
-        page.evaluate("document.querySelector('.cards').style.paddingBottom = '4000px'")
-        page.evaluate("scrollTo(0, 4800)")
-        expect(page.locator("#context").get_by_text("line 59")).to_be_in_viewport(ratio=1)
-        expect(page.locator("#context").get_by_text("line 1", exact=True)).not_to_be_in_viewport()
-
-
 def test_hostile_texts_are_shown_as_they_are(rating, open_page):
     evil = '</script><script>document.title="owned"</script><img src=x onerror=alert(1)>'
     rating.context = rating.study.title = evil
@@ -408,22 +392,6 @@ def test_a_picture_is_enlarged_by_key_and_by_button(alternatives_frame, open_pag
     page.keyboard.press("Enter")
     dialog.locator("#pick").click()
     expect(box).to_be_checked()
-
-
-@pytest.mark.parametrize(("width", "columns"), [(1280, 5), (800, 5), (360, 2), (320, 2)])
-def test_the_target_is_large_beside_the_alternatives_or_pinned_above_them(
-    alternatives_frame, open_page, width, columns
-):
-    page = open_page(alternatives_frame.address("task"), viewport={"width": width, "height": 800})
-    boxes = [card.bounding_box() for card in page.locator(".grid .card:not(.none)").all()]
-    assert len({box["x"] for box in boxes}) == columns
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.locator(".grid input").last.scroll_into_view_if_needed()
-    target = page.locator(".target img")
-    expect(target).to_be_in_viewport(ratio=1)
-    if width >= 1000:
-        picture = page.locator(".grid img").first.bounding_box()["width"]
-        assert target.bounding_box()["width"] >= 2 * picture
 
 
 # Both

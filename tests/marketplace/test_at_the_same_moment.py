@@ -14,7 +14,7 @@ from django.db import connection
 from accounts.models import User
 from marketplace import clock
 from marketplace.exceptions import NoAssignmentsLeft, WorkRefused
-from marketplace.hits.assignments import accept_hit, accept_next, submit_assignment
+from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import (
     Assignment,
     Hit,
@@ -188,18 +188,3 @@ def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
     }
     assert Assignment.objects.count() == MAX_ASSIGNMENTS * HITS
     assert set(Hit.objects.values_list("status", flat=True)) == {"Unassignable"}
-
-
-@pytest.mark.slow
-def test_fifty_who_take_whatever_is_next_get_all_there_is(workers, hits):
-    def take_what_is_next(worker):
-        count = 0
-        try:
-            while accept_next(worker=worker, hit_type=hits[0].hit_type):
-                count += 1
-        except NoAssignmentsLeft:
-            return count
-
-    calls = [partial(take_what_is_next, worker) for worker in workers]
-    assert sum(all_at_once(*calls)) == MAX_ASSIGNMENTS * HITS
-    assert Assignment.objects.count() == MAX_ASSIGNMENTS * HITS

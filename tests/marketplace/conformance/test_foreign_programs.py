@@ -54,11 +54,9 @@ def _raise(error):
     raise error
 
 
-@pytest.fixture(params=[True, False], ids=["sandbox", "production"])
-def service(request, dallinger, led_to_the_bridge, keys):
-    return dallinger.MTurkService(
-        keys["access_key_id"], keys["secret_access_key"], "us-east-1", sandbox=request.param
-    )
+@pytest.fixture
+def service(dallinger, led_to_the_bridge, keys):
+    return dallinger.MTurkService(keys["access_key_id"], keys["secret_access_key"], "us-east-1")
 
 
 @pytest.fixture
@@ -83,7 +81,12 @@ def dallinger_hit(dallinger, service):
     return create
 
 
-def test_dallinger_names_amazon_and_speaks_to_this_marketplace(service):
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_dallinger_names_amazon_and_speaks_to_this_marketplace(
+    dallinger, led_to_the_bridge, keys, sandbox
+):
+    key = (keys["access_key_id"], keys["secret_access_key"])
+    service = dallinger.MTurkService(*key, "us-east-1", sandbox=sandbox)
     assert service.host.endswith(".us-east-1.amazonaws.com")
     assert service.check_credentials()
     assert service.account_balance() == 100.0
@@ -201,9 +204,8 @@ def psiturk_hit(**changes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["sandbox", "live"])
-def test_psiturk_runs_a_study(psiturk, make_worker, mode):
-    services = psiturk(mode)
+def test_psiturk_runs_a_study(psiturk, make_worker):
+    services = psiturk("sandbox")
     assert services.check_balance().data == "100.00"
     hit = services.create_hit(psiturk_hit()).data["HITId"]
     first, second = (submit(make_worker(name), hit) for name in ("bea", "cleo"))

@@ -4,8 +4,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connection as connection_of_database
-from django.test.utils import CaptureQueriesContext
 
 from marketplace import clock
 from marketplace.exceptions import ErasureRefused, InvalidParameter
@@ -15,7 +13,7 @@ from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.dispatch import SCREENED_OUT
-from marketplace.recruiting.doubts import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED, follow_doubts
+from marketplace.recruiting.doubts import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED
 from marketplace.recruiting.participants import new_participant
 from marketplace.recruiting.posting import follow_study, stop_study
 from marketplace.recruiting.settlements import decide_uncertain
@@ -115,9 +113,13 @@ def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake,
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("is_left", "there"), [(True, "APPROVED"), (False, "REJECTED")], ids=["left", "rejected"]
+    ("code", "is_left", "there"),
+    [
+        ("XXXX", True, "APPROVED"),
+        ("no_more_items", False, "REJECTED"),
+        ("completed", True, "APPROVED"),
+    ],
 )
-@pytest.mark.parametrize("code", ["XXXX", "no_more_items", "completed"])
 def test_one_approved_hit_pays_no_participation(fake, posted, mturk, code, is_left, there):
     submission, _browser = begun(fake, posted)
     first = approve_submitted(mturk)
@@ -185,31 +187,6 @@ def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, 
     fake.calls.clear()
     call_recruiters()
     assert "submissions" not in fake.calls
-
-
-@pytest.mark.slow
-def test_who_withdraws_after_an_approval_and_claims_the_work_is_doubted(fake, posted, mturk):
-    submission, browser = begun(fake, posted)
-    approve_submitted(mturk)
-    leave(browser)
-    claim(fake, posted, submission)
-    minutes(3)
-    settle_doubt(is_left=False)
-    call_recruiters()
-    assert (submission.status, paid(fake, "reward")) == ("REJECTED", [])
-
-
-@pytest.mark.slow
-def test_a_submission_that_is_gone_there_holds_up_no_other(fake, posted, mturk):
-    gone, other = hand_in(fake, posted), hand_in(fake, posted)
-    approve(mturk, gone)
-    fake.fail_next("move_submission", "lose")
-    call_recruiters()
-    del fake.world.submissions[gone.id]
-    approve(mturk, other)
-    called = call_recruiters()
-    assert (other.status, called.problems) == ("APPROVED", ())
-    assert Intent.objects.get(session__submission_id=gone.id).state == "uncertain"
 
 
 @pytest.mark.parametrize("is_polled_first", [True, False])
@@ -300,18 +277,6 @@ def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fa
 
 
 @pytest.mark.slow
-def test_an_approval_that_was_refused_once_can_be_made_again(fake, mturk, handed_in):
-    one, two = assignments(handed_in)
-    fake.fail_next("move_submission", "400")  # for want of money, say
-    mturk.approve_assignment(AssignmentId=one)
-    call_recruiters()
-    assert handed_in.status == "AWAITING REVIEW"
-    mturk.approve_assignment(AssignmentId=two)
-    call_recruiters()
-    assert (handed_in.status, Session.objects.get().state) == ("APPROVED", "approved")
-
-
-@pytest.mark.slow
 def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, mturk, handed_in):
     fake.fail_next("move_submission", "400")  # for want of money, say
     approve(mturk, handed_in)
@@ -377,19 +342,3 @@ def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, poste
     minutes(2)
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
     assert not open_doubts().exists()
-
-
-def test_those_who_wait_with_all_of_their_work_cost_no_statement_each(fake, posted):
-    recruiter = recruiter_of(posted.connection)
-
-    def n_statements():
-        listed = list(recruiter.submissions(posted.external_id))
-        with CaptureQueriesContext(connection_of_database) as queries:
-            follow_doubts(posted, listed, is_whole=True)
-        return len(queries)
-
-    hand_in(fake, posted)
-    before = n_statements()
-    for _ in range(3):
-        hand_in(fake, posted)
-    assert n_statements() == before

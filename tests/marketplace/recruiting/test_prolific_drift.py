@@ -140,16 +140,6 @@ def test_what_is_known_is_shown_and_is_no_failure(check, theirs):
     assert first["known"]
 
 
-def test_each_difference_is_a_line(theirs, tmp_path, capsys):
-    drop_operation(theirs)
-    file = tmp_path / "openapi.json"
-    file.write_text(json.dumps(theirs), encoding="utf-8")
-    with pytest.raises(CommandError):
-        call_command("check_prolific_schema", file)
-    [line] = capsys.readouterr().out.splitlines()
-    assert line.startswith("pay_bonuses operation: ")
-
-
 @pytest.mark.parametrize(
     ("content", "code"),
     [

@@ -122,16 +122,6 @@ def test_messages_go_by_the_recruiter_that_is_called(mturk, done, panel, worker)
     assert not WorkerMessage.objects.exists()
 
 
-def test_of_a_panel_that_is_not_called_messages_are_not_said_to_be_sent(mturk, done):
-    ids = [Session.objects.get().worker.worker_id]
-    [failure] = mturk.notify_workers(Subject="Hello", MessageText="More.", WorkerIds=ids)[
-        "NotifyWorkersFailureStatuses"
-    ]
-    assert failure["NotifyWorkersFailureMessage"]
-    assert not Intent.objects.exists()
-    assert not WorkerMessage.objects.exists()
-
-
 def test_who_is_blocked_is_screened_out_at_the_door(mturk, done, panel):
     worker_id = Session.objects.get().worker.worker_id
     mturk.create_worker_block(WorkerId=worker_id, Reason="Careless")

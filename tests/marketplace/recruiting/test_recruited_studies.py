@@ -255,12 +255,6 @@ def test_who_is_not_in_the_study_here_is_led_back_to_its_link(prolific, hit_type
     assert own_page(browser).context["n_items"] == 1
 
 
-def test_a_participant_of_a_lab_is_led_back_to_the_link_they_were_sent(lab, invitation):
-    browser = enter(invitation.token)
-    answer = browser.post("/worker/logout/", follow=True)
-    assert (answer.status_code, answer.context["study"]) == (403, lab)
-
-
 def test_a_worker_who_is_signed_in_is_warned_and_not_taken_over(lab, ada, worker):
     assert "ada" in text_of(ada.get(f"/join/{lab.token}/"))
     enter(lab.token, browser=ada)
@@ -622,17 +616,6 @@ def test_who_has_begun_or_finished_comes_back_though_the_study_is_closed(three, 
     for closed in (f"{link}x2", f"{link}x9", f"{stranger}x3", f"/join/{three.token}/"):
         assert Client().post(closed).status_code == 410
     assert Session.objects.count() == 2
-
-
-def test_invited_participants_come_back_to_a_closed_study(lab):
-    invitations = invite(study=lab, labels=["P 1", "P 2"])
-    enter(invitations[0].token)
-    by_open_link = enter(lab.token)
-    close_study(study=lab)
-    assert enter(invitations[0].token).get("/worker/study/").status_code == 302
-    assert Client().get(f"/join/{invitations[1].token}/").status_code == 410
-    assert by_open_link.get(f"/join/{lab.token}/").status_code == 200
-    assert Client().get(f"/join/{lab.token}/").status_code == 410
 
 
 @pytest.mark.parametrize("discards", [False, True])

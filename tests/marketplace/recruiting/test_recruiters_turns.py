@@ -13,9 +13,7 @@ from marketplace import clock
 from marketplace.exceptions import InvalidParameter, RecruiterBusy
 from marketplace.models import (
     AttachedHitType,
-    Hit,
     Intent,
-    RecruitedStudy,
     RecruiterConnection,
     Requester,
 )
@@ -24,14 +22,11 @@ from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import pause_study, publish_study, set_places, stop_study
-from marketplace.recruiting.problems import Refused
-from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.requests import CUT_OFF, perform_action, request_action
 from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.turns import turn_at
 from tests.codes import codes_of, refused
 from tests.marketplace.prolific import (
-    REWARD,
     approve,
     arrive,
     ask_for_more,
@@ -123,18 +118,6 @@ def test_a_publication_that_nobody_heard_of_is_found_and_charged(fake, connectio
     assert (drafted.state, charges()) == ("active", [cost.total])
     minutes()
     assert charges() == [cost.total]
-
-
-def test_a_rule_stops_what_it_did_not_hear_was_published(fake, mturk, created):
-    clock.advance(timedelta(minutes=2))
-    fake.fail_next("move_study", "drop")
-    fake.fail_next("study", "", *UNHEARD[1:])
-    call_recruiters()
-    for hit in Hit.objects.all():
-        mturk.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=0)
-    minutes()
-    (there,) = fake.world.studies.values()
-    assert (there.status, RecruitedStudy.objects.get().state) == ("COMPLETED", "stopped")
 
 
 @pytest.mark.slow
@@ -270,27 +253,6 @@ def test_who_finishes_before_a_rejection_is_sent_is_not_rejected(fake, posted, m
     approve(mturk, submission)
     call_recruiters()
     assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
-
-
-@pytest.mark.slow
-def test_an_unknown_price_delays_no_charge(fake, posted, mturk, connection, hit_type, monkeypatch):
-    ask_for_more(mturk, hit_type, n=2)
-    second, cost = draft(connection, hit_type, reward=Decimal("1.75"))
-    publish_study(study=second, confirmed=cost.total)
-    came = [hand_in(fake, posted), hand_in(fake, second)]
-    for one in came:
-        approve(mturk, one)
-    real = Prolific.cost
-
-    def price(recruiter, reward, places):
-        if reward == REWARD:
-            raise Refused("It is less than the least reward.", status=400)
-        return real(recruiter, reward, places)
-
-    monkeypatch.setattr(Prolific, "cost", price)
-    call_recruiters()
-    assert [one.status for one in came] == ["APPROVED", "APPROVED"]
-    assert charges("reward") == [real(required_recruiter(connection), Decimal("1.75"), 1).total]
 
 
 def test_a_study_stopped_there_is_stopped_here_without_a_price(fake, posted, monkeypatch):

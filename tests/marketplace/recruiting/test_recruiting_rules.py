@@ -27,7 +27,6 @@ from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.needed_places import free_and_needed
 from marketplace.recruiting.posting import stop_study
-from marketplace.recruiting.problems import Unreachable
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
 from marketplace.recruiting.sessions import end_session
@@ -40,7 +39,6 @@ from tests.marketplace.prolific import (
     ask_for_more,
     charges,
     completion_code,
-    connect,
     create_hits,
     hand_in,
     minutes,
@@ -219,14 +217,6 @@ def test_a_draft_deleted_there_is_not_drafted_again_for_its_hits(fake, mturk, to
     assert AttachedHitType.objects.get().problem == ""
 
 
-def test_a_draft_whose_places_somebody_has_lowered_there_is_published_as_it_is(fake, too_dear):
-    (there,) = fake.world.studies.values()
-    there.facts["total_available_places"] = 10
-    RecruitedStudy.objects.update(places=10)
-    minutes(2)
-    assert studies_there(fake) == [("ACTIVE", 10)]
-
-
 def test_what_was_not_heard_to_be_spent_is_looked_after_though_all_hits_are_over(study):
     """Whoever was cut off between the publication and its charge holds the cost until it is seen
     what became of it."""
@@ -281,15 +271,6 @@ def test_who_ran_out_of_time_holds_a_share_of_a_stopped_study_and_not_all_of_it(
     fake.world.approve(late)
     minutes(2)
     assert is_left(26)
-
-
-def test_of_two_rules_the_one_that_is_connected_has_what_comes(fake, mturk, connection):
-    other, _account = connect(fake, connection.requester, name="Another")
-    for one in (other, connection):
-        create_rule(connection=one, values=RULE)
-    disconnect(connection=other)
-    create_hits(mturk, n=1, **HIT_HERE)
-    assert AttachedHitType.objects.get().rule.connection == connection
 
 
 @pytest.mark.slow
@@ -347,7 +328,7 @@ def test_who_entered_a_code_after_the_time_holds_the_place(fake, study):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "calculate_cost", "study"])
-@pytest.mark.parametrize("fault", ["drop", "lose", "500"])
+@pytest.mark.parametrize("fault", ["drop", "lose"])
 def test_one_study_comes_of_it_whatever_is_lost(fake, created, operation, fault):
     fake.fail_next(operation, fault)
     settle(4)
@@ -449,18 +430,3 @@ def test_whoever_disconnects_while_places_are_priced_buys_none(fake, mturk, stud
     monkeypatch.setattr(Prolific, "cost", cost)
     settle()
     assert studies_there(fake) == [("ACTIVE", 4)]
-
-
-def test_a_recruiter_that_is_away_is_asked_about_a_rule_less_often(mturk, rule, monkeypatch):
-    create_hits(mturk, n=1, **HIT_HERE)
-    asked = []
-
-    def cost(*_given):
-        asked.append(None)
-        raise Unreachable("Prolific is away.")
-
-    monkeypatch.setattr(Prolific, "cost", cost)
-    settle(9)
-    assert len(asked) == 5
-    assert "away" in RecruiterConnection.objects.get().problem
-    assert "away" in AttachedHitType.objects.get().problem

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import Intent, LedgerTransaction, RecruitedStudy, RecruiterCharge, Session
+from marketplace.models import Intent, LedgerTransaction, RecruiterCharge, Session
 from marketplace.recruiting.charges import totals_of
 from marketplace.recruiting.devices import device_of
 from marketplace.recruiting.doubts import PASSED_ON
@@ -56,13 +56,6 @@ def test_filters_and_labels_are_in_the_draft_beside_who_is_excluded(connection, 
     assert hand == {"filter_id": "handedness", "selected_values": ["1", "2"]}
     assert blocked["filter_id"] == "participant_group_blocklist"
     assert facts["study_labels"] == ["ai_evaluation"]
-
-
-def test_without_any_it_is_listed_as_annotation_for_all(connection, hit_type, fake):
-    study, _cost = draft(connection, hit_type)
-    facts = fake.world.studies[study.external_id].facts
-    assert [one["filter_id"] for one in facts["filters"]] == ["participant_group_blocklist"]
-    assert facts["study_labels"] == ["annotation"]
 
 
 @pytest.fixture
@@ -143,13 +136,6 @@ def test_who_enters_that_code_unasked_is_charged_for_and_noted(connection, hit_t
     assert said.problem == PASSED_ON.format(recruiter="Prolific")
 
 
-def test_without_pay_a_place_is_asked_back_as_before(connection, hit_type, fake):
-    study, _cost = draft(connection, hit_type)
-    codes = fake.world.studies[study.external_id].facts["completion_codes"]
-    (screening,) = (one for one in codes if one["code_type"] == "FIXED_SCREENOUT")
-    assert [one["action"] for one in screening["actions"]] == ["REQUEST_RETURN"]
-
-
 @pytest.mark.parametrize("option", ["--reward", "--screen-out-reward", "--confirm"])
 def test_what_is_no_amount_is_refused_by_the_command(option):
     with pytest.raises(CommandError) as found:
@@ -208,9 +194,3 @@ def test_the_code_for_a_device_that_does_not_do_is_decided_at_arrival(connection
             code = completion_code(study, "incompatible_device")
             assert code in text_of(browser.get("/worker/study/", follow=True))
     assert outcomes == [("incompatible_device", 0), ("", 2), ("", 2)]
-
-
-def test_without_devices_there_is_no_code_for_them(connection, hit_type, fake):
-    study, _cost = draft(connection, hit_type)
-    assert RecruitedStudy.objects.get().codes.count() == 4
-    assert not study.codes.filter(outcome="incompatible_device").exists()
