@@ -17,7 +17,10 @@ from marketplace.models import (
     QualificationType,
     WorkerMessage,
 )
+from marketplace.people.countries import country_choices, place_name
 from marketplace.qualifications import eligibility
+from marketplace.qualifications.comparators import Locale
+from marketplace.qualifications.place_reasons import place_reason
 from marketplace.qualifications.requests import request_qualification, submit_test, why_not_request
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import (
@@ -563,3 +566,36 @@ def test_an_inactive_type_cannot_be_required_anew(mturk, chess):
         QualificationRequirements=[requirement(chess.public_id, "Exists")],
     )
     assert code == "InvalidQualificationTypeState"
+
+
+# What a worker reads of a requirement of a place
+
+
+US, CANADA = Locale("US"), Locale("CA")
+
+
+@pytest.mark.parametrize(
+    ("comparator", "places", "own", "code"),
+    [
+        ("EqualTo", [US], None, "not_stated"),
+        ("In", [US, CANADA], None, "not_stated"),
+        ("EqualTo", [US], CANADA, "elsewhere"),
+        ("EqualTo", [Locale("US", "CA")], None, "not_stated"),
+        ("NotIn", [US, CANADA], US, "excluded_place"),
+        ("NotEqualTo", [Locale("DE")], None, "excluded_place"),
+    ],
+)
+def test_a_reason_names_the_places(comparator, places, own, code):
+    reason = place_reason(comparator, places, own)
+    assert reason.code == code
+    named = [*places, own] if code == "elsewhere" else places
+    assert all(place_name(*place) in reason for place in named)
+
+
+def test_every_country_has_a_name_and_an_unknown_code_stays():
+    assert all(place_name(code).removeprefix("the ") == name for code, name in country_choices())
+    assert place_name("XX", "Y") == "XX-Y"
+    assert (place_name("US", "CA"), place_name("DE")) == (
+        "California (the United States)",
+        "Germany",
+    )
