@@ -108,19 +108,16 @@ BY_HAND = [
 ]
 
 
-@pytest.mark.parametrize(("reward", "n", "assignments", "masters", "rewards", "fees"), BY_HAND)
-def test_the_cost_is_what_the_published_rules_come_to_by_hand(
-    study, settings, reward, n, assignments, masters, rewards, fees
-):
-    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    cost = price_items(draft(study, reward, assignments, needs_masters=masters), n_items=n)
-    assert (cost.n_hits, cost.n_assignments) == (n, n * assignments)
-    assert (cost.rewards_usd, cost.fees_usd) == (Decimal(rewards), Decimal(fees))
+def test_the_cost_is_what_the_published_rules_come_to_by_hand(study, settings):
+    for reward, n, assignments, masters, rewards, fees in BY_HAND:
+        settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+        cost = price_items(draft(study, reward, assignments, needs_masters=masters), n_items=n)
+        assert (cost.n_hits, cost.n_assignments) == (n, n * assignments)
+        assert (cost.rewards_usd, cost.fees_usd) == (Decimal(rewards), Decimal(fees))
 
 
-@pytest.mark.parametrize(
-    ("assignments", "wave", "sizes", "fees"),
-    [
+def test_waves_of_nine_avoid_the_fee_for_ten(study, settings):
+    for assignments, wave, sizes, fees in (
         # Two tens of 0.40 x 0.50 without waves: 20 x 0.20.
         (20, None, [20], "4.00"),
         # 9 + 9 + 2, each under ten: 20 x 0.10.
@@ -129,15 +126,13 @@ def test_the_cost_is_what_the_published_rules_come_to_by_hand(
         (10, 5, [5, 5], "1.00"),
         # A wave of all is none.
         (4, 9, [4], "0.40"),
-    ],
-)
-def test_waves_of_nine_avoid_the_fee_for_ten(study, settings, assignments, wave, sizes, fees):
-    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    waves = draft(study, assignments=assignments, wave_size=wave)
-    assert [waves.wave_assignments(n + 1) for n in range(waves.n_waves)] == sizes
-    cost = price_items(waves, n_items=1)
-    assert (cost.n_hits, cost.n_assignments) == (len(sizes), assignments)
-    assert cost.fees_usd == Decimal(fees)
+    ):
+        settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+        waves = draft(study, assignments=assignments, wave_size=wave)
+        assert [waves.wave_assignments(n + 1) for n in range(waves.n_waves)] == sizes
+        cost = price_items(waves, n_items=1)
+        assert (cost.n_hits, cost.n_assignments) == (len(sizes), assignments)
+        assert cost.fees_usd == Decimal(fees)
 
 
 def test_more_waves_than_anybody_waits_for_are_refused(study):

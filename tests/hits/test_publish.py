@@ -192,9 +192,9 @@ def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
     assert_each_once(batch, client)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [
+def test_settings_no_marketplace_takes_are_refused_before_anything_is_kept(study):
+    """Rewards that are no amounts in cents have a code of their own."""
+    for name, value, shown in (
         ("reward_usd", "-0.10", "-0.10"),
         ("reward_usd", "0.105", "0.105"),
         ("reward_usd", "NaN", ""),
@@ -210,19 +210,14 @@ def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
         ("title", "x" * 2001, "title: "),
         ("description", "", "description: "),
         ("description", "x" * 2001, "description: "),
-    ],
-)
-def test_settings_no_marketplace_takes_are_refused_before_anything_is_kept(
-    study, name, value, shown
-):
-    """Rewards that are no amounts in cents have a code of their own."""
-    is_amount = name == "reward_usd" and value != "1000000"
-    settings = {"reward_usd": "0.10", "title": "Rate", "description": "Rate.", name: value}
-    settings["reward_usd"] = Decimal(settings["reward_usd"])
-    with refused(BatchUnfit, "reward" if is_amount else "settings") as error:
-        draft_batch(study=study, **settings)
-    assert all(text in str(error.value) for text in (shown, "" if is_amount else f"{name}: "))
-    assert not Batch.objects.exists()
+    ):
+        is_amount = name == "reward_usd" and value != "1000000"
+        settings = {"reward_usd": "0.10", "title": "Rate", "description": "Rate.", name: value}
+        settings["reward_usd"] = Decimal(settings["reward_usd"])
+        with refused(BatchUnfit, "reward" if is_amount else "settings") as error:
+            draft_batch(study=study, **settings)
+        assert all(text in str(error.value) for text in (shown, "" if is_amount else f"{name}: "))
+        assert not Batch.objects.exists()
 
 
 def test_a_draft_of_what_is_planned_already_is_that_batch(study):

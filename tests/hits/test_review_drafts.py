@@ -335,9 +335,8 @@ def test_what_is_spent_elsewhere_has_its_amount_typed(work, draft, send):
     assert send(typed_usd=Decimal("1.00"))[1].n_approved == 1
 
 
-@pytest.mark.parametrize(
-    ("action", "text", "amount", "error"),
-    [
+def test_a_decision_that_could_not_be_sent_is_not_drafted(work, draft):
+    for action, text, amount, error in (
         (Action.REJECT, "", None, FeedbackUnfit),
         (Action.PART_PAY, "", "0.50", FeedbackUnfit),
         (Action.PART_PAY, "Half.", "1.00", PaymentRefused),
@@ -347,12 +346,10 @@ def test_what_is_spent_elsewhere_has_its_amount_typed(work, draft, send):
         (Action.MESSAGE, "Hello.", None, DecisionRefused),
         (Action.BLOCK, " ", None, DecisionRefused),
         (Action.OVERRIDE, "", None, DecisionRefused),
-    ],
-)
-def test_a_decision_that_could_not_be_sent_is_not_drafted(work, draft, action, text, amount, error):
-    with pytest.raises(error):
-        draft(work[0], action, text, amount)
-    assert not DraftDecision.objects.exists()
+    ):
+        with pytest.raises(error):
+            draft(work[0], action, text, amount)
+        assert not DraftDecision.objects.exists()
 
 
 def test_a_message_that_another_process_sent_meanwhile_is_not_sent_again(work, draft, send, client):

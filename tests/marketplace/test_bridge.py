@@ -110,9 +110,8 @@ def test_no_other_destination_is_led_to_and_nothing_without_a_tunnel(bridge, tar
         assert (status, error["__type"]) == (403, "AccessDeniedException")
 
 
-@pytest.mark.parametrize(
-    ("request_line", "headers", "status"),
-    [
+def test_a_tunnel_takes_one_kind_of_request(bridge, authority):
+    for request_line, headers, status in (
         ("GET / HTTP/1.1", f"Host: {HOST}", 404),
         ("POST /requester HTTP/1.1", f"Host: {HOST}", 404),
         ("POST / HTTP/1.1", f"Host: {AMAZON_HOSTS[1]}", 404),
@@ -125,13 +124,11 @@ def test_no_other_destination_is_led_to_and_nothing_without_a_tunnel(bridge, tar
         ("POST / HTTP/1.1", f"Host: {HOST}\r\nContent-Length: 9999999", 413),
         ("POST / HTTP/1.1", f"Host: {HOST}\r\nContent-Length: {'9' * 5000}", 413),
         ("POST / HTTP/1.1", f"Host: {HOST}\r\nContent-Length: 2", 400),
-    ],
-)
-def test_a_tunnel_takes_one_kind_of_request(bridge, authority, request_line, headers, status):
-    with tunnel(bridge, authority) as connection:
-        response = exchange(connection, f"{request_line}\r\n{headers}\r\n\r\n{{}}".encode())
-        assert response.status == status
-        assert "__type" in json.loads(response.read())
+    ):
+        with tunnel(bridge, authority) as connection:
+            response = exchange(connection, f"{request_line}\r\n{headers}\r\n\r\n{{}}".encode())
+            assert response.status == status
+            assert "__type" in json.loads(response.read())
 
 
 def test_a_program_says_for_no_other_name_that_it_signed(bridge, authority):
@@ -246,20 +243,17 @@ def test_an_answer_in_chunks_is_passed_on_whole_and_cookies_are_not(strange, aut
     assert (sent["X-Amz-Date"], sent["Host"].partition(":")[0]) == ("x", "127.0.0.1")
 
 
-@pytest.mark.parametrize(
-    ("url", "code"),
-    [
+def test_an_address_without_a_marketplace_is_refused_at_once():
+    for url, code in (
         ("ftp://assay.example.org", "invalid_address"),
         ("assay.example.org", "invalid_address"),
         ("http://[::1", "invalid_address"),
         ("http://a:b@assay.example.org/", "invalid_address"),
         (f"https://{HOST}", "amazons_address"),
         ("http://127.0.0.1:9/requester", "no_answer"),
-    ],
-)
-def test_an_address_without_a_marketplace_is_refused_at_once(url, code):
-    with refused(BridgeUnfit, code):
-        find_marketplace(url)
+    ):
+        with refused(BridgeUnfit, code):
+            find_marketplace(url)
 
 
 def test_a_marketplace_that_is_gone_is_an_error_that_clients_retry(authority):

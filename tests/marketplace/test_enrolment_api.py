@@ -109,9 +109,8 @@ def test_the_answer_is_not_stored_and_the_key_is_in_the_audit_log():
     assert AuditEntry.objects.filter(action="key.issue", subject=content["access_key_id"]).exists()
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_what_is_not_signed_as_it_stands_is_refused():
+    for changes in (
         {"secret": "a guess"},
         {"secret": ""},
         {"sent": b'{"name": "Another lab"}'},
@@ -125,11 +124,9 @@ def test_the_answer_is_not_stored_and_the_key_is_in_the_audit_log():
         {"headers": {"X-Assay-Timestamp": "٣"}},
         {"headers": {"X-Assay-Timestamp": "1e9"}},
         {"headers": {"X-Assay-Timestamp": "9" * 400}},
-    ],
-)
-def test_what_is_not_signed_as_it_stands_is_refused(changes):
-    assert post({"name": "Lab"}, **changes).status_code == 401
-    assert nothing_was_done()
+    ):
+        assert post({"name": "Lab"}, **changes).status_code == 401
+        assert nothing_was_done()
 
 
 def test_a_request_without_a_signature_or_a_body_is_refused():
@@ -165,9 +162,8 @@ def test_signatures_are_compared_in_constant_time(monkeypatch):
     assert compared
 
 
-@pytest.mark.parametrize(
-    ("content", "status"),
-    [
+def test_a_body_that_cannot_be_is_refused():
+    for content, status in (
         (b" " * (MAX_BODY_BYTES + 1), 413),
         (b"no JSON", 400),
         (b"[" * 10_000, 400),
@@ -180,13 +176,11 @@ def test_signatures_are_compared_in_constant_time(monkeypatch):
         ({"name": "Lab", "test_funds_usd": "much"}, 400),
         ({"name": "Lab", "test_funds_usd": "-5"}, 400),
         ({"name": "Lab", "test_funds_usd": "NaN"}, 400),
-    ],
-)
-def test_a_body_that_cannot_be_is_refused(content, status):
-    answer = post(content)
-    assert answer.status_code == status
-    assert answer.json()["error"]
-    assert nothing_was_done()
+    ):
+        answer = post(content)
+        assert answer.status_code == status
+        assert answer.json()["error"]
+        assert nothing_was_done()
 
 
 def test_a_password_that_is_no_text_is_refused():

@@ -45,11 +45,11 @@ from tests.marketplace.test_at_the_same_moment import all_at_once
 from tests.marketplace.test_worker_site import text_of
 
 
-@pytest.mark.parametrize("amount", ["0", "-1", "0.001", "NaN", "Infinity", "1000000.01"])
-def test_a_sum_that_is_no_deposit_is_refused(requester, amount):
-    with pytest.raises(InvalidAmount):
-        deposit(requester=requester, amount_usd=Decimal(amount))
-    assert LedgerTransaction.objects.count() == 1
+def test_a_sum_that_is_no_deposit_is_refused(requester):
+    for amount in ("0", "-1", "0.001", "NaN", "Infinity", "1000000.01"):
+        with pytest.raises(InvalidAmount):
+            deposit(requester=requester, amount_usd=Decimal(amount))
+        assert LedgerTransaction.objects.count() == 1
 
 
 def test_an_entry_that_was_tampered_with_shows_in_the_audit(requester):
@@ -198,11 +198,11 @@ def test_a_slip_of_the_finger_is_refused(text):
         parse_amount(text)
 
 
-@pytest.mark.parametrize("amount", ["1e9", FULL_WIDTH, "NaN", "1000000.01", "0", "0.00", "-5"])
-def test_the_form_reads_amounts_in_the_same_way(olga, requester, filled_in, amount):
-    response = olga.post(address_of(requester), filled_in | {"amount_usd": amount})
-    assert response.status_code == 200
-    assert available(requester) == 100
+def test_the_form_reads_amounts_in_the_same_way(olga, requester, filled_in):
+    for amount in ("1e9", FULL_WIDTH, "NaN", "1000000.01", "0", "0.00", "-5"):
+        response = olga.post(address_of(requester), filled_in | {"amount_usd": amount})
+        assert response.status_code == 200
+        assert available(requester) == 100
 
 
 def test_a_form_that_is_sent_twice_makes_one_deposit_and_gets_one_answer(

@@ -63,20 +63,17 @@ def test_signing_up_opens_an_empty_account_if_a_setting_allows_it(db, settings):
     assert not User.objects.get().is_staff
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
+def test_a_requesters_name_is_visible_and_used_once(requester, settings):
+    for name, code in (
         ("DIALOGUE LAB", "name_taken"),
         ("Dialogue\u202e lab", "invalid_name"),
         ("Dialogue\u200b lab", "invalid_name"),
         ("Dialogue\u3164 lab", "invalid_name"),
-    ],
-)
-def test_a_requesters_name_is_visible_and_used_once(requester, settings, name, code):
-    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
-    page = Client().post(SIGN_UP, NEW | {"requester_name": name})
-    assert field_codes(page.context["form"]) == {"requester_name": [code]}
-    assert not User.objects.exists()
+    ):
+        settings.MARKETPLACE_REQUESTER_SIGN_UP = True
+        page = Client().post(SIGN_UP, NEW | {"requester_name": name})
+        assert field_codes(page.context["form"]) == {"requester_name": [code]}
+        assert not User.objects.exists()
 
 
 def test_signing_in_leads_to_ones_requester(rita, home):
@@ -254,20 +251,17 @@ def owner(requester, rita):
     return rita
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
+def test_the_host_of_a_way_back_is_the_one_that_is_read(owner, home, channel):
+    for address in (
         "https://{worker}.example/",
         "https://evil.example\\@good.example/",
         "https://evil.example:99999/",
         "https://good.example@evil.example/",
-    ],
-)
-def test_the_host_of_a_way_back_is_the_one_that_is_read(owner, home, channel, address):
-    sent = {"back-completed": address}
-    wrong = owner.post(f"{home}channels/{channel.token}/ways-back/", sent)
-    assert field_codes(wrong.context["ways_back"]) == {"completed": ["invalid_address"]}
-    assert not channel.codes.exclude(redirect_url="").exists()
+    ):
+        sent = {"back-completed": address}
+        wrong = owner.post(f"{home}channels/{channel.token}/ways-back/", sent)
+        assert field_codes(wrong.context["ways_back"]) == {"completed": ["invalid_address"]}
+        assert not channel.codes.exclude(redirect_url="").exists()
 
 
 def test_where_participants_ids_go_and_what_became_of_them_is_the_owners(rita, home, channel):

@@ -210,9 +210,8 @@ def test_what_is_granted_or_withdrawn_cannot_be_requested(mturk, chess, worker, 
 # Requirements
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_a_requirement_that_compares_wrongly_or_with_nothing_is_refused(mturk):
+    for wrong in (
         requirement("CHESS", "Exists", 1),
         requirement("CHESS", "DoesNotExist", 1),
         requirement("CHESS", "EqualTo"),
@@ -224,13 +223,11 @@ def test_what_is_granted_or_withdrawn_cannot_be_requested(mturk, chess, worker, 
         requirement(LOCALE, "In", 1, locales=["US"]),
         requirement(LOCALE, "In", locales=["US", "GB", "UK"]),
         requirement("NONE", "Exists"),
-    ],
-)
-def test_a_requirement_that_compares_wrongly_or_with_nothing_is_refused(mturk, wrong):
-    is_missing = wrong["QualificationTypeId"] == "NONE"
-    expected = "QualificationTypeDoesNotExist" if is_missing else "InvalidParameterValue"
-    assert turk_code(publish, mturk=mturk, QualificationRequirements=[wrong]) == expected
-    assert not HitType.objects.exists()
+    ):
+        is_missing = wrong["QualificationTypeId"] == "NONE"
+        expected = "QualificationTypeDoesNotExist" if is_missing else "InvalidParameterValue"
+        assert turk_code(publish, mturk=mturk, QualificationRequirements=[wrong]) == expected
+        assert not HitType.objects.exists()
 
 
 @pytest.mark.parametrize("comparator", ["EqualTo", "NotEqualTo", "In"])
@@ -273,57 +270,59 @@ def test_requirements_come_back_as_they_were_sent(mturk, chess):
     assert stored["ActionsGuarded"] == "PreviewAndAccept"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("comparator", "integers", "value", "is_met"),
-    [
-        ("LessThan", [5], 4, True), ("LessThan", [5], 5, False), ("LessThan", [5], None, False),
-        ("LessThanOrEqualTo", [5], 5, True), ("LessThanOrEqualTo", [5], 6, False),
-        ("GreaterThan", [5], 6, True), ("GreaterThan", [5], 5, False),
-        ("GreaterThanOrEqualTo", [5], 5, True), ("GreaterThanOrEqualTo", [5], 4, False),
-        ("EqualTo", [5], 5, True), ("EqualTo", [5], 4, False), ("EqualTo", [5], None, False),
-        ("NotEqualTo", [5], 4, True), ("NotEqualTo", [5], 5, False),
-        ("NotEqualTo", [5], None, False),
-        ("In", [4, 5], 5, True), ("In", [4, 5], 6, False),
-        ("NotIn", [4, 5], 6, True), ("NotIn", [4, 5], 5, False), ("NotIn", [4, 5], None, False),
-        ("Exists", [], 5, True), ("Exists", [], None, False),
-        ("DoesNotExist", [], None, True), ("DoesNotExist", [], 5, False),
-    ],
-)  # fmt: skip
-def test_every_comparator_lets_in_whom_it_should(
-    mturk, chess, ids, worker, comparator, integers, value, is_met
-):
+COMPARED = [
+    ("LessThan", [5], 4, True), ("LessThan", [5], 5, False), ("LessThan", [5], None, False),
+    ("LessThanOrEqualTo", [5], 5, True), ("LessThanOrEqualTo", [5], 6, False),
+    ("GreaterThan", [5], 6, True), ("GreaterThan", [5], 5, False),
+    ("GreaterThanOrEqualTo", [5], 5, True), ("GreaterThanOrEqualTo", [5], 4, False),
+    ("EqualTo", [5], 5, True), ("EqualTo", [5], 4, False), ("EqualTo", [5], None, False),
+    ("NotEqualTo", [5], 4, True), ("NotEqualTo", [5], 5, False),
+    ("NotEqualTo", [5], None, False),
+    ("In", [4, 5], 5, True), ("In", [4, 5], 6, False),
+    ("NotIn", [4, 5], 6, True), ("NotIn", [4, 5], 5, False), ("NotIn", [4, 5], None, False),
+    ("Exists", [], 5, True), ("Exists", [], None, False),
+    ("DoesNotExist", [], None, True), ("DoesNotExist", [], 5, False),
+]  # fmt: skip
+
+
+def test_every_comparator_lets_in_whom_it_should(mturk, chess, ids, worker, make_worker):
     """A value of None is a worker who doesn't have the qualification."""
-    if value is not None:
-        mturk.associate_qualification_with_worker(**ids, IntegerValue=value)
-    hit_type = type_of(mturk, requirement(chess.public_id, comparator, *integers))
-    unmet = eligibility.qualifies(worker, hit_type)
-    codes = {("DoesNotExist", True): ["held"], (comparator, False): ["not_held"]}
-    expected = [] if is_met else codes.get((comparator, value is not None), ["wrong_value"])
-    assert [each.code for each in unmet] == expected
-    if is_met:
-        accept_next(worker=worker, hit_type=hit_type)
-    else:
-        with refused(NotQualified, unmet[0].code):
-            accept_next(worker=worker, hit_type=hit_type)
+    stranger = make_worker("bea")
+    for comparator, integers, value, is_met in COMPARED:
+        if value is not None:
+            mturk.associate_qualification_with_worker(**ids, IntegerValue=value)
+        who = stranger if value is None else worker
+        hit_type = type_of(mturk, requirement(chess.public_id, comparator, *integers))
+        unmet = eligibility.qualifies(who, hit_type)
+        codes = {("DoesNotExist", True): ["held"], (comparator, False): ["not_held"]}
+        expected = [] if is_met else codes.get((comparator, value is not None), ["wrong_value"])
+        assert [each.code for each in unmet] == expected, (comparator, value)
+        if is_met:
+            accept_next(worker=who, hit_type=hit_type)
+        else:
+            with refused(NotQualified, unmet[0].code):
+                accept_next(worker=who, hit_type=hit_type)
 
 
-@pytest.mark.parametrize(
-    ("comparator", "locales", "country", "part", "is_met"),
-    [
-        ("EqualTo", ["US"], "US", "CA", True), ("EqualTo", ["US-CA"], "US", "CA", True),
-        ("EqualTo", ["US-CA"], "US", "NY", False), ("EqualTo", ["US-CA"], "US", "", False),
-        ("EqualTo", ["US"], "GB", "", False), ("EqualTo", ["US"], "", "", False),
-        ("NotEqualTo", ["US"], "GB", "", True), ("NotEqualTo", ["US-CA"], "US", "NY", True),
-        ("NotEqualTo", ["US"], "US", "NY", False), ("NotEqualTo", ["US"], "", "", False),
-        ("In", ["US", "GB"], "GB", "", True), ("NotIn", ["US", "GB"], "GB", "", False),
+def test_a_locale_includes_its_parts(mturk, worker):
+    for comparator, locales, country, part, is_met in (
+        ("EqualTo", ["US"], "US", "CA", True),
+        ("EqualTo", ["US-CA"], "US", "CA", True),
+        ("EqualTo", ["US-CA"], "US", "NY", False),
+        ("EqualTo", ["US-CA"], "US", "", False),
+        ("EqualTo", ["US"], "GB", "", False),
+        ("EqualTo", ["US"], "", "", False),
+        ("NotEqualTo", ["US"], "GB", "", True),
+        ("NotEqualTo", ["US-CA"], "US", "NY", True),
+        ("NotEqualTo", ["US"], "US", "NY", False),
+        ("NotEqualTo", ["US"], "", "", False),
+        ("In", ["US", "GB"], "GB", "", True),
+        ("NotIn", ["US", "GB"], "GB", "", False),
         ("NotIn", ["US", "GB"], "DE", "", True),
-    ],
-)  # fmt: skip
-def test_a_locale_includes_its_parts(mturk, worker, comparator, locales, country, part, is_met):
-    worker.country, worker.subdivision = country, part
-    hit_type = type_of(mturk, requirement(LOCALE, comparator, locales=locales))
-    assert (eligibility.qualifies(worker, hit_type) == ()) == is_met
+    ):
+        worker.country, worker.subdivision = country, part
+        hit_type = type_of(mturk, requirement(LOCALE, comparator, locales=locales))
+        assert (eligibility.qualifies(worker, hit_type) == ()) == is_met
 
 
 def test_adults_and_masters_are_known_by_what_is_written_down(mturk, worker):
@@ -440,20 +439,17 @@ def test_a_name_is_used_once_by_a_requester(mturk, other_lab, chess):
     other_lab.create_qualification_type(**CHESS)
 
 
-@pytest.mark.parametrize(
-    ("values", "code"),
-    [
+def test_a_test_comes_whole_or_not_at_all(mturk):
+    for values, code in (
         ({"Test": QUESTION_FORM}, "InvalidParameterValue"),
         ({"AnswerKey": ANSWER_KEY}, "InvalidParameterValue"),
         (TEST | {"AutoGranted": True}, "InvalidParameterValue"),
         (TEST | {"Test": "<QuestionForm/>"}, "XMLParseError"),
         (TEST | {"AnswerKey": "<AnswerKey/>"}, "XMLParseError"),
         (TEST | {"AnswerKey": "not xml"}, "XMLParseError"),
-    ],
-)
-def test_a_test_comes_whole_or_not_at_all(mturk, values, code):
-    assert turk_code(mturk.create_qualification_type, **CHESS | values) == code
-    assert mturk.list_qualification_types(MustBeRequestable=True)["NumResults"] == 0
+    ):
+        assert turk_code(mturk.create_qualification_type, **CHESS | values) == code
+        assert mturk.list_qualification_types(MustBeRequestable=True)["NumResults"] == 0
 
 
 def test_a_duration_without_a_test_is_accepted_and_means_nothing(mturk):

@@ -42,9 +42,9 @@ def study(call):
 
 @pytest.fixture
 def handed_in(call, study):
-    def arrive(code="GOOD"):
+    def arrive():
         key = call("POST", "/arrive/", {"study": study}, root="/driver").json()["id"]
-        return call("POST", "/enter/", {"submission": key, "code": code}, root="/driver").json()
+        return call("POST", "/enter/", {"submission": key, "code": "GOOD"}, root="/driver").json()
 
     return arrive
 
@@ -58,19 +58,29 @@ def test_every_operation_is_there():
     assert all(callable(getattr(operations, each.name)) for each in known())
 
 
-def test_publishing_sets_the_pay_of_all_places_aside(fake, call, study):
+def test_places_cost_what_is_set_aside_and_work_is_approved_after_21_days(
+    fake, call, study, handed_in
+):
     assert balance(call, fake) == 100_000 - 2 * 200
     call("PATCH", f"/studies/{study}/", {"total_available_places": 3})
     assert balance(call, fake) == 100_000 - 3 * 200
     fewer = call("PATCH", f"/studies/{study}/", {"total_available_places": 1})
     assert fewer.status_code == 400
-
-
-def test_unreviewed_work_is_approved_after_21_days(call, fake, handed_in):
-    made = handed_in()
-    assert made["status"] == "AWAITING REVIEW"
+    waiting = f"/submissions/{handed_in()['id']}/"
+    late = call("POST", "/arrive/", {"study": study}, root="/driver").json()["id"]
+    call("POST", "/time/", {"seconds": 31 * 60}, root="/driver")
+    assert call("GET", f"/submissions/{late}/").json()["status"] == "TIMED-OUT"
+    taken = call("POST", "/enter/", {"submission": late, "code": "GOOD"}, root="/driver")
+    assert taken.json()["status"] == "AWAITING REVIEW"
+    verdict = {"action": "REJECT", "rejection_category": "LOW_EFFORT", "message": "Bad."}
+    refused = call("POST", f"/submissions/{late}/transition/", verdict)
+    assert refused.status_code == 400
+    assert "$.message" in refused.json()["error"]["detail"][0]
+    long = verdict | {"message": "x" * 100}
+    rejected = call("POST", f"/submissions/{late}/transition/", long)
+    assert rejected.json()["status"] == "REJECTED"
     call("POST", "/time/", {"seconds": 21 * 86_400}, root="/driver")
-    assert call("GET", f"/submissions/{made['id']}/").json()["status"] == "APPROVED"
+    assert call("GET", waiting).json()["status"] == "APPROVED"
     assert [amount for _, _, amount in fake.world.paid] == [200]
 
 
@@ -86,23 +96,3 @@ def test_a_bonus_paid_twice_is_paid_twice_though_an_answer_is_lost(call, fake, s
     assert call("GET", f"/submissions/{one}/").json()["bonus_payments"] == [150]
     assert call("POST", pay).status_code == 202
     assert call("GET", f"/submissions/{one}/").json()["bonus_payments"] == [150, 150]
-
-
-def test_a_rejection_needs_a_long_message_and_frees_the_place(call, study, handed_in):
-    made = f"/submissions/{handed_in()['id']}/transition/"
-    verdict = {"action": "REJECT", "rejection_category": "LOW_EFFORT", "message": "Bad."}
-    refused = call("POST", made, verdict)
-    assert refused.status_code == 400
-    assert "$.message" in refused.json()["error"]["detail"][0]
-    assert call("POST", made, verdict | {"message": "x" * 100}).json()["status"] == "REJECTED"
-    handed_in()
-    handed_in()
-    assert call("GET", f"/studies/{study}/").json()["status"] == "AWAITING REVIEW"
-
-
-def test_a_late_code_after_a_time_out_is_taken(call, study):
-    one = call("POST", "/arrive/", {"study": study}, root="/driver").json()["id"]
-    call("POST", "/time/", {"seconds": 31 * 60}, root="/driver")
-    assert call("GET", f"/submissions/{one}/").json()["status"] == "TIMED-OUT"
-    late = call("POST", "/enter/", {"submission": one, "code": "GOOD"}, root="/driver")
-    assert late.json()["status"] == "AWAITING REVIEW"

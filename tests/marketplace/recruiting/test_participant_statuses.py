@@ -77,23 +77,20 @@ def test_participations_end_as_the_recruiter_says(done, status, state, outcome):
     assert (session.state, session.outcome) == (state, outcome)
 
 
-@pytest.mark.parametrize(
-    ("lines", "code", "line"),
-    [
+def test_a_file_with_an_error_changes_nothing(done):
+    for lines, code, line in (
         ("x9,,approved", "unknown_participation", "2"),
         (f"x1,{OTHER_PID},approved", "unknown_participation", "2"),
         (",,approved", "missing_id", "2"),
         ("x1,,paid", "unknown_status", "2"),
         ("x1,,approved\nx1,,rejected", "contradiction", "3"),
-    ],
-)
-def test_a_file_with_an_error_changes_nothing(done, lines, code, line):
-    text = f"submission_id,participant_id,status\n{lines}\nx2,,returned\n"
-    with refused(InvalidStatusFile, code) as found:
-        take_over(done, text)
-    assert "panel.csv" in str(found.value)
-    assert numbers(found.value)[0] == line
-    assert statuses() == ["Accepted", "Accepted", "Submitted", "Submitted"]
+    ):
+        text = f"submission_id,participant_id,status\n{lines}\nx2,,returned\n"
+        with refused(InvalidStatusFile, code) as found:
+            take_over(done, text)
+        assert "panel.csv" in str(found.value)
+        assert numbers(found.value)[0] == line
+        assert statuses() == ["Accepted", "Accepted", "Submitted", "Submitted"]
 
 
 def test_who_came_twice_needs_the_submission(done):

@@ -60,77 +60,32 @@ def test_a_document_that_agrees_has_no_drift(check):
     assert check(is_refused=False) == []
 
 
-def drop_operation(theirs):
-    del theirs["paths"]["/api/v1/bulk-bonus-payments/{some_name}/pay"]
-
-
-def change_status(theirs):
-    there = theirs["paths"]["/api/v1/messages"]["post"]
-    there["responses"] = {200: {"description": "Fine."}}
-
-
-def drop_sent_field(theirs):
-    del theirs["components"]["schemas"]["Code"]["properties"]["actor"]
-
-
-def require_fields(theirs):
+def test_what_differs_is_found(check, theirs):
     shapes = theirs["components"]["schemas"]
+    del theirs["paths"]["/api/v1/bulk-bonus-payments/{some_name}/pay"]
+    theirs["paths"]["/api/v1/messages"]["post"]["responses"] = {200: {"description": "Fine."}}
+    del shapes["Code"]["properties"]["actor"]
     shapes["Message"]["properties"]["subject"] = {"type": "string"}
     shapes["Message"]["required"].append("subject")
     shapes["CostQuestion"]["required"] = []
     shapes["StudyDraft"]["required"] = ["reward"]
-
-
-def drop_read_field(theirs):
-    del theirs["components"]["schemas"]["Submission"]["properties"]["bonus_payments"]
-
-
-def change_words(theirs):
-    shapes = theirs["components"]["schemas"]
+    del shapes["Submission"]["properties"]["bonus_payments"]
     shapes["Submission"]["properties"]["status"]["enum"].append("ON HOLD")
     shapes["SubmissionMove"]["properties"]["rejection_category"]["enum"].remove("OTHER")
-
-
-def change_type(theirs):
-    rows = theirs["components"]["schemas"]["BonusRows"]["properties"]
-    rows["csv_bonuses"] = {"type": "array", "items": {}}
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (
-            drop_operation,
-            ["pay_bonuses operation  missing_operation /bulk-bonus-payments/{id}/pay/"],
-        ),
-        (change_status, ["send_message status  other_status 200"]),
-        (drop_sent_field, ["create_study request completion_codes[].actor unknown_field "]),
-        (
-            require_fields,
-            [
-                "create_study request reward required_field ",
-                "send_message request subject missing_field ",
-            ],
-        ),
-        (drop_read_field, ["submission answer bonus_payments unknown_field "]),
-        (
-            change_words,
-            [
-                "submission answer status new_word ON HOLD",
-                "move_submission request rejection_category unlisted_word OTHER",
-                "move_submission answer status new_word ON HOLD",
-                "request_return answer status new_word ON HOLD",
-            ],
-        ),
-        (change_type, ["prepare_bonuses request csv_bonuses other_type array"]),
-    ],
-)
-def test_what_differs_is_found(check, theirs, change, expected):
-    change(theirs)
-    for one, line in zip(check(), expected, strict=True):
-        *facts, value = line.split(" ", 4)
-        assert [one[name] for name in ("operation", "part", "field", "code")] == facts
-        assert value in one["text"]
+    shapes["BonusRows"]["properties"]["csv_bonuses"] = {"type": "array", "items": {}}
+    assert {tuple(one[name] for name in ("operation", "field", "code")) for one in check()} == {
+        ("pay_bonuses", "", "missing_operation"),
+        ("send_message", "", "other_status"),
+        ("send_message", "subject", "missing_field"),
+        ("create_study", "completion_codes[].actor", "unknown_field"),
+        ("create_study", "reward", "required_field"),
+        ("submission", "bonus_payments", "unknown_field"),
+        ("submission", "status", "new_word"),
+        ("move_submission", "rejection_category", "unlisted_word"),
+        ("move_submission", "status", "new_word"),
+        ("request_return", "status", "new_word"),
+        ("prepare_bonuses", "csv_bonuses", "other_type"),
+    }
 
 
 def test_what_is_known_is_shown_and_is_no_failure(check, theirs):

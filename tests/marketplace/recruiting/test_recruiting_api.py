@@ -341,9 +341,8 @@ def test_a_later_round_excludes_earlier_participants(ask, fake, drafted, connect
     assert fake.world.groups[group] == {first.participant, second.participant}
 
 
-@pytest.mark.parametrize(
-    ("path", "content", "code"),
-    [
+def test_what_cannot_be_is_refused(ask):
+    for path, content, code in (
         ("/connect", {"name": "P", "token": ""}, "bad_text"),
         ("/draft", {"recruiter": "NONE"}, "unknown_recruiter"),
         ("/act", {"study": "x", "action": "burn"}, "unknown_choice"),
@@ -353,16 +352,13 @@ def test_a_later_round_excludes_earlier_participants(ask, fake, drafted, connect
         ("/act", {"study": "x", "action": "stop"}, "channel_does_not_exist"),
         ("/settle", {"call": 1, "was_done": "yes"}, "bad_boolean"),
         ("/hand-over", {"hit_type_id": "NONE"}, "hit_type_does_not_exist"),
-    ],
-)
-def test_what_cannot_be_is_refused(ask, path, content, code):
-    assert reason(ask(path, **content)) == (400, code)
+    ):
+        assert reason(ask(path, **content)) == (400, code)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changed", "code"),
-    [
+def test_an_invalid_draft_is_refused(ask, connected, hit_type):
+    for changed, code in (
         ({"reward": "0"}, "bad_reward"),
         ({"reward": "1.505"}, "bad_reward"),
         ({"minutes": 1440}, "bad_minutes"),
@@ -380,12 +376,10 @@ def test_what_cannot_be_is_refused(ask, path, content, code):
         ({"screen_out_places": 5}, "incomplete_screen_out"),
         ({"screen_out_reward": "1.50", "screen_out_places": 5}, "bad_screen_out"),
         ({"annotation_prefix": "assay:none:"}, "no_judgment_left"),
-    ],
-)
-def test_an_invalid_draft_is_refused(ask, connected, hit_type, changed, code):
-    facts = {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.50", "minutes": 10}
-    assert reason(ask("/draft", request_token="r1", **facts | changed)) == (400, code)
-    assert not RecruitedStudy.objects.exists()
+    ):
+        facts = {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.50", "minutes": 10}
+        assert reason(ask("/draft", request_token="r1", **facts | changed)) == (400, code)
+        assert not RecruitedStudy.objects.exists()
 
 
 def test_another_requester_reaches_none_of_it(ask, drafted, connected, hit_type, make_keys):
@@ -404,14 +398,14 @@ def test_another_requester_reaches_none_of_it(ask, drafted, connected, hit_type,
 
 
 @pytest.fixture
-def facts(fake, posted):
+def facts(fake, published):
     """A bonus for somebody who has finished and is approved."""
-    submission = hand_in(fake, posted)
+    submission = hand_in(fake, published)
     fake.world.approve(submission)
     call_recruiters()
     worker = session_of(submission).worker
     return {
-        "study": posted.token,
+        "study": published.token,
         "worker_id": worker.worker_id,
         "amount": "0.75",
         "currency": "GBP",
@@ -436,18 +430,15 @@ def test_a_bonus_in_pounds_is_paid_once_however_often_it_is_said(ask, facts, fak
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changed", "code"),
-    [
+def test_a_bonus_that_cannot_be_is_refused(ask, facts):
+    for changed, code in (
         ({"currency": "USD"}, "other_currency"),
         ({"amount": "0"}, "bad_amount"),
         ({"amount": "0.755"}, "bad_amount"),
         ({"worker_id": "NOBODY"}, "unknown_participant"),
         ({"study": "none"}, "channel_does_not_exist"),
         ({"reason": ""}, "bad_text"),
-    ],
-)
-def test_a_bonus_that_cannot_be_is_refused(ask, facts, changed, code):
-    status, answer = ask("/bonus", **facts | changed)
-    assert (status, answer["code"]) == (400, code)
-    assert not Intent.objects.filter(kind="bonus").exists()
+    ):
+        status, answer = ask("/bonus", **facts | changed)
+        assert (status, answer["code"]) == (400, code)
+        assert not Intent.objects.filter(kind="bonus").exists()

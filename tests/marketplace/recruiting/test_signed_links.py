@@ -130,9 +130,8 @@ def test_an_id_exchanged_in_the_link(known_keys, publisher, name):
     assert name in str(found.value)
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
+def test_what_a_signed_token_must_contain(known_keys, publisher):
+    for changes, code in (
         ({"iss": "https://prolific.example"}, "other_issuer"),
         ({"aud": "https://other.example/join/abc/"}, "other_site"),
         ({"aud": None}, "other_site"),
@@ -145,13 +144,11 @@ def test_an_id_exchanged_in_the_link(known_keys, publisher, name):
         ({"exp": True}, "missing_times"),
         ({"exp": (NOW + timedelta(days=30)).timestamp()}, "bad_times"),
         ({"iat": (NOW + timedelta(minutes=1)).timestamp()}, "bad_times"),
-    ],
-)
-def test_what_a_signed_token_must_contain(known_keys, publisher, changes, code):
-    with refused(NotVerified, code):
-        verify(known_keys, publisher.token(**changes))
-    with refused(NotVerified, "other_study"):
-        verify(known_keys, publisher.token(), study="f" * 24)
+    ):
+        with refused(NotVerified, code):
+            verify(known_keys, publisher.token(**changes))
+        with refused(NotVerified, "other_study"):
+            verify(known_keys, publisher.token(), study="f" * 24)
 
 
 def test_an_expired_link(known_keys, publisher):
@@ -170,17 +167,17 @@ def test_a_token_signed_by_somebody_else_or_changed_after_signing(known_keys, pu
         verify(known_keys, f"{head}.{encoded(json.dumps(changed).encode())}.{signature}")
 
 
-@pytest.mark.parametrize("algorithm", ["none", "HS256", "RS512", None])
-def test_the_token_does_not_choose_the_algorithm(known_keys, publisher, algorithm):
-    with refused(NotVerified, "other_algorithm"):
-        verify(known_keys, publisher.token(header={"alg": algorithm}))
-    assert publisher.n_asked == 0
+def test_the_token_does_not_choose_the_algorithm(known_keys, publisher):
+    for algorithm in ("none", "HS256", "RS512", None):
+        with refused(NotVerified, "other_algorithm"):
+            verify(known_keys, publisher.token(header={"alg": algorithm}))
+        assert publisher.n_asked == 0
 
 
-@pytest.mark.parametrize("token", ["", "a.b", "a.b.c", "..", "é.é.é", "W10.W10.W10", "e" * 9000])
-def test_damaged_tokens(known_keys, token):
-    with refused(NotVerified, "damaged_token"):
-        verify(known_keys, token)
+def test_damaged_tokens(known_keys):
+    for token in ("", "a.b", "a.b.c", "..", "é.é.é", "W10.W10.W10", "e" * 9000):
+        with refused(NotVerified, "damaged_token"):
+            verify(known_keys, token)
 
 
 def test_keys_are_kept_for_a_day_and_a_new_one_is_found(publisher):
@@ -205,11 +202,11 @@ def test_made_up_keys_do_not_make_us_ask_each_time(known_keys, publisher):
     assert publisher.n_asked == 1
 
 
-@pytest.mark.parametrize("content", [b"[", b"{}", b'{"keys": 1}', b"x" * 300_000])
-def test_keys_that_cannot_be_had(known_keys, publisher, content):
-    publisher.content = content
-    with refused(Unreachable, "no_keys"):
-        verify(known_keys, publisher.token())
+def test_keys_that_cannot_be_had(known_keys, publisher):
+    for content in (b"[", b"{}", b'{"keys": 1}', b"x" * 300_000):
+        publisher.content = content
+        with refused(Unreachable, "no_keys"):
+            verify(known_keys, publisher.token())
 
 
 def test_a_key_server_that_hangs_holds_up_one_and_nobody_else(publisher):
